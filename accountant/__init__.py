@@ -1,0 +1,59 @@
+"""The ground floor: what privacy is, how it composes, and the gate to the data.
+
+Glossary: ``scale`` noise scale in the query's units; ``sensitivity``; ``shift = sensitivity /
+scale``; ``mu`` Gaussian shift over standard deviation; ``rho`` zCDP; ``rate`` sampling
+probability; ``epsilon``, ``delta``; ``order`` Rényi order; ``runs`` draws used by an audit.
+"""
+
+from accountant.additive import GaussianLoss, LaplaceLoss
+from accountant.advanced import Advanced
+from accountant.basic import Basic
+from accountant.bounded import ApproxLoss, BoundedRangeLoss, PureLoss
+from accountant.budget import Budget
+from accountant.calibration import calibrate
+from accountant.comparison import Comparison, Least, compare
+from accountant.errors import (
+    BudgetExceeded,
+    OffPlan,
+    ParameterError,
+    PrivateValueError,
+    UnsupportedPlan,
+)
+from accountant.ledger import Ledger
+from accountant.loss import Loss
+from accountant.pairs import PairLoss, ZCDPLoss
+from accountant.plan import Parallel, Plan, Repeat, Sequential
+from accountant.pld import PLD
+from accountant.rdp import RDP
+from accountant.zcdp import ZCDP
+
+__all__ = [
+    "PLD",
+    "RDP",
+    "ZCDP",
+    "Advanced",
+    "ApproxLoss",
+    "Basic",
+    "BoundedRangeLoss",
+    "Budget",
+    "BudgetExceeded",
+    "Comparison",
+    "GaussianLoss",
+    "LaplaceLoss",
+    "Least",
+    "Ledger",
+    "Loss",
+    "OffPlan",
+    "PairLoss",
+    "Parallel",
+    "ParameterError",
+    "Plan",
+    "PrivateValueError",
+    "PureLoss",
+    "Repeat",
+    "Sequential",
+    "UnsupportedPlan",
+    "ZCDPLoss",
+    "calibrate",
+    "compare",
+]

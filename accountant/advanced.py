@@ -1,0 +1,125 @@
+"""Advanced composition of pure and (epsilon, delta) releases.
+
+References: Kairouz, Oh & Viswanath (2015), Theorem 3.3 (optimum for equal epsilons) and
+Theorem 3.5 (unequal ones); Dwork, Rothblum & Vadhan (2010), whose drift 3.5 sharpens.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accountant.accountant import Accountant, total
+from accountant.basic import Basic
+from accountant.loss import Loss
+from accountant.numerics import ULP, Array, smallest_root, up
+from accountant.plan import Parallel, Plan
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Advanced(Accountant):
+    """Optimal for equal epsilons, the martingale bound otherwise, never above `Basic`.
+
+    Speaks where every loss is (epsilon, delta)-DP for its own delta; else it is `Basic`.
+    """
+
+    def _epsilon(self, plan: Plan, delta: float) -> float:
+        basic = Basic()._epsilon(plan, delta)
+        bounds = _bounds(plan)
+        if bounds is None or not bounds:
+            return basic
+        # delta = 1 - (1 - atoms)(1 - rest)
+        mass = float(-np.expm1(total(plan, _log_atom)))
+        rest = (delta - mass) / (1 - mass) if mass < 1 else -1.0
+        if rest <= 0:
+            return min(basic, _sum(bounds)) if rest == 0 else basic
+        if len(bounds) == 1:
+            ((epsilon, count),) = bounds.items()
+            return min(basic, optimal_epsilon(epsilon, count, rest))
+        return min(basic, _martingale(bounds, rest))
+
+    def _delta(self, plan: Plan, epsilon: float) -> float:
+        searched, bounds = Accountant._delta, _bounds(plan)
+        if bounds is None or len(bounds) != 1:
+            return searched(self, plan, epsilon)
+        ((bound, count),) = bounds.items()
+        mass = float(-np.expm1(total(plan, _log_atom)))
+        rest = float(_Binomial(bound, count).delta(np.array([epsilon]))[0])
+        return up(mass + (1 - mass) * rest)
+
+
+def optimal_epsilon(epsilon: float, count: int, delta: float) -> float:
+    """Least epsilon of ``count`` adaptive epsilon-DP releases at ``delta`` (exact, rounded up)."""
+    binomial = _Binomial(epsilon, count)
+    return smallest_root(binomial.delta, delta, up(count * epsilon))
+
+
+class _Binomial:
+    """``count`` binary randomised responses: the loss is ``(2 heads - count) * epsilon``."""
+
+    def __init__(self, epsilon: float, count: int) -> None:
+        from scipy.special import gammaln
+
+        # ln P(heads) with P = Bin(count, e^eps / (1 + e^eps)); only positive losses matter, and
+        # nothing further than 60 deviations and 1,000 from the mean weighs 1e-300.
+        chance = 1 / (1 + math.exp(-epsilon))
+        reach = 60 * math.sqrt(count * chance * (1 - chance)) + 1000
+        first = max(count // 2, math.floor(count * chance - reach))
+        heads = np.arange(first, min(count, math.ceil(count * chance + reach)) + 1, dtype=float)
+        log_heads, log_tails = -np.logaddexp(0, -epsilon), -np.logaddexp(0, epsilon)
+        size = gammaln(count + 1.0)
+        log_p = size - gammaln(heads + 1) - gammaln(count - heads + 1)
+        log_p += heads * log_heads + (count - heads) * log_tails
+        error = 8 * ULP * (size + count * epsilon + count)
+        self.loss = (2 * heads - count) * epsilon
+        self.p: Array = np.exp(np.minimum(log_p + error, 0.0))
+        # below the window lie losses that are smaller still; above it less than 1e-300
+        self.below = 0.0 if first <= count // 2 else self.loss[0]
+
+    def delta(self, epsilon: Array) -> Array:
+        """``sum_heads P(heads) (1 - e^{eps - loss})_+``; 1 where the window does not reach."""
+        # 4e5 numbers at a time: the window may be long
+        step = max(1, 400_000 // self.p.size)
+        blocks = [epsilon[i : i + step, None] for i in range(0, epsilon.size, step)]
+        sums = [(self.p * -np.expm1(np.minimum(e - self.loss, 0.0))).sum(axis=1) for e in blocks]
+        result = np.concatenate(sums)
+        return np.where(epsilon < self.below, 1.0, np.minimum(result, 1.0))
+
+
+def _martingale(bounds: dict[float, int], delta: float) -> float:
+    """``sum e_i tanh(e_i / 2) + sqrt(2 ln(1/delta) sum e_i^2)``."""
+    drift = sum(count * e * math.tanh(e / 2) for e, count in bounds.items())
+    square = sum(count * e * e for e, count in bounds.items())
+    return up(drift + math.sqrt(-2 * math.log(delta) * square), 4 + len(bounds))
+
+
+def _bounds(plan: Plan) -> dict[float, int] | None:
+    """How often each epsilon occurs; None where some release has none."""
+    found: dict[float, int] = {}
+    for item, count in plan.losses():
+        if isinstance(item, Parallel):
+            parts = [_bounds(part) for part in item.distinct]
+            if any(part is None for part in parts):
+                return None
+            bound = max(_sum(part) for part in parts if part is not None)
+        else:
+            bound = max(item.bound, item.reversed.bound)
+        if math.isinf(bound):
+            return None
+        if bound:
+            found[bound] = found.get(bound, 0) + count
+    return found
+
+
+def _sum(bounds: dict[float, int]) -> float:
+    return up(sum(count * e for e, count in bounds.items()), 4 + len(bounds))
+
+
+def _log_atom(loss: Loss) -> float:
+    """``-ln(1 - d)`` of the worse direction."""
+    worst = max(loss.infinity, loss.reversed.infinity)
+    return -math.log1p(-worst) if worst < 1 else math.inf

@@ -1,0 +1,158 @@
+"""Losses that are bounded: pure and approximate privacy, and bounded range."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import DELTA, EPSILON, POSITIVE
+from accountant.loss import Symmetric
+from accountant.numerics import ULP, Array, log1mexp, up, up_sum
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PureLoss(Symmetric):
+    """Any epsilon-DP release: dominated by binary randomised response.
+
+    Source: Kairouz, Oh & Viswanath (2015), Theorem 3.1.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", POSITIVE.check("epsilon", self.epsilon))
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """Hockey stick of P = (e^e0, 1) / (1 + e^e0) against its mirror."""
+        # (e^e0 - e^eps)_+ / (1 + e^e0)
+        e = np.asarray(epsilon, dtype=float)
+        inside: Array = -np.expm1(np.minimum(e - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
+        return inside
+
+    @property
+    def bound(self) -> float:
+        """Its epsilon."""
+        return self.epsilon
+
+    @property
+    def infinity(self) -> float:
+        """Nothing is impossible."""
+        return 0.0
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Rényi divergence of binary randomised response."""
+        # ln[(e^{alpha e0} + e^{(1-alpha) e0}) / (1 + e^e0)] / (alpha - 1)
+        a, e0 = np.asarray(order, dtype=float), self.epsilon
+        log_moment = np.logaddexp(a * e0, (1 - a) * e0) - np.logaddexp(0, e0)
+        divergence: Array = up_sum(log_moment, a * e0) / (a - 1)
+        return divergence
+
+    def cumulant(self, z: complex) -> complex:
+        """``ln E[e^{zL}]`` of the two atoms +-e0."""
+        e0 = self.epsilon
+        low = np.exp(-(2 * z + 1) * e0)
+        return complex(z * e0 + np.log1p(low) - np.log1p(math.exp(-e0)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ApproxLoss(Symmetric):
+    """Any (epsilon, delta)-DP release, as a claim or a black box; ``epsilon = 0`` is legal.
+
+    Source: Kairouz, Oh & Viswanath (2015), Theorem 3.1.
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", EPSILON.check("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", DELTA.check("delta", self.delta))
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """``delta`` reveals everything, the rest is binary randomised response."""
+        e = np.asarray(epsilon, dtype=float)
+        inside = -np.expm1(np.minimum(e - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
+        total: Array = self.delta + (1 - self.delta) * inside
+        return total
+
+    @property
+    def bound(self) -> float:
+        """Its epsilon."""
+        return self.epsilon
+
+    @property
+    def infinity(self) -> float:
+        """Its delta."""
+        return self.delta
+
+    @property
+    def rho(self) -> float:
+        """``epsilon^2 / 2`` of the finite part, which is binary randomised response."""
+        return up(self.epsilon * self.epsilon / 2)
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Rényi divergence of the finite part, which has mass ``1 - delta``."""
+        a, e0 = np.asarray(order, dtype=float), self.epsilon
+        log_moment = np.logaddexp(a * e0, (1 - a) * e0) - np.logaddexp(0, e0)
+        divergence: Array = (up_sum(log_moment, a * e0) + math.log1p(-self.delta)) / (a - 1)
+        return divergence
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BoundedRangeLoss(Symmetric):
+    """Any release with log-ratios in ``[t - epsilon, t]`` for some t: the exponential mechanism.
+
+    A supremum over many pairs: profile, rho and Rényi curve are facts of their own.
+    Source: Durfee & Rogers (2019); Dong, Durfee & Rogers (2020), Lemma 3.2; Cesar & Rogers (2021).
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", POSITIVE.check("epsilon", self.epsilon))
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """Supremum over t of the two-point hockey sticks, attained at ``t = (eps + e0) / 2``."""
+        # q(t) (e^t - e^eps) with q(t) = (e^-t - e^-e0) / (1 - e^-e0)
+        #   = (1 - e^{(eps - e0) / 2})^2 / (1 - e^-e0)  at its greatest
+        e = np.asarray(epsilon, dtype=float)
+        root = -np.expm1(np.minimum(e - self.epsilon, 0.0) / 2)
+        greatest: Array = root * root / -math.expm1(-self.epsilon)
+        return greatest
+
+    @property
+    def bound(self) -> float:
+        """The range."""
+        return self.epsilon
+
+    @property
+    def infinity(self) -> float:
+        """Nothing is impossible."""
+        return 0.0
+
+    @property
+    def rho(self) -> float:
+        """``epsilon^2 / 8`` (Cesar & Rogers 2021, Lemma 3.4)."""
+        return up(self.epsilon * self.epsilon / 8)
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Supremum over t of the Rényi divergences of the two-point pairs, in closed form."""
+        # The moment is e^{(a-1)t} [(1 - c^a) - e^t (c - c^a)] / (1 - c), c = e^-e0; its derivative
+        # in t vanishes at e^t = (a-1)(1 - c^a) / (a (c - c^a)), where it is
+        # e^{(a-1)t} (1 - c^a) / (a (1 - c)).
+        a, e0 = np.asarray(order, dtype=float), self.epsilon
+        log_one = log1mexp(-a * e0)
+        t = np.log((a - 1) / a) + log_one + e0 - log1mexp(-(a - 1) * e0)
+        rest = log_one - np.log(a) - log1mexp(np.array(-e0))
+        divergence = t + up_sum(rest, np.abs(rest) + np.abs(log_one) + np.log(a)) / (a - 1)
+        least: Array = np.minimum(
+            np.minimum(divergence + 4 * ULP * np.abs(t), a * self.rho), up(e0)
+        )
+        return least

@@ -1,0 +1,174 @@
+"""Turning one knob until a target epsilon is met, and never past it.
+
+References: Balle & Wang (2018), who calibrate by search on the exact profile; the habit of
+checking the returned point is dp-accounting's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar, overload
+
+from accountant.accountant import Accountant
+from accountant.comparison import SOUND, Least
+from accountant.domains import DELTA, POSITIVE, Interval
+from accountant.errors import ParameterError
+from accountant.plan import Plan, as_plan
+from accountant.pld import PLD
+
+QUICK = Least(tuple(one for one in SOUND if not isinstance(one, PLD)))
+TOLERANCE = 1e-6
+SPENT_co = TypeVar("SPENT_co", bound=Plan, covariant=True)
+
+
+class Calibrated(Protocol[SPENT_co]):
+    """A class of plans that says which of its fields is the knob, and where that may be."""
+
+    def knob(self, **fixed: Any) -> tuple[str, Interval]:
+        """Return the knob's name and its range, given the other fields."""
+        ...
+
+    def __call__(self, **fields: Any) -> SPENT_co:
+        """Return the plan with these fields."""
+        ...
+
+
+@overload
+def calibrate(
+    plan_of: Calibrated[SPENT_co],
+    *,
+    epsilon: float,
+    delta: float = ...,
+    accountant: Accountant | None = ...,
+    **fixed: Any,
+) -> SPENT_co: ...
+@overload
+def calibrate(
+    plan_of: Callable[[float], Plan],
+    *,
+    epsilon: float,
+    delta: float = ...,
+    accountant: Accountant | None = ...,
+    bracket: tuple[float, float] | None = ...,
+) -> float: ...
+def calibrate(
+    plan_of: Any,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    accountant: Accountant | None = None,
+    bracket: tuple[float, float] | None = None,
+    **fixed: Any,
+) -> Any:
+    """Return the knob value, or the mechanism, that costs ``epsilon`` at ``delta`` and never more.
+
+    ``plan_of`` maps a positive number to a plan (the knob value is returned), or is a mechanism
+    class whose other fields are given as keywords (the mechanism is returned).  The knob may
+    turn either way.  The cost of the answer lies in ``[(1 - 1e-6) epsilon, epsilon]`` wherever
+    the plan's cost is continuous in the knob.
+    """
+    target, delta = POSITIVE.check("epsilon", epsilon), DELTA.check("delta", delta)
+    judge = accountant or Least()
+    if hasattr(plan_of, "knob"):
+        name, domain = plan_of.knob(**fixed)
+
+        def build(value: float) -> Plan:
+            return as_plan(plan_of(**fixed, **{name: value}))
+
+        return build(_search(build, target, delta, judge, domain, bracket))
+    if fixed:
+        raise ParameterError("plan_of", plan_of, f"a mechanism class to take {sorted(fixed)}")
+    if not callable(plan_of):
+        raise ParameterError("plan_of", plan_of, "a mechanism class, or a function of one number")
+    return _search(lambda x: as_plan(plan_of(x)), target, delta, judge, POSITIVE, bracket)
+
+
+def _search(
+    build: Callable[[float], Plan],
+    target: float,
+    delta: float,
+    judge: Accountant,
+    domain: Interval,
+    bracket: tuple[float, float] | None,
+) -> float:
+    cost: Callable[[float], float] = _remembered(lambda x: judge.epsilon(build(x), delta))
+    start = 1.0
+    if domain == POSITIVE and bracket is None and judge == Least():
+        # the quick accountants find the neighbourhood, so that the slow one never leaves it
+        with contextlib.suppress(ParameterError):
+            start = _search(build, target, delta, QUICK, domain, None)
+    private, leaky = _ends(cost, target, domain, bracket, start)
+    # `private` meets the target and `leaky` does not: close in on a logarithmic scale, guessing
+    # by the secant of ln cost on ln knob and halving whenever that was no great help.
+    for step in range(200):
+        if cost(private) >= (1 - TOLERANCE) * target or math.isclose(private, leaky, rel_tol=1e-15):
+            break
+        middle = math.sqrt(private) * math.sqrt(leaky)
+        guess = _secant(private, leaky, cost, target) if step % 3 else middle
+        low, high = sorted((private, leaky))
+        if not low < guess < high:
+            guess = middle if low < middle < high else (low + high) / 2
+        private, leaky = (guess, leaky) if cost(guess) <= target else (private, guess)
+    return private
+
+
+def _ends(
+    cost: Callable[[float], float],
+    target: float,
+    domain: Interval,
+    bracket: tuple[float, float] | None,
+    start: float,
+) -> tuple[float, float]:
+    """A knob value that meets the target and one that does not."""
+    if bracket is not None:
+        ends = [POSITIVE.check("bracket", end) for end in bracket]
+    elif domain == POSITIVE:
+        ends = _doubling(cost, target, start)
+    else:
+        width = domain.high - domain.low
+        ends = [domain.low + width * 1e-12, domain.high - width * 1e-12]
+    meets = [end for end in ends if cost(end) <= target]
+    fails = [end for end in ends if not cost(end) <= target]
+    if not meets or not fails:
+        costs = f"{cost(ends[0]):.6g} and {cost(ends[1]):.6g}"
+        raise ParameterError(
+            "epsilon", target, f"between the costs at the ends of the knob's range, {costs}"
+        )
+    return meets[0], fails[0]
+
+
+def _doubling(cost: Callable[[float], float], target: float, start: float) -> list[float]:
+    """Neighbours in start * 2^(0, +-1/8, +-3/8, +-7/8, ...): one meets the target, one does not."""
+    meets = cost(start) <= target
+    last = [start, start]
+    jump = 0.125
+    while jump < 900:
+        for side, sign in enumerate((1, -1)):
+            end = min(max(start * 2.0 ** max(-990.0, min(990.0, sign * jump)), 1e-299), 1e299)
+            if (cost(end) <= target) != meets:
+                return [last[side], end]
+            last[side] = end
+        jump = 2 * jump + 0.125
+    return [last[1], last[0]]
+
+
+def _secant(private: float, leaky: float, cost: Callable[[float], float], target: float) -> float:
+    below, above = cost(private), cost(leaky)
+    if not (0 < below < math.inf and 0 < above < math.inf) or below == above:
+        return math.sqrt(private) * math.sqrt(leaky)
+    # aim at the middle of the tolerance, so that the guess lands on the private side
+    aim = math.log(target * (1 - TOLERANCE / 2) / below) / math.log(above / below)
+    return float(private * (leaky / private) ** aim)
+
+
+def _remembered(f: Callable[[float], float]) -> Callable[[float], float]:
+    known: dict[float, float] = {}
+
+    def once(x: float) -> float:
+        if x not in known:
+            known[x] = f(x)
+        return known[x]
+
+    return once

@@ -1,0 +1,66 @@
+"""Data and users as the gates take them: arrays with one row a user, checked once."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.errors import ParameterError
+
+Users = NDArray[np.intp] | slice
+
+
+def checked_data(argument: str, data: Any) -> Any:
+    """Data as an array or a tuple of arrays, none of them empty, ragged or not a number."""
+    if isinstance(data, tuple):
+        return tuple(checked_data(f"{argument}[{i}]", part) for i, part in enumerate(data))
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise ParameterError(argument, type(data), "rectangular, not ragged") from None
+    if array.size == 0:
+        raise ParameterError(argument, array.shape, "an array that is not empty")
+    if array.dtype == object:
+        raise ParameterError(argument, array.dtype, "an array of numbers, not of objects")
+    # one cheap pass; only a suspicious sum is looked at closely
+    if array.dtype.kind in "fc":
+        with np.errstate(over="ignore", invalid="ignore"):
+            suspicious = not math.isfinite(abs(array.sum()))
+        if suspicious and not np.isfinite(array).all():
+            raise ParameterError(argument, "NaN or infinite entries", "finite")
+    return array
+
+
+def first_array(data: Any) -> NDArray[Any]:
+    """The first array of a tuple, or the array itself."""
+    array = data[0] if isinstance(data, tuple) else data
+    return np.asarray(array) if not hasattr(array, "shape") else array
+
+
+def rows(data: Any, who: Users) -> Any:
+    """The rows of the users in ``who``, of every array in the data."""
+    return tuple(part[who] for part in data) if isinstance(data, tuple) else data[who]
+
+
+def checked_users(who: Any, users: int) -> Users:
+    """``who`` as a slice or an array of distinct indices below ``users``."""
+    if who is None:
+        return slice(0, users)
+    if isinstance(who, slice):
+        start, stop, step = who.indices(users)
+        return slice(start, stop, step) if step > 0 else np.arange(start, stop, step)
+    index = np.asarray(who)
+    if index.dtype == bool and index.shape == (users,):
+        return np.flatnonzero(index)
+    allowed = f"distinct user indices from 0 to {users - 1}, a mask or a slice"
+    if index.ndim != 1 or index.dtype.kind not in "iu":
+        raise ParameterError("who", who, allowed)
+    rising = index.size < 2 or bool(np.all(index[1:] > index[:-1]))
+    if not rising and np.unique(index).size != index.size:
+        raise ParameterError("who", who, allowed)
+    if index.size and not (index.min() >= 0 and index.max() < users):
+        raise ParameterError("who", who, allowed)
+    return index.astype(np.intp)

@@ -1,0 +1,106 @@
+"""What an argument may be, said once: the check, the words of its error, and a search range."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Rational
+from typing import Protocol
+
+import numpy as np
+
+from accountant.errors import ParameterError
+
+
+class Domain(Protocol):
+    """A set of allowed values that can check a member and describe itself."""
+
+    def check(self, argument: str, value: object) -> object:
+        """Return ``value`` in its normal form, or raise `ParameterError`."""
+        ...
+
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Real numbers from ``low`` to ``high``; the brackets say which ends belong."""
+
+    low: float
+    high: float
+    brackets: str = "[]"
+
+    def __contains__(self, x: float) -> bool:
+        above = x >= self.low if self.brackets[0] == "[" else x > self.low
+        below = x <= self.high if self.brackets[1] == "]" else x < self.high
+        return above and below
+
+    def check(self, argument: str, value: object) -> float:
+        """Return ``value`` as a float; bools, strings and complex numbers are no real numbers."""
+        x = _real(value)
+        if math.isnan(x) or x not in self:
+            raise ParameterError(argument, value, str(self))
+        return x
+
+    def __str__(self) -> str:
+        return f"a number in {self.brackets[0]}{self.low:g}, {self.high:g}{self.brackets[1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Whole numbers from ``low`` upwards."""
+
+    low: int
+
+    def check(self, argument: str, value: object) -> int:
+        """Return ``value`` as an int; ``2.0`` and ``True`` are not whole numbers here."""
+        if isinstance(value, (bool, np.bool_)):
+            raise ParameterError(argument, value, str(self))
+        try:
+            whole = operator.index(value)  # type: ignore[arg-type]  # that is the question
+        except TypeError:
+            raise ParameterError(argument, value, str(self)) from None
+        if whole < self.low:
+            raise ParameterError(argument, value, str(self))
+        return whole
+
+    def __str__(self) -> str:
+        return f"a whole number, at least {self.low}"
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of a few named choices."""
+
+    choices: tuple[str, ...]
+
+    def check(self, argument: str, value: object) -> str:
+        """Return the choice itself."""
+        if not isinstance(value, str) or value not in self.choices:
+            raise ParameterError(argument, value, str(self))
+        return value
+
+    def __str__(self) -> str:
+        return "one of " + ", ".join(repr(choice) for choice in self.choices)
+
+
+def _real(value: object) -> float:
+    """``value`` as a float, or NaN when it is not a real number."""
+    if isinstance(value, (bool, np.bool_)):
+        return math.nan
+    if isinstance(value, (int, float, np.integer, np.floating, Rational, Decimal)):
+        try:
+            return float(value)
+        except (OverflowError, ValueError):
+            return math.nan
+    return math.nan
+
+
+# Far enough from the ends of the floats that a square or a ratio of two still means something.
+POSITIVE = Interval(1e-300, 1e300)
+NON_NEGATIVE = Interval(0.0, 1e300)
+REAL = Interval(-1e300, 1e300)
+EPSILON = NON_NEGATIVE
+DELTA = Interval(0.0, 1.0, "[)")

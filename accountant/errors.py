@@ -1,0 +1,63 @@
+"""The errors of the whole house: types with data, and a sentence that says what to do next."""
+
+from __future__ import annotations
+
+
+class ParameterError(ValueError):
+    """An argument is not what it must be: names the argument, its value and the allowed range."""
+
+    def __init__(self, argument: str, value: object, allowed: str) -> None:
+        self.argument, self.value, self.allowed = argument, value, allowed
+        super().__init__(argument, value, allowed)
+
+    def __str__(self) -> str:
+        shown = repr(self.value)
+        shown = shown if len(shown) <= 80 else shown[:77] + "..."
+        return f"{self.argument} must be {self.allowed}, got {shown}"
+
+
+class PrivateValueError(ParameterError):
+    """A private value is not what it must be: says which rule it broke, never the value."""
+
+    def __init__(self, argument: str, allowed: str) -> None:
+        super().__init__(argument, None, allowed)
+        self.args = (argument, allowed)
+
+    def __str__(self) -> str:
+        return f"{self.argument} must be {self.allowed} (the value is private and not shown)"
+
+
+class UnsupportedPlan(RuntimeError):
+    """An accountant cannot bound a plan: names the node, the accountant and what would work."""
+
+    def __init__(self, node: object, accountant: str, instead: str) -> None:
+        self.node, self.accountant, self.instead = node, accountant, instead
+        super().__init__(node, accountant, instead)
+
+    def __str__(self) -> str:
+        return f"{self.accountant} cannot bound {self.node!r}; {self.instead}"
+
+
+class OffPlan(RuntimeError):
+    """A release the plan does not allow was asked for: nothing spent, looked at or drawn."""
+
+    def __init__(self, asked: object, allowed: object, why: str = "") -> None:
+        self.asked, self.allowed, self.why = asked, allowed, why
+        super().__init__(asked, allowed, why)
+
+    def __str__(self) -> str:
+        allowed = "nothing more" if self.allowed is None else repr(self.allowed)
+        return f"asked to release {self.asked!r}; the plan allows {allowed}" + (
+            f" ({self.why})" if self.why else ""
+        )
+
+
+class BudgetExceeded(RuntimeError):
+    """A plan costs more than the budget: names what was spent, what was asked and the budget."""
+
+    def __init__(self, spent: float, asked: float, budget: object) -> None:
+        self.spent, self.asked, self.budget = spent, asked, budget
+        super().__init__(spent, asked, budget)
+
+    def __str__(self) -> str:
+        return f"spent epsilon {self.spent:.6g}, asked {self.asked:.6g}, budget {self.budget!r}"

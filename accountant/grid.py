@@ -1,0 +1,131 @@
+"""Privacy-loss distributions on a grid, above or below the true one: connect the dots.
+
+A profile is convex in x = e^epsilon.  Joining its values on a grid by straight lines gives a
+profile above it (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Algorithm 1); lowering the
+values by the greatest gap of a neighbouring cell and taking the convex hull gives one below it.
+Either is the profile of a pair of laws on the grid, and domination survives composition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from accountant.numerics import ULP, Array
+
+Profile = Callable[[Array], Array]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """A law of the loss on grid points, its mass at infinity, and a bound on round-off in delta."""
+
+    loss: Array
+    mass: Array
+    infinity: float
+    noise: float
+
+    def delta(self, epsilon: Array) -> Array:
+        """Hockey-stick divergence, elementwise."""
+        # sum over loss > eps of mass (1 - e^{eps - loss})
+        above, below, loss = self._tails()
+        first = np.searchsorted(self.loss, epsilon, side="right")
+        with np.errstate(under="ignore"):
+            sticks = above[first] - np.exp(epsilon - loss[first]) * below[first]
+        return self.infinity + np.maximum(sticks, 0.0)
+
+    def epsilon(self, delta: float) -> float:
+        """Least epsilon >= 0 with divergence at most ``delta``; infinite where there is none."""
+        left = delta - self.infinity
+        if left <= 0:
+            return math.inf
+        above, below, loss = self._tails()
+        # Delta decreases along the grid; the answer lies just below the first point where it is
+        # small, and there delta(eps) = above - e^{eps - loss} below.
+        step = math.exp(self.loss[0] - self.loss[1]) if self.loss.size > 1 else 1.0
+        at_points = above[1:] - step * below[1:]
+        first = int(np.argmax((at_points <= left) & (self.loss >= 0)))
+        if self.loss[first] < 0 or above[first] <= left:
+            return 0.0
+        return max(0.0, float(loss[first]) + math.log((above[first] - left) / below[first]))
+
+    def _tails(self) -> tuple[Array, Array, Array]:
+        """For each point: the mass from there up, the same times e^{point - loss}, the point."""
+        from scipy.signal import lfilter
+
+        step = math.exp(self.loss[0] - self.loss[1]) if self.loss.size > 1 else 0.0
+        above = np.cumsum(self.mass[::-1])[::-1]
+        below = lfilter([1.0], [1.0, -step], self.mass[::-1])[::-1]
+        end = np.zeros(1)
+        return np.append(above, end), np.append(below, end), np.append(self.loss, math.inf)
+
+
+def compose(parts: list[tuple[Array, int, int, float]], interval: float, tail: float) -> Grid:
+    """Sum of independent grid laws, each (mass, first index, count, mass at infinity)."""
+    from dp_accounting.pld import pld_pmf
+
+    whole = None
+    for mass, first, count, infinity in parts:
+        one = pld_pmf.DensePLDPmf(interval, first, mass, infinity, True)
+        if count > 1:
+            one = one.self_compose(count, tail)
+        whole = one if whole is None else whole.compose(one)
+    if whole is None:
+        return Grid(np.zeros(1), np.ones(1), 0.0, 0.0)
+    # The library offers no other way to its arrays.
+    mass, first = np.asarray(whole._probs), whole._lower_loss
+    # Round-off of a Fourier transform is about white: what shows where there should be nothing,
+    # or is negative, is its size; every entry may be as wrong.
+    noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5
+    loss = interval * (first + np.arange(mass.size))
+    return Grid(loss, np.maximum(mass, 0.0), float(whole._infinity_mass), noise)
+
+
+def dots_above(profile: Profile, low: int, high: int, interval: float) -> tuple[Array, float]:
+    """Masses on ``interval * [low..high]`` and at infinity whose profile is above ``profile``."""
+    from dp_accounting.pld import pld_pmf
+
+    grid: Array = interval * np.arange(low, high + 1, dtype=float)
+    values = np.minimum.accumulate(np.clip(profile(grid), 0.0, 1.0))
+    pmf = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(interval, low, high, values)
+    return np.asarray(pmf.to_dense_pmf()._probs), float(values[-1])
+
+
+def dots_below(
+    profile: Profile, infinity: float, low: int, high: int, interval: float
+) -> tuple[Array, float]:
+    """Masses on the grid and at infinity whose profile is below ``profile``."""
+    grid: Array = interval * np.arange(low, high + 1, dtype=float)
+    # x = 0, where every profile is 1 and falls at most with slope -1, is a grid point too
+    x = np.append(0.0, np.exp(grid))
+    values = np.append(1.0, np.clip(profile(grid), 0.0, 1.0))
+    slope = np.concatenate([[-1.0], np.diff(values) / np.diff(x), [0.0]])
+    # In a cell the convex curve lies above the chords of its two neighbours, prolonged: the gap
+    # to its own chord is greatest where those meet.
+    left, right = np.maximum(np.diff(slope)[:-1], 0.0), np.maximum(np.diff(slope)[1:], 0.0)
+    gap = np.diff(x) * left * right / np.maximum(left + right, 1e-300)
+    lowered = values - np.maximum(np.append(0.0, gap), np.append(gap, 0.0)) - 4 * ULP
+    lowered = np.maximum(lowered, infinity)
+    lowered[-1] = infinity
+    corners = _lower_hull(x, lowered)
+    slopes = np.diff(lowered[corners]) / np.diff(x[corners])
+    mass = np.zeros(x.size)
+    # the mass of Q at a corner is the change of slope there; that of P is x times it
+    mass[corners[1:]] = x[corners[1:]] * np.diff(np.append(slopes, 0.0))
+    return np.maximum(mass[1:], 0.0), infinity
+
+
+def _lower_hull(x: Array, y: Array) -> list[int]:
+    """Indices of the lower convex hull of points with increasing x (Andrew's monotone chain)."""
+    xs, ys, hull = x.tolist(), y.tolist(), [0]
+    for i in range(1, len(xs)):
+        while len(hull) > 1:
+            a, b = hull[-2], hull[-1]
+            if (ys[b] - ys[a]) * (xs[i] - xs[b]) < (ys[i] - ys[b]) * (xs[b] - xs[a]):
+                break
+            hull.pop()
+        hull.append(i)
+    return hull

@@ -1,0 +1,154 @@
+"""A loss is a function: what one release costs, known by its privacy profile.
+
+References: Balle, Barthe & Gaboardi (2018), privacy profiles; Zhu, Dong & Wang (2022), Theorem 10
+(a pair whose profile dominates stays dominating under adaptive composition).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import DELTA, REAL
+from accountant.errors import ParameterError
+from accountant.numerics import Array, smallest_root, up
+from accountant.plan import Parallel, Release
+
+# e^700 is still a float, so the profile there is finite and bounds its own limit from above.
+FAR = 700.0
+
+
+class Loss(Release):
+    """The privacy loss ln(P/Q) of one release, P and Q its laws on two neighbours.
+
+    A member is obliged to `profile` and `reversed`; everything else follows from them and is
+    overridden only where a closed form is faster or a fact of its own is sharper.  The
+    neighbour relation is the one its sensitivity was stated for.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """``sup_S P(S) - e^epsilon Q(S)``, elementwise, for ``epsilon >= 0``."""
+
+    @property
+    @abstractmethod
+    def reversed(self) -> Loss:
+        """The loss of (Q, P): itself unless asymmetric."""
+
+    @property
+    def infinity(self) -> float:
+        """Mass of the outcomes that are impossible on the neighbour: the limit of the profile."""
+        return float(self.profile(np.array(FAR)))
+
+    @property
+    def bound(self) -> float:
+        """Epsilon beyond which the profile stays at `infinity`; infinite where none is known."""
+        return math.inf
+
+    @property
+    def pure(self) -> float:
+        """Smallest epsilon at delta 0; infinite where none is known."""
+        return self.bound if self.infinity == 0 else math.inf
+
+    @property
+    def rho(self) -> float:
+        """Least rho such that every Rényi divergence is at most rho times its order."""
+        # Bun & Steinke (2016), Proposition 3.3; it needs both directions to be pure.
+        pure = max(self.pure, self.reversed.pure)
+        return up(pure * pure / 2)
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Rényi divergence of the finite part, elementwise over ``order > 1``."""
+        a = np.asarray(order, dtype=float) - 1.0
+        if not np.all(a > 0):
+            raise ParameterError("order", order, "greater than 1")
+        log_moment: Array = np.log(np.vectorize(self._moment, otypes=[float])(a))
+        return log_moment / a
+
+    def cumulant(self, z: complex) -> complex:
+        """``ln E_P[e^{zL}; L finite]`` at a complex ``z`` inside the strip of convergence."""
+        return complex(np.log(self._moment(complex(z))))
+
+    def delta_at(self, epsilon: float) -> float:
+        """Smallest delta at ``epsilon`` (any real number): rounded up, over both directions."""
+        epsilon = REAL.check("epsilon", epsilon)
+        both = max(one.signed_profile(np.array(epsilon)).item() for one in {self, self.reversed})
+        return min(1.0, up(both, 16)) + 0.0
+
+    def epsilon_at(self, delta: float) -> float:
+        """Smallest epsilon at ``delta``: rounded up, over both directions."""
+        delta = DELTA.check("delta", delta)
+        if delta <= self.infinity:
+            return self.bound if delta == self.infinity else math.inf
+        return max(one._inverse(delta) for one in {self, self.reversed})
+
+    def signed_profile(self, epsilon: Array) -> Array:
+        """The profile at any real epsilon."""
+        # delta(-e) = 1 - e^-e + e^-e delta_reversed(e); the other way round cancels to nothing.
+        size = np.abs(epsilon)
+        negative = -np.expm1(-size) + np.exp(-size) * self.reversed.profile(size)
+        return np.where(epsilon >= 0, self.profile(size), negative)
+
+    def losses(self) -> Iterator[tuple[Loss | Parallel, int]]:
+        """Yield itself, once."""
+        yield self, 1
+
+    def _inverse(self, delta: float) -> float:
+        # The profile's own rounding is a few units in the last place: ask for slightly less.
+        return smallest_root(self.profile, delta * (1 - 2.0**-48), self.bound)
+
+    def _moment(self, z: complex) -> complex:
+        """``E_P[e^{zL}; L finite]`` by quadrature of the two profiles (infinite: diverges)."""
+        # E = 1 - d(z+1) + z(z+1) [ int_0^inf e^{ze} (delta_PQ(e) - d) de
+        #                         + int_0^inf e^{-(z+1)e} delta_QP(e) de ]
+        end, atom, real = self._reach(z.real), self.infinity, isinstance(z, float)
+        if math.isinf(end):
+            return math.inf
+        nodes, weights = _panels(end)
+        with np.errstate(divide="ignore"):
+            log_profile = np.log(np.maximum(self.profile(nodes) - atom, 0.0))
+        with np.errstate(over="ignore"):
+            forward = np.sum(weights * np.exp(z * nodes + log_profile))
+        end = min(self.reversed.bound, FAR, max(end, 40.0 / (z.real + 1.0)))
+        nodes, weights = _panels(end)
+        backward = np.sum(weights * np.exp(-(z + 1) * nodes) * self.reversed.profile(nodes))
+        backward += self.reversed.infinity * np.exp(-(z + 1) * end) / (z + 1)
+        moment = 1 - atom * (z + 1) + z * (z + 1) * (forward + backward)
+        return float(moment.real) if real else complex(moment)
+
+    def _reach(self, a: float) -> float:
+        """Where ``e^{a e} (delta(e) - d)`` has died out; infinity where it never does."""
+        if math.isfinite(self.bound):
+            return max(self.bound, 1e-9)
+        ladder = 2.0 ** np.arange(-6, 9.1, 0.25)
+        with np.errstate(divide="ignore"):
+            size = a * ladder + np.log(np.maximum(self.profile(ladder) - self.infinity, 0.0))
+        gone = size < np.max(size) - 50.0
+        gone &= np.arange(ladder.size) > np.argmax(size)
+        return float(ladder[np.argmax(gone)]) if gone.any() else math.inf
+
+
+class Symmetric(Loss):
+    """A loss that is its own reverse."""
+
+    __slots__ = ()
+
+    @property
+    def reversed(self) -> Loss:
+        """Itself."""
+        return self
+
+
+def _panels(end: float, panels: int = 128) -> tuple[Array, Array]:
+    """Nodes and weights of a composite 16-point Gauss-Legendre rule on ``[0, end]``."""
+    x, w = np.polynomial.legendre.leggauss(16)
+    width = end / panels
+    starts = width * np.arange(panels)
+    nodes = starts[:, None] + width * (x + 1) / 2
+    return nodes.ravel(), np.tile(w * width / 2, panels)

@@ -1,0 +1,103 @@
+"""Rounding towards privacy, logarithms near 0 and 1, and the one checked root finder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+ULP = 2.0**-52
+
+
+def up(x: float, ulps: float = 4.0) -> float:
+    """``x`` rounded up by a few units in the last place; exact zeros and infinities stay."""
+    return x + abs(x) * ulps * ULP
+
+
+def up_sum(total: Array, size: Array) -> Array:
+    """``total`` rounded up by a few units in the last place of the terms it was summed from."""
+    result: Array = total + 4 * ULP * (np.abs(size) + np.abs(total))
+    return result
+
+
+def log1mexp(x: Array) -> Array:
+    """``ln(1 - e^x)`` for ``x <= 0``, accurate at both ends (Maechler, 2012)."""
+    with np.errstate(divide="ignore"):
+        small: Array = np.log(-np.expm1(x))
+        large: Array = np.log1p(-np.exp(x))
+    return np.where(x > -math.log(2), small, large)
+
+
+def log_ndtr(x: Array) -> Array:
+    """Logarithm of the standard normal distribution function, accurate in the far tail."""
+    from scipy.special import log_ndtr as scipy_log_ndtr
+
+    result: Array = scipy_log_ndtr(x)
+    return result
+
+
+def logsumexp(terms: Array, axis: int = -1) -> Array:
+    """``ln sum e^terms`` along an axis, for real terms; all-minus-infinity gives minus infinity."""
+    top = np.max(terms, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        total: Array = np.log(np.sum(np.exp(terms - top), axis=axis))
+    total += np.squeeze(top, axis=axis)
+    return total
+
+
+def smallest_root(decreasing: Callable[[Array], Array], target: float, high: float) -> float:
+    """Smallest ``x`` in ``[0, high]`` that was seen to satisfy ``decreasing(x) <= target``.
+
+    The returned point is always one at which the inequality was evaluated and held, so the
+    answer errs upwards, by one float at most.  Returns infinity when ``high`` does not satisfy it.
+    ``high = inf`` is searched by doubling up to 1e300.
+    """
+    if float(decreasing(np.zeros(1))[0]) <= target:
+        return 0.0
+    low = 0.0
+    if math.isinf(high):
+        ladder = 2.0 ** np.arange(-40, 996)
+        for block in np.split(ladder, range(80, ladder.size, 80)):
+            holds = decreasing(block) <= target
+            if holds.any():
+                first = int(np.argmax(holds))
+                low = float(block[first - 1]) if first else low
+                high = float(block[first])
+                break
+            low = float(block[-1])
+        else:
+            return math.inf
+    elif not float(decreasing(np.array([high]))[0]) <= target:
+        return math.inf
+    # Each sweep looks at 62 points between the ends, so nine sweeps exhaust a double.
+    while True:
+        inner = np.linspace(low, high, 64)[1:-1]
+        inner = inner[(inner > low) & (inner < high)]
+        if inner.size == 0:
+            return high
+        holds = decreasing(inner) <= target
+        first = int(np.argmax(holds)) if holds.any() else inner.size
+        low = float(inner[first - 1]) if first else low
+        high = float(inner[first]) if first < inner.size else high
+        if high - low <= ULP * high:
+            return high
+
+
+def least(f: Callable[[Array], Array]) -> float:
+    """Least value seen of a function of ``a > 0`` with one valley, by zooming in on it."""
+    low, high, best = math.log(1e-6), math.log(1e9), math.inf
+    for points in (121, 41, 41, 41, 41):
+        grid = np.linspace(low, high, points)
+        with np.errstate(invalid="ignore", over="ignore"):
+            value = f(np.exp(grid))
+        value = np.where(np.isnan(value), np.inf, value)
+        at = int(np.argmin(value))
+        best = min(best, float(value[at]))
+        step = (high - low) / (points - 1)
+        low, high = grid[at] - step, grid[at] + step
+    return best

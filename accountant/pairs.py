@@ -1,0 +1,168 @@
+"""Losses of families: any finite pair of distributions, and zero-concentrated privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import NON_NEGATIVE, POSITIVE
+from accountant.errors import ParameterError
+from accountant.loss import Loss, Symmetric
+from accountant.numerics import ULP, Array, least, logsumexp, up, up_sum
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PairLoss(Loss):
+    """Two finite distributions: outcome i has probability ``p[i]``, and ``q[i]`` on the neighbour.
+
+    Outcomes of equal ratio are merged and sorted, so equality is meaning.
+    """
+
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+
+    def __init__(self, p: Sequence[float], q: Sequence[float]) -> None:
+        first, second = _distribution("p", p), _distribution("q", q)
+        if first.size != second.size:
+            raise ParameterError("q", q, f"as long as p, which has {first.size} outcomes")
+        merged: dict[float, list[float]] = {}
+        for a, b in zip(first.tolist(), second.tolist(), strict=True):
+            if a or b:
+                total = merged.setdefault(a / b if b else math.inf, [0.0, 0.0])
+                total[0] += a
+                total[1] += b
+        atoms = [merged[ratio] for ratio in sorted(merged)]
+        object.__setattr__(self, "p", tuple(a for a, _ in atoms))
+        object.__setattr__(self, "q", tuple(b for _, b in atoms))
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """``sum_i (p_i - e^eps q_i)_+``."""
+        p, loss = self._finite()
+        e = np.asarray(epsilon, dtype=float)[..., None]
+        with np.errstate(over="ignore"):
+            sticks = p * -np.expm1(np.minimum(e - loss, 0.0))
+        total: Array = np.minimum(sticks.sum(axis=-1) + self.infinity, 1.0)
+        return total
+
+    @property
+    def reversed(self) -> PairLoss:
+        """The pair exchanged."""
+        return PairLoss(self.q, self.p)
+
+    @property
+    def bound(self) -> float:
+        """Greatest ``|ln p_i / q_i|`` of the finite part, rounded up."""
+        return up(float(np.max(np.abs(self._finite()[1]), initial=0.0)))
+
+    @property
+    def pure(self) -> float:
+        """`bound` where no outcome is impossible on either side."""
+        return self.bound if min(self.p) > 0 and min(self.q) > 0 else math.inf
+
+    @property
+    def infinity(self) -> float:
+        """Mass of p where q has none."""
+        return sum(a for a, b in zip(self.p, self.q, strict=True) if b == 0)
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """``ln sum_i p_i (p_i / q_i)^{order - 1} / (order - 1)`` over the finite part."""
+        p, loss = self._finite()
+        a = np.asarray(order, dtype=float)[..., None] - 1
+        log_moment = logsumexp(a * loss + np.log(p))
+        size = np.max(np.abs(loss), initial=0.0) * a[..., 0]
+        divergence: Array = up_sum(log_moment, size) / a[..., 0]
+        return divergence
+
+    def cumulant(self, z: complex) -> complex:
+        """``ln sum_i p_i (p_i / q_i)^z`` over the finite part."""
+        p, loss = self._finite()
+        top = z.real * loss[np.argmax(z.real * loss)]
+        return complex(top + np.log(np.sum(p * np.exp(z * loss - top))))
+
+    def _finite(self) -> tuple[Array, Array]:
+        both = [(a, b) for a, b in zip(self.p, self.q, strict=True) if a and b]
+        p, q = np.array(both).reshape(-1, 2).T
+        return p, np.log(p / q)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ZCDPLoss(Symmetric):
+    """Any release with Rényi divergence at most ``xi + rho * order``.
+
+    Source: Bun & Steinke (2016); its profile by Canonne, Kamath & Steinke (2020), Proposition 12.
+    """
+
+    # rho is also the name of the property every loss has, so the fields hide behind it
+    _rho: float
+    xi: float
+
+    def __init__(self, rho: float, xi: float = 0.0) -> None:
+        object.__setattr__(self, "_rho", POSITIVE.check("rho", rho))
+        object.__setattr__(self, "xi", NON_NEGATIVE.check("xi", xi))
+
+    @property
+    def rho(self) -> float:
+        """``rho + xi``, since the order is above 1."""
+        return up(self._rho + self.xi) if self.xi else self._rho
+
+    @property
+    def infinity(self) -> float:
+        """Nothing is impossible."""
+        return 0.0
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """``xi + rho * order``."""
+        return self.xi + self._rho * np.asarray(order, dtype=float)
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """Least over a > 0 of ``e^{a((a+1) rho + xi - eps)} a^a / (1+a)^{1+a}``."""
+        e = np.asarray(epsilon, dtype=float)
+        gap = self.xi - np.minimum(e, 1e100)
+        # The exponent is convex in a; its derivative (1+2a) rho + xi - eps + ln(a / (1+a))
+        # increases, so bisect on ln a.  Any a gives an upper bound: no accuracy is needed.
+        low, high = np.full(e.shape, -700.0), np.full(e.shape, 690.0)
+        for _ in range(60):
+            middle = (low + high) / 2
+            a = np.exp(middle)
+            slope = (1 + 2 * a) * self._rho + gap - np.log1p(1 / a)
+            low, high = np.where(slope < 0, middle, low), np.where(slope < 0, high, middle)
+        a = np.exp(low)
+        with np.errstate(over="ignore"):
+            size = a * ((a + 1) * self._rho + gap) - a * np.log1p(1 / a) - np.log1p(a)
+            # any a is valid, a -> 0 gives 1
+            delta: Array = np.minimum(np.exp(size + 16 * ULP * np.abs(size)), 1.0)
+            return delta
+
+    def cumulant(self, z: complex) -> complex:
+        """Upper envelope ``z xi + rho (z^2 + z)`` at real z: no single pair attains it."""
+        return z * self.xi + self._rho * (z * z + z)
+
+    def _inverse(self, delta: float) -> float:
+        # Least over a of rho (a+1) + xi + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a.
+        def epsilon(a: Array) -> Array:
+            rest = -math.log(delta) - a * np.log1p(1 / a) - np.log1p(a)
+            return self.xi + self._rho * (a + 1) + rest / a
+
+        return max(0.0, up(least(epsilon), 16))
+
+    def __repr__(self) -> str:
+        return f"ZCDPLoss(rho={self._rho!r}, xi={self.xi!r})"
+
+
+def _distribution(argument: str, probabilities: Sequence[float]) -> Array:
+    allowed = "a list of probabilities that sum to 1"
+    try:
+        x = np.asarray(probabilities, dtype=float)
+    except (TypeError, ValueError):
+        raise ParameterError(argument, probabilities, allowed) from None
+    wrong = x.ndim != 1 or x.size == 0 or not np.all(x >= 0)
+    if wrong or not abs(x.sum() - 1.0) <= 1e-12 * x.size:
+        raise ParameterError(argument, probabilities, allowed)
+    return x

@@ -1,0 +1,128 @@
+"""Privacy-loss distributions on a grid: tight composition of any losses of a fixed plan.
+
+References: Koskela, Jälkö & Honkela (2020); Doroshenko et al. (2022), connect the dots.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accountant.accountant import Accountant, total
+from accountant.domains import DELTA, Interval
+from accountant.grid import Grid, Profile, compose, dots_above, dots_below
+from accountant.loss import Loss
+from accountant.numerics import Array, smallest_root, up
+from accountant.plan import Parallel, Plan, as_plan, directions
+from accountant.zcdp import ZCDP
+
+MOST_POINTS = 2**20
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PLD(Accountant):
+    """Numerical composition: both knobs change how loose the bound is, never whether it holds.
+
+    ``interval`` is the widest grid step in epsilon (finer where the losses are small); ``tail``
+    the mass that may be moved to infinity.  Valid for plans fixed in advance.
+    """
+
+    interval: float = 1e-4
+    tail: float = 1e-15
+
+    def __post_init__(self) -> None:
+        Interval(1e-12, 1.0).check("interval", self.interval)
+        Interval(0.0, 1e-3, "()").check("tail", self.tail)
+
+    def bracket(self, plan: Plan, delta: float) -> tuple[float, float]:
+        """Return (lower, upper) around the epsilon of the losses' own pairs at ``delta``."""
+        plan, delta = as_plan(plan), DELTA.check("delta", delta)
+        lower = 0.0
+        for way in directions(plan):
+            grid = self._grid(way, delta, above=False)
+            asked = delta + grid.noise
+            lower = max(lower, grid.epsilon(asked) if asked < 1 else 0.0)
+        return lower, self.epsilon(plan, delta)
+
+    def _epsilon(self, plan: Plan, delta: float) -> float:
+        if delta == 0:
+            return float(total(plan, lambda loss: loss.pure))
+        grid = self._grid(plan, delta, above=True)
+        return up(grid.epsilon(delta - grid.noise))
+
+    def _delta(self, plan: Plan, epsilon: float) -> float:
+        grid = self._grid(plan, 1e-12, above=True)
+        return up(float(grid.delta(np.array(epsilon))) + grid.noise)
+
+    def _grid(self, plan: Plan, delta: float, *, above: bool) -> Grid:
+        """The law of the plan's loss in one direction."""
+        items = [(item, count) for item, count in plan.losses() if count]
+        releases = sum(count for _, count in items)
+        tail = min(self.tail, delta * 1e-5)
+        ends = [_ends(item, tail / max(releases, 1)) for item, _ in items]
+        step = self._step(
+            plan, tail, [(b, count) for (b, _), (_, count) in zip(ends, items, strict=True)]
+        )
+        parts = []
+        for (item, count), (high, low) in zip(items, ends, strict=True):
+            first, last = -math.ceil(low / step), max(math.ceil(high / step), 1)
+            if above:
+                mass, infinity = dots_above(self._profile(item, above), first, last, step)
+            else:
+                lost = item.infinity if isinstance(item, Loss) else 0.0
+                mass, infinity = dots_below(self._profile(item, above), lost, first, last, step)
+            parts.append((mass, first, count, infinity))
+        return compose(parts, step, tail if above else 0.0)
+
+    def _profile(self, item: Loss | Parallel, above: bool) -> Profile:
+        """The profile of one item: parallel parts are composed first, then the greatest counts."""
+        if not isinstance(item, Parallel):
+            return item.signed_profile
+        grids = [self._grid(part, 1e-12, above=above) for part in item.distinct]
+
+        def greatest(epsilon: Array) -> Array:
+            sides = [g.delta(epsilon) + (g.noise if above else -g.noise) for g in grids]
+            result: Array = np.maximum.reduce([*sides, -np.expm1(np.minimum(epsilon, 0.0))])
+            return result
+
+        return greatest
+
+    def _step(self, plan: Plan, tail: float, ends: list[tuple[float, int]]) -> float:
+        """A fiftieth of the smallest loss's deviation, but no more grid points than memory has."""
+        small = [math.sqrt(2 * loss.rho) for loss in _leaves(plan) if 0 < loss.rho < math.inf]
+        step = min([self.interval, *(deviation / 50 for deviation in small)])
+        widest = sum(count * end for end, count in ends)
+        by_rho = ZCDP()._epsilon(plan, tail)
+        reach = 2 * min(widest, by_rho + 1.0)
+        return max(step, reach / MOST_POINTS, 1e-12)
+
+
+def _leaves(plan: Plan) -> list[Loss]:
+    items = [item for item, _ in plan.losses()]
+    inner = [
+        loss for i in items if isinstance(i, Parallel) for p in i.distinct for loss in _leaves(p)
+    ]
+    return [item for item in items if isinstance(item, Loss)] + inner
+
+
+def _ends(item: Loss | Parallel, tail: float) -> tuple[float, float]:
+    """Where the loss, and that of the reverse, is greater with probability ``tail`` at most."""
+    if isinstance(item, Parallel):
+        parts = [(part, part.reversed) for part in item.distinct]
+        sides = [[_composed_end(part, tail) for part in side] for side in zip(*parts, strict=True)]
+        return max(sides[0]), max(sides[1])
+    return _loss_end(item, tail), _loss_end(item.reversed, tail)
+
+
+def _loss_end(loss: Loss, tail: float) -> float:
+    beyond = loss.infinity + tail
+    end = smallest_root(loss.profile, min(beyond, 1.0), loss.bound)
+    return min(end, 1e6)
+
+
+def _composed_end(plan: Plan, tail: float) -> float:
+    return min(ZCDP()._epsilon(plan, tail), float(total(plan, lambda loss: loss.pure)), 1e6)

@@ -1,0 +1,131 @@
+"""The private LASSO: Frank-Wolfe over the l1 ball, as plan, run and scikit-learn estimator."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from accountant.calibration import calibrate
+from accountant.domains import DELTA, POSITIVE, OneOf, Whole
+from accountant.errors import ParameterError
+from accountant.ledger import Ledger
+from accountant.numerics import Array
+from accountant.plan import Repeat
+from algorithms.frank_wolfe import Bounds, best_rounds, clipped, descend
+from mechanisms.noisy_max import NoisyMax
+
+SELECTION = OneOf(("gumbel", "laplace"))
+RELATION = OneOf(("replace", "add-remove"))
+
+
+class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Least squares over the l1 ball of ``radius``, (epsilon, delta)-DP for every record.
+
+    Features and targets are clipped to ``[-x_bound, x_bound]`` and ``[-y_bound, y_bound]``, which
+    makes the sensitivity true; there is no intercept (add a constant feature).  ``rounds`` is the
+    number of private selections, the paper's T - 1; None takes the utility bound's optimum.
+    ``relation="add-remove"`` takes the number of records as public.  ``random_state`` None draws
+    noise from operating-system entropy.
+
+    After ``fit``: ``coef_``, ``rounds_``, ``plan_``, ``ledger_``, ``transcript_``.
+    Source: Talwar, Thakurta & Zhang (2015), Algorithm 2, its noise recalibrated.
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float,
+        radius: float = 1.0,
+        rounds: int | None = None,
+        selection: str = "gumbel",
+        x_bound: float = 1.0,
+        y_bound: float = 1.0,
+        relation: str = "replace",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.radius = radius
+        self.rounds = rounds
+        self.selection = selection
+        self.x_bound = x_bound
+        self.y_bound = y_bound
+        self.relation = relation
+        self.random_state = random_state
+
+    def plan(self, shape: tuple[int, ...]) -> Repeat:
+        """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
+        if len(shape) != 2:
+            raise ParameterError("shape", shape, "(records, features)")
+        records, features = (Whole(1).check("shape", n) for n in shape)
+        epsilon, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
+        selection = SELECTION.check("selection", self.selection)
+        bounds = self._bounds()
+        sensitivity = bounds.score_sensitivity(records, RELATION.check("relation", self.relation))
+        if self.rounds is not None:
+            rounds = Whole(1).check("rounds", self.rounds)
+        elif delta > 0:
+            rounds = best_rounds(bounds, sensitivity, features, selection, epsilon, delta)
+        else:
+            raise ParameterError("rounds", None, "given where delta is 0")
+        scale = 2 * sensitivity / epsilon_each(epsilon, delta, rounds, selection)
+        return Repeat(NoisyMax(scale, sensitivity, selection), rounds)
+
+    def run(self, ledger: Any) -> Array:
+        """Return the coefficients, seen through the gate alone."""
+        plan = ledger.plan
+        return descend(ledger, plan.part, plan.count, self._bounds())
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit on X (records, features) and y (records,); nothing is spent on bad input."""
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        self.plan_ = self.plan(X.shape)
+        self.ledger_ = Ledger((X, y), self.plan_, rng=_generator(self.random_state))
+        self.coef_ = self.run(self.ledger_)
+        self.rounds_ = self.plan_.count
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predict for X (records, features), clipped as in the fit."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        predicted: Array = clipped(X, self.x_bound) @ self.coef_
+        return predicted
+
+    def _bounds(self) -> Bounds:
+        return Bounds(
+            POSITIVE.check("radius", self.radius),
+            POSITIVE.check("x_bound", self.x_bound),
+            POSITIVE.check("y_bound", self.y_bound),
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """Private fits on tiny data are noise: scikit-learn should not expect accuracy."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+@lru_cache(maxsize=256)
+def epsilon_each(epsilon: float, delta: float, rounds: int, selection: str) -> float:
+    """The range (Gumbel) or pure epsilon (Laplace) of one of ``rounds`` selections."""
+
+    def plan_of(scale: float) -> Repeat:
+        return Repeat(NoisyMax(scale, 0.5, selection), rounds)
+
+    return 1 / calibrate(plan_of, epsilon=epsilon, delta=delta)
+
+
+def _generator(random_state: Any) -> np.random.Generator | int | None:
+    """scikit-learn's random_state as this house's rng; a legacy RandomState gives a seed."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(check_random_state(random_state).randint(2**31))
+    found: np.random.Generator | int | None = random_state
+    return found

@@ -1,0 +1,161 @@
+"""``python -m audits``: audit everything on the embedded data, or what you name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from audits.cases import Row
+
+USAGE, INCONCLUSIVE, INTERRUPTED = 2, 3, 130
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
+    help="Try to falsify the privacy claims of mechanisms and algorithms.",
+)  # fmt: skip
+
+
+@app.command()
+def run(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Parts of subject names; all if none."),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(help="Runs of each guess test, learning included.")
+    ] = 200_000,
+    confidence: Annotated[float, typer.Option(help="Confidence of the bounds shown.")] = 0.95,
+    seed: Annotated[int | None, typer.Option(help="Repeats a report exactly.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads; the rows do not depend on it.")] = None,
+    json: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="Write JSON; - is stdout.")
+    ] = None,
+    html: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write one self-contained page.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 3 where runs are too few to decide.")
+    ] = False,
+) -> None:
+    """Audit mechanisms, the zoo and algorithms: claimed, exact, attacked, replayed.
+
+    A claim is FALSIFIED when an attacker guesses better than it allows, or when a run on other
+    data with the same answers differs in one bit. Surviving proves nothing.
+
+    Examples: python -m audits; python -m audits Laplace --samples 10000000;
+    python -m audits --seed 7 --json report.json --html report.html; python -m audits list
+
+    Exit status: 0 all as expected, 1 a claim was falsified or a broken specimen survived,
+    2 bad usage or input, 3 inconclusive under --strict, 130 interrupted.
+    """  # fmt: skip
+    from accountant.domains import Whole
+    from audits.guess import CONFIDENCE, RUNS, seeded
+    from audits.report.document import check_writable
+    from audits.running import chosen
+
+    RUNS.check("--samples", samples)
+    CONFIDENCE.check("--confidence", confidence)
+    jobs = os.cpu_count() or 1 if jobs is None else Whole(1).check("--jobs", jobs)
+    if seed is not None:
+        Whole(0).check("--seed", seed)
+    for option, target in (("--json", json), ("--html", html)):
+        if target is not None and (option, target) != ("--json", "-"):
+            check_writable(option, Path(target))
+    todo = chosen(names or [])
+    seed = seeded(seed)[0] or 0
+    rows = _with_progress(todo, samples, confidence, seed, jobs)
+    _report(rows, seed, json, html)
+    raise typer.Exit(_status(rows, strict))
+
+
+@app.command("list")
+def list_() -> None:
+    """List every subject that can be audited, with what it is."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from audits.cases import cases
+
+    table = Table("kind", "subject", "about")
+    for case in cases():
+        table.add_row(case.kind, case.subject, case.about)
+    Console().print(table)
+
+
+def _with_progress(todo: list, samples: int, confidence: float, seed: int, jobs: int) -> list[Row]:  # type: ignore[type-arg]  # cases load numpy: not before they are needed
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from audits.cases import LOSS_SAMPLES, Settings
+    from audits.running import run_all
+
+    screen = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+        longest = sum(case.kind == "algorithm" for case in todo) * LOSS_SAMPLES
+        task = bar.add_task("auditing", total=len(todo) + longest)
+        settings = Settings(samples, confidence, seed, lambda _: bar.advance(task))
+        return run_all(todo, settings, jobs, lambda _: bar.advance(task))
+
+
+def _report(rows: list[Row], seed: int, json: str | None, html: str | None) -> None:
+    from rich.console import Console
+
+    from audits.report.document import to_json, write_whole
+    from audits.report.terminal import show
+
+    show(rows, seed, Console(stderr=json == "-"))
+    if json == "-":
+        sys.stdout.write(to_json(rows, seed))
+    elif json is not None:
+        write_whole(Path(json), to_json(rows, seed))
+    if html is not None:
+        from audits.report.page import to_html
+
+        write_whole(Path(html), to_html(rows, seed))
+
+
+def _status(rows: list[Row], strict: bool) -> int:
+    if strict and not all(row.decisive for row in rows):
+        return INCONCLUSIVE
+    return 0 if all(row.as_expected for row in rows) else 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit status; errors are one line on stderr."""
+    import click
+
+    words = sys.argv[1:] if arguments is None else arguments
+    # a first word that is no subcommand means `run`
+    if not words or words[0] not in {"run", "list"}:
+        words = ["run", *words]
+    try:
+        status = app(args=words, prog_name="python -m audits", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        status = stop.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        print("interrupted: nothing was written", file=sys.stderr)
+        return INTERRUPTED
+    except click.ClickException as error:
+        print(f"python -m audits: {error.format_message()}", file=sys.stderr)
+        return USAGE
+    except ValueError as error:
+        from accountant.errors import ParameterError
+
+        if not isinstance(error, ParameterError):
+            raise
+        print(f"python -m audits: {error}", file=sys.stderr)
+        return USAGE
+    return int(status or 0)
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # threads that were interrupted must not be waited for
+    os._exit(status)

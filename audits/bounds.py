@@ -1,0 +1,80 @@
+"""Exact confidence bounds: each says what it covers, none is asymptotic.
+
+References: Clopper & Pearson (1934); Hoeffding (1963), Theorem 1; Kairouz, Oh & Viswanath (2015)
+for the leaks of an (epsilon, delta)-DP release.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from accountant.numerics import Array
+
+
+def success_lower(successes: Array, trials: Array, alpha: float) -> Array:
+    """Lower bound on a probability, elementwise: covers with at least ``1 - alpha``."""
+    from scipy.special import betaincinv
+
+    some = successes > 0
+    good = np.where(some, successes, 1.0)
+    bound = betaincinv(good, np.maximum(trials - good, 0.0) + 1.0, alpha)
+    return np.where(some, bound, 0.0)
+
+
+def most_leaks(runs: int, delta: float, alpha: float) -> int:
+    """Least count that Bin(runs, delta) exceeds with probability at most ``alpha``."""
+    from scipy.special import bdtrc
+
+    if delta == 0:
+        return 0
+    low, high = -1, runs  # bdtrc(low) > alpha >= bdtrc(high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bdtrc(middle, runs, delta) <= alpha else (middle, high)
+    return high
+
+
+def epsilon_lower(correct: Array, guesses: Array, runs: int, delta: float, alpha: float) -> Array:
+    """Lower bound on epsilon from right guesses of a fair coin, elementwise.
+
+    Under (epsilon, delta)-DP at most Bin(runs, delta) runs reveal their side, and every other
+    guess is right with probability at most ``e^eps / (1 + e^eps)``, whatever the guesses before:
+    one binomial tail at ``alpha``, of which a tenth goes to the count of leaks.
+    """
+    share = alpha if delta == 0 else 0.9 * alpha
+    leaks = most_leaks(runs, delta, alpha / 10)
+    left = np.maximum(np.asarray(correct, dtype=float) - leaks, 0.0)
+    tried = np.maximum(np.asarray(guesses, dtype=float) - leaks, left)
+    chance = success_lower(left, tried, share)
+    with np.errstate(divide="ignore"):
+        bound: Array = np.maximum(np.log(chance) - np.log1p(-chance), 0.0)
+        return bound
+
+
+def mean_band(samples: Array, alpha: float) -> tuple[Array, Array]:
+    """Lower and upper bound on the means of ``samples[:, j]`` in [0, 1].
+
+    Each covers with ``1 - alpha / 2`` at least, by Hoeffding's inequality
+    ``P(mean >= m) <= e^{-n kl(m, mu)}`` inverted in mu.
+    """
+    mean, budget = samples.mean(axis=0), math.log(2 / alpha) / len(samples)
+    return _invert(mean, np.zeros_like(mean), budget), _invert(mean, np.ones_like(mean), budget)
+
+
+def _invert(mean: Array, end: Array, budget: float) -> Array:
+    """The point between ``mean`` and ``end`` where kl(mean, .) reaches the budget."""
+    inside, outside = mean.copy(), end.copy()
+    for _ in range(60):
+        middle = (inside + outside) / 2
+        near = _kl(mean, middle) <= budget
+        inside, outside = np.where(near, middle, inside), np.where(near, outside, middle)
+    return outside
+
+
+def _kl(p: Array, q: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.where(p > 0, p * np.log(p / q), 0.0)
+        second = np.where(p < 1, (1 - p) * np.log((1 - p) / (1 - q)), 0.0)
+    return first + second

@@ -1,0 +1,119 @@
+"""A whole algorithm under audit: replay, then samples of its privacy loss against its claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.comparison import Least
+from accountant.loss import Loss
+from accountant.numerics import Array
+from accountant.plan import Plan
+from audits.bounds import mean_band
+from audits.gates import OffTranscript
+from audits.replaying import Algorithm, Replayed, replay, sampled_losses
+
+POINTS = 16  # epsilons at which the empirical profile is compared with the claim
+TOLERANCE = 1e-9  # a sampled loss this much (relative) above a pure claim is float rounding
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The empirical profile of loss samples: its mean and band, beside the accountant's curve."""
+
+    epsilon: Array
+    mean: Array
+    lower: Array
+    upper: Array
+    accountant: Array
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What replay and loss samples say of an algorithm on one pair of data sets."""
+
+    plan: Plan
+    claim: Loss
+    replayed: Replayed
+    losses: Array
+
+    @property
+    def sound(self) -> bool:
+        """Whether the replay found no leak and no dependence of the plan on the data."""
+        return self.replayed.leak_free and self.replayed.on_plan and self.replayed.deterministic
+
+    def refutation(self, confidence: float) -> str:
+        """Why the claim is false, in words; "" where the evidence does not say so."""
+        if not self.sound:
+            return f"replay: {self.replayed.witness}"
+        # a pure claim bounds every single loss, so one sample above it is a proof
+        pure, most = self.claim.pure, float(np.max(self.losses, initial=-np.inf))
+        if most > pure * (1 + TOLERANCE):
+            return f"privacy losses: one run lost {most:.4g}, the claim allows {pure:.4g}"
+        epsilons = self.points()
+        lower = self.band(epsilons, confidence)[1]
+        claimed = np.array([self.claim.delta_at(e) for e in epsilons])
+        over = np.flatnonzero(lower > claimed)
+        if over.size == 0:
+            return ""
+        at = over[0]
+        return (
+            f"privacy losses: delta at epsilon {epsilons[at]:.3g} is at least {lower[at]:.3g}, "
+            f"the claim allows {claimed[at]:.3g}"
+        )
+
+    def epsilon_lower(self, delta: float, confidence: float) -> float:
+        """Lower bound on the epsilon at ``delta`` between these two data sets."""
+        if self.losses.size == 0:
+            return 0.0
+        epsilons = np.linspace(0.0, max(float(self.losses.max()), 1e-9), POINTS, endpoint=False)
+        lower = self.band(epsilons, confidence)[1]
+        return float(np.max(epsilons[lower > delta], initial=0.0))
+
+    def band(self, epsilons: Array, confidence: float) -> tuple[Array, Array, Array]:
+        """Mean and simultaneous band of delta(epsilon) = E (1 - e^{eps - loss})_+."""
+        sticks = -np.expm1(np.minimum(epsilons - self.losses[:, None], 0.0))
+        lower, upper = mean_band(sticks, (1 - confidence) / epsilons.size)
+        return sticks.mean(axis=0), lower, upper
+
+    def points(self) -> Array:
+        """Epsilons from 0 to a little above the claim's epsilon or the greatest loss."""
+        at = self.claim.epsilon_at(max(self.claim.infinity, 1e-5))
+        top = min(at, float(np.max(self.losses, initial=0.0)) + 1e-9)
+        return np.linspace(0.0, max(top, 1e-9), POINTS, endpoint=False)
+
+    def profile(self, epsilons: Array, confidence: float) -> Profile:
+        """The empirical profile and the accountant's at the given epsilons."""
+        curve = np.array([Least().delta(self.plan, e) for e in epsilons])
+        return Profile(epsilons, *self.band(epsilons, confidence), curve)
+
+
+def examine(
+    algorithm: Algorithm,
+    data: Any,
+    neighbour: Any,
+    claim: Loss,
+    runs: int,
+    rng: np.random.Generator,
+    public: Any = None,
+    tick: Callable[[], None] = lambda: None,
+) -> Examination:
+    """Replay once, then sample ``runs`` privacy losses unless the replay already failed."""
+    first, second = rng.spawn(2)
+    replayed = replay(algorithm, data, neighbour, public=public, rng=first)
+    found = []
+    if replayed.leak_free and replayed.on_plan and replayed.deterministic:
+        try:
+            for loss in sampled_losses(algorithm, data, neighbour, runs, public, second):
+                found.append(loss)
+                tick()
+        except OffTranscript as error:
+            replayed = Replayed(False, False, True, np.nan, str(error))
+    shape = np.shape(data[0] if isinstance(data, tuple) else data)
+    plan = algorithm.plan(shape if public is None else np.shape(public))
+    return Examination(plan, claim, replayed, np.array(found))

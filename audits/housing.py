@@ -1,0 +1,79 @@
+"""California housing (1990 census) between public bounds: the real data of the first audit."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import final
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+
+# Bounds that anybody can state without the data: the map of California, the census's own
+# limits, round numbers.  What lies outside is clipped.
+BOUNDS = {
+    "longitude": (-125.0, -114.0),
+    "latitude": (32.0, 42.0),
+    "housing_median_age": (0.0, 52.0),
+    "total_rooms": (0.0, 8000.0),
+    "total_bedrooms": (0.0, 1600.0),
+    "population": (0.0, 4000.0),
+    "households": (0.0, 1600.0),
+    "median_income": (0.0, 10.0),
+}
+TARGET, TARGET_BOUNDS = "median_house_value", (0.0, 500_001.0)
+PLACES = ("<1H OCEAN", "INLAND", "NEAR OCEAN", "NEAR BAY", "ISLAND")
+RECORDS = 20_640
+TRAIN = 0.8
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Housing:
+    """Features and target in [-1, 1], split by a public seed; ``names`` of the features."""
+
+    names: tuple[str, ...]
+    train: tuple[Array, Array]
+    test: tuple[Array, Array]
+
+    def neighbour(self) -> tuple[Array, Array]:
+        """The training data with its first record replaced by its most extreme opposite."""
+        x, y = self.train[0].copy(), self.train[1].copy()
+        # against the residual's direction: every feature at a bound, the target at the other
+        x[0] = np.where(x[0] > 0, -1.0, 1.0)
+        y[0] = -1.0 if y[0] > 0 else 1.0
+        return x, y
+
+
+def load() -> Housing:
+    """Read the embedded data; a missing entry becomes the middle of its bounds."""
+    with gzip.open(_path(), "rt", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    if len(rows) != RECORDS:
+        raise ParameterError("housing.csv.gz", f"{len(rows)} records", f"{RECORDS} records")
+    columns = [_scaled(rows, name, bounds) for name, bounds in BOUNDS.items()]
+    places = np.array([row["ocean_proximity"] for row in rows])
+    columns += [(places == place).astype(float) for place in PLACES]
+    x = np.column_stack([*columns, np.ones(len(rows))])
+    y = _scaled(rows, TARGET, TARGET_BOUNDS)
+    order = np.random.default_rng(1990).permutation(len(rows))
+    first, last = np.split(order, [int(TRAIN * len(rows))])
+    return Housing((*BOUNDS, *PLACES, "constant"), (x[first], y[first]), (x[last], y[last]))
+
+
+def _scaled(rows: list[dict[str, str]], name: str, bounds: tuple[float, float]) -> Array:
+    low, high = bounds
+    column = np.array([float(row[name] or "nan") for row in rows])
+    scaled: Array = np.clip(2 * (column - low) / (high - low) - 1, -1.0, 1.0)
+    return np.nan_to_num(scaled, nan=0.0)
+
+
+def _path() -> Path:
+    inside = Path(str(resources.files("audits"))) / "data" / "housing.csv.gz"
+    beside = Path(__file__).parents[1] / "examples" / "data" / "california_housing"
+    return inside if inside.exists() else beside / "housing.csv.gz"

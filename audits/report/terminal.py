@@ -1,0 +1,79 @@
+"""The report as a person reads it in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from audits.cases import Row
+from audits.report.story import PROFILE_HEAD, facts, profile_rows
+
+TITLES = {
+    "mechanism": "Declared mechanisms: claimed, exact, attacked",
+    "specimen": "The zoo: broken on purpose, each must be caught",
+    "algorithm": "Algorithms: replayed and attacked",
+}
+
+
+def show(rows: Sequence[Row], seed: int, console: Console) -> None:
+    """Print tables by kind, the algorithms' stories, and one closing line."""
+    for kind, title in TITLES.items():
+        some = [row for row in rows if row.kind == kind]
+        if some:
+            console.print(_table(title, some))
+    for row in rows:
+        if row.detail is not None:
+            _story(row, console)
+    wrong = [row for row in rows if not row.as_expected]
+    weak = sum(not row.decisive for row in rows)
+    good = f"[green]{len(rows) - len(wrong)} of {len(rows)} as expected[/]"
+    console.print(
+        good + (f", [red]{len(wrong)} not: {escape(_names(wrong))}[/]" if wrong else "")
+        + (f", {weak} with too few runs to decide" if weak else "")
+        + f"; verdicts hold together at 1 - 1e-6; repeat with --seed {seed}"
+    )  # fmt: skip
+    console.print("An audit falsifies or fails to; SURVIVED proves nothing.", style="dim")
+
+
+def _table(title: str, rows: Sequence[Row]) -> Table:
+    confidence = f"{rows[0].confidence:.0%}".replace("%", " %")
+    table = Table(title=title, title_justify="left", title_style="bold", expand=False)
+    table.add_column("subject", overflow="fold")
+    for name in ("claimed", "exact", f"at least ({confidence})", "verdict"):
+        table.add_column(name, justify="right", no_wrap=True)
+    broken = rows[0].kind == "specimen"
+    if broken:
+        table.add_column("caught by", overflow="fold")
+    for row in rows:
+        colour = "green" if row.as_expected else "bold red"
+        claimed = f"{row.claim[0]:.4g}" + (f", {row.claim[1]:g}" if row.claim[1] else "")
+        exact = "-" if row.exact_epsilon is None else f"{row.exact_epsilon:.4f}"
+        word = row.outcome.name if row.decisive else f"{row.outcome.name}?"
+        cells = [escape(row.subject), claimed, exact, f"{row.epsilon_lower:.3f}",
+                 f"[{colour}]{word}[/]"]  # fmt: skip
+        table.add_row(*cells, *([escape(row.evidence)] if broken else []))
+    return table
+
+
+def _story(row: Row, console: Console) -> None:
+    table = Table(title=escape(row.subject), title_justify="left", title_style="bold",
+                  show_header=False)  # fmt: skip
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for what, value in facts(row):
+        table.add_row(what, escape(value))
+    console.print(table)
+    curve = Table(title="delta(epsilon) of the samples beside what was paid",
+                  title_justify="left", title_style="bold")  # fmt: skip
+    for head in PROFILE_HEAD:
+        curve.add_column(head, justify="right")
+    for cells in profile_rows(row):
+        curve.add_row(*map(escape, cells))
+    console.print(curve)
+
+
+def _names(rows: Sequence[Row]) -> str:
+    return ", ".join(row.subject for row in rows)

@@ -1,0 +1,55 @@
+"""Laplace noise on a number or a vector."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.additive import LaplaceLoss
+from accountant.domains import POSITIVE
+from accountant.numerics import Array
+from accountant.randomness import Rng, generator
+from mechanisms.mechanism import Mechanism, draws, real_value, summed
+from mechanisms.parameters import declare, param
+from mechanisms.supports import Line
+
+
+@final
+@declare
+class Laplace(Mechanism):
+    """``value + scale * Laplace(0, 1)`` in every coordinate."""
+
+    releases: ClassVar[str] = "a number or vector"
+    reference: ClassVar[str] = "Dwork, McSherry, Nissim & Smith (2006)"
+
+    scale: float = param(
+        POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True
+    )
+    sensitivity: float = param(POSITIVE, "L1 sensitivity of the query", typical=(1.0,), default=1.0)
+
+    def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
+        """Add noise; see `Mechanism.release`."""
+        real = real_value(value)
+        return real + self.scale * generator(rng).laplace(size=draws(size, real.shape))
+
+    def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
+        """``-|output - value| / scale - ln(2 scale)``, summed."""
+        distance = np.abs(np.subtract(output, value)) / self.scale
+        return summed(-distance - np.log(2 * self.scale), value, each)
+
+    @property
+    def loss(self) -> LaplaceLoss:
+        """Laplace shifted by ``sensitivity / scale``."""
+        return LaplaceLoss(self.sensitivity / self.scale)
+
+    def worst_pair(self, epsilon: float = 0.0) -> tuple[float, float]:
+        """Two numbers one sensitivity apart, whatever epsilon."""
+        del epsilon
+        return self.sensitivity, 0.0
+
+    @property
+    def support(self) -> Line:
+        """The real line."""
+        return Line()

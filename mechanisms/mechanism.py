@@ -1,0 +1,147 @@
+"""What a mechanism is: noise that was chosen, its density, and the loss that follows."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from abc import abstractmethod
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accountant.domains import Interval
+from accountant.errors import ParameterError, PrivateValueError
+from accountant.loss import Loss
+from accountant.numerics import Array
+from accountant.plan import Parallel, Release
+from mechanisms.parameters import ALL, meanings
+from mechanisms.supports import Support
+
+
+class Arithmetic(enum.Enum):
+    """Whether the analysis holds to the last bit of the sampler."""
+
+    IDEALISED = "floats stand for real numbers; the low-order bits can leak"
+    EXACT = "integers: the sampler's law is the analysed one, bit for bit"
+
+
+class Mechanism(Release):
+    """A frozen value that releases a private value with noise; equality is meaning.
+
+    A subclass declares its parameters with `param`, is decorated with `@declare`, and gives
+    `release`, `log_density`, `loss`, `worst_pair`, `support`, `releases` and `reference`.
+    """
+
+    __slots__ = ()
+    arithmetic: ClassVar[Arithmetic] = Arithmetic.IDEALISED
+    releases: ClassVar[str]
+    reference: ClassVar[str]
+
+    @abstractmethod
+    def release(
+        self,
+        value: ArrayLike,
+        rng: np.random.Generator | int | None = None,
+        size: int | None = None,
+    ) -> Any:
+        """Release ``value``: once, or ``size`` times along a new first axis.
+
+        A batch of values along the first axis gives one output each.  ``rng=None`` draws from
+        operating-system entropy.  Raises `PrivateValueError` for a value that is no value.
+        """
+
+    @abstractmethod
+    def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
+        """Log of the density of ``output`` when ``value`` is released.
+
+        Summed over the axes of ``value``, or over all but its first with ``each``; further axes
+        of ``output`` in front are independent draws.
+        """
+
+    @property
+    @abstractmethod
+    def loss(self) -> Loss:
+        """The privacy loss of one release, for neighbours within the declared sensitivity."""
+
+    @abstractmethod
+    def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
+        """Two neighbouring values at which the profile at ``epsilon`` is attained."""
+
+    @property
+    @abstractmethod
+    def support(self) -> Support:
+        """Where outputs lie: the real line, or finitely many outcomes."""
+
+    @property
+    def loose(self) -> bool:
+        """Whether no pair attains the profile: the loss is an upper bound only."""
+        return False
+
+    def __post_init__(self) -> None:
+        for name, meaning in meanings(type(self)).items():
+            checked = meaning.domain_of(self).check(
+                f"{type(self).__name__}.{name}", getattr(self, name)
+            )
+            object.__setattr__(self, name, checked)
+        _ = self.loss  # a mechanism that cannot say what it costs cannot be made
+
+    def losses(self) -> Iterator[tuple[Loss | Parallel, int]]:
+        """Yield its loss, once."""
+        yield self.loss, 1
+
+    @property
+    def reversed(self) -> Loss:
+        """Its loss with the neighbours exchanged."""
+        return self.loss.reversed
+
+    @classmethod
+    def knob(cls, **fixed: Any) -> tuple[str, Interval]:
+        """Return the name and the range of the parameter that `calibrate` turns."""
+        declared = meanings(cls)
+        name = next((n for n, meaning in declared.items() if meaning.knob), "")
+        unknown = sorted(set(fixed) - (set(declared) - {name}))
+        if not name or unknown:
+            allowed = f"fields of {cls.__name__} other than its knob {name!r}"
+            raise ParameterError("fixed", unknown or fixed, allowed)
+        domain = declared[name].domain_of(SimpleNamespace(**fixed))
+        if not isinstance(domain, Interval):
+            raise ParameterError("knob", name, "a real number")
+        return name, domain
+
+    @classmethod
+    def instances(cls) -> list[Self]:
+        """One mechanism for every combination of the parameters' typical values."""
+        declared = meanings(cls)
+        combinations = itertools.product(*(meaning.typical for meaning in declared.values()))
+        return [cls(**dict(zip(declared, values, strict=True))) for values in combinations]
+
+
+def registry() -> tuple[type[Mechanism], ...]:
+    """Every declared mechanism class, in alphabetical order."""
+    return tuple(sorted(ALL, key=lambda cls: cls.__name__))
+
+
+def real_value(value: ArrayLike) -> Array:
+    """``value`` as an array of finite floats, or `PrivateValueError`."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise PrivateValueError("value", "an array of real numbers") from None
+    if not np.isfinite(array).all():
+        raise PrivateValueError("value", "finite in every entry")
+    return array
+
+
+def draws(size: int | None, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of ``size`` draws of something of the given shape."""
+    return shape if size is None else (size, *shape)
+
+
+def summed(terms: NDArray[Any], value: ArrayLike, each: bool) -> Array:
+    """Sum log-densities over the axes of ``value``, all but the first with ``each``."""
+    axes = tuple(range(each - np.ndim(value), 0)) if np.ndim(value) else ()
+    result: Array = terms.sum(axis=axes) if axes else terms
+    return result
