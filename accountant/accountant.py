@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -59,13 +60,20 @@ def total(plan: Plan, fact: Callable[[Loss], Array | float]) -> Array:
         if isinstance(item, Parallel):
             # all parts see disjoint users, so a user pays for one of them
             parts = [total(part, fact) for part in item.distinct]
-            result = result + count * np.maximum.reduce(parts)
+            result = result + count * functools.reduce(np.maximum, parts)
         else:
             result = result + count * np.asarray(fact(item), dtype=float)
     return result
 
 
-def atoms(plan: Plan) -> float:
-    """Mass at infinity of the whole plan: ``1 - prod (1 - d_i)``, which composes apart."""
-    with np.errstate(divide="ignore"):
-        return float(-np.expm1(total(plan, lambda loss: -np.log1p(-loss.infinity))))
+def atoms(plan: Plan, *, both_ways: bool = False) -> float:
+    """Mass at infinity of the whole plan, ``1 - prod (1 - d_i)``, which composes apart.
+
+    ``both_ways`` takes the worse direction of every single loss.
+    """
+
+    def nats(loss: Loss) -> float:
+        worst = max(loss.infinity, loss.reversed.infinity) if both_ways else loss.infinity
+        return -math.log1p(-worst) if worst < 1 else math.inf
+
+    return -math.expm1(-float(total(plan, nats)))

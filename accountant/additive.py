@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
 from accountant.loss import Symmetric
-from accountant.numerics import ULP, Array, log1mexp, log_ndtr, up, up_sum
+from accountant.numerics import ULP, Array, log1mexp, log_ndtr, square_up, up, up_sum
 
 
 @final
@@ -28,8 +28,10 @@ class GaussianLoss(Symmetric):
         object.__setattr__(self, "mu", POSITIVE.check("mu", self.mu))
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """``Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)``, in logarithms."""
+        """``Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)``, without cancelling."""
         e = np.asarray(epsilon, dtype=float)
+        if self.mu < 1:
+            return _narrow_profile(e, self.mu)
         with np.errstate(over="ignore"):
             shift = e / self.mu
         log_p = log_ndtr(self.mu / 2 - shift)
@@ -46,7 +48,7 @@ class GaussianLoss(Symmetric):
     @property
     def rho(self) -> float:
         """``mu^2 / 2``, attained at every order."""
-        return up(self.mu * self.mu / 2) if self.mu < 1e150 else math.inf
+        return square_up(self.mu, 2)
 
     def renyi(self, order: ArrayLike) -> Array:
         """``order mu^2 / 2``."""
@@ -90,7 +92,7 @@ class LaplaceLoss(Symmetric):
     def rho(self) -> float:
         """``shift - 1 + e^-shift``: the divergence at order 1, where the ratio is greatest."""
         m = self.shift
-        return min(up(m * m / 2), m + math.expm1(-m) + 4 * ULP * m)
+        return min(square_up(m, 2), m + math.expm1(-m) + 4 * ULP * m)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of two shifted Laplace laws."""
@@ -108,3 +110,23 @@ class LaplaceLoss(Symmetric):
         m, w = self.shift, complex(z) + 0.5
         slope = -np.expm1(-2 * w * m) / (4 * w) if abs(w * m) > 1e-8 else m / 2
         return complex(z * m + np.log(0.5 + np.exp(-2 * w * m) / 2 + slope))
+
+
+def _narrow_profile(epsilon: Array, mu: float) -> Array:
+    """The Gaussian profile for small mu, where the difference of two tails would cancel."""
+    from scipy.special import erfcx
+
+    # delta = phi(x) (R(x) - R(x + mu)), x = eps/mu - mu/2, R the Mills ratio, R' = x R - 1:
+    # delta = phi(x) int_0^mu 1 - (x + s) R(x + s) ds, by 16 points; all terms are positive.
+    size = np.abs(epsilon)
+    with np.errstate(over="ignore"):
+        x = np.minimum(size / mu, 1e100) - mu / 2
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    y = np.minimum(x, 40.0)[..., None] + mu * (nodes + 1) / 2
+    slope = 1 - y * np.sqrt(np.pi / 2) * erfcx(y / np.sqrt(2))
+    with np.errstate(under="ignore"):
+        delta = np.exp(-x * x / 2) / np.sqrt(2 * np.pi) * (slope @ weights) * mu / 2
+    # negative epsilons follow from the symmetry of the pair
+    negative = -np.expm1(-size) + np.exp(-size) * delta
+    either: Array = np.where(epsilon >= 0, delta, negative)
+    return either

@@ -12,9 +12,8 @@ from typing import final
 
 import numpy as np
 
-from accountant.accountant import Accountant, total
+from accountant.accountant import Accountant, atoms
 from accountant.basic import Basic
-from accountant.loss import Loss
 from accountant.numerics import ULP, Array, smallest_root, up
 from accountant.plan import Parallel, Plan
 
@@ -33,7 +32,7 @@ class Advanced(Accountant):
         if bounds is None or not bounds:
             return basic
         # delta = 1 - (1 - atoms)(1 - rest)
-        mass = float(-np.expm1(total(plan, _log_atom)))
+        mass = atoms(plan, both_ways=True)
         rest = (delta - mass) / (1 - mass) if mass < 1 else -1.0
         if rest <= 0:
             return min(basic, _sum(bounds)) if rest == 0 else basic
@@ -47,7 +46,7 @@ class Advanced(Accountant):
         if bounds is None or len(bounds) != 1:
             return searched(self, plan, epsilon)
         ((bound, count),) = bounds.items()
-        mass = float(-np.expm1(total(plan, _log_atom)))
+        mass = atoms(plan, both_ways=True)
         rest = float(_Binomial(bound, count).delta(np.array([epsilon]))[0])
         return up(mass + (1 - mass) * rest)
 
@@ -117,9 +116,3 @@ def _bounds(plan: Plan) -> dict[float, int] | None:
 
 def _sum(bounds: dict[float, int]) -> float:
     return up(sum(count * e for e, count in bounds.items()), 4 + len(bounds))
-
-
-def _log_atom(loss: Loss) -> float:
-    """``-ln(1 - d)`` of the worse direction."""
-    worst = max(loss.infinity, loss.reversed.infinity)
-    return -math.log1p(-worst) if worst < 1 else math.inf

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import DELTA, EPSILON, POSITIVE
 from accountant.loss import Symmetric
-from accountant.numerics import ULP, Array, log1mexp, up, up_sum
+from accountant.numerics import ULP, Array, log1mexp, square_up, up, up_sum
 
 
 @final
@@ -94,7 +94,7 @@ class ApproxLoss(Symmetric):
     @property
     def rho(self) -> float:
         """``epsilon^2 / 2`` of the finite part, which is binary randomised response."""
-        return up(self.epsilon * self.epsilon / 2)
+        return square_up(self.epsilon, 2)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of the finite part, which has mass ``1 - delta``."""
@@ -140,7 +140,7 @@ class BoundedRangeLoss(Symmetric):
     @property
     def rho(self) -> float:
         """``epsilon^2 / 8`` (Cesar & Rogers 2021, Lemma 3.4)."""
-        return up(self.epsilon * self.epsilon / 8)
+        return square_up(self.epsilon, 8)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Supremum over t of the Rényi divergences of the two-point pairs, in closed form."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Any, Protocol, final
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from accountant.plan import Plan
 Query = Callable[[Any], Any]
 
 
-@runtime_checkable
 class Releasable(Protocol):
     """A mechanism, as far as a ledger must know: it has a loss and can release a value."""
 

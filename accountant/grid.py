@@ -67,9 +67,10 @@ def compose(parts: list[tuple[Array, int, int, float]], interval: float, tail: f
     """Sum of independent grid laws, each (mass, first index, count, mass at infinity)."""
     from dp_accounting.pld import pld_pmf
 
-    whole = None
+    whole, nats = None, 0.0  # the mass at infinity composes apart: 1 - prod (1 - d)
     for mass, first, count, infinity in parts:
-        one = pld_pmf.DensePLDPmf(interval, first, mass, infinity, True)
+        nats -= count * math.log1p(-infinity) if infinity < 1 else -math.inf
+        one = pld_pmf.DensePLDPmf(interval, first, mass, 0.0, True)
         if count > 1:
             one = one.self_compose(count, tail)
         whole = one if whole is None else whole.compose(one)
@@ -81,7 +82,8 @@ def compose(parts: list[tuple[Array, int, int, float]], interval: float, tail: f
     # or is negative, is its size; every entry may be as wrong.
     noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5
     loss = interval * (first + np.arange(mass.size))
-    return Grid(loss, np.maximum(mass, 0.0), float(whole._infinity_mass), noise)
+    nats -= math.log1p(-min(float(whole._infinity_mass), 0.5))
+    return Grid(loss, np.maximum(mass, 0.0), -math.expm1(-nats), noise)
 
 
 def dots_above(profile: Profile, low: int, high: int, interval: float) -> tuple[Array, float]:

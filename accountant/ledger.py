@@ -43,6 +43,9 @@ class Ledger(Gate):
         self._entries: list[Entry] = []
         self._lock = threading.RLock()
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a ledger cannot be copied or pickled: two copies would spend it twice")
+
     @property
     def transcript(self) -> tuple[Entry, ...]:
         """What was released so far, in order."""
@@ -81,7 +84,8 @@ class Ledger(Gate):
 
 
 def _checked(mechanism: Releasable) -> Releasable:
-    if not isinstance(mechanism, Releasable):
+    # not isinstance: a runtime check of a protocol costs as much as the draw
+    if not (isinstance(mechanism, Plan) and hasattr(mechanism, "release")):
         raise ParameterError("mechanism", mechanism, "a mechanism: it has a loss and can release")
     return mechanism
 

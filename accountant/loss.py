@@ -15,9 +15,11 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
-from accountant.numerics import Array, smallest_root, up
+from accountant.numerics import Array, smallest_root, square_up
 from accountant.plan import Parallel, Release
 
+# Profiles are evaluated to this relative accuracy or better; answers are rounded by as much.
+ACCURACY = 2.0**-36
 # e^700 is still a float, so the profile there is finite and bounds its own limit from above.
 FAR = 700.0
 
@@ -61,7 +63,7 @@ class Loss(Release):
         """Least rho such that every Rényi divergence is at most rho times its order."""
         # Bun & Steinke (2016), Proposition 3.3; it needs both directions to be pure.
         pure = max(self.pure, self.reversed.pure)
-        return up(pure * pure / 2)
+        return square_up(pure, 2) if pure else 0.0
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of the finite part, elementwise over ``order > 1``."""
@@ -79,7 +81,7 @@ class Loss(Release):
         """Smallest delta at ``epsilon`` (any real number): rounded up, over both directions."""
         epsilon = REAL.check("epsilon", epsilon)
         both = max(one.signed_profile(np.array(epsilon)).item() for one in {self, self.reversed})
-        return min(1.0, up(both, 16)) + 0.0
+        return min(1.0, both * (1 + ACCURACY)) + 0.0
 
     def epsilon_at(self, delta: float) -> float:
         """Smallest epsilon at ``delta``: rounded up, over both directions."""
@@ -100,8 +102,8 @@ class Loss(Release):
         yield self, 1
 
     def _inverse(self, delta: float) -> float:
-        # The profile's own rounding is a few units in the last place: ask for slightly less.
-        return smallest_root(self.profile, delta * (1 - 2.0**-48), self.bound)
+        # the profile is inaccurate by a hair: ask for slightly less
+        return smallest_root(self.profile, delta * (1 - ACCURACY), self.bound)
 
     def _moment(self, z: complex) -> complex:
         """``E_P[e^{zL}; L finite]`` by quadrature of the two profiles (infinite: diverges)."""

@@ -18,6 +18,11 @@ def up(x: float, ulps: float = 4.0) -> float:
     return x + abs(x) * ulps * ULP
 
 
+def square_up(x: float, divisor: float) -> float:
+    """``x^2 / divisor`` for positive x, rounded up: never 0, infinite where it overflows."""
+    return max(up(x * x / divisor), 1e-300) if x < 1e150 else math.inf
+
+
 def up_sum(total: Array, size: Array) -> Array:
     """``total`` rounded up by a few units in the last place of the terms it was summed from."""
     result: Array = total + 4 * ULP * (np.abs(size) + np.abs(total))

@@ -19,7 +19,7 @@ from accountant.numerics import Array, smallest_root, up
 from accountant.plan import Parallel, Plan, as_plan, directions
 from accountant.zcdp import ZCDP
 
-MOST_POINTS = 2**20
+MOST_POINTS = 2**18
 
 
 @final

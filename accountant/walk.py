@@ -25,6 +25,7 @@ class Walk:
         self._next: Plan | None = next(self._leaves, None)
         self._users = users
         self._open: list[Walk] = []
+        self._parts: list[Plan] = []
         self._owner: NDArray[np.int32] | None = None
 
     @property
@@ -44,7 +45,7 @@ class Walk:
         leaf = self._next
         # a declared mechanism must be asked for as itself, a bare loss by any mechanism of it
         asked: object = mechanism.loss if isinstance(leaf, Loss) else mechanism
-        if leaf is None or asked != leaf:
+        if asked is not leaf and (leaf is None or asked != leaf):
             raise OffPlan(mechanism, leaf)
 
     def _charge_part(self, node: Parallel, mechanism: Releasable, who: Users | None) -> None:
@@ -52,6 +53,8 @@ class Walk:
             raise OffPlan(mechanism, node, "parts are released by release_each, which names users")
         if self._owner is None:
             self._owner = np.full(self._users, -1, dtype=np.int32)
+            # a part that releases nothing is not waited for
+            self._parts = [part for part in node.parts if next(part.leaves(), None) is not None]
         owners = self._owner[who]
         part = int(owners[0]) if owners.size else -1
         if not np.all(owners == part):
@@ -59,11 +62,11 @@ class Walk:
         if part >= 0:
             self._open[part].charge(mechanism, who)
         else:
-            if len(self._open) == len(node.parts):
+            if len(self._open) == len(self._parts):
                 raise OffPlan(mechanism, node, "all parts have their users already")
-            fresh = Walk(node.parts[len(self._open)], self._users)
+            fresh = Walk(self._parts[len(self._open)], self._users)
             fresh.charge(mechanism, who)
             self._owner[who] = len(self._open)
             self._open.append(fresh)
-        if len(self._open) == len(node.parts) and all(one.next is None for one in self._open):
+        if len(self._open) == len(self._parts) and all(one.next is None for one in self._open):
             self._next, self._open, self._owner = next(self._leaves, None), [], None

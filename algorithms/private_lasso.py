@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any, Self
 
@@ -83,7 +84,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scik
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit on X (records, features) and y (records,); nothing is spent on bad input."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        X, y = checked(self, X, y, dtype=np.float64, y_numeric=True)
         self.plan_ = self.plan(X.shape)
         self.ledger_ = Ledger((X, y), self.plan_, rng=_generator(self.random_state))
         self.coef_ = self.run(self.ledger_)
@@ -94,7 +95,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scik
     def predict(self, X: Any) -> Array:
         """Predict for X (records, features), clipped as in the fit."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = checked(self, X, dtype=np.float64, reset=False)
         predicted: Array = clipped(X, self.x_bound) @ self.coef_
         return predicted
 
@@ -104,6 +105,10 @@ class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scik
             POSITIVE.check("x_bound", self.x_bound),
             POSITIVE.check("y_bound", self.y_bound),
         )
+
+    def __getstate__(self) -> Any:
+        """Everything but the ledger, which cannot be copied: its transcript goes along."""
+        return {k: v for k, v in super().__getstate__().items() if k != "ledger_"}
 
     def __sklearn_tags__(self) -> Any:
         """Private fits on tiny data are noise: scikit-learn should not expect accuracy."""
@@ -121,6 +126,17 @@ def epsilon_each(epsilon: float, delta: float, rounds: int, selection: str) -> f
         return Repeat(NoisyMax(scale, 0.5, selection), rounds)
 
     return 1 / calibrate(plan_of, epsilon=epsilon, delta=delta)
+
+
+def checked(estimator: Any, *data: Any, **rules: Any) -> Any:
+    """scikit-learn's data check; its errors become one line that shows no data."""
+    try:
+        return validate_data(estimator, *data, **rules)
+    except ValueError as error:
+        words = re.sub(r"array=.*?\]\.?\s", "", str(error), flags=re.DOTALL)
+        raise ParameterError(
+            "X, y", " ".join(words.split()), "finite numbers, one row of features a record"
+        ) from None
 
 
 def _generator(random_state: Any) -> np.random.Generator | int | None:

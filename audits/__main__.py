@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 if TYPE_CHECKING:
     from audits.cases import Row
 
+# click's ClickException, be it click's own or the one inside typer
+CommandLineError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
 USAGE, INCONCLUSIVE, INTERRUPTED = 2, 3, 130
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
@@ -127,20 +129,17 @@ def _status(rows: list[Row], strict: bool) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
-    import click
-
     words = sys.argv[1:] if arguments is None else arguments
     # a first word that is no subcommand means `run`
     if not words or words[0] not in {"run", "list"}:
         words = ["run", *words]
     try:
         status = app(args=words, prog_name="python -m audits", standalone_mode=False)
-    except click.exceptions.Exit as stop:
+    except typer.Exit as stop:
         status = stop.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        print("interrupted: nothing was written", file=sys.stderr)
-        return INTERRUPTED
-    except click.ClickException as error:
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED
+    except CommandLineError as error:
         print(f"python -m audits: {error.format_message()}", file=sys.stderr)
         return USAGE
     except ValueError as error:
@@ -150,6 +149,8 @@ def main(arguments: list[str] | None = None) -> int:
             raise
         print(f"python -m audits: {error}", file=sys.stderr)
         return USAGE
+    if status == INTERRUPTED:
+        print("interrupted: nothing was written", file=sys.stderr)
     return int(status or 0)
 
 

@@ -127,9 +127,12 @@ def registry() -> tuple[type[Mechanism], ...]:
 def real_value(value: ArrayLike) -> Array:
     """``value`` as an array of finite floats, or `PrivateValueError`."""
     try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise PrivateValueError("value", "an array of real numbers") from None
+        raw = np.asarray(value)
+    except ValueError:
+        raise PrivateValueError("value", "rectangular, not ragged") from None
+    if raw.dtype.kind not in "biuf":
+        raise PrivateValueError("value", "an array of real numbers")
+    array: Array = raw.astype(float, copy=False)
     if not np.isfinite(array).all():
         raise PrivateValueError("value", "finite in every entry")
     return array

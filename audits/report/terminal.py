@@ -41,7 +41,7 @@ def show(rows: Sequence[Row], seed: int, console: Console) -> None:
 def _table(title: str, rows: Sequence[Row]) -> Table:
     confidence = f"{rows[0].confidence:.0%}".replace("%", " %")
     table = Table(title=title, title_justify="left", title_style="bold", expand=False)
-    table.add_column("subject", overflow="fold")
+    table.add_column("subject", overflow="fold", min_width=20)
     for name in ("claimed", "exact", f"at least ({confidence})", "verdict"):
         table.add_column(name, justify="right", no_wrap=True)
     broken = rows[0].kind == "specimen"

@@ -1,0 +1,306 @@
+"""Accountants: sound on random plans by an independent road, and no nonsense gets through."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accountant import (
+    PLD,
+    RDP,
+    ZCDP,
+    Advanced,
+    ApproxLoss,
+    Basic,
+    BoundedRangeLoss,
+    Budget,
+    BudgetExceeded,
+    GaussianLoss,
+    LaplaceLoss,
+    Least,
+    PairLoss,
+    Parallel,
+    ParameterError,
+    PureLoss,
+    Repeat,
+    Sequential,
+    ZCDPLoss,
+    calibrate,
+    compare,
+)
+from mechanisms import Gaussian, Laplace
+
+SOUND = [Basic(), Advanced(), ZCDP(), RDP(), PLD(), Least()]
+every_accountant = pytest.mark.parametrize("accountant", SOUND, ids=lambda a: a.name)
+
+sizes = st.floats(0.01, 2.0)
+pairs = st.tuples(st.floats(0.05, 0.9), st.floats(0.05, 0.9), st.floats(0.0, 0.05)).map(
+    lambda t: (
+        PairLoss((t[0] * 0.95, 1 - t[0] * 0.95, 0.0), (t[1] * 0.9, 0.95 - t[1] * 0.9, 0.05))
+        if t[2] > 0.04
+        else PairLoss((t[0], 1 - t[0]), (t[1], 1 - t[1]))
+    )
+)
+finite_losses = st.one_of(sizes.map(PureLoss), pairs, st.builds(ApproxLoss, sizes, st.just(1e-4)))
+
+
+def atoms_of(loss):
+    """Every loss here as a finite pair (p, q)."""
+    if isinstance(loss, PairLoss):
+        return loss.p, loss.q
+    high = 1 / (1 + math.exp(-loss.epsilon))
+    d = getattr(loss, "delta", 0.0)
+    p = (d, (1 - d) * high, (1 - d) * (1 - high), 0.0)
+    return p, p[::-1]
+
+
+def enumerated(losses, epsilon):
+    """Hockey stick of the product by enumeration of all atoms: the independent road."""
+    p, q = np.ones(1), np.ones(1)
+    for loss in losses:
+        a, b = atoms_of(loss)
+        p, q = np.outer(p, a).ravel(), np.outer(q, b).ravel()
+    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+
+
+@given(st.lists(finite_losses, min_size=1, max_size=4), st.sampled_from([1e-2, 1e-3, 1e-6]))
+def test_no_accountant_is_unsafe_on_finite_plans(losses, delta):
+    plan = Sequential(losses)
+    for accountant in SOUND:
+        epsilon = accountant.epsilon(plan, delta)
+        if math.isfinite(epsilon):
+            mirrored = [PairLoss(*atoms_of(one)[::-1]) for one in losses]
+            assert enumerated(losses, epsilon) <= delta * (1 + 1e-9)
+            assert enumerated(mirrored, epsilon) <= delta * (1 + 1e-9)
+
+
+@given(st.lists(finite_losses, min_size=1, max_size=4), st.floats(0.0, 3.0))
+def test_no_delta_is_unsafe_on_finite_plans(losses, epsilon):
+    plan = Sequential(losses)
+    mirrored = [PairLoss(*atoms_of(one)[::-1]) for one in losses]
+    truth = max(enumerated(losses, epsilon), enumerated(mirrored, epsilon))
+    for accountant in SOUND:
+        assert accountant.delta(plan, epsilon) >= truth * (1 - 1e-12)
+
+
+@given(st.lists(finite_losses, min_size=1, max_size=3), st.sampled_from([1e-2, 1e-3]))
+def test_the_bracket_holds_the_enumerated_epsilon(losses, delta):
+    lower, upper = PLD().bracket(Sequential(losses), delta)
+    assert lower <= upper
+    mirrored = [PairLoss(*atoms_of(one)[::-1]) for one in losses]
+    below = lower * (1 - 1e-9) - 1e-12
+    if below > 0 and math.isfinite(below):
+        assert max(enumerated(losses, below), enumerated(mirrored, below)) >= delta * (1 - 1e-6)
+
+
+CONTINUOUS = [GaussianLoss(0.3), LaplaceLoss(0.2), BoundedRangeLoss(0.2), PureLoss(0.2)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 100, 10_000])
+@pytest.mark.parametrize("loss", CONTINUOUS, ids=repr)
+def test_every_accountant_is_above_the_grid_from_below(loss, count):
+    plan = Repeat(loss, count)
+    for delta in (1e-3, 1e-6):
+        # the lower end is for the loss's own pair, which bounded range is looser than
+        lower = 0.0 if isinstance(loss, BoundedRangeLoss) else PLD().bracket(plan, delta)[0]
+        for accountant in SOUND:
+            assert accountant.epsilon(plan, delta) >= lower
+
+
+@pytest.mark.parametrize("count", [1, 3, 1000])
+def test_gaussians_compose_to_a_gaussian(count):
+    truth = GaussianLoss(0.05 * math.sqrt(count))
+    for delta in (1e-3, 1e-6, 1e-9):
+        lower, upper = PLD().bracket(count * GaussianLoss(0.05), delta)
+        assert lower <= truth.epsilon_at(delta) <= upper
+        # the noise of the transform costs more the smaller delta is
+        assert upper <= truth.epsilon_at(delta) * (1 + 1e-3) + 1e-4
+
+
+@every_accountant
+def test_epsilon_falls_with_delta_and_grows_with_count(accountant):
+    loss = GaussianLoss(0.1)
+    by_delta = [accountant.epsilon(20 * loss, d) for d in (1e-9, 1e-6, 1e-3)]
+    assert by_delta == sorted(by_delta, reverse=True)
+    by_count = [accountant.epsilon(n * loss, 1e-6) for n in (1, 5, 50)]
+    assert by_count == sorted(by_count)
+
+
+@every_accountant
+def test_delta_and_epsilon_agree(accountant):
+    plan = 20 * LaplaceLoss(0.1) + 3 * PureLoss(0.2)
+    epsilon = accountant.epsilon(plan, 1e-4)
+    assert accountant.delta(plan, epsilon * (1 + 1e-6)) <= 1e-4 * (1 + 1e-3)
+
+
+@every_accountant
+def test_an_empty_plan_costs_nothing(accountant):
+    for plan in (Sequential([]), Repeat(PureLoss(1.0), 0), Parallel([])):
+        assert accountant.epsilon(plan, 1e-6) == 0.0
+        assert accountant.epsilon(plan, 0.0) == 0.0
+        assert accountant.delta(plan, 0.5) <= 1e-15
+
+
+@every_accountant
+def test_delta_zero_is_the_exact_sum_or_infinite(accountant):
+    pure = 10 * PureLoss(0.1)
+    assert accountant.epsilon(pure, 0.0) == pytest.approx(1.0) or isinstance(accountant, ZCDP)
+    assert accountant.epsilon(GaussianLoss(1.0), 0.0) == math.inf
+
+
+def test_ten_times_a_tenth_is_one():
+    assert Basic().epsilon(10 * PureLoss(0.1), 0.0) == 1.0
+    assert Budget(1.0).admits(10 * PureLoss(0.1))
+    assert not Budget(1.0).admits(11 * PureLoss(0.1))
+    assert not Budget(1.0).admits(10 * PureLoss(0.1) + PureLoss(1e-12))
+
+
+def test_basic_shares_delta_among_the_releases_that_need_it():
+    plan = 2 * GaussianLoss(0.5) + PureLoss(0.3)
+    alone = GaussianLoss(0.5).epsilon_at(0.5e-6)
+    assert Basic().epsilon(plan, 1e-6) == pytest.approx(2 * alone + 0.3, rel=1e-9)
+    # each keeps its own delta first
+    unequal = ApproxLoss(1.0, 9e-6) + ApproxLoss(0.5, 1e-6)
+    assert Basic().epsilon(unequal, 1e-5) == 1.5
+    assert Basic().epsilon(unequal, 0.9e-5) == math.inf
+
+
+def test_advanced_is_never_above_basic():
+    for plan in (PureLoss(0.1) + PureLoss(0.2), 3 * PureLoss(2.0), 2 * GaussianLoss(1.0)):
+        assert Advanced().epsilon(plan, 1e-6) <= Basic().epsilon(plan, 1e-6)
+    mixed = 100 * PureLoss(0.01) + 100 * PureLoss(0.011)
+    assert Advanced().epsilon(mixed, 1e-6) < Basic().epsilon(mixed, 1e-6) / 2
+
+
+def test_advanced_handles_a_million_releases():
+    assert 0.7 < Advanced().epsilon(10**6 * PureLoss(1e-3), 1e-6) < 6.0
+
+
+def test_one_pure_release_is_its_epsilon_not_its_rho():
+    # "Basic >= zCDP" is no law
+    assert Basic().epsilon(PureLoss(0.1), 1e-6) < 0.11
+    assert ZCDP().epsilon(PureLoss(0.1), 1e-6) == pytest.approx(0.43, abs=0.01)
+    assert Least().epsilon(PureLoss(0.1), 0.0) == 0.1
+
+
+def test_zcdp_is_its_own_conversion():
+    assert ZCDP().epsilon(10 * ZCDPLoss(0.01), 1e-5) == pytest.approx(
+        ZCDPLoss(0.1).epsilon_at(1e-5), rel=1e-9
+    )
+
+
+@every_accountant
+def test_parallel_costs_the_dearest_part(accountant):
+    cheap, dear = Laplace(10.0), Laplace(5.0)
+    both = accountant.epsilon(Parallel([cheap, dear]), 1e-6)
+    assert both == pytest.approx(accountant.epsilon(dear, 1e-6), rel=1e-3)
+    many = accountant.epsilon(Parallel([dear] * 1000), 1e-6)
+    assert many == pytest.approx(accountant.epsilon(dear, 1e-6), rel=1e-3)
+
+
+@every_accountant
+def test_parallel_inside_a_sequence(accountant):
+    node = Parallel([2 * Gaussian(20.0), 3 * Gaussian(20.0), Repeat(Gaussian(20.0), 0)])
+    plan = Gaussian(20.0) + node
+    alone = accountant.epsilon(4 * Gaussian(20.0), 1e-5)
+    assert alone * (1 - 1e-9) <= accountant.epsilon(plan, 1e-5) <= alone * 1.35
+
+
+def test_parallel_of_crossing_profiles_is_above_both():
+    steep, flat = LaplaceLoss(1.0), GaussianLoss(0.3)
+    plan = 5 * Parallel([steep, flat])
+    for part in (5 * steep, 5 * flat):
+        assert PLD().epsilon(plan, 1e-4) >= PLD().bracket(part, 1e-4)[0]
+
+
+BAD = [float("nan"), -1e-9, 1.0, 2.0, True, "0.1", None, 1j]
+
+
+@every_accountant
+@pytest.mark.parametrize("bad", BAD, ids=repr)
+def test_a_delta_that_is_none_is_refused(accountant, bad):
+    with pytest.raises(ParameterError, match="delta must be a number in"):
+        accountant.epsilon(GaussianLoss(1.0), bad)
+
+
+@every_accountant
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -1.0, True, "1", None], ids=repr)
+def test_an_epsilon_that_is_none_is_refused(accountant, bad):
+    with pytest.raises(ParameterError, match="epsilon must be a number in"):
+        accountant.delta(GaussianLoss(1.0), bad)
+
+
+@every_accountant
+@pytest.mark.parametrize("bad", [None, 1.0, "plan", [PureLoss(1.0)]], ids=repr)
+def test_what_is_no_plan_is_refused(accountant, bad):
+    with pytest.raises(ParameterError, match="plan must be"):
+        accountant.epsilon(bad, 1e-6)
+
+
+@pytest.mark.parametrize("delta", [1e-12, 1e-15, 1e-18, 1e-100])
+@pytest.mark.parametrize("accountant", [ZCDP(), RDP(), PLD(), Least()], ids=lambda a: a.name)
+def test_tiny_deltas_are_never_optimistic(accountant, delta):
+    truth = GaussianLoss(0.01 * math.sqrt(1000)).epsilon_at(delta)
+    assert accountant.epsilon(1000 * GaussianLoss(0.01), delta) >= truth
+
+
+def test_extreme_noise_is_reported_as_no_privacy():
+    assert Least().epsilon(2 * Gaussian(1e-290), 1e-6) == math.inf
+    assert Least().epsilon(2 * Gaussian(1e290), 1e-6) < 1e-6
+    assert Least().epsilon(2 * Gaussian(1e290), 1e-300) > 0
+    assert Least().epsilon(2 * Laplace(1e290), 0.0) <= 1e-280
+
+
+def test_comparison_prints_a_row_an_accountant():
+    comparison = compare(49 * BoundedRangeLoss(0.053808), 1e-6)
+    assert [row.accountant for row in comparison] == ["Basic", "Advanced", "ZCDP", "RDP", "PLD"]
+    assert comparison.best.accountant == "RDP"
+    words = str(comparison)
+    assert "0.832479" in words
+    assert words.count("least") == 1
+
+
+def test_least_is_the_least_of_the_rows():
+    plan = 30 * LaplaceLoss(0.1) + 5 * BoundedRangeLoss(0.3)
+    rows = [row.epsilon for row in compare(plan, 1e-6)]
+    assert Least().epsilon(plan, 1e-6) == min(rows)
+
+
+def test_budget_names_all_three_numbers():
+    with pytest.raises(BudgetExceeded, match=r"spent epsilon 0, asked 2, budget Budget") as caught:
+        Budget(1.0, 1e-6).check(2 * PureLoss(1.0))
+    assert caught.value.asked == pytest.approx(2.0, rel=1e-3)
+    assert Budget(2.0).check(PureLoss(1.5)) == 1.5
+    for bad in itertools.product([0, -1, float("nan"), True], [0.0]):
+        with pytest.raises(ParameterError):
+            Budget(*bad)
+
+
+def test_calibrate_turns_either_way_and_takes_a_bracket():
+    noise = calibrate(lambda s: 10 * Gaussian(s), epsilon=1.0, delta=1e-5)
+    assert 0.999 <= Least().epsilon(10 * Gaussian(noise), 1e-5) <= 1.0
+    share = calibrate(lambda e: 10 * PureLoss(e), epsilon=1.0)
+    assert share == pytest.approx(0.1, rel=2e-6)
+    assert share <= 0.1
+    again = calibrate(lambda e: 10 * PureLoss(e), epsilon=1.0, bracket=(0.01, 5.0))
+    assert again == pytest.approx(0.1, rel=2e-6)
+    with pytest.raises(ParameterError, match="epsilon must be between the costs"):
+        calibrate(lambda e: 10 * PureLoss(e), epsilon=1.0, bracket=(1.0, 5.0))
+    with pytest.raises(ParameterError, match="epsilon must be between the costs"):
+        calibrate(lambda e: PureLoss(2.0), epsilon=1.0)
+
+
+def test_calibrate_refuses_unknown_fields_and_what_is_no_function():
+    with pytest.raises(ParameterError, match="fields of Laplace other than its knob"):
+        calibrate(Laplace, epsilon=1.0, k=3)
+    with pytest.raises(ParameterError, match="fields of Laplace other than its knob"):
+        calibrate(Laplace, epsilon=1.0, scale=3.0)
+    with pytest.raises(ParameterError, match="plan_of must be"):
+        calibrate(3, epsilon=1.0)
+    with pytest.raises(ParameterError, match="plan_of must be"):
+        calibrate(lambda s: 2 * Laplace(s), epsilon=1.0, sensitivity=2.0)
+    with pytest.raises(ParameterError, match="plan must be"):
+        calibrate(lambda s: s, epsilon=1.0)

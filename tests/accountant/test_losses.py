@@ -1,0 +1,197 @@
+"""Losses: every closed form against the road that needs only profile and reverse."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accountant import (
+    ApproxLoss,
+    BoundedRangeLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    Loss,
+    PairLoss,
+    ParameterError,
+    PureLoss,
+    ZCDPLoss,
+)
+
+SKEW = PairLoss((0.1, 0.3, 0.6), (0.3, 0.6, 0.1))
+LEAKY = PairLoss((0.1, 0.5, 0.4, 0.0), (0.0, 0.3, 0.6, 0.1))
+ONE_SIDED = PairLoss((0.5, 0.5, 0.0), (0.4, 0.4, 0.2))
+ALL = [
+    PureLoss(0.7), ApproxLoss(0.7, 0.01), ApproxLoss(0.0, 0.1), GaussianLoss(0.8), LaplaceLoss(0.7),
+    BoundedRangeLoss(0.7), ZCDPLoss(0.2), ZCDPLoss(0.2, 0.05), SKEW, LEAKY, ONE_SIDED,
+]  # fmt: skip
+every_loss = pytest.mark.parametrize("loss", ALL, ids=repr)
+# zCDP and bounded range are suprema over pairs: their moments are facts of their own
+SINGLE_PAIR = [one for one in ALL if not isinstance(one, (ZCDPLoss, BoundedRangeLoss))]
+
+
+class Bare(Loss):
+    """A loss that tells its profile and reverse, and nothing else."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def profile(self, epsilon):
+        return self.inner.profile(epsilon)
+
+    @property
+    def reversed(self):
+        return Bare(self.inner.reversed)
+
+    @property
+    def bound(self):
+        return self.inner.bound
+
+    def __eq__(self, other):
+        return isinstance(other, Bare) and self.inner == other.inner
+
+    def __hash__(self):
+        return hash(self.inner)
+
+
+@pytest.mark.parametrize("loss", SINGLE_PAIR, ids=repr)
+def test_renyi_and_cumulant_follow_from_the_profile(loss):
+    # the quadrature meets the kinks of finite pairs between its nodes: 1e-4 there
+    orders = np.array([1.01, 1.5, 2.0, 5.0, 20.0])
+    tolerance = 2e-4 if isinstance(loss, PairLoss) else 1e-9
+    for one in (loss, loss.reversed):
+        derived = Bare(one).renyi(orders)
+        closed = one.renyi(orders)
+        assert closed * (orders - 1) == pytest.approx(derived * (orders - 1), abs=tolerance)
+        for z in (0.5, 1.0, 0.3 + 2j):
+            assert one.cumulant(z) == pytest.approx(Bare(one).cumulant(z), abs=tolerance)
+
+
+@every_loss
+def test_bare_epsilon_and_delta_agree(loss):
+    for epsilon in (-1.0, 0.0, 0.3, 1.2):
+        assert Bare(loss).delta_at(epsilon) == loss.delta_at(epsilon)
+    for delta in (1e-12, 1e-5, 0.05, 0.3):
+        assert Bare(loss).epsilon_at(delta) == pytest.approx(loss.epsilon_at(delta), rel=1e-6)
+
+
+@every_loss
+def test_epsilon_and_delta_are_inverse_and_err_upwards(loss):
+    for delta in (1e-9, 1e-4, 0.02, 0.2):
+        epsilon = loss.epsilon_at(delta)
+        if math.isfinite(epsilon) and not isinstance(loss, ZCDPLoss):
+            assert max(loss.profile(epsilon), loss.reversed.profile(epsilon)) <= delta
+            if epsilon > 1e-6 and delta > max(loss.infinity, loss.reversed.infinity):
+                assert loss.delta_at(epsilon * (1 - 1e-6)) > delta * (1 - 1e-9)
+
+
+@every_loss
+def test_profile_is_convex_falls_and_never_negative(loss):
+    x = np.linspace(1e-3, 6.0, 2000)
+    delta = loss.signed_profile(np.log(x))
+    assert np.all(delta >= np.maximum(1 - x, 0) - 1e-12)
+    assert np.all(np.diff(delta) <= 1e-12)
+    if not isinstance(loss, ZCDPLoss):  # its profile is an upper bound with a corner at 0
+        assert np.all(np.diff(delta, 2) >= -1e-10)
+
+
+@every_loss
+def test_negative_epsilons_follow_from_the_reverse(loss):
+    epsilon = np.linspace(0.0, 3.0, 31)
+    identity = 1 - np.exp(-epsilon) + np.exp(-epsilon) * loss.reversed.profile(epsilon)
+    assert loss.signed_profile(-epsilon) == pytest.approx(identity, abs=1e-14)
+
+
+@every_loss
+def test_rho_bounds_the_renyi_curve(loss):
+    orders = 1 + np.logspace(-4, 4, 200)
+    with np.errstate(over="ignore"):
+        assert np.all(loss.renyi(orders) <= loss.rho * orders * (1 + 1e-9))
+
+
+@given(st.floats(1e-6, 30.0))
+def test_the_laplace_rho_is_attained_at_order_one(shift):
+    loss = LaplaceLoss(shift)
+    orders = 1 + np.logspace(-5, 3, 100)
+    assert (
+        np.max(loss.renyi(orders) / orders) <= loss.rho * (1 + 1e-7) + 1e-11
+    )  # rounding up, divided by 1e-5
+    assert loss.rho == pytest.approx(shift - 1 + math.exp(-shift), rel=1e-6, abs=1e-15)
+
+
+@given(st.floats(1e-3, 20.0), st.floats(1.001, 500.0))
+def test_bounded_range_renyi_is_the_supremum_over_t(epsilon, order):
+    t = np.linspace(0, epsilon, 20_001)[1:-1]
+    q = np.expm1(epsilon - t) / np.expm1(epsilon)
+    moments = np.logaddexp(
+        np.log(q) + order * t, np.log1p(-q) + order * (t - epsilon)
+    )  # fmt: skip
+    brute = moments.max() / (order - 1)
+    closed = float(BoundedRangeLoss(epsilon).renyi(order))
+    assert brute * (1 - 1e-9) - 1e-12 <= closed <= brute * (1 + 1e-4) + 1e-8
+
+
+@given(st.floats(1e-3, 20.0), st.floats(0.0, 0.99))
+def test_bounded_range_profile_is_the_supremum_over_t(range_, share):
+    epsilon = share * range_
+    t = np.linspace(0, range_, 20_001)[1:]
+    q = np.expm1(range_ - t) / np.expm1(range_)
+    brute = np.max(q * (np.exp(t) - np.exp(epsilon)))
+    closed = float(BoundedRangeLoss(range_).profile(epsilon))
+    assert closed == pytest.approx(brute, rel=1e-5, abs=1e-9)
+    assert closed >= brute - 1e-12
+
+
+def test_gaussian_far_tail():
+    # accounting.md section 2: one Gaussian, mu = 1 (13 digits)
+    for delta, epsilon in ((1e-50, 15.2478654323056), (1e-100, 21.6275080936484),
+                           (1e-300, 37.4488479121391)):  # fmt: skip
+        found = GaussianLoss(1.0).epsilon_at(delta)
+        assert epsilon <= found == pytest.approx(epsilon, rel=1e-12)
+
+
+def test_negative_epsilon_does_not_cancel():
+    # design.md 3.1: the other way round gives 0 for 9.8e-23
+    assert GaussianLoss(1.0).delta_at(10.0) == pytest.approx(9.8e-23, rel=5e-3)
+    assert 1 - GaussianLoss(1.0).delta_at(-10.0) == pytest.approx(math.exp(-10.0), abs=2e-11)
+
+
+def test_pair_equality_is_meaning():
+    assert PairLoss((0.2, 0.3, 0.5), (0.5, 0.3, 0.2)) == PairLoss((0.5, 0.2, 0.3), (0.2, 0.5, 0.3))
+    assert PairLoss((0.25, 0.25, 0.5), (0.1, 0.1, 0.8)) == PairLoss((0.5, 0.5), (0.2, 0.8))
+    assert SKEW.reversed != SKEW
+    assert SKEW.reversed.reversed == SKEW
+
+
+def test_a_leak_on_either_side_is_infinite():
+    assert LEAKY.epsilon_at(0.05) == math.inf
+    assert ONE_SIDED.infinity == 0
+    assert ONE_SIDED.epsilon_at(0.1) == math.inf
+    assert ONE_SIDED.rho == math.inf
+
+
+BAD = [float("nan"), float("inf"), -1.0, True, "1", None, 1j]
+
+
+@pytest.mark.parametrize("bad", BAD, ids=repr)
+@pytest.mark.parametrize(
+    "make",
+    [PureLoss, GaussianLoss, LaplaceLoss, BoundedRangeLoss, ZCDPLoss,
+     lambda x: ApproxLoss(x, 0.1), lambda x: ApproxLoss(1.0, x), lambda x: ZCDPLoss(1.0, x),
+     lambda x: PureLoss(1.0).epsilon_at(x), lambda x: GaussianLoss(1.0).epsilon_at(x)],
+)  # fmt: skip
+def test_losses_refuse_nonsense(make, bad):
+    with pytest.raises(ParameterError, match="must be"):
+        make(bad)
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [((0.5, 0.4), (0.5, 0.5)), ((0.5, 0.5), (1.0,)), ((), ()), ((1.5, -0.5), (0.5, 0.5)),
+     ((float("nan"), 1.0), (0.5, 0.5)), ("ab", "cd"), (((0.5, 0.5),), (0.5, 0.5))],
+    ids=repr,
+)  # fmt: skip
+def test_pairs_refuse_what_is_no_distribution(p, q):
+    with pytest.raises(ParameterError, match="must be"):
+        PairLoss(p, q)

@@ -1,0 +1,255 @@
+"""PrivateLasso: plan without data, enforced bounds, one pass a round, and scikit-learn's habits."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from accountant import ZCDP, Budget, BudgetExceeded, OffPlan, ParameterError, Repeat
+from algorithms import PrivateLasso
+from algorithms.frank_wolfe import Bounds, Scores, best_rounds
+from audits import privacy_losses, replay
+from mechanisms import NoisyMax
+
+RNG = np.random.default_rng(8)
+X = RNG.uniform(-1, 1, (500, 6))
+Y = np.clip(X @ [0.6, -0.3, 0, 0, 0, 0] + 0.05 * RNG.normal(size=500), -1, 1)
+
+
+@parametrize_with_checks([PrivateLasso(1.0, 1e-6, rounds=5, random_state=0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("selection", ["gumbel", "laplace"])
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-9), (5.0, 1e-3)])
+def test_the_plan_meets_the_budget_and_wastes_none(selection, relation, epsilon, delta):
+    lasso = PrivateLasso(epsilon, delta, rounds=49, selection=selection, relation=relation)
+    plan = lasso.plan((1000, 20))
+    assert isinstance(plan, Repeat)
+    assert plan.count == 49
+    assert plan.part.noise == selection
+    spent = Budget(epsilon, delta).check(plan)
+    assert spent >= 0.99 * epsilon
+    with pytest.raises(BudgetExceeded):
+        Budget(0.98 * epsilon, delta).check(plan)
+
+
+def test_sensitivity_is_the_bound_of_the_gradient():
+    # methods 7.1, 7.2: L1 = 4 on unit bounds; 2 L1 / n under replace-one, half of it add-remove
+    assert PrivateLasso(1.0, 1e-6, rounds=5).plan((100, 3)).part.sensitivity == 8 / 100
+    halved = PrivateLasso(1.0, 1e-6, rounds=5, relation="add-remove").plan((100, 3))
+    assert halved.part.sensitivity == 4 / 100
+    wide = PrivateLasso(1.0, 1e-6, rounds=5, radius=3.0, x_bound=2.0, y_bound=5.0)
+    assert wide.plan((100, 3)).part.sensitivity == 2 * 3 * 2 * 2 * (3 * 2 + 5) / 100
+
+
+def test_no_record_moves_a_score_by_more_than_declared():
+    rng = np.random.default_rng(3)
+    bounds = Bounds(1.5, 1.0, 1.0)
+    declared = bounds.score_sensitivity(20, "replace")
+    greatest = 0.0
+    for _ in range(300):
+        x, y = rng.choice([-1.0, 1.0], (20, 3)), rng.choice([-1.0, 1.0], 20)
+        other_x, other_y = x.copy(), y.copy()
+        other_x[0], other_y[0] = 1e6 * rng.normal(size=3), 1e6 * rng.normal()  # clipped
+        queries = Scores(bounds), Scores(bounds)
+        for t in range(1, 6):
+            one, two = queries[0]((x, y)), queries[1]((other_x, other_y))
+            greatest = max(greatest, np.abs(one - two).max())
+            step = 2 / (t + 2)
+            feature, vertex = int(rng.integers(3)), 1.5 * rng.choice([-1, 1])
+            for query in queries:
+                query.move(step, feature, vertex)
+    assert 0.5 * declared < greatest <= declared * (1 + 1e-12)
+
+
+def test_scores_are_the_gradient_at_theta():
+    bounds, theta = Bounds(2.0, 1.0, 1.0), np.zeros(6)
+    query = Scores(bounds)
+    for t, (feature, vertex) in enumerate([(1, 2.0), (4, -2.0), (1, -2.0)], start=1):
+        gradient = 2 * X.T @ (X @ theta - Y) / len(Y)
+        assert query((X, Y)) == pytest.approx(2.0 * np.concatenate([gradient, -gradient]))
+        step = 2 / (t + 2)
+        theta *= 1 - step
+        theta[feature] += step * vertex
+        query.move(step, feature, vertex)
+
+
+def test_the_data_are_not_touched():
+    x, y = 3 * X, 3 * Y
+    before = x.copy(), y.copy()
+    PrivateLasso(1.0, 1e-6, rounds=5, random_state=0).fit(x, y)
+    assert np.array_equal(x, before[0])
+    assert np.array_equal(y, before[1])
+
+
+def test_without_noise_worth_mentioning_it_is_frank_wolfe():
+    lasso = PrivateLasso(1e7, 1e-6, rounds=400, random_state=0).fit(X, Y)
+    assert lasso.coef_ == pytest.approx([0.6, -0.3, 0, 0, 0, 0], abs=0.06)
+    assert np.abs(lasso.coef_).sum() <= 1 + 1e-12
+    assert lasso.score(X, Y) > 0.9
+
+
+def test_best_rounds_is_the_paper_formula():
+    # T* = (2 n sqrt(2 rho) / H_2p)^(2/3) for Laplace on unit bounds
+    n, p, bounds = 10_000, 50, Bounds(1.0, 1.0, 1.0)
+    rho = 1.0
+    while ZCDP().epsilon(_rho(rho), 1e-6) > 1.0:
+        rho *= 0.999
+    harmonic = sum(1 / k for k in range(1, 2 * p + 1))
+    expected = (2 * n * math.sqrt(2 * rho) / harmonic) ** (2 / 3)
+    sensitivity = bounds.score_sensitivity(n, "replace")
+    assert best_rounds(bounds, sensitivity, p, "laplace", 1.0, 1e-6) == pytest.approx(
+        expected, rel=5e-3
+    )
+    assert PrivateLasso(1.0, 1e-6, selection="laplace").plan((n, p)).count == pytest.approx(
+        expected, rel=5e-3
+    )
+
+
+def _rho(rho):
+    from accountant import ZCDPLoss
+
+    return ZCDPLoss(rho)
+
+
+def test_the_plan_is_what_the_ledger_spent():
+    lasso = PrivateLasso(1.0, 1e-6, rounds=7, random_state=1).fit(X, Y)
+    assert [entry.mechanism for entry in lasso.transcript_] == list(lasso.plan_.leaves())
+    assert lasso.ledger_.next is None
+    assert lasso.rounds_ == 7
+    with pytest.raises(OffPlan):
+        lasso.ledger_.release(lasso.plan_.part, lambda data: np.zeros(12))
+
+
+def test_seeds_repeat_and_their_absence_does_not():
+    fits = [PrivateLasso(1.0, 1e-6, rounds=20, random_state=s).fit(X, Y).coef_
+            for s in (3, 3, np.random.default_rng(3), None, None)]  # fmt: skip
+    assert np.array_equal(fits[0], fits[1])
+    assert np.array_equal(fits[0], fits[2])
+    assert not np.array_equal(fits[3], fits[4])
+
+
+NEIGHBOUR = X.copy(), Y.copy()
+NEIGHBOUR[0][0], NEIGHBOUR[1][0] = 1.0, -1.0
+
+
+@pytest.mark.parametrize("selection", ["gumbel", "laplace"])
+def test_replay_finds_no_leak_and_losses_stay_below_the_curve(selection):
+    lasso = PrivateLasso(2.0, 1e-6, rounds=10, selection=selection)
+    found = replay(lasso, (X, Y), NEIGHBOUR, rng=4)
+    assert found.leak_free
+    assert found.on_plan
+    assert found.deterministic
+    losses = privacy_losses(lasso, (X, Y), NEIGHBOUR, 50, rng=5)
+    assert losses.shape == (50,)
+    assert np.abs(losses).max() <= 10 * lasso.plan(X.shape).part.loss.pure
+    assert np.std(losses) > 0
+
+
+BAD = {
+    "epsilon": [float("nan"), float("inf"), 0, -1.0, True, "1", None],
+    "delta": [float("nan"), -1e-9, 1.0, True, "0"],
+    "radius": [0, float("inf"), None],
+    "rounds": [0, -1, 1.5, True, "5", float("nan")],
+    "selection": ["argmax", None, 1],
+    "x_bound": [0, float("nan"), True],
+    "y_bound": [-1, "1"],
+    "relation": ["replace-one", None],
+    "random_state": [True, -1, 1.5, "seed"],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"), [(name, bad) for name, values in BAD.items() for bad in values]
+)
+def test_nonsense_is_refused_before_anything_is_spent(name, bad):
+    arguments = {"epsilon": 1.0, "delta": 1e-6, "rounds": 5, name: bad}
+    lasso = PrivateLasso(**arguments)
+    with pytest.raises(ParameterError, match="must be") as caught:
+        lasso.fit(X, Y)
+    assert name.split("_state")[0].replace("random", "r") in str(caught.value)
+    assert not hasattr(lasso, "ledger_")
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [(X * np.nan, Y), (np.where(X > 0.9, np.inf, X), Y), (X[:0], Y[:0]), (X, Y[:-1]),
+     (X, Y * np.nan), ([[1.0], [1.0, 2.0]], [1.0, 2.0]), (X[:, 0], Y), (X[:, :0], Y)],
+)  # fmt: skip
+def test_data_that_are_none_are_refused_before_anything_is_spent(x, y):
+    lasso = PrivateLasso(1.0, 1e-6, rounds=5)
+    with pytest.raises(ParameterError, match="X, y must be") as caught:
+        lasso.fit(x, y)
+    assert "\n" not in str(caught.value)
+    assert not hasattr(lasso, "ledger_")
+
+
+def test_pure_privacy_needs_rounds():
+    assert PrivateLasso(1.0, 0.0, rounds=5).plan((100, 3)).part.loss.pure <= 0.2
+    with pytest.raises(ParameterError, match="rounds must be given where delta is 0"):
+        PrivateLasso(1.0, 0.0).plan((100, 3))
+    for shape in ((100,), (0, 3), (100, 3, 1), (1.5, 2)):
+        with pytest.raises(ParameterError, match="shape must be"):
+            PrivateLasso(1.0, 1e-6).plan(shape)
+
+
+class HalfSensitivity(PrivateLasso):
+    """Mutant: forgets that replacing a record moves the gradient twice."""
+
+    def plan(self, shape):
+        honest = super().plan(shape)
+        return Repeat(NoisyMax(honest.part.scale / 8, honest.part.sensitivity / 8), honest.count)
+
+
+class NoClipping(PrivateLasso):
+    """Mutant: assumes the bounds instead of enforcing them."""
+
+    def _bounds(self):
+        honest = super()._bounds()
+        return Bounds(honest.radius, 1e9, 1e9) if getattr(self, "running", False) else honest
+
+    def run(self, ledger):
+        self.running = True
+        return super().run(ledger)
+
+
+class Peeks(PrivateLasso):
+    """Mutant: breaks ties by looking at the data past the gate."""
+
+    def run(self, ledger):
+        return super().run(ledger) + 1e-12 * float(ledger._data[1].mean())
+
+
+def test_the_losses_catch_too_small_a_sensitivity_and_missing_clips():
+    def most(cls, neighbour):
+        algorithm = cls(1.0, 0.0, rounds=10)
+        losses = privacy_losses(algorithm, (X[:50], Y[:50]), neighbour, 200, rng=1)
+        return np.abs(losses).max(), 1.0
+
+    x, y = X[:50].copy(), Y[:50].copy()
+    x[0], y[0] = 1.0, -1.0
+    extreme = x.copy(), y.copy()
+    extreme[0][0], extreme[1][0] = 1e4, -1e4
+    assert most(PrivateLasso, extreme)[0] <= 1.0 + 1e-9
+    assert most(HalfSensitivity, (x, y))[0] > 1.0
+    assert most(NoClipping, extreme)[0] > 1.0
+
+
+def test_replay_catches_a_peek():
+    assert not replay(Peeks(1.0, 1e-6, rounds=3), (X, Y), NEIGHBOUR, rng=1).leak_free
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_ledger_is_not_copied_but_a_fit_is(duplicate):
+    lasso = PrivateLasso(1.0, 1e-6, rounds=3, random_state=0).fit(X, Y)
+    with pytest.raises(TypeError, match="a ledger cannot be copied"):
+        duplicate(lasso.ledger_)
+    twin = pickle.loads(pickle.dumps(lasso))
+    assert np.array_equal(twin.predict(X), lasso.predict(X))
+    assert len(twin.transcript_) == 3

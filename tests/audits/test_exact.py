@@ -1,0 +1,64 @@
+"""`exact`: the density's hockey stick, checked against closed forms and mpmath."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from accountant import ParameterError
+from audits import exact
+from audits.densities import exact_epsilon
+from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
+from mechanisms.noisy_max import difference, laplace_wins
+
+
+@pytest.mark.parametrize("scale", [1e-6, 0.3, 1.0, 50.0, 1e8])
+@pytest.mark.parametrize("epsilon", [-1.0, 0.0, 0.5, 2.0])
+def test_gaussian_by_mpmath(scale, epsilon):
+    mechanism = Gaussian(scale, 0.7 * scale)
+    mu, e = mpmath.mpf("0.7"), mpmath.mpf(epsilon)
+    truth = mpmath.ncdf(mu / 2 - e / mu) - mpmath.exp(e) * mpmath.ncdf(-mu / 2 - e / mu)
+    assert exact(mechanism, epsilon) == pytest.approx(float(truth), abs=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_laplace_by_hand(scale):
+    assert exact(Laplace(scale, 2 * scale), 0.5) == pytest.approx(-math.expm1(-0.75), abs=1e-12)
+
+
+def test_response_by_hand():
+    mechanism = RandomizedResponse(3, 0.6)
+    assert exact(mechanism, 0.3) == pytest.approx(0.6 - math.exp(0.3) * 0.2, abs=1e-15)
+    assert exact_epsilon(mechanism, 0.0) == pytest.approx(math.log(3), abs=1e-9)
+
+
+def test_two_laplace_candidates_by_the_law_of_the_difference():
+    for gap in (-6.0, -1.0, 0.0, 0.3, 8.0):
+        won = np.exp(laplace_wins(np.array([gap, 0.0])))
+        assert won[0] == pytest.approx(float(difference(np.array(gap))), rel=1e-11)
+
+
+def test_five_laplace_candidates_by_simulation():
+    scores = np.array([0.0, 1.0, -2.0, 0.5, 30.0])
+    won = np.exp(laplace_wins(scores - [0, 0, 0, 0, 29.0]))
+    draws = np.random.default_rng(1).laplace(size=(400_000, 5)) + scores - [0, 0, 0, 0, 29.0]
+    seen = np.bincount(draws.argmax(axis=1), minlength=5) / 400_000
+    assert np.abs(won - seen).max() < math.sqrt(math.log(10 / 1e-9) / 800_000)
+
+
+def test_laplace_noisy_max_is_not_bounded_range():
+    # methods 1.4: an explicit instance of five candidates reaches 1.161 times the range 1
+    q = np.repeat([0, -0.42414379, -0.61562093], [2, 1, 2])
+    move = np.repeat([-0.5, 0.5, 0.5], [2, 1, 2])
+    loss = laplace_wins(q + move) - laplace_wins(q)
+    assert loss.max() - loss.min() == pytest.approx(1.161, abs=2e-3)
+    assert NoisyMax(1.0, 0.5, "laplace").loss.pure == 1.0
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), True, "1", None])
+def test_nonsense_is_refused(bad):
+    with pytest.raises(ParameterError, match="epsilon must be"):
+        exact(Laplace(1.0), bad)
+    with pytest.raises(ParameterError, match="mechanism must be"):
+        exact(bad, 1.0)

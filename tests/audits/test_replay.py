@@ -1,0 +1,197 @@
+"""Replay: leaks to the last bit, plans that depend on data, and exact privacy losses."""
+
+import numpy as np
+import pytest
+
+from accountant import Parallel, ParameterError, PureLoss, Repeat
+from audits import privacy_losses, replay
+from audits.examination import examine
+from audits.gates import OffTranscript
+from audits.replaying import difference
+from audits.zoo import ZOO, Gossip, _Sum
+from mechanisms import Gaussian, Laplace, RandomizedResponse
+
+A = Laplace(1.0)
+DATA = np.linspace(0, 1, 20)
+OTHER = np.append(DATA[:-1], 0.0)
+COIN = RandomizedResponse(2, 0.75)
+
+
+class Local:
+    """An honest local algorithm: two groups, the second is asked what the first could not tell."""
+
+    def plan(self, shape):
+        return Parallel([COIN, COIN + COIN])
+
+    def run(self, ledger):
+        half = ledger.shape[0] // 2
+        order = ledger.coins.permutation(ledger.shape[0])
+        first = ledger.release_each(COIN, lambda rows: rows, np.sort(order[:half]))
+        second = [
+            ledger.release_each(COIN, lambda rows: rows, np.sort(order[half:])) for _ in range(2)
+        ]
+        return {"first": first.mean(), "second": [part.mean() for part in second], "n": half}
+
+
+class Adaptive(_Sum):
+    """Chooses by public answers how to ask on: honest."""
+
+    def plan(self, shape):
+        return Repeat(Gaussian(2.0), 3)
+
+    def run(self, ledger):
+        mechanism, total = ledger.plan.part, 0.0
+        for _ in range(3):
+            sign = 1 if total < 5 else -1
+            total += float(ledger.release(mechanism, lambda data, s=sign: s * data.sum()))
+        return np.array([total])
+
+
+def test_honest_algorithms_pass():
+    answers = (DATA > 0.4).astype(int)
+    flipped = answers.copy()
+    flipped[3] = 1 - flipped[3]
+    cases = [(_Sum(), DATA, OTHER), (Adaptive(), DATA, OTHER), (Local(), answers, flipped)]
+    for algorithm, data, neighbour in cases:
+        found = replay(algorithm, data, neighbour, rng=1)
+        assert found.leak_free, found.witness
+        assert found.on_plan
+        assert found.deterministic
+        assert np.isfinite(found.loss)
+
+
+@pytest.mark.parametrize(
+    "specimen", [s for s in ZOO if s.caught_by != "guess test"], ids=lambda s: s.name
+)
+def test_every_broken_algorithm_is_caught_by_what_it_names(specimen):
+    found = examine(specimen.broken, *specimen.pair, specimen.claim, 100, np.random.default_rng(2))
+    assert found.refutation(1 - 1e-9).startswith(specimen.caught_by)
+    assert found.sound is (specimen.caught_by == "privacy losses")
+
+
+def test_the_loss_is_the_log_ratio_of_the_answer():
+    class Told(_Sum):
+        def run(self, ledger):
+            self.answer = super().run(ledger)
+            return self.answer
+
+    algorithm = Told()
+    losses = privacy_losses(algorithm, DATA, OTHER, 1, rng=3)
+    expected = abs(algorithm.answer - OTHER.sum()) - abs(algorithm.answer - DATA.sum())
+    assert losses[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_losses_have_the_law_of_the_mechanism():
+    # the loss of one Gaussian with shift mu is N(mu^2/2, mu^2): here mu = 3 * .5 / sqrt(3) ...
+    losses = privacy_losses(Adaptive(), DATA, OTHER, 4000, rng=5)
+    mu = np.sqrt(3) / 2.0
+    assert losses.mean() == pytest.approx(mu**2 / 2, abs=6 * mu / np.sqrt(4000))
+    assert losses.std() == pytest.approx(mu, rel=6 / np.sqrt(2 * 4000))
+
+
+def test_one_users_change_costs_one_users_loss():
+    answers = (DATA > 0.4).astype(int)
+    flipped = answers.copy()
+    flipped[3] = 1 - flipped[3]
+    losses = privacy_losses(Local(), answers, flipped, 200, rng=1)
+    one = np.log(3.0)
+    values = {-2 * one, -one, 0.0, one, 2 * one}
+    assert all(min(abs(loss - v) for v in values) < 1e-9 for loss in losses)
+    assert len(np.unique(losses.round(6))) > 2
+
+
+def test_losses_of_an_algorithm_whose_plan_depends_on_data_are_refused():
+    with pytest.raises(OffTranscript, match="users changed with one"):
+        privacy_losses(Gossip(), np.arange(20) % 2, 1 - np.arange(20) % 2, 3, rng=1)
+
+
+def test_own_randomness_is_told_from_a_leak():
+    class Dice(_Sum):
+        def run(self, ledger):
+            return super().run(ledger) + float(np.random.default_rng().random())
+
+    found = replay(Dice(), DATA, OTHER, rng=1)
+    assert not found.deterministic
+    assert "even on the same data" in found.witness
+
+
+class Other(_Sum):
+    """Asks for another mechanism when the data are large."""
+
+    def plan(self, shape):
+        return A.loss + Laplace(2.0).loss
+
+    def run(self, ledger):
+        seen = []
+        first = ledger.release(A, lambda data: seen.append(data[-1]) or data.sum())
+        return float(first) + float(
+            ledger.release(
+                Laplace(2.0 if seen[0] > 0.5 else 4.0, 1.0 if seen[0] > 0.5 else 2.0), np.sum
+            )
+        )
+
+
+class Routed(Local):
+    """Routes users by their data."""
+
+    def plan(self, shape):
+        return Parallel([COIN, COIN])
+
+    def run(self, ledger):
+        half = 10 + int(ledger._data[3])
+        first = ledger.release_each(COIN, lambda rows: rows, slice(0, half))
+        return float(first.mean())
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "words"), [(Other(), "recorded was"), (Routed(), "other users")]
+)
+def test_choices_that_depend_on_data_are_off_plan(algorithm, words):
+    answers = np.ones(20, dtype=int)
+    flipped = answers.copy()
+    flipped[3] = 0
+    data = (DATA, OTHER) if isinstance(algorithm, Other) else (answers, flipped)
+    found = replay(algorithm, *data, rng=1)
+    assert not found.on_plan
+    assert words in found.witness
+
+
+def test_a_public_side_gives_the_shape():
+    class Labels(_Sum):
+        def run(self, ledger):
+            return float(ledger.release(A, np.sum)) + ledger.public.sum() + ledger.shape[1]
+
+    found = replay(Labels(), DATA, OTHER, public=np.ones((20, 3)), rng=1)
+    assert found.leak_free
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "words"),
+    [(1.0, 1.0, ""), (1.0, 1.0 + 1e-15, "by 1.11e-15"), (0.0, -0.0, "by 0"),
+     (float("nan"), float("nan"), ""), ([1, (2, np.ones(3))], [1, (2, np.ones(3))], ""),
+     ({"a": 1}, {"b": 1}, "keys"), ([1], [1, 2], "items"), (1, 1.0, "int against float"),
+     (np.ones(2), np.ones(3), "against"), ("a", "b", "'a' against 'b'"), (None, None, "")],
+)  # fmt: skip
+def test_results_are_compared_bit_by_bit(one, other, words):
+    assert (difference(one, other) == "") is (words == "")
+    assert words in difference(one, other)
+
+
+def test_a_result_that_is_no_number_is_refused():
+    with pytest.raises(ParameterError, match="result must be"):
+        difference(object(), object())
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, True, "3"])
+def test_a_number_of_runs_that_is_none_is_refused(bad):
+    with pytest.raises(ParameterError, match="runs must be a whole number"):
+        privacy_losses(_Sum(), DATA, OTHER, bad)
+
+
+def test_an_honest_claim_survives_the_loss_samples():
+    found = examine(_Sum(), DATA, OTHER, PureLoss(1.0), 300, np.random.default_rng(1))
+    assert found.refutation(1 - 1e-9) == ""
+    assert 0.5 < found.epsilon_lower(0.0, 0.95) <= 1.0
+    profile = found.profile(np.array([0.0, 0.5]), 0.95)
+    assert np.all(profile.lower <= profile.accountant)
+    assert np.all(profile.mean <= profile.upper)

@@ -1,0 +1,38 @@
+"""Law: the density's hockey stick is the profile at the worst pair, and below it elsewhere."""
+
+import numpy as np
+
+from audits.densities import exact, hockey_stick
+from mechanisms import Mechanism
+from tests.laws.common import every_mechanism, neighbours
+
+EPSILONS = (-2.0, -0.5, 0.0, 0.2, 0.5, 0.8, 0.95, 1.0, 1.5)
+TOLERANCE = 1e-10
+
+
+def violation(mechanism: Mechanism) -> str:
+    """Where the law fails; "" where it holds."""
+    rng = np.random.default_rng(11)
+    pairs = [(pair, eps) for pair in neighbours(mechanism, rng, 40) for eps in EPSILONS]
+    pairs += [(mechanism.worst_pair(eps), other) for eps in EPSILONS for other in EPSILONS]
+    for pair, eps in pairs:
+        for one in (pair, pair[::-1]):
+            found, claimed = hockey_stick(mechanism, one, eps), profile(mechanism, eps)
+            if found > claimed + TOLERANCE:
+                return f"delta({eps}) = {found} at {one}, claimed {claimed}"
+    for eps in EPSILONS:
+        found, claimed = exact(mechanism, eps), profile(mechanism, eps)
+        if not mechanism.loose and found < claimed - TOLERANCE:
+            return f"worst pair reaches {found} at {eps}, claimed {claimed} and not loose"
+    return ""
+
+
+def profile(mechanism: Mechanism, epsilon: float) -> float:
+    """Worse direction of the declared profile."""
+    both = (mechanism.loss, mechanism.loss.reversed)
+    return max(float(loss.signed_profile(np.array(epsilon))) for loss in both)
+
+
+@every_mechanism
+def test_hockey_stick_of_the_density_is_the_profile(mechanism):
+    assert violation(mechanism) == ""

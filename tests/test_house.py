@@ -1,0 +1,145 @@
+"""The house itself: what an import costs, what the README says, one file a mechanism."""
+
+import doctest
+import importlib
+import pkgutil
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import accountant
+import algorithms
+import audits
+import mechanisms
+from audits.housing import load
+from mechanisms.table import table
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = [accountant, algorithms, audits, mechanisms]
+
+
+def loaded_by(statement, *heavy):
+    code = f"{statement}; import sys; print([m for m in {heavy!r} if m in sys.modules])"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+
+@pytest.mark.parametrize("package", ["accountant", "mechanisms", "algorithms", "audits"])
+def test_importing_a_package_loads_numpy_at_most(package):
+    heavy = ("scipy", "sklearn", "dp_accounting", "statsmodels", "rich", "typer", "pandas")
+    assert loaded_by(f"import {package}", *heavy).stdout == "[]\n"
+
+
+def test_help_loads_no_numpy():
+    code = "import audits.__main__ as m; m.main(['--help'])"
+    assert loaded_by(code, "numpy").stdout.endswith("[]\n")
+
+
+def test_the_readme_holds_the_generated_table():
+    readme = (ROOT / "README.md").read_text()
+    start, end = "<!-- table of mechanisms: made by mechanisms.table -->\n", "<!-- end of table -->"
+    assert readme.split(start)[1].split(end)[0] == table()
+
+
+def test_the_readme_runs():
+    found = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert found.attempted > 5
+    assert found.failed == 0
+
+
+def modules():
+    return [
+        f"{package.__name__}.{module.name}" for package in PACKAGES
+        for module in pkgutil.walk_packages(package.__path__) if module.name != "__main__"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstring_examples_run(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+NEW = '''
+"""A mechanism dropped in by a test."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from accountant.additive import GaussianLoss
+from accountant.domains import POSITIVE
+from mechanisms.gaussian import Gaussian
+from mechanisms.mechanism import Mechanism
+from mechanisms.parameters import declare, param
+from mechanisms.supports import Line
+
+
+@declare
+class HalvedGaussian(Mechanism):
+    """Half the value under Gaussian noise."""
+
+    releases: ClassVar[str] = "half a number"
+    reference: ClassVar[str] = "nobody (2026)"
+    scale: float = param(POSITIVE, "noise", typical=(1.0,), knob=True)
+
+    def release(self, value, rng=None, size=None):
+        return Gaussian(self.scale).release(np.divide(value, 2), rng, size)
+
+    def log_density(self, output, value, each=False):
+        return Gaussian(self.scale).log_density(output, np.divide(value, 2), each)
+
+    @property
+    def loss(self):
+        return GaussianLoss(0.5 / self.scale)
+
+    def worst_pair(self, epsilon=0.0):
+        return 1.0, 0.0
+
+    @property
+    def support(self):
+        return Line()
+'''
+
+
+def test_a_mechanism_is_one_file_and_no_other_edit(tmp_path):
+    for package in PACKAGES:
+        shutil.copytree(package.__path__[0], tmp_path / package.__name__)
+    (tmp_path / "mechanisms" / "halved_gaussian.py").write_text(NEW)
+    code = """
+from accountant import RDP, calibrate, compare
+from audits import audit, exact
+from audits.cases import cases
+from mechanisms import HalvedGaussian
+from mechanisms.table import table
+made = calibrate(HalvedGaussian, epsilon=1.0, delta=1e-5)
+assert abs(exact(made, 1.0) - 1e-5) < 1e-9
+assert 0.4 < audit(made, rng=1).epsilon_lower < 1.0
+assert RDP().epsilon(10 * made, 1e-6) > compare(10 * made, 1e-6).best.epsilon
+assert 'nobody (2026)' in table()
+assert any('HalvedGaussian' in case.subject for case in cases())
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_asserts_in_the_packages():
+    # they vanish under -O
+    for package in PACKAGES:
+        for path in Path(package.__path__[0]).rglob("*.py"):
+            lines = [line.strip() for line in path.read_text().splitlines()]
+            assert not [line for line in lines if line.startswith("assert ")], path
+
+
+def test_the_embedded_data_are_whole():
+    data = load()
+    assert data.train[0].shape == (16_512, 14)
+    assert data.test[0].shape == (4_128, 14)
+    for part in (*data.train, *data.test):
+        assert abs(part).max() <= 1.0
+    other_x, other_y = data.neighbour()
+    changed = (other_x != data.train[0]).any(axis=1) | (other_y != data.train[1])
+    assert changed.sum() == 1
+    assert changed[0]
