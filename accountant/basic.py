@@ -47,7 +47,7 @@ class Basic(Accountant):
     def _inverse(self, item: Loss | Parallel, share: float) -> float:
         if isinstance(item, Parallel):
             return max(self._epsilon(part, share) for part in item.distinct)
-        return item._inverse(share) if share > item.infinity else item.epsilon_at(item.infinity)
+        return item._inverse(share) if share > item.infinity else item.bound
 
 
 def _pure(item: Loss | Parallel) -> float:

@@ -12,6 +12,7 @@ from accountant.advanced import Advanced
 from accountant.basic import Basic
 from accountant.domains import DELTA
 from accountant.errors import UnsupportedPlan
+from accountant.loss import Loss
 from accountant.plan import Plan, as_plan
 from accountant.pld import PLD
 from accountant.rdp import RDP
@@ -36,7 +37,8 @@ class Least(Accountant):
     def _asked(self, plan: Plan) -> tuple[Accountant, ...]:
         # One release costs its own profile, which Basic inverts exactly: nobody can do better,
         # unless rho or the Rényi curve are facts of their own, and those never gain on one release.
-        single = sum(count for _, count in plan.losses()) <= 1
+        items = list(plan.losses())
+        single = len(items) == 1 and items[0][1] == 1 and isinstance(items[0][0], Loss)
         return self.accountants[:1] if single and self.accountants is SOUND else self.accountants
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol, final
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -63,9 +62,7 @@ class Gate(ABC):
         """
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One line of a transcript; ``output`` is the answer, its digest, None if it failed."""
 
     mechanism: Releasable

@@ -63,8 +63,14 @@ class Grid:
         return np.append(above, end), np.append(below, end), np.append(self.loss, math.inf)
 
 
-def compose(parts: list[tuple[Array, int, int, float]], interval: float, tail: float) -> Grid:
-    """Sum of independent grid laws, each (mass, first index, count, mass at infinity)."""
+def compose(
+    parts: list[tuple[Array, int, int, float]], interval: float, tail: float, *, above: bool
+) -> Grid:
+    """Sum of independent grid laws, each (mass, first index, count, mass at infinity).
+
+    What the convolution cuts off, at most ``tail`` a part, goes to infinity if the result is to
+    be an upper bound, and counts as round-off if a lower one.
+    """
     from dp_accounting.pld import pld_pmf
 
     whole, nats = None, 0.0  # the mass at infinity composes apart: 1 - prod (1 - d)
@@ -82,7 +88,10 @@ def compose(parts: list[tuple[Array, int, int, float]], interval: float, tail: f
     # or is negative, is its size; every entry may be as wrong.
     noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5
     loss = interval * (first + np.arange(mass.size))
-    nats -= math.log1p(-min(float(whole._infinity_mass), 0.5))
+    if above:
+        nats -= math.log1p(-min(float(whole._infinity_mass), 0.5))
+    else:
+        noise += float(whole._infinity_mass)
     return Grid(loss, np.maximum(mass, 0.0), -math.expm1(-nats), noise)
 
 

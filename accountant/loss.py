@@ -55,15 +55,16 @@ class Loss(Release):
 
     @property
     def pure(self) -> float:
-        """Smallest epsilon at delta 0; infinite where none is known."""
-        return self.bound if self.infinity == 0 else math.inf
+        """Smallest epsilon at delta 0, over both directions; infinite where none is known."""
+        both = (self, self.reversed)
+        clean = all(one.infinity == 0 for one in both)
+        return max(one.bound for one in both) if clean else math.inf
 
     @property
     def rho(self) -> float:
         """Least rho such that every Rényi divergence is at most rho times its order."""
-        # Bun & Steinke (2016), Proposition 3.3; it needs both directions to be pure.
-        pure = max(self.pure, self.reversed.pure)
-        return square_up(pure, 2) if pure else 0.0
+        # Bun & Steinke (2016), Proposition 3.3
+        return square_up(self.pure, 2) if self.pure else 0.0
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of the finite part, elementwise over ``order > 1``."""
@@ -86,8 +87,9 @@ class Loss(Release):
     def epsilon_at(self, delta: float) -> float:
         """Smallest epsilon at ``delta``: rounded up, over both directions."""
         delta = DELTA.check("delta", delta)
-        if delta <= self.infinity:
-            return self.bound if delta == self.infinity else math.inf
+        worst = max(self.infinity, self.reversed.infinity)
+        if delta <= worst:
+            return max(self.bound, self.reversed.bound) if delta == worst else math.inf
         return max(one._inverse(delta) for one in {self, self.reversed})
 
     def signed_profile(self, epsilon: Array) -> Array:

@@ -61,11 +61,6 @@ class PairLoss(Loss):
         return up(float(np.max(np.abs(self._finite()[1]), initial=0.0)))
 
     @property
-    def pure(self) -> float:
-        """`bound` where no outcome is impossible on either side."""
-        return self.bound if min(self.p) > 0 and min(self.q) > 0 else math.inf
-
-    @property
     def infinity(self) -> float:
         """Mass of p where q has none."""
         return sum(a for a, b in zip(self.p, self.q, strict=True) if b == 0)

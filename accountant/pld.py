@@ -76,7 +76,7 @@ class PLD(Accountant):
                 lost = item.infinity if isinstance(item, Loss) else 0.0
                 mass, infinity = dots_below(self._profile(item, above), lost, first, last, step)
             parts.append((mass, first, count, infinity))
-        return compose(parts, step, tail if above else 0.0)
+        return compose(parts, step, tail, above=above)
 
     def _profile(self, item: Loss | Parallel, above: bool) -> Profile:
         """The profile of one item: parallel parts are composed first, then the greatest counts."""

@@ -62,7 +62,7 @@ def audit(
         pilot = runs // 5
         pair, draw = _checked_pair(pair), vectorised(release)
         rule = _learned(draw, pair, pilot, runs - pilot, at, alpha, source)
-    guesses = test(draw, pair, rule, runs - pilot, source)
+    guesses = count_guesses(draw, pair, rule, runs - pilot, source)
     falsified = guesses.refutes(claim, at, confidence)
     return Finding(
         outcome=Outcome.FALSIFIED if falsified else Outcome.SURVIVED,
@@ -78,7 +78,7 @@ def audit(
     )
 
 
-def test(
+def count_guesses(
     draw: Draw, pair: tuple[Any, Any], rule: Rule, runs: int, rng: np.random.Generator
 ) -> Guesses:
     """Count the right guesses of a fixed rule on fresh runs, in chunks."""
@@ -87,9 +87,6 @@ def test(
         right, guesses = rule.counts(first, second)
         correct, made = correct + right, made + guesses
     return Guesses(int(correct), int(made), runs)
-
-
-test.__test__ = False  # type: ignore[attr-defined]  # it is not one of pytest's
 
 
 def claimed_delta(claim: Loss | None) -> float:
@@ -104,7 +101,7 @@ def seeded(rng: Rng) -> tuple[int | None, np.random.Generator]:
     """The seed that repeats the work, and its generator; a given generator has no seed to tell."""
     if isinstance(rng, np.random.Generator):
         return None, rng
-    seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if rng is None else rng
+    seed = int(np.random.SeedSequence().generate_state(1)[0]) if rng is None else rng
     return int(seed), generator(seed)
 
 
@@ -164,9 +161,19 @@ def _checked_pair(pair: Any) -> tuple[Any, Any]:
 
 
 def _witness(rule: Rule, pair: tuple[Any, Any], guesses: Guesses) -> str:
-    first, second = (str(np.asarray(value).tolist()) for value in pair)
+    first, second = (_shown(value) for value in pair)
     return (
         f"guessing {first} where {rule.words} is at least {rule.cut:.4g} and {second} where it is "
         f"at most {-rule.cut:.4g} was right {guesses.correct:,} times of {guesses.made:,} "
         f"(in {guesses.runs:,} runs)"
+    )
+
+
+def _shown(value: Any) -> str:
+    """A value of the pair, to four digits and not too long."""
+    return np.array2string(
+        np.asarray(value),
+        separator=", ",
+        threshold=8,
+        formatter={"float_kind": lambda x: f"{x:.4g}"},
     )

@@ -11,17 +11,16 @@ from accountant.additive import GaussianLoss
 from accountant.domains import POSITIVE
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.mechanism import Mechanism, draws, real_value, summed
+from mechanisms.additive import Additive
+from mechanisms.mechanism import draws, real_value, summed
 from mechanisms.parameters import declare, param
-from mechanisms.supports import Line
 
 
 @final
 @declare
-class Gaussian(Mechanism):
+class Gaussian(Additive):
     """``value + scale * N(0, 1)`` in every coordinate."""
 
-    releases: ClassVar[str] = "a number or vector"
     reference: ClassVar[str] = "Balle & Wang (2018); Dong, Roth & Su (2022)"
 
     # 3.7306334 is (1, 1e-5)
@@ -45,13 +44,3 @@ class Gaussian(Mechanism):
     def loss(self) -> GaussianLoss:
         """Gaussian shifted by ``sensitivity / scale`` standard deviations."""
         return GaussianLoss(self.sensitivity / self.scale)
-
-    def worst_pair(self, epsilon: float = 0.0) -> tuple[float, float]:
-        """Two numbers one sensitivity apart, whatever epsilon."""
-        del epsilon
-        return self.sensitivity, 0.0
-
-    @property
-    def support(self) -> Line:
-        """The real line."""
-        return Line()

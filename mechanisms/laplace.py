@@ -11,17 +11,16 @@ from accountant.additive import LaplaceLoss
 from accountant.domains import POSITIVE
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.mechanism import Mechanism, draws, real_value, summed
+from mechanisms.additive import Additive
+from mechanisms.mechanism import draws, real_value, summed
 from mechanisms.parameters import declare, param
-from mechanisms.supports import Line
 
 
 @final
 @declare
-class Laplace(Mechanism):
+class Laplace(Additive):
     """``value + scale * Laplace(0, 1)`` in every coordinate."""
 
-    releases: ClassVar[str] = "a number or vector"
     reference: ClassVar[str] = "Dwork, McSherry, Nissim & Smith (2006)"
 
     scale: float = param(
@@ -43,13 +42,3 @@ class Laplace(Mechanism):
     def loss(self) -> LaplaceLoss:
         """Laplace shifted by ``sensitivity / scale``."""
         return LaplaceLoss(self.sensitivity / self.scale)
-
-    def worst_pair(self, epsilon: float = 0.0) -> tuple[float, float]:
-        """Two numbers one sensitivity apart, whatever epsilon."""
-        del epsilon
-        return self.sensitivity, 0.0
-
-    @property
-    def support(self) -> Line:
-        """The real line."""
-        return Line()

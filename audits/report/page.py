@@ -5,8 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from audits.cases import Row
-from audits.report.story import PROFILE_HEAD, facts, profile_rows
+from audits.report.figure import profile_figure
+from audits.report.story import PROFILE_HEAD, facts, profile, profile_rows
 from audits.report.terminal import TITLES
 
 STYLE = """
@@ -17,7 +20,13 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto
 th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid var(--line) }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
 td:first-child { overflow-wrap: anywhere } .good { color: var(--good) } .bad { color: var(--bad) }
+td:first-child { min-width: 11rem }
 small { opacity: .8 }
+svg { max-width: 42rem; font-size: 12px } svg text { fill: currentColor }
+svg line { stroke: var(--line) } .band { fill: #58a6ff; opacity: .25 }
+polyline { fill: none; stroke-width: 2 } polyline.mean { stroke: #58a6ff }
+polyline.paid { stroke: var(--bad) } svg text.mean { fill: #58a6ff }
+svg text.paid { fill: var(--bad) }
 """
 HEAD = ("subject", "claimed epsilon", "delta", "exact", "at least", "verdict", "witness")
 
@@ -41,6 +50,7 @@ def to_html(rows: Sequence[Row], seed: int) -> str:
         if row.detail is not None:
             parts += [f"<h2>{html.escape(row.subject)}</h2>"]
             parts += [_table(("what", "value"), ([_text(a), _text(b)] for a, b in facts(row)))]
+            parts.append(profile_figure(profile(row, np.linspace(0.0, 1.0, 41))))
             curve = ([_text(cell) for cell in cells] for cells in profile_rows(row))
             parts += [_table(PROFILE_HEAD, curve, numbers=range(4))]
     again = f"python -m audits --seed {seed}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from accountant.numerics import Array
 from audits.cases import Row
 from audits.examination import Profile
 
@@ -40,16 +40,16 @@ def facts(row: Row) -> Iterator[tuple[str, str]]:
     yield "greatest", f"{losses.max():.4f} of the epsilon {row.claim[0]:g} that was paid"
 
 
-def profile(row: Row) -> Profile:
+def profile(row: Row, epsilons: Array = EPSILONS) -> Profile:
     """The empirical profile of an algorithm's row beside the accountant's curve."""
     _, _, found = row.detail
-    result: Profile = found.profile(EPSILONS, row.confidence)
+    result: Profile = found.profile(epsilons, row.confidence)
     return result
 
 
 def profile_rows(row: Row) -> list[list[str]]:
     """One line an epsilon: empirical delta, its band, the accountant's delta."""
-    curve: Any = profile(row)
+    curve = profile(row)
     columns = (curve.epsilon, curve.mean, curve.lower, curve.upper, curve.accountant)
     return [
         [f"{e:.2f}", f"{mean:.2e}", f"[{low:.1e}, {high:.1e}]", f"{above:.2e}"]
