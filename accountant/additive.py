@@ -92,7 +92,7 @@ class LaplaceLoss(Symmetric):
     def rho(self) -> float:
         """``shift - 1 + e^-shift``: the divergence at order 1, where the ratio is greatest."""
         m = self.shift
-        return min(square_up(m, 2), m + math.expm1(-m) + 4 * ULP * m)
+        return min(square_up(m, 2), max(m + math.expm1(-m) + 4 * ULP * m, 1e-300))
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of two shifted Laplace laws."""

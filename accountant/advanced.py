@@ -17,6 +17,8 @@ from accountant.basic import Basic
 from accountant.numerics import ULP, Array, smallest_root, up
 from accountant.plan import Parallel, Plan
 
+MOST_RELEASES = 10**8  # beyond, the binomial takes seconds; the martingale bound is sound too
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -36,14 +38,14 @@ class Advanced(Accountant):
         rest = (delta - mass) / (1 - mass) if mass < 1 else -1.0
         if rest <= 0:
             return min(basic, _sum(bounds)) if rest == 0 else basic
-        if len(bounds) == 1:
+        if len(bounds) == 1 and max(bounds.values()) <= MOST_RELEASES:
             ((epsilon, count),) = bounds.items()
             return min(basic, optimal_epsilon(epsilon, count, rest))
         return min(basic, _martingale(bounds, rest))
 
     def _delta(self, plan: Plan, epsilon: float) -> float:
         searched, bounds = Accountant._delta, _bounds(plan)
-        if bounds is None or len(bounds) != 1:
+        if bounds is None or len(bounds) != 1 or max(bounds.values()) > MOST_RELEASES:
             return searched(self, plan, epsilon)
         ((bound, count),) = bounds.items()
         mass = atoms(plan, both_ways=True)
@@ -64,9 +66,9 @@ class _Binomial:
         from scipy.special import gammaln
 
         # ln P(heads) with P = Bin(count, e^eps / (1 + e^eps)); only positive losses matter, and
-        # nothing further than 60 deviations and 1,000 from the mean weighs 1e-300.
+        # nothing further than 40 deviations and 1,000 from the mean weighs 1e-300.
         chance = 1 / (1 + math.exp(-epsilon))
-        reach = 60 * math.sqrt(count * chance * (1 - chance)) + 1000
+        reach = 40 * math.sqrt(count * chance * (1 - chance)) + 1000
         first = max(count // 2, math.floor(count * chance - reach))
         heads = np.arange(first, min(count, math.ceil(count * chance + reach)) + 1, dtype=float)
         log_heads, log_tails = -np.logaddexp(0, -epsilon), -np.logaddexp(0, epsilon)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -29,10 +31,17 @@ class Least(Accountant):
     accountants: tuple[Accountant, ...] = SOUND
 
     def _epsilon(self, plan: Plan, delta: float) -> float:
-        return min(one._epsilon(plan, delta) for one in self._asked(plan))
+        return min(self._answers(plan, lambda one: one._epsilon(plan, delta)))
 
     def _delta(self, plan: Plan, epsilon: float) -> float:
-        return min(one._delta(plan, epsilon) for one in self._asked(plan))
+        return min(1.0, *self._answers(plan, lambda one: one._delta(plan, epsilon)))
+
+    def _answers(self, plan: Plan, ask: Callable[[Accountant], float]) -> list[float]:
+        answers = [math.inf]
+        for one in self._asked(plan):
+            with contextlib.suppress(UnsupportedPlan):
+                answers.append(ask(one))
+        return answers
 
     def _asked(self, plan: Plan) -> tuple[Accountant, ...]:
         # One release costs its own profile, which Basic inverts exactly: nobody can do better,

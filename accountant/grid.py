@@ -74,16 +74,21 @@ def compose(
     from dp_accounting.pld import pld_pmf
 
     whole, nats = None, 0.0  # the mass at infinity composes apart: 1 - prod (1 - d)
+    kept = 0.0  # logarithm of the finite mass, which may underflow before it is used
     for mass, first, count, infinity in parts:
-        nats -= count * math.log1p(-infinity) if infinity < 1 else -math.inf
-        one = pld_pmf.DensePLDPmf(interval, first, mass, 0.0, True)
+        finite = float(mass.sum())
+        if not (infinity < 1 and finite > 0):
+            return Grid(np.zeros(1), np.zeros(1), 1.0 if above else 0.0, 0.0)
+        nats -= count * math.log1p(-infinity)
+        kept += count * math.log(finite)
+        one = pld_pmf.DensePLDPmf(interval, first, mass / finite, 0.0, True)
         if count > 1:
             one = one.self_compose(count, tail)
         whole = one if whole is None else whole.compose(one)
     if whole is None:
         return Grid(np.zeros(1), np.ones(1), 0.0, 0.0)
     # The library offers no other way to its arrays.
-    mass, first = np.asarray(whole._probs), whole._lower_loss
+    mass, first = math.exp(kept) * np.asarray(whole._probs), whole._lower_loss
     # Round-off of a Fourier transform is about white: what shows where there should be nothing,
     # or is negative, is its size; every entry may be as wrong.
     noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5

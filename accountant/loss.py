@@ -64,7 +64,7 @@ class Loss(Release):
     def rho(self) -> float:
         """Least rho such that every Rényi divergence is at most rho times its order."""
         # Bun & Steinke (2016), Proposition 3.3
-        return square_up(self.pure, 2) if self.pure else 0.0
+        return square_up(self.pure, 2)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of the finite part, elementwise over ``order > 1``."""

@@ -19,7 +19,9 @@ def up(x: float, ulps: float = 4.0) -> float:
 
 
 def square_up(x: float, divisor: float) -> float:
-    """``x^2 / divisor`` for positive x, rounded up: never 0, infinite where it overflows."""
+    """``x^2 / divisor`` rounded up: 0 for 0 alone, infinite where it overflows."""
+    if x == 0:
+        return 0.0
     return max(up(x * x / divisor), 1e-300) if x < 1e150 else math.inf
 
 
@@ -47,7 +49,7 @@ def log_ndtr(x: Array) -> Array:
 
 def logsumexp(terms: Array, axis: int = -1) -> Array:
     """``ln sum e^terms`` along an axis, for real terms; all-minus-infinity gives minus infinity."""
-    top = np.max(terms, axis=axis, keepdims=True)
+    top = np.max(terms, axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
         total: Array = np.log(np.sum(np.exp(terms - top), axis=axis))

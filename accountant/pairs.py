@@ -69,14 +69,18 @@ class PairLoss(Loss):
         """``ln sum_i p_i (p_i / q_i)^{order - 1} / (order - 1)`` over the finite part."""
         p, loss = self._finite()
         a = np.asarray(order, dtype=float)[..., None] - 1
+        if p.size == 0:  # nothing finite is left
+            return np.full(a.shape[:-1], -np.inf)
         log_moment = logsumexp(a * loss + np.log(p))
-        size = np.max(np.abs(loss), initial=0.0) * a[..., 0]
+        size = np.max(np.abs(loss)) * a[..., 0]
         divergence: Array = up_sum(log_moment, size) / a[..., 0]
         return divergence
 
     def cumulant(self, z: complex) -> complex:
         """``ln sum_i p_i (p_i / q_i)^z`` over the finite part."""
         p, loss = self._finite()
+        if p.size == 0:
+            return complex(-math.inf)
         top = z.real * loss[np.argmax(z.real * loss)]
         return complex(top + np.log(np.sum(p * np.exp(z * loss - top))))
 

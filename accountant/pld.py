@@ -13,6 +13,7 @@ import numpy as np
 
 from accountant.accountant import Accountant, total
 from accountant.domains import DELTA, Interval
+from accountant.errors import UnsupportedPlan
 from accountant.grid import Grid, Profile, compose, dots_above, dots_below
 from accountant.loss import Loss
 from accountant.numerics import Array, smallest_root, up
@@ -93,20 +94,27 @@ class PLD(Accountant):
 
     def _step(self, plan: Plan, tail: float, ends: list[tuple[float, int]]) -> float:
         """A fiftieth of the smallest loss's deviation, but no more grid points than memory has."""
-        small = [math.sqrt(2 * loss.rho) for loss in _leaves(plan) if 0 < loss.rho < math.inf]
-        step = min([self.interval, *(deviation / 50 for deviation in small)])
+        spread = [(math.sqrt(2 * loss.rho), n) for loss, n in _leaves(plan) if 0 < loss.rho < 1e99]
+        step = min([self.interval, *(deviation / 50 for deviation, _ in spread)])
         widest = sum(count * end for end, count in ends)
-        by_rho = ZCDP()._epsilon(plan, tail)
-        reach = 2 * min(widest, by_rho + 1.0)
-        return max(step, reach / MOST_POINTS, 1e-12)
+        reach = 2 * min(widest, ZCDP()._epsilon(plan, tail) + 1.0)
+        step = max(step, reach / MOST_POINTS, 1e-12)
+        # Connecting dots that are wider apart than a loss adds about step * deviation of variance.
+        added = sum(count * step * min(step, deviation) for deviation, count in spread)
+        if added > sum(count * deviation**2 for deviation, count in spread):
+            instead = f"its losses are too small for {MOST_POINTS:,} grid points; ask RDP or ZCDP"
+            raise UnsupportedPlan(plan, self.name, instead)
+        return step
 
 
-def _leaves(plan: Plan) -> list[Loss]:
-    items = [item for item, _ in plan.losses()]
-    inner = [
-        loss for i in items if isinstance(i, Parallel) for p in i.distinct for loss in _leaves(p)
-    ]
-    return [item for item in items if isinstance(item, Loss)] + inner
+def _leaves(plan: Plan) -> list[tuple[Loss, int]]:
+    found = []
+    for item, count in plan.losses():
+        if isinstance(item, Parallel):
+            found += [(loss, n * count) for part in item.distinct for loss, n in _leaves(part)]
+        else:
+            found.append((item, count))
+    return found
 
 
 def _ends(item: Loss | Parallel, tail: float) -> tuple[float, float]:

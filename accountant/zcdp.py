@@ -30,10 +30,10 @@ class ZCDP(Accountant):
             return 0.0 if left >= 0 else math.inf
         if left <= 0 or not rho < 1e300:
             return math.inf
-        return ZCDPLoss(rho).epsilon_at(left)
+        return ZCDPLoss(max(rho, 1e-300)).epsilon_at(left)
 
     def _delta(self, plan: Plan, epsilon: float) -> float:
         rho = self.rho(plan)
         if not rho < 1e300:
             return 1.0
-        return up(atoms(plan) + (ZCDPLoss(rho).delta_at(epsilon) if rho else 0.0))
+        return up(atoms(plan) + (ZCDPLoss(max(rho, 1e-300)).delta_at(epsilon) if rho else 0.0))

@@ -27,6 +27,7 @@ from accountant import (
     PureLoss,
     Repeat,
     Sequential,
+    UnsupportedPlan,
     ZCDPLoss,
     calibrate,
     compare,
@@ -252,6 +253,29 @@ def test_extreme_noise_is_reported_as_no_privacy():
     assert Least().epsilon(2 * Gaussian(1e290), 1e-6) < 1e-6
     assert Least().epsilon(2 * Gaussian(1e290), 1e-300) > 0
     assert Least().epsilon(2 * Laplace(1e290), 0.0) <= 1e-280
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [10**12 * PureLoss(1e-6), 10**12 * GaussianLoss(1e-6), 3 * PureLoss(1e300),
+     2 * LaplaceLoss(1e-300), 2 * BoundedRangeLoss(700.0), 10**9 * ApproxLoss(0.0, 1e-3),
+     5 * PairLoss((1.0, 0.0), (0.0, 1.0)), 5 * PairLoss((0.5, 0.5), (0.5, 0.5)),
+     1000 * PureLoss(1e-9) + 2 * PureLoss(50.0) + GaussianLoss(0.3), 2 * ZCDPLoss(1e-200)],
+    ids=repr,
+)  # fmt: skip
+def test_extreme_plans_are_bounded_quickly(plan):
+    for delta in (0.0, 1e-15, 1e-6):
+        for row in compare(plan, delta):
+            assert row.seconds < 2.0
+            assert row.epsilon is None or row.epsilon >= 0.0
+        assert Least().epsilon(plan, delta) >= 0.0
+    assert 0.0 <= Least().delta(plan, 1.0) <= 1.0
+
+
+def test_a_plan_too_fine_for_the_grid_is_refused_with_a_way_out():
+    with pytest.raises(UnsupportedPlan, match="too small for 262,144 grid points; ask RDP"):
+        PLD().epsilon(10**12 * PureLoss(1e-6), 1e-6)
+    assert "cannot say" in str(compare(10**12 * PureLoss(1e-6), 1e-6))
 
 
 def test_comparison_prints_a_row_an_accountant():
