@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
-from accountant.loss import Symmetric
+from accountant.loss import Symmetric, orders
 from accountant.numerics import ULP, Array, log1mexp, log_ndtr, square_up, up, up_sum
 
 
@@ -52,7 +52,7 @@ class GaussianLoss(Symmetric):
 
     def renyi(self, order: ArrayLike) -> Array:
         """``order mu^2 / 2``."""
-        return np.asarray(order, dtype=float) * self.rho
+        return orders(order) * self.rho
 
     def cumulant(self, z: complex) -> complex:
         """``mu^2 (z^2 + z) / 2``."""
@@ -97,7 +97,7 @@ class LaplaceLoss(Symmetric):
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of two shifted Laplace laws."""
         # ln[ a/(2a-1) e^{(a-1)m} + (a-1)/(2a-1) e^{-am} ] / (a-1)
-        a, m = np.asarray(order, dtype=float), self.shift
+        a, m = orders(order), self.shift
         log_moment = np.logaddexp(
             np.log(a / (2 * a - 1)) + (a - 1) * m, np.log((a - 1) / (2 * a - 1)) - a * m
         )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import DELTA, EPSILON, POSITIVE
-from accountant.loss import Symmetric
+from accountant.loss import Symmetric, orders
 from accountant.numerics import ULP, Array, log1mexp, square_up, up, up_sum
 
 
@@ -47,7 +47,7 @@ class PureLoss(Symmetric):
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of binary randomised response."""
         # ln[(e^{alpha e0} + e^{(1-alpha) e0}) / (1 + e^e0)] / (alpha - 1)
-        a, e0 = np.asarray(order, dtype=float), self.epsilon
+        a, e0 = orders(order), self.epsilon
         log_moment = np.logaddexp(a * e0, (1 - a) * e0) - np.logaddexp(0, e0)
         divergence: Array = up_sum(log_moment, a * e0) / (a - 1)
         return divergence
@@ -98,7 +98,7 @@ class ApproxLoss(Symmetric):
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of the finite part, which has mass ``1 - delta``."""
-        a, e0 = np.asarray(order, dtype=float), self.epsilon
+        a, e0 = orders(order), self.epsilon
         log_moment = np.logaddexp(a * e0, (1 - a) * e0) - np.logaddexp(0, e0)
         divergence: Array = (up_sum(log_moment, a * e0) + math.log1p(-self.delta)) / (a - 1)
         return divergence
@@ -147,7 +147,7 @@ class BoundedRangeLoss(Symmetric):
         # The moment is e^{(a-1)t} [(1 - c^a) - e^t (c - c^a)] / (1 - c), c = e^-e0; its derivative
         # in t vanishes at e^t = (a-1)(1 - c^a) / (a (c - c^a)), where it is
         # e^{(a-1)t} (1 - c^a) / (a (1 - c)).
-        a, e0 = np.asarray(order, dtype=float), self.epsilon
+        a, e0 = orders(order), self.epsilon
         log_one = log1mexp(-a * e0)
         t = np.log((a - 1) / a) + log_one + e0 - log1mexp(-(a - 1) * e0)
         rest = log_one - np.log(a) - log1mexp(np.array(-e0))

@@ -123,6 +123,8 @@ def _ends(
 ) -> tuple[float, float]:
     """A knob value that meets the target and one that does not."""
     if bracket is not None:
+        if not isinstance(bracket, tuple) or len(bracket) != 2:
+            raise ParameterError("bracket", bracket, "a pair of knob values")
         ends = [POSITIVE.check("bracket", end) for end in bracket]
     elif domain == POSITIVE:
         ends = _doubling(cost, target, start)

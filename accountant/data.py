@@ -14,15 +14,19 @@ Users = NDArray[np.intp] | slice
 
 
 def checked_data(argument: str, data: Any) -> Any:
-    """Data as an array or a tuple of arrays, none of them empty, ragged or not a number."""
+    """Data as a read-only array or a tuple of them, none empty, ragged or not a number."""
     if isinstance(data, tuple):
-        return tuple(checked_data(f"{argument}[{i}]", part) for i, part in enumerate(data))
+        parts = tuple(checked_data(f"{argument}[{i}]", part) for i, part in enumerate(data))
+        lengths = sorted({len(part) for part in parts})
+        if len(lengths) != 1:
+            raise ParameterError(argument, f"arrays of {lengths} rows", "arrays of equal length")
+        return parts
     try:
         array = np.asarray(data)
     except ValueError:
         raise ParameterError(argument, type(data), "rectangular, not ragged") from None
-    if array.size == 0:
-        raise ParameterError(argument, array.shape, "an array that is not empty")
+    if array.size == 0 or array.ndim == 0:
+        raise ParameterError(argument, array.shape, "an array with one row a user, not empty")
     if array.dtype == object:
         raise ParameterError(argument, array.dtype, "an array of numbers, not of objects")
     # one cheap pass; only a suspicious sum is looked at closely
@@ -31,6 +35,8 @@ def checked_data(argument: str, data: Any) -> Any:
             suspicious = not math.isfinite(abs(array.sum()))
         if suspicious and not np.isfinite(array).all():
             raise ParameterError(argument, "NaN or infinite entries", "finite")
+    array = array.view()
+    array.flags.writeable = False  # a query may look, not touch
     return array
 
 

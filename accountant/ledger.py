@@ -34,9 +34,8 @@ class Ledger(Gate):
         public: Any = None,
         transcript: str = "full",
     ) -> None:
-        noise, coins = _spawned(generator(rng))
+        self._noise, coins = _apart(rng)
         super().__init__(data, as_plan(plan), public, coins)
-        self._noise = noise
         self._digest = TRANSCRIPT.check("transcript", transcript) == "digest"
         self._users = len(self._data[0] if isinstance(self._data, tuple) else self._data)
         self._walk = Walk(self.plan, self._users)
@@ -90,13 +89,18 @@ def _checked(mechanism: Releasable) -> Releasable:
     return mechanism
 
 
-def _spawned(rng: np.random.Generator) -> tuple[np.random.Generator, np.random.SeedSequence]:
-    """Noise and coins from one source, neither telling anything of the other."""
-    seeds = rng.bit_generator.seed_seq
+def _apart(rng: Rng) -> tuple[np.random.Generator, np.random.SeedSequence]:
+    """Noise and public coins; whoever knows all about the coins learns nothing of the noise."""
+    if rng is None:
+        return np.random.default_rng(), np.random.SeedSequence()
+    seeds = generator(rng).bit_generator.seed_seq
     if not isinstance(seeds, np.random.SeedSequence):
         raise ParameterError("rng", rng, "a Generator that was made from a SeedSequence")
-    noise, coins = seeds.spawn(2)
-    return np.random.default_rng(noise), coins
+    noise, other = seeds.spawn(2)
+    # A spawned sequence carries its parent's entropy, from which the noise could be made again:
+    # the coins get only words hashed from it.
+    words = [int(word) for word in other.generate_state(4)]
+    return np.random.default_rng(noise), np.random.SeedSequence(words)
 
 
 def read_only(output: Any) -> Any:

@@ -68,9 +68,7 @@ class Loss(Release):
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of the finite part, elementwise over ``order > 1``."""
-        a = np.asarray(order, dtype=float) - 1.0
-        if not np.all(a > 0):
-            raise ParameterError("order", order, "greater than 1")
+        a = orders(order) - 1.0
         log_moment: Array = np.log(np.vectorize(self._moment, otypes=[float])(a))
         return log_moment / a
 
@@ -147,6 +145,14 @@ class Symmetric(Loss):
     def reversed(self) -> Loss:
         """Itself."""
         return self
+
+
+def orders(order: ArrayLike) -> Array:
+    """Rényi orders as an array, each a finite number above 1."""
+    raw = np.asarray(order)
+    if raw.dtype.kind not in "iuf" or not (np.all(raw > 1) and np.all(np.isfinite(raw))):
+        raise ParameterError("order", order, "finite and greater than 1")
+    return raw.astype(float, copy=False)
 
 
 def _panels(end: float, panels: int = 128) -> tuple[Array, Array]:

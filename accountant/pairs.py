@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import NON_NEGATIVE, POSITIVE
 from accountant.errors import ParameterError
-from accountant.loss import Loss, Symmetric
+from accountant.loss import Loss, Symmetric, orders
 from accountant.numerics import ULP, Array, least, logsumexp, up, up_sum
 
 
@@ -68,7 +68,7 @@ class PairLoss(Loss):
     def renyi(self, order: ArrayLike) -> Array:
         """``ln sum_i p_i (p_i / q_i)^{order - 1} / (order - 1)`` over the finite part."""
         p, loss = self._finite()
-        a = np.asarray(order, dtype=float)[..., None] - 1
+        a = orders(order)[..., None] - 1
         if p.size == 0:  # nothing finite is left
             return np.full(a.shape[:-1], -np.inf)
         log_moment = logsumexp(a * loss + np.log(p))
@@ -118,7 +118,7 @@ class ZCDPLoss(Symmetric):
 
     def renyi(self, order: ArrayLike) -> Array:
         """``xi + rho * order``."""
-        return self.xi + self._rho * np.asarray(order, dtype=float)
+        return self.xi + self._rho * orders(order)
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Least over a > 0 of ``e^{a((a+1) rho + xi - eps)} a^a / (1+a)^{1+a}``."""

@@ -42,10 +42,10 @@ class PLD(Accountant):
     def bracket(self, plan: Plan, delta: float) -> tuple[float, float]:
         """Return (lower, upper) around the epsilon of the losses' own pairs at ``delta``."""
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
-        lower = 0.0
+        lower, at = 0.0, max(delta, 1e-12)  # epsilon falls with delta: at more it is a lower end
         for way in directions(plan):
-            grid = self._grid(way, delta, above=False)
-            asked = delta + grid.noise
+            grid = self._grid(way, at, above=False)
+            asked = at + grid.noise
             lower = max(lower, grid.epsilon(asked) if asked < 1 else 0.0)
         return lower, self.epsilon(plan, delta)
 

@@ -171,6 +171,13 @@ def test_a_leak_on_either_side_is_infinite():
     assert ONE_SIDED.rho == math.inf
 
 
+@every_loss
+@pytest.mark.parametrize("bad", [1.0, 0.5, float("nan"), float("inf"), True, "2", None], ids=repr)
+def test_an_order_that_is_none_is_refused(loss, bad):
+    with pytest.raises(ParameterError, match="order must be"):
+        loss.renyi(bad)
+
+
 BAD = [float("nan"), float("inf"), -1.0, True, "1", None, 1j]
 
 

@@ -92,6 +92,16 @@ def test_outputs_are_read_only_and_the_transcript_keeps_them():
     assert entry.output.tobytes() == output.tobytes()
 
 
+def test_a_query_may_look_and_not_touch():
+    def touch(data):
+        data += 1
+        return data.sum()
+
+    with pytest.raises(ValueError, match="read-only"):
+        Ledger(DATA, A, rng=1).release(A, touch)
+    assert DATA.flags.writeable
+
+
 def test_a_digest_keeps_no_answer():
     ledger = Ledger(DATA, A, rng=1, transcript="digest")
     ledger.release(A, lambda data: data)
@@ -157,6 +167,12 @@ def test_coins_are_public_and_apart_from_the_noise():
     first, second = (Ledger(DATA, 3 * A, rng=5) for _ in range(2))
     first.release(A, Spy())
     assert first.coins.random() == second.coins.random()
+    # whoever holds the coins cannot make the noise again from their seed
+    for ledger in (first, Ledger(DATA, A)):
+        entropy = ledger.coins.bit_generator.seed_seq.entropy
+        for key in ((), (0,), (1,)):
+            remade = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=key))
+            assert remade.bit_generator.state["state"] != ledger._noise.bit_generator.state["state"]
     again = np.random.default_rng(first.coins_seed).random()
     assert again == Ledger(DATA, A, rng=5).coins.random()
     assert again != np.random.default_rng(5).random()
@@ -174,7 +190,16 @@ def test_shape_is_that_of_the_public_array_or_the_first():
     assert Ledger(DATA, A, public=np.zeros((6, 3))).shape == (6, 3)
 
 
-BAD_DATA = [[], [[1.0], [1.0, 2.0]], [1.0, np.nan], [1.0, np.inf], [object()], (DATA, [np.nan])]
+BAD_DATA = [
+    [],
+    1.0,
+    (DATA, DATA[:3]),
+    [[1.0], [1.0, 2.0]],
+    [1.0, np.nan],
+    [1.0, np.inf],
+    [object()],
+    (DATA, [np.nan]),
+]
 
 
 @pytest.mark.parametrize("data", BAD_DATA, ids=repr)
