@@ -101,7 +101,7 @@ class PLD(Accountant):
         step = max(step, reach / MOST_POINTS, 1e-12)
         # Connecting dots that are wider apart than a loss adds about step * deviation of variance.
         added = sum(count * step * min(step, deviation) for deviation, count in spread)
-        if added > sum(count * deviation**2 for deviation, count in spread):
+        if added > max(1e-12, sum(count * deviation**2 for deviation, count in spread)):
             instead = f"its losses are too small for {MOST_POINTS:,} grid points; ask RDP or ZCDP"
             raise UnsupportedPlan(plan, self.name, instead)
         return step

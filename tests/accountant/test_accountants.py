@@ -84,7 +84,7 @@ def test_no_delta_is_unsafe_on_finite_plans(losses, epsilon):
     mirrored = [PairLoss(*atoms_of(one)[::-1]) for one in losses]
     truth = max(enumerated(losses, epsilon), enumerated(mirrored, epsilon))
     for accountant in SOUND:
-        assert accountant.delta(plan, epsilon) >= truth * (1 - 1e-12)
+        assert accountant.delta(plan, epsilon) >= truth * (1 - 1e-12) - 1e-15  # enumeration rounds
 
 
 @given(st.lists(finite_losses, min_size=1, max_size=3), st.sampled_from([1e-2, 1e-3]))

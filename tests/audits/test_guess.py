@@ -51,6 +51,16 @@ def test_false_alarms_on_claims_that_are_exactly_true(release):
     assert alarms <= binom.ppf(1 - 1e-6, 400, 0.05)
 
 
+@pytest.mark.slow
+def test_false_alarms_are_at_their_nominal_rate():
+    # a pair that is exactly at its claim: 10,000 repeats at 5 %, not above and not idle
+    mechanism = RandomizedResponse(2, 1 / (1 + math.exp(-1.0)))
+    alarms = sum(
+        audit(mechanism, runs=2000, rng=seed).outcome is Outcome.FALSIFIED for seed in range(10_000)
+    )
+    assert 200 < alarms <= binom.ppf(1 - 1e-6, 10_000, 0.05)
+
+
 def test_an_honest_claim_survives_and_a_broken_one_falls():
     assert audit(laplace, (0.0, 1.0), PureLoss(1.0), rng=1, confidence=1 - 1e-9).outcome is (
         Outcome.SURVIVED

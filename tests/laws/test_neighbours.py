@@ -5,6 +5,7 @@ candidates; on the line also vectors whose move is split between two coordinates
 """
 
 import numpy as np
+import pytest
 
 from audits.densities import hockey_stick
 from mechanisms import Mechanism
@@ -34,10 +35,10 @@ def violation(mechanism: Mechanism) -> str:
     return ""
 
 
-def climb(mechanism: Mechanism):
+def climb(mechanism: Mechanism, seed: int = 21, longer: int = 1):
     """Best (delta, epsilon, pair) of a random climb for each epsilon and number of candidates."""
-    rng = np.random.default_rng(21)
-    steps = 60 if getattr(mechanism, "noise", "") == "laplace" else 400
+    rng = np.random.default_rng(seed)
+    steps = longer * (60 if getattr(mechanism, "noise", "") == "laplace" else 400)
     found = []
     for epsilon in EPSILONS:
         for k in (2, 3, 6):
@@ -82,3 +83,14 @@ def split_in_the_plane(mechanism: Mechanism):
 @every_mechanism
 def test_no_searched_neighbours_exceed_the_profile(mechanism):
     assert violation(mechanism) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+@every_mechanism
+def test_longer_climbs_find_nothing_either(mechanism, seed):
+    if isinstance(mechanism.support, Candidates):
+        for delta, epsilon, where in climb(mechanism, seed, longer=5):
+            assert delta <= profile(mechanism, epsilon) + 1e-9, where
+    else:
+        assert violation(mechanism) == ""

@@ -5,6 +5,7 @@ probabilities (Hoeffding) stays within its bound, false alarm 1e-9.  Sees 3 % to
 """
 
 import numpy as np
+import pytest
 
 from mechanisms import Mechanism
 from tests.laws.common import FALSE_ALARM, every_mechanism, example_value
@@ -43,6 +44,13 @@ def gap_to_density(mechanism: Mechanism, value, draws) -> tuple[float, float]:
 
 @every_mechanism
 def test_sampler_follows_the_density(mechanism):
+    assert violation(mechanism) == ""
+
+
+@pytest.mark.slow
+@every_mechanism
+def test_sampler_follows_the_density_to_one_percent(mechanism, monkeypatch):
+    monkeypatch.setattr("tests.laws.test_sampler.DRAWS", 10_000_000)
     assert violation(mechanism) == ""
 
 
