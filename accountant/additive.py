@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
-from accountant.loss import Symmetric, orders
+from accountant.loss import Symmetric, epsilons, orders
 from accountant.numerics import ULP, Array, log1mexp, log_ndtr, square_up, up, up_sum
 
 
@@ -29,7 +29,7 @@ class GaussianLoss(Symmetric):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """``Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)``, without cancelling."""
-        e = np.asarray(epsilon, dtype=float)
+        e = epsilons(epsilon)
         if self.mu < 1:
             return _narrow_profile(e, self.mu)
         with np.errstate(over="ignore"):
@@ -74,7 +74,7 @@ class LaplaceLoss(Symmetric):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """``1 - e^{(eps - shift) / 2}`` below the shift, 0 above."""
-        e = np.asarray(epsilon, dtype=float)
+        e = epsilons(epsilon)
         inside: Array = -np.expm1(np.minimum(e - self.shift, 0.0) / 2)
         return inside
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import DELTA, EPSILON, POSITIVE
-from accountant.loss import Symmetric, orders
+from accountant.loss import Symmetric, epsilons, orders
 from accountant.numerics import ULP, Array, log1mexp, square_up, up, up_sum
 
 
@@ -30,7 +30,7 @@ class PureLoss(Symmetric):
     def profile(self, epsilon: ArrayLike) -> Array:
         """Hockey stick of P = (e^e0, 1) / (1 + e^e0) against its mirror."""
         # (e^e0 - e^eps)_+ / (1 + e^e0)
-        e = np.asarray(epsilon, dtype=float)
+        e = epsilons(epsilon)
         inside: Array = -np.expm1(np.minimum(e - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
         return inside
 
@@ -76,7 +76,7 @@ class ApproxLoss(Symmetric):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """``delta`` reveals everything, the rest is binary randomised response."""
-        e = np.asarray(epsilon, dtype=float)
+        e = epsilons(epsilon)
         inside = -np.expm1(np.minimum(e - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
         total: Array = self.delta + (1 - self.delta) * inside
         return total
@@ -122,7 +122,7 @@ class BoundedRangeLoss(Symmetric):
         """Supremum over t of the two-point hockey sticks, attained at ``t = (eps + e0) / 2``."""
         # q(t) (e^t - e^eps) with q(t) = (e^-t - e^-e0) / (1 - e^-e0)
         #   = (1 - e^{(eps - e0) / 2})^2 / (1 - e^-e0)  at its greatest
-        e = np.asarray(epsilon, dtype=float)
+        e = epsilons(epsilon)
         root = -np.expm1(np.minimum(e - self.epsilon, 0.0) / 2)
         greatest: Array = root * root / -math.expm1(-self.epsilon)
         return greatest

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, overload
 
 from accountant.accountant import Accountant
+from accountant.bracketing import Cost, checked_pair, straddle
 from accountant.comparison import SOUND, Least
 from accountant.domains import DELTA, POSITIVE, Interval
 from accountant.errors import ParameterError
@@ -70,8 +71,10 @@ def calibrate(
     the plan's cost is continuous in the knob.
     """
     target, delta = POSITIVE.check("epsilon", epsilon), DELTA.check("delta", delta)
-    judge = accountant or Least()
-    if hasattr(plan_of, "knob"):
+    judge = Least() if accountant is None else accountant
+    if not isinstance(judge, Accountant):
+        raise ParameterError("accountant", accountant, "an accountant, such as RDP()")
+    if isinstance(plan_of, type) and hasattr(plan_of, "knob"):
         name, domain = plan_of.knob(**fixed)
 
         def build(value: float) -> Plan:
@@ -93,13 +96,23 @@ def _search(
     domain: Interval,
     bracket: tuple[float, float] | None,
 ) -> float:
-    cost: Callable[[float], float] = _remembered(lambda x: judge.epsilon(build(x), delta))
-    start = 1.0
-    if domain == POSITIVE and bracket is None and judge == Least():
-        # the quick accountants find the neighbourhood, so that the slow one never leaves it
-        with contextlib.suppress(ParameterError):
-            start = _search(build, target, delta, QUICK, domain, None)
-    private, leaky = _ends(cost, target, domain, bracket, start)
+    cost = Cost(build, delta, judge)
+    if bracket is not None:
+        ends = checked_pair(bracket)
+    elif domain != POSITIVE:
+        width = domain.high - domain.low
+        ends = (domain.low + width * 1e-12, domain.high - width * 1e-12)
+    else:
+        start = 1.0
+        if judge == Least():
+            # the quick accountants find the neighbourhood, so that the slow one never leaves it
+            with contextlib.suppress(ParameterError):
+                start = _search(build, target, delta, QUICK, domain, None)
+        ends = straddle(cost, target, start)
+    private, leaky = ends if cost(ends[0]) <= target else ends[::-1]
+    if not cost(private) <= target < cost(leaky):
+        costs = f"{cost(ends[0]):.6g} and {cost(ends[1]):.6g}"
+        raise ParameterError("epsilon", target, f"between the costs at the knob's ends, {costs}")
     # `private` meets the target and `leaky` does not: close in on a logarithmic scale, guessing
     # by the secant of ln cost on ln knob and halving whenever that was no great help.
     for step in range(200):
@@ -114,63 +127,10 @@ def _search(
     return private
 
 
-def _ends(
-    cost: Callable[[float], float],
-    target: float,
-    domain: Interval,
-    bracket: tuple[float, float] | None,
-    start: float,
-) -> tuple[float, float]:
-    """A knob value that meets the target and one that does not."""
-    if bracket is not None:
-        if not isinstance(bracket, tuple) or len(bracket) != 2:
-            raise ParameterError("bracket", bracket, "a pair of knob values")
-        ends = [POSITIVE.check("bracket", end) for end in bracket]
-    elif domain == POSITIVE:
-        ends = _doubling(cost, target, start)
-    else:
-        width = domain.high - domain.low
-        ends = [domain.low + width * 1e-12, domain.high - width * 1e-12]
-    meets = [end for end in ends if cost(end) <= target]
-    fails = [end for end in ends if not cost(end) <= target]
-    if not meets or not fails:
-        costs = f"{cost(ends[0]):.6g} and {cost(ends[1]):.6g}"
-        raise ParameterError(
-            "epsilon", target, f"between the costs at the ends of the knob's range, {costs}"
-        )
-    return meets[0], fails[0]
-
-
-def _doubling(cost: Callable[[float], float], target: float, start: float) -> list[float]:
-    """Neighbours in start * 2^(0, +-1/8, +-3/8, +-7/8, ...): one meets the target, one does not."""
-    meets = cost(start) <= target
-    last = [start, start]
-    jump = 0.125
-    while jump < 900:
-        for side, sign in enumerate((1, -1)):
-            end = min(max(start * 2.0 ** max(-990.0, min(990.0, sign * jump)), 1e-299), 1e299)
-            if (cost(end) <= target) != meets:
-                return [last[side], end]
-            last[side] = end
-        jump = 2 * jump + 0.125
-    return [last[1], last[0]]
-
-
-def _secant(private: float, leaky: float, cost: Callable[[float], float], target: float) -> float:
+def _secant(private: float, leaky: float, cost: Cost, target: float) -> float:
     below, above = cost(private), cost(leaky)
     if not (0 < below < math.inf and 0 < above < math.inf) or below == above:
         return math.sqrt(private) * math.sqrt(leaky)
     # aim at the middle of the tolerance, so that the guess lands on the private side
     aim = math.log(target * (1 - TOLERANCE / 2) / below) / math.log(above / below)
     return float(private * (leaky / private) ** aim)
-
-
-def _remembered(f: Callable[[float], float]) -> Callable[[float], float]:
-    known: dict[float, float] = {}
-
-    def once(x: float) -> float:
-        if x not in known:
-            known[x] = f(x)
-        return known[x]
-
-    return once

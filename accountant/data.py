@@ -51,17 +51,27 @@ def rows(data: Any, who: Users) -> Any:
     return tuple(part[who] for part in data) if isinstance(data, tuple) else data[who]
 
 
+def number(who: Users) -> int:
+    """How many users an index array or a checked slice names."""
+    return len(range(who.start, who.stop, who.step)) if isinstance(who, slice) else len(who)
+
+
 def checked_users(who: Any, users: int) -> Users:
     """``who`` as a slice or an array of distinct indices below ``users``."""
     if who is None:
-        return slice(0, users)
+        return slice(0, users, 1)
     if isinstance(who, slice):
         start, stop, step = who.indices(users)
         return slice(start, stop, step) if step > 0 else np.arange(start, stop, step)
-    index = np.asarray(who)
+    allowed = f"distinct user indices from 0 to {users - 1}, a mask or a slice"
+    try:
+        index = np.asarray(who)
+    except ValueError:
+        raise ParameterError("who", who, allowed) from None
     if index.dtype == bool and index.shape == (users,):
         return np.flatnonzero(index)
-    allowed = f"distinct user indices from 0 to {users - 1}, a mask or a slice"
+    if index.shape == (0,):
+        index = index.astype(np.intp)
     if index.ndim != 1 or index.dtype.kind not in "iu":
         raise ParameterError("who", who, allowed)
     rising = index.size < 2 or bool(np.all(index[1:] > index[:-1]))

@@ -50,9 +50,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Whole numbers from ``low`` upwards."""
+    """Whole numbers from ``low`` up to what a float holds exactly."""
 
     low: int
+    high: int = 2**53
 
     def check(self, argument: str, value: object) -> int:
         """Return ``value`` as an int; ``2.0`` and ``True`` are not whole numbers here."""
@@ -62,12 +63,12 @@ class Whole:
             whole = operator.index(value)  # type: ignore[arg-type]  # that is the question
         except TypeError:
             raise ParameterError(argument, value, str(self)) from None
-        if whole < self.low:
+        if not self.low <= whole <= self.high:
             raise ParameterError(argument, value, str(self))
         return whole
 
     def __str__(self) -> str:
-        return f"a whole number, at least {self.low}"
+        return f"a whole number from {self.low} to {self.high:,}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ class ParameterError(ValueError):
         super().__init__(argument, value, allowed)
 
     def __str__(self) -> str:
-        shown = repr(self.value).splitlines()[0]
+        shown = (repr(self.value).splitlines() or [""])[0]
         longest = 300 if isinstance(self.value, str) else 80
         shown = shown if len(shown) <= longest else shown[: longest - 3] + "..."
         return f"{self.argument} must be {self.allowed}, got {shown}"

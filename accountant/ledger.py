@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from accountant.data import Users, checked_users, rows
+from accountant.data import Users, checked_users, number, rows
 from accountant.domains import OneOf
-from accountant.errors import ParameterError
+from accountant.errors import ParameterError, PrivateValueError
 from accountant.gate import Entry, Gate, Query, Releasable
 from accountant.plan import Plan, as_plan
 from accountant.randomness import Rng, generator
@@ -45,6 +45,9 @@ class Ledger(Gate):
     def __reduce__(self) -> Any:
         raise TypeError("a ledger cannot be copied or pickled: two copies would spend it twice")
 
+    def __repr__(self) -> str:
+        return f"Ledger(shape={self.shape}, released={len(self._entries)}, next={self.next!r})"
+
     @property
     def transcript(self) -> tuple[Entry, ...]:
         """What was released so far, in order."""
@@ -57,14 +60,16 @@ class Ledger(Gate):
 
     def release(self, mechanism: Releasable, query: Query) -> Any:
         """Charge ``mechanism``, then release ``query(data)`` through it; see `Gate.release`."""
+        mechanism, query = _checked(mechanism, query)
         with self._lock:
-            return self._spend(_checked(mechanism), query, None)
+            return self._spend(mechanism, query, None)
 
     def release_each(self, mechanism: Releasable, query: Query, who: Any = None) -> Any:
         """Let each user in ``who`` randomise their own value; see `Gate.release_each`."""
+        mechanism, query = _checked(mechanism, query)
         users = checked_users(who, self._users)
         with self._lock:
-            return self._spend(_checked(mechanism), query, users)
+            return self._spend(mechanism, query, users)
 
     def _spend(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         # Charge first, then look: whatever happens from here on, the release is spent.
@@ -72,6 +77,8 @@ class Ledger(Gate):
         output = None
         try:
             value = query(self._data if who is None else rows(self._data, who))
+            if who is not None and np.shape(value)[:1] != (number(who),):
+                raise PrivateValueError("value", f"one for each of {number(who)} users")
             output = read_only(self._draw(mechanism, value))
         finally:
             kept = digest(output) if self._digest and output is not None else output
@@ -82,11 +89,13 @@ class Ledger(Gate):
         return mechanism.release(value, self._noise)
 
 
-def _checked(mechanism: Releasable) -> Releasable:
+def _checked(mechanism: Releasable, query: Query) -> tuple[Releasable, Query]:
     # not isinstance: a runtime check of a protocol costs as much as the draw
     if not (isinstance(mechanism, Plan) and hasattr(mechanism, "release")):
         raise ParameterError("mechanism", mechanism, "a mechanism: it has a loss and can release")
-    return mechanism
+    if not callable(query):
+        raise ParameterError("query", query, "a function of the data")
+    return mechanism, query
 
 
 def _apart(rng: Rng) -> tuple[np.random.Generator, np.random.SeedSequence]:
@@ -104,9 +113,9 @@ def _apart(rng: Rng) -> tuple[np.random.Generator, np.random.SeedSequence]:
 
 
 def read_only(output: Any) -> Any:
-    """The output, an array of which nobody can change in place."""
+    """The output; an array is owned, so that arithmetic in place cannot reach it."""
     if isinstance(output, np.ndarray):
-        output = output.view()
+        output = output if output.base is None else output.copy()
         output.flags.writeable = False
     return output
 

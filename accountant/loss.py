@@ -155,6 +155,14 @@ def orders(order: ArrayLike) -> Array:
     return raw.astype(float, copy=False)
 
 
+def epsilons(epsilon: ArrayLike) -> Array:
+    """Epsilons as an array of real numbers, infinity allowed."""
+    raw = np.asarray(epsilon)
+    if raw.dtype.kind not in "iuf" or np.isnan(raw).any():
+        raise ParameterError("epsilon", epsilon, "a real number")
+    return raw.astype(float, copy=False)
+
+
 def _panels(end: float, panels: int = 128) -> tuple[Array, Array]:
     """Nodes and weights of a composite 16-point Gauss-Legendre rule on ``[0, end]``."""
     x, w = np.polynomial.legendre.leggauss(16)

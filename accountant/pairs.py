@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import NON_NEGATIVE, POSITIVE
 from accountant.errors import ParameterError
-from accountant.loss import Loss, Symmetric, orders
+from accountant.loss import Loss, Symmetric, epsilons, orders
 from accountant.numerics import ULP, Array, least, logsumexp, up, up_sum
 
 
@@ -44,7 +44,7 @@ class PairLoss(Loss):
     def profile(self, epsilon: ArrayLike) -> Array:
         """``sum_i (p_i - e^eps q_i)_+``."""
         p, loss = self._finite()
-        e = np.asarray(epsilon, dtype=float)[..., None]
+        e = epsilons(epsilon)[..., None]
         with np.errstate(over="ignore"):
             sticks = p * -np.expm1(np.minimum(e - loss, 0.0))
         total: Array = np.minimum(sticks.sum(axis=-1) + self.infinity, 1.0)
@@ -122,7 +122,7 @@ class ZCDPLoss(Symmetric):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Least over a > 0 of ``e^{a((a+1) rho + xi - eps)} a^a / (1+a)^{1+a}``."""
-        e = np.asarray(epsilon, dtype=float)
+        e = epsilons(epsilon)
         gap = self.xi - np.minimum(e, 1e100)
         # The exponent is convex in a; its derivative (1+2a) rho + xi - eps + ln(a / (1+a))
         # increases, so bisect on ln a.  Any a gives an upper bound: no accuracy is needed.
@@ -159,7 +159,7 @@ def _distribution(argument: str, probabilities: Sequence[float]) -> Array:
     allowed = "a list of probabilities that sum to 1"
     try:
         x = np.asarray(probabilities, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(argument, probabilities, allowed) from None
     wrong = x.ndim != 1 or x.size == 0 or not np.all(x >= 0)
     if wrong or not abs(x.sum() - 1.0) <= 1e-12 * x.size:

@@ -39,23 +39,27 @@ class Bounds:
 def best_rounds(
     bounds: Bounds, sensitivity: float, features: int, selection: str, epsilon: float, delta: float
 ) -> int:
-    """T* that minimises the utility bound ``2 Gamma / T + noise(T)``, noise growing as sqrt T.
+    """T* that minimises the utility bound ``2 Gamma / T + noise(T)``.
 
-    ``T* = (4 Gamma / a)^(2/3)`` with noise ``a sqrt T``.  On small data it is several times too
-    long: the bound's constants are worst cases.
+    Noise grows as sqrt T where rho is shared, and as T where pure epsilon is (delta 0).  On small
+    data T* is several times too long: the bound's constants are worst cases.
     """
     from accountant.calibration import calibrate
     from accountant.pairs import ZCDPLoss
 
-    rho = calibrate(ZCDPLoss, epsilon=epsilon, delta=delta, accountant=ZCDP())
     vertices = 2 * features
-    # Gumbel: range e0 = sqrt(8 rho / T), scale 2 sensitivity / e0, expected loss scale * ln|S|.
-    # Laplace: e0 = sqrt(2 rho / T), expected loss scale * H_|S|.
-    if selection == "gumbel":
-        a = 2 * sensitivity / math.sqrt(8 * rho) * math.log(vertices)
-    else:
-        harmonic = math.log(vertices) + 0.5772156649 + 1 / (2 * vertices)
-        a = 2 * sensitivity / math.sqrt(2 * rho) * harmonic
+    # expected loss of one selection over its noise scale: ln|S| for Gumbel, H_|S| for Laplace
+    harmonic = math.log(vertices) + 0.5772156649 + 1 / (2 * vertices)
+    regret = math.log(vertices) if selection == "gumbel" else harmonic
+    if delta == 0:
+        # e0 = epsilon / T, scale 2 sensitivity / e0: noise(T) = a T, T* = sqrt(2 Gamma / a)
+        a = 2 * sensitivity / epsilon * regret
+        return max(1, round(math.sqrt(2 * bounds.curvature() / a)))
+    # e0 = sqrt(8 rho / T) for Gumbel, sqrt(2 rho / T) for Laplace: noise(T) = a sqrt T,
+    # T* = (4 Gamma / a)^(2/3)
+    rho = calibrate(ZCDPLoss, epsilon=epsilon, delta=delta, accountant=ZCDP())
+    range_ = math.sqrt((8 if selection == "gumbel" else 2) * rho)
+    a = 2 * sensitivity / range_ * regret
     rounds: float = (4 * bounds.curvature() / a) ** (2 / 3)
     return max(1, round(rounds))
 

@@ -17,6 +17,7 @@ from accountant.errors import ParameterError
 from accountant.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plan import Repeat
+from accountant.randomness import generator
 from algorithms.frank_wolfe import Bounds, best_rounds, clipped, descend
 from mechanisms.noisy_max import NoisyMax
 
@@ -33,7 +34,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scik
     ``relation="add-remove"`` takes the number of records as public.  ``random_state`` None draws
     noise from operating-system entropy.
 
-    After ``fit``: ``coef_``, ``rounds_``, ``plan_``, ``ledger_``, ``transcript_``.
+    After ``fit``: ``coef_``, ``bounds_``, ``rounds_``, ``plan_``, ``ledger_``, ``transcript_``.
     Source: Talwar, Thakurta & Zhang (2015), Algorithm 2, its noise recalibrated.
     """
 
@@ -61,7 +62,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scik
 
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
-        if len(shape) != 2:
+        if not isinstance(shape, tuple) or len(shape) != 2:
             raise ParameterError("shape", shape, "(records, features)")
         records, features = (Whole(1).check("shape", n) for n in shape)
         epsilon, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
@@ -70,10 +71,8 @@ class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scik
         sensitivity = bounds.score_sensitivity(records, RELATION.check("relation", self.relation))
         if self.rounds is not None:
             rounds = Whole(1).check("rounds", self.rounds)
-        elif delta > 0:
-            rounds = best_rounds(bounds, sensitivity, features, selection, epsilon, delta)
         else:
-            raise ParameterError("rounds", None, "given where delta is 0")
+            rounds = best_rounds(bounds, sensitivity, features, selection, epsilon, delta)
         scale = 2 * sensitivity / epsilon_each(epsilon, delta, rounds, selection)
         return Repeat(NoisyMax(scale, sensitivity, selection), rounds)
 
@@ -85,8 +84,9 @@ class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scik
     def fit(self, X: Any, y: Any) -> Self:
         """Fit on X (records, features) and y (records,); nothing is spent on bad input."""
         X, y = checked(self, X, y, dtype=np.float64, y_numeric=True)
-        self.plan_ = self.plan(X.shape)
-        self.ledger_ = Ledger((X, y), self.plan_, rng=_generator(self.random_state))
+        plan, bounds, rng = self.plan(X.shape), self._bounds(), _generator(self.random_state)
+        self.plan_, self.bounds_ = plan, bounds
+        self.ledger_ = Ledger((X, y), plan, rng=rng)
         self.coef_ = self.run(self.ledger_)
         self.rounds_ = self.plan_.count
         self.transcript_ = self.ledger_.transcript
@@ -96,7 +96,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scik
         """Predict for X (records, features), clipped as in the fit."""
         check_is_fitted(self)
         X = checked(self, X, dtype=np.float64, reset=False)
-        predicted: Array = clipped(X, self.x_bound) @ self.coef_
+        predicted: Array = clipped(X, self.bounds_.x) @ self.coef_
         return predicted
 
     def _bounds(self) -> Bounds:
@@ -131,17 +131,29 @@ def epsilon_each(epsilon: float, delta: float, rounds: int, selection: str) -> f
 def checked(estimator: Any, *data: Any, **rules: Any) -> Any:
     """scikit-learn's data check; its errors become one line that shows no data."""
     try:
-        return validate_data(estimator, *data, **rules)
+        found = validate_data(estimator, *data, **rules)
+        if isinstance(found, tuple):
+            return found[0], np.asarray(found[1], dtype=np.float64)
     except ValueError as error:
-        words = re.sub(r"array=.*?\]\.?\s", "", str(error), flags=re.DOTALL)
         raise ParameterError(
-            "X, y", " ".join(words.split()), "finite numbers, one row of features a record"
+            "X, y", _without_data(str(error)), "finite numbers, one row of features a record"
         ) from None
+    return found
 
 
-def _generator(random_state: Any) -> np.random.Generator | int | None:
+def _without_data(words: str) -> str:
+    """What scikit-learn says is wrong, but for the numbers and strings it quotes."""
+    said = re.sub(r"array=.*?\]\.?\s", "", words, flags=re.DOTALL)
+    said = re.sub(r"(could not convert string to float|Complex data not supported).*", r"\1", said,
+                  flags=re.DOTALL)  # fmt: skip
+    return " ".join(said.split())
+
+
+def _generator(random_state: Any) -> np.random.Generator:
     """scikit-learn's random_state as this house's rng; a legacy RandomState gives a seed."""
     if isinstance(random_state, np.random.RandomState):
-        return int(check_random_state(random_state).randint(2**31))
-    found: np.random.Generator | int | None = random_state
-    return found
+        random_state = int(check_random_state(random_state).randint(2**31))
+    try:
+        return generator(random_state)
+    except ParameterError as error:
+        raise ParameterError("random_state", random_state, error.allowed) from None

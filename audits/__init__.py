@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from audits.densities import exact
     from audits.finding import Finding, Outcome
+    from audits.gates import OffTranscript
     from audits.guess import audit
     from audits.replaying import Replayed, privacy_losses, replay
 
 # loaded when asked for: `python -m audits --help` should not wait for numpy
 _HOME = {
     "Finding": "finding",
+    "OffTranscript": "gates",
     "Outcome": "finding",
     "Replayed": "replaying",
     "audit": "guess",
@@ -19,7 +21,16 @@ _HOME = {
     "privacy_losses": "replaying",
     "replay": "replaying",
 }
-__all__ = ["Finding", "Outcome", "Replayed", "audit", "exact", "privacy_losses", "replay"]
+__all__ = [
+    "Finding",
+    "OffTranscript",
+    "Outcome",
+    "Replayed",
+    "audit",
+    "exact",
+    "privacy_losses",
+    "replay",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -24,7 +24,7 @@ def exact(mechanism: Mechanism, epsilon: float) -> float:
     epsilon = REAL.check("epsilon", epsilon)
     if not isinstance(mechanism, Mechanism):
         raise ParameterError("mechanism", mechanism, "a declared mechanism")
-    return hockey_stick(mechanism, mechanism.worst_pair(epsilon), epsilon)
+    return min(1.0, hockey_stick(mechanism, mechanism.worst_pair(epsilon), epsilon))
 
 
 def hockey_stick(mechanism: Mechanism, pair: tuple[Any, Any], epsilon: float) -> float:

@@ -30,24 +30,17 @@ def vectorised(release: Callable[..., Any]) -> Draw:
     """``release`` as a function of (value, rng, size), by a loop where it takes no size."""
     if not callable(release):
         raise ParameterError("release", release, "a mechanism or a function")
-    try:
-        parameters = inspect.signature(release).parameters.values()
-    except (TypeError, ValueError):
-        parameters = {}.values()
-    plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    takes_size = len(plain) >= 3 or any(
-        p.name == "size" or p.kind is p.VAR_POSITIONAL for p in parameters
-    )
+    by_name, by_position = _takes_size(release)
 
     def draw(value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
         if size == 0:
             return np.empty(0)
-        if not takes_size:
-            return np.asarray([release(value, rng) for _ in range(size)])
-        by_name = any(p.name == "size" for p in parameters)
-        output = np.asarray(
-            release(value, rng, size=size) if by_name else release(value, rng, size)
-        )
+        if by_name:
+            output = np.asarray(release(value, rng, size=size))
+        elif by_position:
+            output = np.asarray(release(value, rng, size))
+        else:
+            output = np.asarray([release(value, rng) for _ in range(size)])
         if output.shape[:1] != (size,):
             raise ParameterError(
                 "release", f"outputs of shape {output.shape}", f"one output for each of {size} runs"
@@ -55,3 +48,17 @@ def vectorised(release: Callable[..., Any]) -> Draw:
         return output
 
     return draw
+
+
+def _takes_size(release: Callable[..., Any]) -> tuple[bool, bool]:
+    """Whether it takes ``size`` by name, or a third argument that must be given."""
+    try:
+        parameters = list(inspect.signature(release).parameters.values())
+    except (TypeError, ValueError):  # some functions written in C do not tell
+        return False, False
+    plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if len(plain) < 2 and not open_ended:
+        raise ParameterError("release", release, "a function of (value, rng) or (value, rng, size)")
+    named = any(p.name == "size" and p.kind is not p.POSITIONAL_ONLY for p in parameters)
+    return named, len(plain) > 2 and plain[2].default is inspect.Parameter.empty

@@ -53,7 +53,7 @@ class Examination:
             return f"replay: {self.replayed.witness}"
         # a pure claim bounds every single loss, so one sample above it is a proof
         pure, most = self.claim.pure, float(np.max(self.losses, initial=-np.inf))
-        if most > pure * (1 + TOLERANCE):
+        if not most <= pure * (1 + TOLERANCE):
             return f"privacy losses: one run lost {most:.4g}, the claim allows {pure:.4g}"
         epsilons = self.points()
         lower = self.band(epsilons, confidence)[1]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -22,6 +23,13 @@ class Recorder(Ledger):
         super().__init__(data, plan, rng=rng, public=public)
         self.values: list[Any] = []
 
+    def _spend(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+        try:
+            return super()._spend(mechanism, query, who)
+        finally:
+            # a release whose query failed has an entry and no value
+            self.values += [None] * (len(self._entries) - len(self.values))
+
     def _draw(self, mechanism: Releasable, value: Any) -> Any:
         # a copy: a query may hand out its own working memory
         self.values.append(np.array(value))
@@ -36,55 +44,79 @@ class Replay(Gate):
 
     def __init__(self, recorder: Recorder, data: Any) -> None:
         super().__init__(data, recorder.plan, recorder.public, recorder.coins_seed)
-        if len(recorder.values) != len(recorder.transcript):
-            raise OffTranscript("a query failed in the recorded run: there is nothing to replay")
         self._entries = list(zip(recorder.transcript, recorder.values, strict=True))
         self._users = len(self._data[0] if isinstance(self._data, tuple) else self._data)
+        self._check = np.random.default_rng(0)  # validates values; its draws are thrown away
         self._at = 0
+        self._violation = ""
         self.loss = 0.0
 
     def release(self, mechanism: Releasable, query: Query) -> Any:
         """Hand back the recorded answer if the request is the recorded one."""
         recorded, output = self._next(mechanism, None)
-        self._account(mechanism, output, recorded, np.asarray(query(self._data)))
+        value = self._value(mechanism, query, self._data, output)
+        if value.shape != recorded.shape:
+            self._refuse(f"a value of shape {value.shape}, recorded was {recorded.shape}")
+        self._account(mechanism, output, recorded, value)
         return output
 
     def release_each(self, mechanism: Releasable, query: Query, who: Any = None) -> Any:
         """Hand back the recorded answers; the values of at most one user may differ."""
         users = checked_users(who, self._users)
         recorded, output = self._next(mechanism, users)
-        value = np.asarray(query(rows(self._data, users)))
+        value = self._value(mechanism, query, rows(self._data, users), output)
         if value.shape != recorded.shape:
-            raise OffTranscript(f"values of shape {value.shape}, recorded were {recorded.shape}")
+            self._refuse(f"values of shape {value.shape}, recorded were {recorded.shape}")
         changed = (value != recorded).reshape(len(value), -1).any(axis=1)
         if np.count_nonzero(changed) > 1:
             count = np.count_nonzero(changed)
-            raise OffTranscript(f"the values of {count} users changed with one user's record")
-        # the others' terms are equal and cancel
-        self._account(mechanism, output[changed], recorded[changed], value[changed])
+            self._refuse(f"the values of {count} users changed with one user's record")
+        if changed.any():  # the others' terms are equal and cancel
+            self._account(mechanism, output[changed], recorded[changed], value[changed])
         return output
 
     def finish(self) -> None:
-        """Raise `OffTranscript` unless every recorded release was asked for again."""
+        """Raise `OffTranscript` unless all went as recorded, even if the algorithm hid an error."""
+        if self._violation:
+            raise OffTranscript(self._violation)
         if self._at < len(self._entries):
             total = len(self._entries)
-            raise OffTranscript(f"the run stopped after {self._at} of {total} recorded releases")
+            self._refuse(f"the run stopped after {self._at} of {total} recorded releases")
+
+    def _refuse(self, words: str) -> NoReturn:
+        self._violation = self._violation or words
+        raise OffTranscript(words)
 
     def _next(self, mechanism: Releasable, who: Users | None) -> tuple[Any, Any]:
         if self._at == len(self._entries):
-            raise OffTranscript(f"the run asked for more than the {self._at} recorded releases")
+            self._refuse(f"the run asked for more than the {self._at} recorded releases")
         entry, value = self._entries[self._at]
         if mechanism != entry.mechanism:
-            raise OffTranscript(f"asked for {mechanism!r}, recorded was {entry.mechanism!r}")
+            self._refuse(f"asked for {mechanism!r}, recorded was {entry.mechanism!r}")
         if not _same_users(who, entry.who):
-            raise OffTranscript(f"release {self._at} asked other users than the recorded one")
+            self._refuse(f"release {self._at} asked other users than the recorded one")
         self._at += 1
         return value, entry.output
 
+    def _value(self, mechanism: Releasable, query: Query, data: Any, output: Any) -> Any:
+        """The query's value here, which must be one exactly where the recorded run had one."""
+        try:
+            value = np.array(query(data))
+            mechanism.release(value, self._check)
+        except Exception as error:
+            if output is None:
+                raise  # it failed in the recorded run too: the algorithm sees the same
+            self._refuse(f"the release failed on other data alone: {type(error).__name__}")
+        if output is None:
+            self._refuse("the release failed on the recorded data alone")
+        return value
+
     def _account(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
         here, there = mechanism.log_density(output, value), mechanism.log_density(output, recorded)
-        if np.size(output):
-            self.loss += float(np.sum(there - here))
+        with np.errstate(invalid="ignore"):
+            loss = float(np.sum(there - here))
+        # an answer that is impossible either way says nothing for the claim
+        self.loss += math.inf if math.isnan(loss) else loss
 
 
 def _same_users(one: Users | None, other: Users | None) -> bool:

@@ -102,7 +102,8 @@ def seeded(rng: Rng) -> tuple[int | None, np.random.Generator]:
     if isinstance(rng, np.random.Generator):
         return None, rng
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if rng is None else rng
-    return int(seed), generator(seed)
+    source = generator(seed)
+    return int(seed), source
 
 
 def _densities(

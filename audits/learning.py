@@ -28,14 +28,14 @@ def learned_score(first: NDArray[Any], second: NDArray[Any]) -> Score:
     values, counts = np.unique(pooled, return_counts=True)
     if values.size <= MOST_ATOMS:
         return _atoms_score(values, a, b)
-    edges = _edges(values, counts, pooled)
+    edges = _edges(values.astype(float), counts, pooled.astype(float))
     ones = np.bincount(np.searchsorted(edges, a), minlength=edges.size + 1).astype(float)
     zeros = np.bincount(np.searchsorted(edges, b), minlength=edges.size + 1).astype(float)
     log_odds = smoothed_log_odds(ones, zeros)
     return lambda output: log_odds[np.searchsorted(edges, _numbers(output))]
 
 
-def _atoms_score(values: Array, a: Array, b: Array) -> Score:
+def _atoms_score(values: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> Score:
     """Log-odds of each distinct output, with 1.5 pseudo-runs a side; 0 for outputs never seen."""
     ones = np.bincount(np.searchsorted(values, a), minlength=values.size)
     zeros = np.bincount(np.searchsorted(values, b), minlength=values.size)
@@ -95,11 +95,13 @@ def _second_differences(cells: int) -> Array:
     return result
 
 
-def _numbers(output: NDArray[Any]) -> Array:
+def _numbers(output: NDArray[Any]) -> NDArray[Any]:
+    """Outputs as floats or exact integers; NaN becomes infinity, infinity the greatest float."""
     array = np.asarray(output)
     if array.ndim != 1 or array.dtype.kind not in "biuf":
-        raise ParameterError(
-            "release", f"outputs of shape {array.shape[1:]} and type {array.dtype}",
-            "a function whose outputs are single numbers",
-        )  # fmt: skip
-    return array.astype(float)
+        shown = f"outputs of shape {array.shape[1:]} and type {array.dtype}"
+        raise ParameterError("release", shown, "a function whose outputs are single numbers")
+    if array.dtype.kind in "iu":  # large integers differ where their floats would not
+        return array
+    real = array.astype(float)
+    return np.where(np.isnan(real), np.inf, np.minimum(real, np.finfo(float).max))

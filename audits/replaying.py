@@ -55,7 +55,10 @@ def replay(
     algorithm: Algorithm, data: Any, neighbour: Any, public: Any = None, rng: Rng = None
 ) -> Replayed:
     """Run ``algorithm`` on ``data``, then replay it on ``neighbour`` and on ``data`` again."""
-    recorder, result = _record(algorithm, data, public, generator(rng))
+    try:
+        recorder, result = _record(algorithm, data, public, generator(rng))
+    except OffPlan as error:
+        return Replayed(False, False, True, np.nan, f"the plan does not allow the run: {error}")
     again = _again(algorithm, recorder, data, result)
     other = _again(algorithm, recorder, neighbour, result)
     deterministic = again.witness == ""

@@ -19,6 +19,10 @@ __all__ = ["Arithmetic", "Mechanism", "declare", "param", "registry"]
 __all__ += list(_DECLARED)
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     try:
         return _DECLARED[name]

@@ -12,7 +12,7 @@ from accountant.bounded import BoundedRangeLoss
 from accountant.domains import POSITIVE
 from accountant.numerics import Array, logsumexp
 from accountant.randomness import Rng, generator
-from mechanisms.mechanism import Mechanism
+from mechanisms.mechanism import Mechanism, draws
 from mechanisms.parameters import declare, param
 from mechanisms.selection import gap_of_range, picked, scores_of, two_candidates
 from mechanisms.supports import Candidates
@@ -40,7 +40,7 @@ class Exponential(Mechanism):
         cumulative = np.cumsum(np.exp(self._log_probabilities(scores)), axis=-1)
         cumulative[..., -1] = np.inf  # rounding must not leave a gap above the last
         if scores.ndim == 1:
-            uniform = source.random(size)
+            uniform = source.random(draws(size, ()))
             return np.searchsorted(cumulative, uniform, side="right")
         return np.argmax(cumulative > source.random((len(scores), 1)), axis=-1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import itertools
 from abc import abstractmethod
@@ -12,13 +13,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.domains import Interval
+from accountant.domains import Interval, Whole
 from accountant.errors import ParameterError, PrivateValueError
 from accountant.loss import Loss
 from accountant.numerics import Array
 from accountant.plan import Parallel, Release
-from mechanisms.parameters import ALL, meanings
+from mechanisms.parameters import ALL, REQUIRED, meanings
 from mechanisms.supports import Support
+
+SIZE = Whole(0)
 
 
 class Arithmetic(enum.Enum):
@@ -102,11 +105,15 @@ class Mechanism(Release):
         """Return the name and the range of the parameter that `calibrate` turns."""
         declared = meanings(cls)
         name = next((n for n, meaning in declared.items() if meaning.knob), "")
-        unknown = sorted(set(fixed) - (set(declared) - {name}))
-        if not name or unknown:
+        others = {f.name: f.default for f in dataclasses.fields(cls) if f.name != name}  # type: ignore[arg-type]  # every declared class is a dataclass
+        needed = [n for n, default in others.items() if default is REQUIRED]
+        if not name or not set(needed) <= set(fixed) <= set(others):
             allowed = f"fields of {cls.__name__} other than its knob {name!r}"
-            raise ParameterError("fixed", unknown or fixed, allowed)
-        domain = declared[name].domain_of(SimpleNamespace(**fixed))
+            raise ParameterError("fixed", fixed, f"{allowed}, {needed} among them")
+        known = SimpleNamespace(**{n: fixed.get(n, default) for n, default in others.items()})
+        for other, value in vars(known).items():
+            declared[other].domain_of(known).check(f"{cls.__name__}.{other}", value)
+        domain = declared[name].domain_of(known)
         if not isinstance(domain, Interval):
             raise ParameterError("knob", name, "a real number")
         return name, domain
@@ -140,7 +147,7 @@ def real_value(value: ArrayLike) -> Array:
 
 def draws(size: int | None, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Shape of ``size`` draws of something of the given shape."""
-    return shape if size is None else (size, *shape)
+    return shape if size is None else (SIZE.check("size", size), *shape)
 
 
 def summed(terms: NDArray[Any], value: ArrayLike, each: bool) -> Array:

@@ -46,8 +46,11 @@ class RandomizedResponse(Mechanism):
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """``ln keep`` for the truth, ``ln((1 - keep) / (k - 1))`` for any other label, summed."""
         truth, lie = np.log([self.keep, (1 - self.keep) / (self.k - 1)])
-        same: NDArray[np.bool_] = np.equal(output, value)
-        return summed(np.where(same, truth, lie), value, each)
+        told = np.asarray(output)
+        same: NDArray[np.bool_] = told == self._labels(value)
+        possible = (told >= 0) & (told < self.k)
+        terms = np.where(same, truth, np.where(possible, lie, -np.inf))
+        return summed(terms, value, each)
 
     @property
     def loss(self) -> PairLoss:
@@ -67,8 +70,11 @@ class RandomizedResponse(Mechanism):
         return Labels(self.k)
 
     def _labels(self, value: ArrayLike) -> NDArray[np.intp]:
-        labels = np.asarray(value)
         allowed = f"whole numbers from 0 to {self.k - 1}"
+        try:
+            labels = np.asarray(value)
+        except ValueError:
+            raise PrivateValueError("value", allowed) from None
         if labels.dtype.kind not in "iu":
             raise PrivateValueError("value", allowed)
         if labels.size and not (labels.min() >= 0 and labels.max() < self.k):

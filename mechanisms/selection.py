@@ -24,11 +24,13 @@ def scores_of(value: ArrayLike, size: int | None = None) -> Array:
 
 def picked(log_probabilities: Array, output: ArrayLike, each: bool) -> Array:
     """Log-probability of each output; a batch of score vectors is summed over unless ``each``."""
-    chosen = np.asarray(output)
+    told, count = np.asarray(output), log_probabilities.shape[-1]
+    possible = (told >= 0) & (told < count)
+    chosen = np.where(possible, told, 0)
     if log_probabilities.ndim == 1:
-        single: Array = log_probabilities[chosen]
-        return single
-    rows: Array = log_probabilities[np.arange(len(log_probabilities)), chosen]
+        return np.where(possible, log_probabilities[chosen], -np.inf)
+    found = log_probabilities[np.arange(len(log_probabilities)), chosen]
+    rows: Array = np.where(possible, found, -np.inf)
     total: Array = rows if each else rows.sum(axis=-1)
     return total
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 
 class Support(Protocol):
     """Finitely many outcomes, or None for the real line."""
+
+    @property
+    def value_axes(self) -> int:
+        """Number of axes of one value: 0 for a number or a label, 1 for a vector of scores."""
+        ...
 
     def outcomes(self, value: Any) -> NDArray[np.intp] | None:
         """Every output that can follow ``value``, or None where they fill the real line."""
@@ -20,6 +25,8 @@ class Support(Protocol):
 @dataclass(frozen=True, slots=True)
 class Line:
     """The real line, one for each coordinate of the value."""
+
+    value_axes: ClassVar[int] = 0
 
     def outcomes(self, value: Any) -> None:
         """None: outputs are real numbers."""
@@ -31,6 +38,7 @@ class Labels:
     """The labels 0 to ``count - 1``."""
 
     count: int
+    value_axes: ClassVar[int] = 0
 
     def outcomes(self, value: Any) -> NDArray[np.intp]:
         """All labels, whatever the value."""
@@ -41,6 +49,8 @@ class Labels:
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The indices of the candidates that the value scores."""
+
+    value_axes: ClassVar[int] = 1
 
     def outcomes(self, value: Any) -> NDArray[np.intp]:
         """One outcome for each score."""
