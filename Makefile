@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: audits test thorough bench clean
+.PHONY: audits test thorough bench table clean
 
 audits: $(READY)  ## audit everything on the embedded data; ARGS="Laplace --seed 7" to choose
 	$(BIN)/python -m audits $(ARGS)
@@ -27,6 +27,9 @@ $(READY): requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	touch $(READY)
+
+table: $(READY)  ## write the table of mechanisms into the README
+	$(BIN)/python -c "from mechanisms.table import write_table; write_table('README.md')"
 
 clean:
 	rm -rf $(VENV)

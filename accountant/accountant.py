@@ -28,12 +28,14 @@ class Accountant(ABC):
     def epsilon(self, plan: Plan, delta: float) -> float:
         """Return an upper bound on the plan's epsilon at ``delta``; infinite where it has none."""
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
-        return max(0.0, *(self._epsilon(way, delta) for way in directions(plan)))
+        found = [self._epsilon(way, delta) for way in directions(plan)]
+        return math.inf if any(map(math.isnan, found)) else max(0.0, *found)
 
     def delta(self, plan: Plan, epsilon: float) -> float:
         """Return an upper bound on the plan's delta at ``epsilon``."""
         plan, epsilon = as_plan(plan), EPSILON.check("epsilon", epsilon)
-        return min(1.0, max(0.0, *(self._delta(way, epsilon) for way in directions(plan))))
+        found = [self._delta(way, epsilon) for way in directions(plan)]
+        return 1.0 if any(map(math.isnan, found)) else min(1.0, max(0.0, *found))
 
     @abstractmethod
     def _epsilon(self, plan: Plan, delta: float) -> float:

@@ -29,7 +29,8 @@ class Basic(Accountant):
         items = list(plan.losses())
         leaky = sum(count for item, count in items if not math.isfinite(_pure(item)))
         # each keeps its own mass at infinity, the rest is shared
-        left = delta - sum(count * _atom(item) for item, count in items)
+        kept = sum((_decimal(_atom(item)) * count for item, count in items), Decimal(0))
+        left = float(EXACT.subtract(_decimal(delta), kept))
         if leaky and left < 0:
             return math.inf
         exact = Decimal(0)
@@ -38,10 +39,10 @@ class Basic(Accountant):
                 one = _pure(item)
             else:
                 share = min(_atom(item) + left / leaky * (1 - 2.0**-50), math.nextafter(1.0, 0.0))
-                one = self._inverse(item, share)
+                one = self._inverse(item, share if left > 0 else _atom(item))
             if math.isinf(one):
                 return math.inf
-            exact = EXACT.add(exact, EXACT.multiply(Decimal(repr(one)), count))
+            exact = EXACT.add(exact, EXACT.multiply(_decimal(one), count))
         return _ceil(exact)
 
     def _inverse(self, item: Loss | Parallel, share: float) -> float:
@@ -62,7 +63,12 @@ def _atom(item: Loss | Parallel) -> float:
     return item.infinity
 
 
+def _decimal(x: float) -> Decimal:
+    """The number as it is printed."""
+    return Decimal(repr(x))
+
+
 def _ceil(exact: Decimal) -> float:
     """The least float whose shortest decimal is not below ``exact``."""
     nearest = float(exact)
-    return nearest if Decimal(repr(nearest)) >= exact else math.nextafter(nearest, math.inf)
+    return nearest if _decimal(nearest) >= exact else math.nextafter(nearest, math.inf)

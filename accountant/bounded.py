@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import DELTA, EPSILON, POSITIVE
 from accountant.loss import Symmetric, epsilons, orders
-from accountant.numerics import ULP, Array, log1mexp, square_up, up, up_sum
+from accountant.numerics import Array, log1mexp, square_up, up, up_sum
 
 
 @final
@@ -149,10 +149,10 @@ class BoundedRangeLoss(Symmetric):
         # e^{(a-1)t} (1 - c^a) / (a (1 - c)).
         a, e0 = orders(order), self.epsilon
         log_one = log1mexp(-a * e0)
-        t = np.log((a - 1) / a) + log_one + e0 - log1mexp(-(a - 1) * e0)
+        log_less = log1mexp(-(a - 1) * e0)
+        t = np.log((a - 1) / a) + log_one + e0 - log_less
+        t = up_sum(t, np.abs(np.log((a - 1) / a)) + np.abs(log_one) + e0 + np.abs(log_less))
         rest = log_one - np.log(a) - log1mexp(np.array(-e0))
         divergence = t + up_sum(rest, np.abs(rest) + np.abs(log_one) + np.log(a)) / (a - 1)
-        least: Array = np.minimum(
-            np.minimum(divergence + 4 * ULP * np.abs(t), a * self.rho), up(e0)
-        )
+        least: Array = np.minimum(np.minimum(divergence, a * self.rho), up(e0))
         return least

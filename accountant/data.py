@@ -61,7 +61,10 @@ def checked_users(who: Any, users: int) -> Users:
     if who is None:
         return slice(0, users, 1)
     if isinstance(who, slice):
-        start, stop, step = who.indices(users)
+        try:
+            start, stop, step = who.indices(users)
+        except (TypeError, ValueError):
+            raise ParameterError("who", who, "a slice of whole numbers, its step not 0") from None
         return slice(start, stop, step) if step > 0 else np.arange(start, stop, step)
     allowed = f"distinct user indices from 0 to {users - 1}, a mask or a slice"
     try:

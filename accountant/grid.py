@@ -91,7 +91,8 @@ def compose(
     mass, first = math.exp(kept) * np.asarray(whole._probs), whole._lower_loss
     # Round-off of a Fourier transform is about white: what shows where there should be nothing,
     # or is negative, is its size; every entry may be as wrong.
-    noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5
+    # The sums from the top, which are at most 2 together, cancel to a few units of theirs.
+    noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5 + 16 * ULP
     loss = interval * (first + np.arange(mass.size))
     if above:
         nats -= math.log1p(-min(float(whole._infinity_mass), 0.5))
@@ -125,7 +126,9 @@ def dots_below(
     gap = np.diff(x) * left * right / np.maximum(left + right, 1e-300)
     lowered = values - np.maximum(np.append(0.0, gap), np.append(gap, 0.0)) - 4 * ULP
     lowered = np.maximum(lowered, infinity)
-    lowered[-1] = infinity
+    # Beyond the grid only `infinity` is known; where the curve reaches it inside the last cell,
+    # the whole cell must be that low.
+    lowered[-1 if gap[-1] <= 0 else -2 :] = infinity
     corners = _lower_hull(x, lowered)
     slopes = np.diff(lowered[corners]) / np.diff(x[corners])
     mass = np.zeros(x.size)

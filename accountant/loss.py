@@ -61,6 +61,11 @@ class Loss(Release):
         return max(one.bound for one in both) if clean else math.inf
 
     @property
+    def envelope(self) -> bool:
+        """Whether the profile is an upper bound on many pairs that no pair need attain."""
+        return False
+
+    @property
     def rho(self) -> float:
         """Least rho such that every Rényi divergence is at most rho times its order."""
         # Bun & Steinke (2016), Proposition 3.3
@@ -102,8 +107,10 @@ class Loss(Release):
         yield self, 1
 
     def _inverse(self, delta: float) -> float:
-        # the profile is inaccurate by a hair: ask for slightly less
-        return smallest_root(self.profile, delta * (1 - ACCURACY), self.bound)
+        # the profile is inaccurate by a hair: ask for slightly less of what may be spent
+        asked = delta - ACCURACY * (delta - self.infinity)
+        found = smallest_root(self.profile, asked, self.bound)
+        return min(found, self.bound) if delta >= self.infinity else found
 
     def _moment(self, z: complex) -> complex:
         """``E_P[e^{zL}; L finite]`` by quadrature of the two profiles (infinite: diverges)."""

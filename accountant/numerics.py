@@ -26,8 +26,8 @@ def square_up(x: float, divisor: float) -> float:
 
 
 def up_sum(total: Array, size: Array) -> Array:
-    """``total`` rounded up by a few units in the last place of the terms it was summed from."""
-    result: Array = total + 4 * ULP * (np.abs(size) + np.abs(total))
+    """``total`` rounded up by a few units in the last place of 1 and of its terms' ``size``."""
+    result: Array = total + 4 * ULP * (1 + np.abs(size) + np.abs(total))
     return result
 
 

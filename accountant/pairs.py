@@ -34,7 +34,7 @@ class PairLoss(Loss):
         merged: dict[float, list[float]] = {}
         for a, b in zip(first.tolist(), second.tolist(), strict=True):
             if a or b:
-                total = merged.setdefault(a / b if b else math.inf, [0.0, 0.0])
+                total = merged.setdefault(_ratio(a, b), [0.0, 0.0])
                 total[0] += a
                 total[1] += b
         atoms = [merged[ratio] for ratio in sorted(merged)]
@@ -87,7 +87,10 @@ class PairLoss(Loss):
     def _finite(self) -> tuple[Array, Array]:
         both = [(a, b) for a, b in zip(self.p, self.q, strict=True) if a and b]
         p, q = np.array(both).reshape(-1, 2).T
-        return p, np.log(p / q)
+        # ln p/q, without cancelling where they are near and without overflow where they are far
+        near = np.abs(p - q) < q / 2
+        gap = np.where(near, (p - q) / np.where(near, q, 1.0), 0.0)
+        return p, np.where(near, np.log1p(gap), np.log(p) - np.log(q))
 
 
 @final
@@ -105,6 +108,11 @@ class ZCDPLoss(Symmetric):
     def __init__(self, rho: float, xi: float = 0.0) -> None:
         object.__setattr__(self, "_rho", POSITIVE.check("rho", rho))
         object.__setattr__(self, "xi", NON_NEGATIVE.check("xi", xi))
+
+    @property
+    def envelope(self) -> bool:
+        """Always: many mechanisms have this rho."""
+        return True
 
     @property
     def rho(self) -> float:
@@ -153,6 +161,13 @@ class ZCDPLoss(Symmetric):
 
     def __repr__(self) -> str:
         return f"ZCDPLoss(rho={self._rho!r}, xi={self.xi!r})"
+
+
+def _ratio(p: float, q: float) -> float:
+    """``p / q``; infinite only where q is 0."""
+    if q == 0:
+        return math.inf
+    return min(p / q, 1.7e308)
 
 
 def _distribution(argument: str, probabilities: Sequence[float]) -> Array:

@@ -101,7 +101,13 @@ class Repeat(Plan):
 
     def leaves(self) -> Iterator[Plan]:
         """Yield the part's leaves ``count`` times, without unrolling them in memory."""
-        return (leaf for _ in range(self.count) for leaf in self.part.leaves())
+        for _ in range(self.count):
+            empty = True
+            for leaf in self.part.leaves():
+                empty = False
+                yield leaf
+            if empty:  # it will be so every time
+                return
 
     @property
     def reversed(self) -> Repeat:
@@ -129,8 +135,8 @@ class Parallel(Plan):
             yield self, 1
 
     def leaves(self) -> Iterator[Plan]:
-        """Yield itself: the ledger opens one part for each group of users."""
-        if self.parts:
+        """Yield itself, if any part releases something: the ledger opens a part for each group."""
+        if any(next(part.leaves(), None) is not None for part in self.distinct):
             yield self
 
     @property

@@ -11,7 +11,8 @@ from typing import final
 
 import numpy as np
 
-from accountant.accountant import Accountant, total
+from accountant.accountant import Accountant, atoms, total
+from accountant.basic import Basic
 from accountant.domains import DELTA, Interval
 from accountant.errors import UnsupportedPlan
 from accountant.grid import Grid, Profile, compose, dots_above, dots_below
@@ -40,18 +41,25 @@ class PLD(Accountant):
         Interval(0.0, 1e-3, "()").check("tail", self.tail)
 
     def bracket(self, plan: Plan, delta: float) -> tuple[float, float]:
-        """Return (lower, upper) around the epsilon of the losses' own pairs at ``delta``."""
+        """Return (lower, upper) around the epsilon of the losses' own pairs at ``delta``.
+
+        The lower end is 0 where a loss is an envelope that no pair attains.
+        """
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
         lower, at = 0.0, max(delta, 1e-12)  # epsilon falls with delta: at more it is a lower end
         for way in directions(plan):
             grid = self._grid(way, at, above=False)
             asked = at + grid.noise
+            if abs(asked - grid.infinity) <= 1e-9 * asked:  # too close to tell: ask for more
+                asked = grid.infinity * (1 + 1e-9)
             lower = max(lower, grid.epsilon(asked) if asked < 1 else 0.0)
+        if any(loss.envelope for loss, _ in _leaves(plan)):
+            lower = 0.0
         return lower, self.epsilon(plan, delta)
 
     def _epsilon(self, plan: Plan, delta: float) -> float:
         if delta == 0:
-            return float(total(plan, lambda loss: loss.pure))
+            return Basic()._epsilon(plan, 0.0)
         grid = self._grid(plan, delta, above=True)
         return up(grid.epsilon(delta - grid.noise))
 
@@ -65,9 +73,8 @@ class PLD(Accountant):
         releases = sum(count for _, count in items)
         tail = min(self.tail, delta * 1e-5)
         ends = [_ends(item, tail / max(releases, 1)) for item, _ in items]
-        step = self._step(
-            plan, tail, [(b, count) for (b, _), (_, count) in zip(ends, items, strict=True)]
-        )
+        widest = sum(max(end) * count for end, (_, count) in zip(ends, items, strict=True))
+        step = self._step(plan, tail, widest)
         parts = []
         for (item, count), (high, low) in zip(items, ends, strict=True):
             first, last = -math.ceil(low / step), max(math.ceil(high / step), 1)
@@ -92,11 +99,10 @@ class PLD(Accountant):
 
         return greatest
 
-    def _step(self, plan: Plan, tail: float, ends: list[tuple[float, int]]) -> float:
+    def _step(self, plan: Plan, tail: float, widest: float) -> float:
         """A fiftieth of the smallest loss's deviation, but no more grid points than memory has."""
         spread = [(math.sqrt(2 * loss.rho), n) for loss, n in _leaves(plan) if 0 < loss.rho < 1e99]
         step = min([self.interval, *(deviation / 50 for deviation, _ in spread)])
-        widest = sum(count * end for end, count in ends)
         reach = 2 * min(widest, ZCDP()._epsilon(plan, tail) + 1.0)
         step = max(step, reach / MOST_POINTS, 1e-12)
         # Connecting dots that are wider apart than a loss adds about step * deviation of variance.
@@ -133,4 +139,6 @@ def _loss_end(loss: Loss, tail: float) -> float:
 
 
 def _composed_end(plan: Plan, tail: float) -> float:
-    return min(ZCDP()._epsilon(plan, tail), float(total(plan, lambda loss: loss.pure)), 1e6)
+    # mass at infinity is kept apart; beyond it `tail` may be moved there
+    by_rho = ZCDP()._epsilon(plan, min(tail + atoms(plan), 1.0))
+    return min(by_rho, float(total(plan, lambda loss: loss.pure)), 1e6)

@@ -12,6 +12,7 @@ from typing import final
 import numpy as np
 
 from accountant.accountant import Accountant, atoms, total
+from accountant.basic import Basic
 from accountant.numerics import Array, least, up
 from accountant.plan import Plan
 
@@ -28,7 +29,7 @@ class RDP(Accountant):
     def _epsilon(self, plan: Plan, delta: float) -> float:
         left = delta - atoms(plan)
         if delta == 0 and left == 0:
-            return float(total(plan, lambda loss: loss.pure))  # the limit of large orders
+            return Basic()._epsilon(plan, 0.0)  # the limit of large orders
         if left <= 0:
             return math.inf
 

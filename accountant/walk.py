@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.data import Users
+from accountant.data import Users, number
 from accountant.errors import OffPlan
 from accountant.gate import Releasable
 from accountant.loss import Loss
@@ -27,6 +27,7 @@ class Walk:
         self._open: list[Walk] = []
         self._parts: list[Plan] = []
         self._owner: NDArray[np.int32] | None = None
+        self._free = users
 
     @property
     def next(self) -> Plan | None:
@@ -35,6 +36,8 @@ class Walk:
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
         """Move on by one release of ``mechanism``, or raise `OffPlan` and stay."""
+        if who is not None and number(who) == 0:  # nobody answers, so nobody pays
+            return
         if isinstance(self._next, Parallel):
             self._charge_part(self._next, mechanism, who)
             return
@@ -55,8 +58,9 @@ class Walk:
             self._owner = np.full(self._users, -1, dtype=np.int32)
             # a part that releases nothing is not waited for
             self._parts = [part for part in node.parts if next(part.leaves(), None) is not None]
+            self._free = self._users
         owners = self._owner[who]
-        part = int(owners[0]) if owners.size else -1
+        part = int(owners[0])
         if not np.all(owners == part):
             raise OffPlan(mechanism, node, "these users belong to different parts")
         if part >= 0:
@@ -67,6 +71,9 @@ class Walk:
             fresh = Walk(self._parts[len(self._open)], self._users)
             fresh.charge(mechanism, who)
             self._owner[who] = len(self._open)
+            self._free -= owners.size
             self._open.append(fresh)
-        if len(self._open) == len(self._parts) and all(one.next is None for one in self._open):
+        # parts that nobody is left to open are not waited for
+        opened = len(self._open) == len(self._parts) or self._free == 0
+        if opened and all(one.next is None for one in self._open):
             self._next, self._open, self._owner = next(self._leaves, None), [], None

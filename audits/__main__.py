@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # click's ClickException, be it click's own or the one inside typer
 CommandLineError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
-USAGE, INCONCLUSIVE, INTERRUPTED = 2, 3, 130
+FAILED, USAGE, INCONCLUSIVE, INTERRUPTED = 1, 2, 3, 130
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
     help="Try to falsify the privacy claims of mechanisms and algorithms.",
@@ -28,11 +28,15 @@ def run(
         typer.Argument(metavar="[NAME]...", help="Parts of subject names; all if none."),
     ] = None,
     samples: Annotated[
-        int, typer.Option(help="Runs of each guess test, learning included.")
-    ] = 200_000,
-    confidence: Annotated[float, typer.Option(help="Confidence of the bounds shown.")] = 0.95,
-    seed: Annotated[int | None, typer.Option(help="Repeats a report exactly.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads; the rows do not depend on it.")] = None,
+        str, typer.Option(metavar="N", help="Runs of each guess test, learning included.")
+    ] = "200000",
+    confidence: Annotated[
+        str, typer.Option(metavar="C", help="Confidence of the bounds shown.")
+    ] = "0.95",
+    seed: Annotated[str | None, typer.Option(metavar="S", help="Repeats a report exactly.")] = None,
+    jobs: Annotated[
+        str | None, typer.Option(metavar="J", help="Threads; the rows do not depend on it.")
+    ] = None,
     json: Annotated[
         str | None, typer.Option(metavar="FILE|-", help="Write JSON; - is stdout.")
     ] = None,
@@ -59,19 +63,28 @@ def run(
     from audits.report.document import check_writable
     from audits.running import chosen
 
-    RUNS.check("--samples", samples)
-    CONFIDENCE.check("--confidence", confidence)
-    jobs = os.cpu_count() or 1 if jobs is None else Whole(1).check("--jobs", jobs)
-    if seed is not None:
-        Whole(0).check("--seed", seed)
-    for option, target in (("--json", json), ("--html", html)):
-        if target is not None and (option, target) != ("--json", "-"):
-            check_writable(option, Path(target))
+    runs = RUNS.check("--samples", _number(samples))
+    level = CONFIDENCE.check("--confidence", _number(confidence))
+    threads = os.cpu_count() or 1
+    if jobs is not None:
+        threads = Whole(1, 1024).check("--jobs", _number(jobs))
+    start = None if seed is None else Whole(0).check("--seed", _number(seed))
+    check_writable({"--json": None if json == "-" else json, "--html": html})
     todo = chosen(names or [])
-    seed = seeded(seed)[0] or 0
-    rows = _with_progress(todo, samples, confidence, seed, jobs)
-    _report(rows, seed, json, html)
+    used = seeded(start)[0] or 0
+    rows = _with_progress(todo, runs, level, used, threads)
+    _report(rows, used, json, html)
     raise typer.Exit(_status(rows, strict))
+
+
+def _number(text: str) -> object:
+    """The number that the words mean, or the words themselves."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 @app.command("list")
@@ -122,9 +135,16 @@ def _report(rows: list[Row], seed: int, json: str | None, html: str | None) -> N
 
 
 def _status(rows: list[Row], strict: bool) -> int:
+    wrong = [row for row in rows if not row.as_expected]
+    if any(row.decisive for row in wrong):
+        return FAILED
     if strict and not all(row.decisive for row in rows):
         return INCONCLUSIVE
-    return 0 if all(row.as_expected for row in rows) else 1
+    return FAILED if wrong else 0
+
+
+def _complain(words: str) -> None:
+    print(f"python -m audits: {words}", file=sys.stderr)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -140,14 +160,19 @@ def main(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     except CommandLineError as error:
-        print(f"python -m audits: {error.format_message()}", file=sys.stderr)
+        _complain(error.format_message())
+        return USAGE
+    except SystemExit:  # rich leaves so when nobody reads its output any more
+        return USAGE
+    except OSError as error:
+        _complain(f"could not write: {error.strerror}")
         return USAGE
     except ValueError as error:
         from accountant.errors import ParameterError
 
         if not isinstance(error, ParameterError):
             raise
-        print(f"python -m audits: {error}", file=sys.stderr)
+        _complain(str(error))
         return USAGE
     if status == INTERRUPTED:
         print("interrupted: nothing was written", file=sys.stderr)
@@ -156,7 +181,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 if __name__ == "__main__":
     status = main()
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        _complain(f"could not write: {error.strerror}")
+        status = USAGE
     sys.stderr.flush()
     # threads that were interrupted must not be waited for
     os._exit(status)

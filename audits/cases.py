@@ -46,7 +46,7 @@ class Row:
     kind: str
     claim: tuple[float, float]
     exact_epsilon: float | None
-    epsilon_lower: float
+    epsilon_lower: float | None
     confidence: float
     runs: int
     outcome: Outcome
@@ -189,7 +189,8 @@ def _examined(
     witness = why or f"replay: {found.replayed.witness}; {found.losses.size} privacy losses"
     return Row(
         subject, kind, (found.claim.epsilon_at(delta), delta), exact,
-        found.epsilon_lower(delta, settings.confidence), settings.confidence,
+        found.epsilon_lower(delta, settings.confidence) if found.losses.size else None,
+        settings.confidence,
         int(found.losses.size) or 1, Outcome.FALSIFIED if why else Outcome.SURVIVED,
         expected, witness, witness, seconds, True, detail,
     )  # fmt: skip

@@ -17,6 +17,8 @@ def chosen(names: list[str]) -> list[Case]:
         return every
     found: list[Case] = []
     for name in names:
+        if not name.strip():
+            raise ParameterError("NAME", name, "(part of) the name of a subject")
         named = [case for case in every if name.lower() in case.subject.lower()]
         if not named:
             words = sorted({case.subject.split("(")[0] for case in every})

@@ -1,10 +1,13 @@
-"""The table of mechanisms, made from their own declarations."""
+"""The table of mechanisms, made from their own declarations; `make table` puts it in the README."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from mechanisms.mechanism import registry
 from mechanisms.parameters import meanings
 
+START, END = "<!-- table of mechanisms: made by `make table` -->\n", "<!-- end of table -->"
 HEAD = ("mechanism", "releases", "claim, for example", "arithmetic", "source")
 
 
@@ -24,3 +27,15 @@ def table() -> str:
 
 def _row(cells: list[str] | tuple[str, ...]) -> str:
     return "| " + " | ".join(cells) + " |"
+
+
+def in_readme(text: str) -> str:
+    """The table that a README holds now."""
+    return text.split(START)[1].split(END, maxsplit=1)[0]
+
+
+def write_table(readme: str) -> None:
+    """Write the table into a README, between its two marks."""
+    path = Path(readme)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(START + in_readme(text), START + table()), encoding="utf-8")

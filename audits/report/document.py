@@ -46,18 +46,22 @@ def _finite(x: float | None) -> float | None:
     return None if x is None or not math.isfinite(x) else float(x)
 
 
-def check_writable(option: str, path: Path) -> None:
-    """Raise `ParameterError` unless a file could be written at ``path`` now."""
-    folder = path.parent
-    if path.is_dir() or not folder.is_dir():
-        raise ParameterError(option, str(path), "a file in a folder that exists")
-    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        raise ParameterError(option, str(path), "a file that may be written")
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError:
-        raise ParameterError(option, str(path), "a file that may be written") from None
+def check_writable(targets: dict[str, str | None]) -> None:
+    """Raise `ParameterError` unless a file of its own could be written for each option now."""
+    given = {option: Path(name) for option, name in targets.items() if name is not None}
+    for option, path in given.items():
+        name, folder = targets[option], path.parent
+        if name in {"", "-"} or path.is_dir() or not folder.is_dir():
+            raise ParameterError(option, name, "a file in a folder that exists")
+        if path.exists() and not os.access(path, os.W_OK):
+            raise ParameterError(option, name, "a file that may be written")
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError:
+            raise ParameterError(option, name, "a file that may be written") from None
+    if len({path.resolve() for path in given.values()}) < len(given):
+        raise ParameterError("--html", targets["--html"], "another file than that of --json")
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -63,9 +63,15 @@ def _cells(row: Row) -> list[str]:
     exact = "&ndash;" if row.exact_epsilon is None else f"{row.exact_epsilon:.4f}"
     return [
         _text(row.subject), f"{row.claim[0]:.4g}", f"{row.claim[1]:g}", exact,
-        f"{row.epsilon_lower:.3f} <small>({row.confidence:.0%})</small>",
+        _bound(row),
         f"<strong class={colour}>{row.outcome.name.lower()}</strong>", _text(row.witness),
     ]  # fmt: skip
+
+
+def _bound(row: Row) -> str:
+    if row.epsilon_lower is None:
+        return "&ndash;"
+    return f"{row.epsilon_lower:.3f} <small>({100 * row.confidence:.6g} %)</small>"
 
 
 def _table(head: Sequence[str], rows: Iterable[list[str]], numbers: range = range(0)) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -24,6 +25,7 @@ def show(rows: Sequence[Row], seed: int, console: Console) -> None:
         some = [row for row in rows if row.kind == kind]
         if some:
             console.print(_table(title, some))
+            console.print()
     for row in rows:
         if row.detail is not None:
             _story(row, console)
@@ -39,10 +41,9 @@ def show(rows: Sequence[Row], seed: int, console: Console) -> None:
 
 
 def _table(title: str, rows: Sequence[Row]) -> Table:
-    confidence = f"{rows[0].confidence:.0%}".replace("%", " %")
-    table = Table(title=title, title_justify="left", title_style="bold", expand=False)
+    table = _plain(f"{title} ({100 * rows[0].confidence:.6g} %)")
     table.add_column("subject", overflow="fold", min_width=20)
-    for name in ("claimed", "exact", f"at least ({confidence})", "verdict"):
+    for name in ("claimed", "exact", "at least", "verdict"):
         table.add_column(name, justify="right", no_wrap=True)
     broken = rows[0].kind == "specimen"
     if broken:
@@ -50,29 +51,37 @@ def _table(title: str, rows: Sequence[Row]) -> Table:
     for row in rows:
         colour = "green" if row.as_expected else "bold red"
         claimed = f"{row.claim[0]:.4g}" + (f", {row.claim[1]:g}" if row.claim[1] else "")
-        exact = "-" if row.exact_epsilon is None else f"{row.exact_epsilon:.4f}"
+        exact, lower = (
+            "-" if x is None else f"{x:.4f}" for x in (row.exact_epsilon, row.epsilon_lower)
+        )
         word = row.outcome.name if row.decisive else f"{row.outcome.name}?"
-        cells = [escape(row.subject), claimed, exact, f"{row.epsilon_lower:.3f}",
-                 f"[{colour}]{word}[/]"]  # fmt: skip
+        cells = [escape(row.subject), claimed, exact, lower, f"[{colour}]{word}[/]"]
         table.add_row(*cells, *([escape(row.evidence)] if broken else []))
     return table
 
 
+def _plain(title: str, *, head: bool = True) -> Table:
+    return Table(
+        title=escape(title), title_justify="left", title_style="bold", box=SIMPLE_HEAD,
+        show_header=head, pad_edge=False, collapse_padding=True, show_edge=False,
+    )  # fmt: skip
+
+
 def _story(row: Row, console: Console) -> None:
-    table = Table(title=escape(row.subject), title_justify="left", title_style="bold",
-                  show_header=False)  # fmt: skip
+    table = _plain(row.subject, head=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for what, value in facts(row):
         table.add_row(what, escape(value))
     console.print(table)
-    curve = Table(title="delta(epsilon) of the samples beside what was paid",
-                  title_justify="left", title_style="bold")  # fmt: skip
+    console.print()
+    curve = _plain("delta(epsilon) of the samples beside what was paid")
     for head in PROFILE_HEAD:
         curve.add_column(head, justify="right")
     for cells in profile_rows(row):
         curve.add_row(*map(escape, cells))
     console.print(curve)
+    console.print()
 
 
 def _names(rows: Sequence[Row]) -> str:

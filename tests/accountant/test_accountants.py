@@ -32,7 +32,7 @@ from accountant import (
     calibrate,
     compare,
 )
-from mechanisms import Gaussian, Laplace
+from mechanisms import Gaussian, Laplace, RandomizedResponse
 
 SOUND = [Basic(), Advanced(), ZCDP(), RDP(), PLD(), Least()]
 every_accountant = pytest.mark.parametrize("accountant", SOUND, ids=lambda a: a.name)
@@ -328,3 +328,33 @@ def test_calibrate_refuses_unknown_fields_and_what_is_no_function():
         calibrate(lambda s: 2 * Laplace(s), epsilon=1.0, sensitivity=2.0)
     with pytest.raises(ParameterError, match="plan must be"):
         calibrate(lambda s: s, epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    ("plan_of", "words"),
+    [(RandomizedResponse, "fields of RandomizedResponse"), (Laplace(1.0), "plan_of must be")],
+)
+def test_calibrate_says_what_is_missing(plan_of, words):
+    with pytest.raises(ParameterError, match=words):
+        calibrate(plan_of, epsilon=1.0)
+    with pytest.raises(ParameterError, match=r"RandomizedResponse\.k must be"):
+        calibrate(RandomizedResponse, k=0, epsilon=1.0)
+    for bad in (5.0, [1.0], (1.0, float("nan")), "ab"):
+        with pytest.raises(ParameterError, match="bracket must be"):
+            calibrate(lambda s: 2 * Gaussian(s), epsilon=1.0, delta=1e-6, bracket=bad)
+    for bad in ("PLD", PLD, 3):
+        with pytest.raises(ParameterError, match="accountant must be"):
+            calibrate(lambda s: 2 * Gaussian(s), epsilon=1.0, delta=1e-6, accountant=bad)
+
+
+def test_calibrate_finds_knobs_that_live_in_a_corner():
+    # keep lies in (1/k, 1), near its lower end; no bracket is needed
+    for k, epsilon in ((10, 1.0), (1000, 0.01), (2, 8.0)):
+        keep = calibrate(lambda x, k=k: RandomizedResponse(k, x), epsilon=epsilon)
+        spent = RandomizedResponse(k, keep).loss.pure
+        assert (1 - 2e-6) * epsilon <= spent <= epsilon
+
+
+def test_counts_that_no_float_holds_are_refused():
+    with pytest.raises(ParameterError, match="count must be a whole number from 0 to 9,007"):
+        10**400 * PureLoss(1.0)

@@ -125,7 +125,11 @@ def test_help_teaches_and_list_lists():
 
 USAGE = [
     (["Laplase"], "NAME must be"), (["--samples", "5"], "--samples must be"),
-    (["--samples", "many"], "--samples"), (["--confidence", "1.5"], "--confidence must be"),
+    (["--samples", "many"], "--samples must be a whole number from 10"),
+    (["--samples", "1e5"], "got 100000.0"), (["--confidence", "high"], "got 'high'"),
+    (["--json", ""], "--json must be"), (["--html", "-"], "--html must be"), ([""], "NAME must be"),
+    (["--json", "/tmp/same", "--html", "/tmp/same"], "another file"),
+    (["--confidence", "1.5"], "--confidence must be"),
     (["--confidence", "nan"], "--confidence must be"), (["--seed", "-1"], "--seed must be"),
     (["--jobs", "0"], "--jobs must be"), (["--wrong"], "--wrong"),
     (["--json", "/nonexistent/x.json"], "--json must be"), (["--json", "/"], "--json must be"),

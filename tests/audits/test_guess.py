@@ -116,18 +116,26 @@ def test_an_own_pair_of_a_declared_mechanism():
     assert near.epsilon_lower <= 0.1
 
 
-def test_infinite_and_missing_outputs_are_events():
-    def leaky(value, rng, size):
-        return np.where(rng.random(size) < 0.2, np.nan if value else np.inf, 0.0)
-
-    assert audit(leaky, (0, 1), PureLoss(1.0), runs=20_000, rng=1).outcome is Outcome.FALSIFIED
+@pytest.mark.parametrize(
+    "leaky",
+    [lambda v, rng, size: np.where(rng.random(size) < 0.2, np.nan if v else np.inf, 0.0),
+     lambda v, rng, size: np.full(size, np.nan) if v else rng.laplace(size=size),
+     lambda v, rng, size: np.where(rng.random(size) < (0.3 * v), np.nan, rng.laplace(size=size)),
+     lambda v, rng, size: np.full(size, 2**63 - 1 - int(v)),
+     lambda v, rng, scale=0.1: v + scale * rng.laplace()],
+    ids=["infinite or missing", "missing", "sometimes missing", "large integers",
+         "a third argument that need not be given"],
+)  # fmt: skip
+def test_unusual_outputs_are_events(leaky):
+    found = audit(leaky, (0, 1), PureLoss(1.0), runs=20_000, rng=1)
+    assert found.outcome is Outcome.FALSIFIED
 
 
 BAD = [
     {"runs": 0}, {"runs": -1}, {"runs": 1e5}, {"runs": True}, {"runs": "10"},
     {"confidence": 0.0}, {"confidence": 1.0}, {"confidence": float("nan")}, {"confidence": True},
     {"delta": -1.0}, {"delta": 1.0}, {"delta": float("nan")}, {"delta": True},
-    {"rng": -1}, {"rng": True}, {"rng": 1.5}, {"rng": "1"},
+    {"rng": -1}, {"rng": True}, {"rng": 1.5}, {"rng": "1"}, {"rng": np.random.RandomState(1)},
     {"claim": 1.0}, {"claim": Laplace(1.0)},
     {"pair": None}, {"pair": (1.0,)}, {"pair": 3.0}, {"pair": (1.0, [1.0, 2.0])},
 ]  # fmt: skip
@@ -148,7 +156,7 @@ def test_nonsense_is_refused_before_a_single_run(bad):
 
 @pytest.mark.parametrize(
     "release",
-    [3, lambda v, rng, size: np.zeros(size + 1), lambda v, rng, size: 1.0,
+    [3, lambda v: v, lambda v, rng, size: np.zeros(size + 1), lambda v, rng, size: 1.0,
      lambda v, rng, size: ["a"] * size, lambda v, rng, size: np.zeros((size, 2)),
      lambda v, rng: None],
 )  # fmt: skip

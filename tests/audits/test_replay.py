@@ -9,7 +9,7 @@ from audits.examination import examine
 from audits.gates import OffTranscript
 from audits.replaying import difference
 from audits.zoo import ZOO, Gossip, _Sum
-from mechanisms import Gaussian, Laplace, RandomizedResponse
+from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
 
 A = Laplace(1.0)
 DATA = np.linspace(0, 1, 20)
@@ -154,6 +154,76 @@ def test_choices_that_depend_on_data_are_off_plan(algorithm, words):
     found = replay(algorithm, *data, rng=1)
     assert not found.on_plan
     assert words in found.witness
+
+
+def _asks(query, mechanism=A):
+    class Asks(_Sum):
+        def plan(self, shape):
+            return Repeat(mechanism, 1)
+
+        def run(self, ledger):
+            return np.sum(ledger.release(mechanism, query))
+
+    return Asks()
+
+
+def _hides(query):
+    class Hides(_Sum):
+        def run(self, ledger):
+            try:
+                return float(ledger.release(A, query))
+            except ZeroDivisionError:
+                return 0.0
+
+    return Hides()
+
+
+LARGE = DATA.copy()
+LARGE[-1] = 8.0
+UNEQUAL = {
+    "a vector as long as the data say": _asks(lambda d: d[d > 7.5]),
+    "a value that is none on one side": _asks(lambda d: np.nan if d[-1] > 7.5 else 0.0),
+    "a label that is none on one side": _asks(
+        lambda d: 7 if d[-1] > 7.5 else 1, RandomizedResponse(3, 0.5)
+    ),
+    "as many candidates as the data say": _asks(
+        lambda d: np.zeros(5 if d[-1] > 7.5 else 2), NoisyMax(1.0)
+    ),
+    "a query that fails on one side": _hides(lambda d: 1 / 0 if d[-1] > 7.5 else 0.0),
+}
+
+
+@pytest.mark.parametrize("name", UNEQUAL)
+def test_what_can_be_seen_of_a_value_may_not_depend_on_data(name):
+    # from the side where the release works, and where it runs at all also from the other
+    assert not replay(UNEQUAL[name], DATA, LARGE, rng=2).on_plan
+    with pytest.raises(OffTranscript):
+        privacy_losses(UNEQUAL[name], DATA, LARGE, 3, rng=2)
+    if name == "a query that fails on one side":
+        assert not replay(UNEQUAL[name], LARGE, DATA, rng=2).on_plan
+
+
+def test_a_query_that_fails_on_both_sides_is_the_same_on_both():
+    found = replay(_hides(lambda d: 1 / 0), DATA, LARGE, rng=2)
+    assert found.leak_free
+    assert found.on_plan
+    assert found.loss == 0.0
+
+
+def test_asking_for_more_than_the_plan_is_not_on_plan():
+    class Greedy(_Sum):
+        def run(self, ledger):
+            return super().run(ledger) + super().run(ledger)
+
+    found = replay(Greedy(), DATA, OTHER, rng=1)
+    assert not found.on_plan
+    assert "the plan allows nothing more" in found.witness
+
+
+def test_an_impossible_answer_has_no_density():
+    mechanism = RandomizedResponse(2, 0.75)
+    assert mechanism.log_density(5, 1) == -np.inf
+    assert np.isneginf(NoisyMax(1.0).log_density(-1, np.zeros(2)))
 
 
 def test_a_public_side_gives_the_shape():
