@@ -16,8 +16,10 @@ from audits.bounds import mean_band
 from audits.gates import OffTranscript
 from audits.replaying import Algorithm, Replayed, replay, sampled_losses
 
-POINTS = 16  # epsilons at which the empirical profile is compared with the claim
-TOLERANCE = 1e-9  # a sampled loss this much (relative) above a pure claim is float rounding
+# Epsilons at which the profile is bounded, as shares of the claim's own: fixed before any sample
+# is seen, since the union bound over them must not be chosen by the data.
+SHARES = np.concatenate([[0.0], 2.0 ** np.arange(-6.0, 3.1, 0.5)])
+TOLERANCE = 1e-6  # a sampled loss this much (relative) above a pure claim is float rounding
 
 
 @final
@@ -71,7 +73,7 @@ class Examination:
         """Lower bound on the epsilon at ``delta`` between these two data sets."""
         if self.losses.size == 0:
             return 0.0
-        epsilons = np.linspace(0.0, max(float(self.losses.max()), 1e-9), POINTS, endpoint=False)
+        epsilons = self.points()
         lower = self.band(epsilons, confidence)[1]
         return float(np.max(epsilons[lower > delta], initial=0.0))
 
@@ -82,10 +84,9 @@ class Examination:
         return sticks.mean(axis=0), lower, upper
 
     def points(self) -> Array:
-        """Epsilons from 0 to a little above the claim's epsilon or the greatest loss."""
-        at = self.claim.epsilon_at(max(self.claim.infinity, 1e-5))
-        top = min(at, float(np.max(self.losses, initial=0.0)) + 1e-9)
-        return np.linspace(0.0, max(top, 1e-9), POINTS, endpoint=False)
+        """Epsilons from 0 to eight times the claim's."""
+        own = self.claim.epsilon_at(max(self.claim.infinity, 1e-5))
+        return np.asarray((own if 0 < own < np.inf else 1.0) * SHARES)
 
     def profile(self, epsilons: Array, confidence: float) -> Profile:
         """The empirical profile and the accountant's at the given epsilons."""
