@@ -56,7 +56,9 @@ class Advanced(Accountant):
 def optimal_epsilon(epsilon: float, count: int, delta: float) -> float:
     """Least epsilon of ``count`` adaptive epsilon-DP releases at ``delta`` (exact, rounded up)."""
     binomial = _Binomial(epsilon, count)
-    return smallest_root(binomial.delta, delta, up(count * epsilon))
+    return min(
+        up(smallest_root(binomial.delta, delta, up(count * epsilon, 8))), up(count * epsilon)
+    )
 
 
 class _Binomial:
@@ -76,7 +78,7 @@ class _Binomial:
         log_p = size - gammaln(heads + 1) - gammaln(count - heads + 1)
         log_p += heads * log_heads + (count - heads) * log_tails
         error = 8 * ULP * (size + count * epsilon + count)
-        self.loss = (2 * heads - count) * epsilon
+        self.loss = (2 * heads - count) * epsilon * (1 + 4 * ULP)
         self.p: Array = np.exp(np.minimum(log_p + error, 0.0))
         # below the window lie losses that are smaller still; above it less than 1e-300
         self.below = 0.0 if first <= count // 2 else self.loss[0]

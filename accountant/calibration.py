@@ -100,8 +100,8 @@ def _search(
     if bracket is not None:
         ends = checked_pair(bracket)
     elif domain != POSITIVE:
-        width = domain.high - domain.low
-        ends = (domain.low + width * 1e-12, domain.high - width * 1e-12)
+        low, high = domain.low, domain.high
+        ends = (math.nextafter(low, high), math.nextafter(high, low))
     else:
         start = 1.0
         if judge == Least():

@@ -5,66 +5,94 @@ The ledger is the gate that spends; an audit's replay is one that hands back wha
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any, final
 
 import numpy as np
 
-from accountant.data import Users, checked_data, first_array
-from accountant.loss import Loss
+from accountant.data import Users, checked_data, checked_users, first_array, number, rows
+from accountant.errors import OffPlan, ParameterError, PrivateValueError
 from accountant.plan import Plan
-
-Query = Callable[[Any], Any]
-
-
-class Releasable(Protocol):
-    """A mechanism, as far as a ledger must know: it has a loss and can release a value."""
-
-    @property
-    def loss(self) -> Loss:
-        """What one release costs."""
-        ...
-
-    def release(self, value: Any, rng: np.random.Generator, size: int | None = None) -> Any:
-        """Release the value with noise."""
-        ...
+from accountant.protocols import Query, Releasable
+from accountant.walk import Walk
 
 
 class Gate(ABC):
-    """Data, plan, public facts and public coins; what `release` does is each gate's own."""
+    """Data, plan, public facts and public coins; every gate walks the plan and charges first.
 
-    def __init__(self, data: Any, plan: Plan, public: Any, coins: np.random.SeedSequence) -> None:
+    ``coins`` is public randomness, made from ``coin_words`` alone.
+    """
+
+    def __init__(self, data: Any, plan: Plan, public: Any, coin_words: Sequence[int]) -> None:
         self._data = checked_data("data", data)
+        self._users = len(first_array(self._data))
+        self._walk = Walk(plan, self._users)
+        self._lock = threading.RLock()
+        self._answering = False
         self.plan = plan
         self.public = public
-        self.coins_seed = coins
-        self.coins = np.random.default_rng(coins)
+        self.coin_words = tuple(coin_words)
+        self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the public array where there is one, else of the data."""
         return first_array(self._data if self.public is None else self.public).shape
 
-    @abstractmethod
+    @property
+    def next(self) -> Plan | None:
+        """The leaf of the plan that may be released next; None when all is spent."""
+        return self._walk.next
+
+    @final
     def release(self, mechanism: Releasable, query: Query) -> Any:
         """Charge ``mechanism`` to the plan, then look at the data and release ``query(data)``.
 
         Raises `OffPlan` before anything is spent, looked at or drawn.  A query that fails is
-        charged.  The answer is read-only.
+        charged; one that asks the gate itself is refused.  The answer is read-only.
         """
+        return self._pass(mechanism, query, None)
 
-    @abstractmethod
+    @final
     def release_each(self, mechanism: Releasable, query: Query, who: Any = None) -> Any:
         """Let every user in ``who`` (all by default) randomise their own row of ``query(rows)``.
 
-        ``who`` holds distinct indices, a mask or a slice; the query gets only their rows.
+        ``who`` holds distinct indices, a mask or a slice; the query gets only their rows.  See
+        `release`.
         """
+        return self._pass(mechanism, query, checked_users(who, self._users))
 
+    @abstractmethod
+    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+        """Answer a request that was charged."""
 
-class Entry(NamedTuple):
-    """One line of a transcript; ``output`` is the answer, its digest, None if it failed."""
+    def _pass(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+        # not isinstance of the protocol: such a check costs as much as the draw
+        if not (isinstance(mechanism, Plan) and hasattr(mechanism, "release")):
+            allowed = "a mechanism: it has a loss and can release"
+            raise ParameterError("mechanism", mechanism, allowed)
+        if not callable(query):
+            raise ParameterError("query", query, "a function of the data")
+        with self._lock:
+            if self._answering:
+                raise OffPlan(mechanism, self.next, "a query may not ask the gate itself")
+            # Charge first, then look: whatever happens from here on, the release is spent.
+            self._walk.charge(mechanism, who)
+            self._answering = True
+            try:
+                return self._answer(mechanism, query, who)
+            finally:
+                self._answering = False
 
-    mechanism: Releasable
-    who: Users | None
-    output: Any
+    def _value(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+        """The query's value: one that a single release pays for, or one for each user."""
+        value = query(self._data if who is None else rows(self._data, who))
+        axes, shape = mechanism.value_axes, np.shape(value)
+        if who is None:
+            if axes is not None and len(shape) != axes:
+                raise PrivateValueError("value", f"a single one, with {axes} axes")
+        elif shape[:1] != (number(who),) or (axes is not None and len(shape) != axes + 1):
+            raise PrivateValueError("value", f"one for each of {number(who)} users")
+        return value

@@ -43,7 +43,8 @@ class PLD(Accountant):
     def bracket(self, plan: Plan, delta: float) -> tuple[float, float]:
         """Return (lower, upper) around the epsilon of the losses' own pairs at ``delta``.
 
-        The lower end is 0 where a loss is an envelope that no pair attains.
+        The lower end is 0 where a loss is an envelope, or the maximum of parallel parts, that no
+        single pair attains.
         """
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
         lower, at = 0.0, max(delta, 1e-12)  # epsilon falls with delta: at more it is a lower end
@@ -53,7 +54,8 @@ class PLD(Accountant):
             if abs(asked - grid.infinity) <= 1e-9 * asked:  # too close to tell: ask for more
                 asked = grid.infinity * (1 + 1e-9)
             lower = max(lower, grid.epsilon(asked) if asked < 1 else 0.0)
-        if any(loss.envelope for loss, _ in _leaves(plan)):
+        mixed = any(isinstance(i, Parallel) and len(i.distinct) > 1 for i, _ in plan.losses())
+        if mixed or any(loss.envelope for loss, _ in _leaves(plan)):
             lower = 0.0
         return lower, self.epsilon(plan, delta)
 

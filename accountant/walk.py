@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from accountant.data import Users, number
 from accountant.errors import OffPlan
-from accountant.gate import Releasable
 from accountant.loss import Loss
 from accountant.plan import Parallel, Plan
+from accountant.protocols import Releasable
 
 
 class Walk:
@@ -20,14 +20,15 @@ class Walk:
     Costs O(1) a release whatever the plan's length.  `charge` checks everything before it moves.
     """
 
-    def __init__(self, plan: Plan, users: int) -> None:
+    def __init__(self, plan: Plan, users: int, group: int | None = None) -> None:
         self._leaves: Iterator[Plan] = plan.leaves()
         self._next: Plan | None = next(self._leaves, None)
         self._users = users
         self._open: list[Walk] = []
         self._parts: list[Plan] = []
         self._owner: NDArray[np.int32] | None = None
-        self._free = users
+        self._group = users if group is None else group  # how many of the users walk here
+        self._free = self._group
 
     @property
     def next(self) -> Plan | None:
@@ -58,7 +59,7 @@ class Walk:
             self._owner = np.full(self._users, -1, dtype=np.int32)
             # a part that releases nothing is not waited for
             self._parts = [part for part in node.parts if next(part.leaves(), None) is not None]
-            self._free = self._users
+            self._free = self._group
         owners = self._owner[who]
         part = int(owners[0])
         if not np.all(owners == part):
@@ -68,7 +69,7 @@ class Walk:
         else:
             if len(self._open) == len(self._parts):
                 raise OffPlan(mechanism, node, "all parts have their users already")
-            fresh = Walk(self._parts[len(self._open)], self._users)
+            fresh = Walk(self._parts[len(self._open)], self._users, owners.size)
             fresh.charge(mechanism, who)
             self._owner[who] = len(self._open)
             self._free -= owners.size

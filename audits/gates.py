@@ -7,9 +7,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from accountant.data import Users, checked_users, rows
-from accountant.gate import Gate, Query, Releasable
+from accountant.data import Users
+from accountant.gate import Gate
 from accountant.ledger import Ledger
+from accountant.protocols import Query, Releasable
 
 
 class OffTranscript(RuntimeError):
@@ -23,9 +24,9 @@ class Recorder(Ledger):
         super().__init__(data, plan, rng=rng, public=public)
         self.values: list[Any] = []
 
-    def _spend(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         try:
-            return super()._spend(mechanism, query, who)
+            return super()._answer(mechanism, query, who)
         finally:
             # a release whose query failed has an entry and no value
             self.values += [None] * (len(self._entries) - len(self.values))
@@ -43,37 +44,12 @@ class Replay(Gate):
     """
 
     def __init__(self, recorder: Recorder, data: Any) -> None:
-        super().__init__(data, recorder.plan, recorder.public, recorder.coins_seed)
+        super().__init__(data, recorder.plan, recorder.public, recorder.coin_words)
         self._entries = list(zip(recorder.transcript, recorder.values, strict=True))
-        self._users = len(self._data[0] if isinstance(self._data, tuple) else self._data)
         self._check = np.random.default_rng(0)  # validates values; its draws are thrown away
         self._at = 0
         self._violation = ""
         self.loss = 0.0
-
-    def release(self, mechanism: Releasable, query: Query) -> Any:
-        """Hand back the recorded answer if the request is the recorded one."""
-        recorded, output = self._next(mechanism, None)
-        value = self._value(mechanism, query, self._data, output)
-        if value.shape != recorded.shape:
-            self._refuse(f"a value of shape {value.shape}, recorded was {recorded.shape}")
-        self._account(mechanism, output, recorded, value)
-        return output
-
-    def release_each(self, mechanism: Releasable, query: Query, who: Any = None) -> Any:
-        """Hand back the recorded answers; the values of at most one user may differ."""
-        users = checked_users(who, self._users)
-        recorded, output = self._next(mechanism, users)
-        value = self._value(mechanism, query, rows(self._data, users), output)
-        if value.shape != recorded.shape:
-            self._refuse(f"values of shape {value.shape}, recorded were {recorded.shape}")
-        changed = (value != recorded).reshape(len(value), -1).any(axis=1)
-        if np.count_nonzero(changed) > 1:
-            count = np.count_nonzero(changed)
-            self._refuse(f"the values of {count} users changed with one user's record")
-        if changed.any():  # the others' terms are equal and cancel
-            self._account(mechanism, output[changed], recorded[changed], value[changed])
-        return output
 
     def finish(self) -> None:
         """Raise `OffTranscript` unless all went as recorded, even if the algorithm hid an error."""
@@ -83,25 +59,34 @@ class Replay(Gate):
             total = len(self._entries)
             self._refuse(f"the run stopped after {self._at} of {total} recorded releases")
 
-    def _refuse(self, words: str) -> NoReturn:
-        self._violation = self._violation or words
-        raise OffTranscript(words)
-
-    def _next(self, mechanism: Releasable, who: Users | None) -> tuple[Any, Any]:
+    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         if self._at == len(self._entries):
             self._refuse(f"the run asked for more than the {self._at} recorded releases")
-        entry, value = self._entries[self._at]
+        entry, recorded = self._entries[self._at]
         if mechanism != entry.mechanism:
             self._refuse(f"asked for {mechanism!r}, recorded was {entry.mechanism!r}")
         if not _same_users(who, entry.who):
             self._refuse(f"release {self._at} asked other users than the recorded one")
         self._at += 1
-        return value, entry.output
+        value = self._value_as_recorded(mechanism, query, who, entry.output)
+        if value.shape != recorded.shape:
+            self._refuse(f"a value of shape {value.shape}, recorded was {recorded.shape}")
+        if who is None:
+            self._account(mechanism, entry.output, recorded, value)
+        elif value.size:
+            self._account_of_one(mechanism, entry.output, recorded, value)
+        return entry.output
 
-    def _value(self, mechanism: Releasable, query: Query, data: Any, output: Any) -> Any:
+    def _refuse(self, words: str) -> NoReturn:
+        self._violation = self._violation or words
+        raise OffTranscript(words)
+
+    def _value_as_recorded(
+        self, mechanism: Releasable, query: Query, who: Users | None, output: Any
+    ) -> Any:
         """The query's value here, which must be one exactly where the recorded run had one."""
         try:
-            value = np.array(query(data))
+            value = np.array(self._value(mechanism, query, who))
             mechanism.release(value, self._check)
         except Exception as error:
             if output is None:
@@ -110,6 +95,15 @@ class Replay(Gate):
         if output is None:
             self._refuse("the release failed on the recorded data alone")
         return value
+
+    def _account_of_one(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
+        """In the local model at most one user's value may differ; the others' terms cancel."""
+        changed = (value != recorded).reshape(len(value), -1).any(axis=1)
+        count = np.count_nonzero(changed)
+        if count > 1:
+            self._refuse(f"the values of {count} users changed with one user's record")
+        if count:
+            self._account(mechanism, output[changed], recorded[changed], value[changed])
 
     def _account(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
         here, there = mechanism.log_density(output, value), mechanism.log_density(output, recorded)

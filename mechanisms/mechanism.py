@@ -79,6 +79,11 @@ class Mechanism(Release):
         """Where outputs lie: the real line, or finitely many outcomes."""
 
     @property
+    def value_axes(self) -> int | None:
+        """Axes of one value; None where an array of any shape is one value."""
+        return self.support.value_axes
+
+    @property
     def loose(self) -> bool:
         """Whether no pair attains the profile: the loss is an upper bound only."""
         return False

@@ -13,8 +13,8 @@ class Support(Protocol):
     """Finitely many outcomes, or None for the real line."""
 
     @property
-    def value_axes(self) -> int:
-        """Number of axes of one value: 0 for a number or a label, 1 for a vector of scores."""
+    def value_axes(self) -> int | None:
+        """Axes of one value: 0 for a label, 1 for scores, None where any array is one value."""
         ...
 
     def outcomes(self, value: Any) -> NDArray[np.intp] | None:
@@ -26,7 +26,7 @@ class Support(Protocol):
 class Line:
     """The real line, one for each coordinate of the value."""
 
-    value_axes: ClassVar[int] = 0
+    value_axes: ClassVar[None] = None
 
     def outcomes(self, value: Any) -> None:
         """None: outputs are real numbers."""

@@ -66,6 +66,10 @@ def check_writable(targets: dict[str, str | None]) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """Write the file under another name first, so that it is never there in part."""
+    path = path.resolve()  # a link keeps pointing at what it points at
+    if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
+        path.write_text(text, encoding="utf-8")
+        return
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

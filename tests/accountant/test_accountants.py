@@ -349,10 +349,15 @@ def test_calibrate_says_what_is_missing(plan_of, words):
 
 def test_calibrate_finds_knobs_that_live_in_a_corner():
     # keep lies in (1/k, 1), near its lower end; no bracket is needed
-    for k, epsilon in ((10, 1.0), (1000, 0.01), (2, 8.0)):
+    for k, epsilon in ((10, 1.0), (1000, 0.01), (2, 8.0), (2, 20.0)):
         keep = calibrate(lambda x, k=k: RandomizedResponse(k, x), epsilon=epsilon)
         spent = RandomizedResponse(k, keep).loss.pure
         assert (1 - 2e-6) * epsilon <= spent <= epsilon
+
+
+def test_calibrate_reaches_the_ends_of_a_range():
+    made = calibrate(RandomizedResponse, k=2, epsilon=30.0)
+    assert 30.0 * (1 - 1e-3) <= made.loss.pure <= 30.0
 
 
 def test_counts_that_no_float_holds_are_refused():

@@ -165,3 +165,18 @@ def test_an_empty_group_pays_nothing_and_blocks_nothing():
         for who in ([0, 1, 2], empty, [0, 1, 2], empty):
             ledger.release_each(coin, lambda rows: rows, who)
         assert ledger.next is L
+
+
+@pytest.mark.parametrize(("delta", "truth"), [(0.15, 0.62034), (0.05, 1.21725), (0.01, 1.86100)])
+def test_the_lower_end_of_crossing_parallels_is_not_above_the_adaptive_truth(delta, truth):
+    plan = 2 * Parallel([PureLoss(0.5), GaussianLoss(0.6)])
+    assert PLD().bracket(plan, delta)[0] <= truth
+
+
+@pytest.mark.parametrize(
+    ("count", "e0", "delta"),
+    [(27, 16.66667479393745, 1.170849653571051e-15), (10, 6.006456319552699, 1e-13)],
+)
+def test_the_binomial_is_not_an_ulp_too_small(count, e0, delta):
+    epsilon = Advanced().epsilon(count * PureLoss(e0), delta)
+    assert exact_delta(count, e0, epsilon) <= delta * (1 + mpmath.mpf(10) ** -12)

@@ -190,6 +190,22 @@ def test_an_interrupt_exits_130_and_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_link_and_a_pipe_stay_what_they_are(tmp_path, capsys):
+    target, link, pipe = (tmp_path / name for name in ("target.json", "link.json", "pipe"))
+    target.write_text("old")
+    link.symlink_to(target)
+    assert main([*QUICK, "--json", str(link)]) == 0
+    assert link.is_symlink()
+    assert json.loads(target.read_text())["schema"] == 1
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert main([*QUICK, "--html", str(pipe)]) == 0
+    assert os.read(reader, 15) == b"<!doctype html>"
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    capsys.readouterr()
+
+
 def test_names_choose_by_part():
     assert [case.subject for case in chosen(["half"])] == ["half_the_noise", "half_the_sensitivity"]
     assert len(chosen([])) == len(cases())

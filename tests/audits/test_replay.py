@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from accountant import Parallel, ParameterError, PureLoss, Repeat
+from accountant import OffPlan, Parallel, ParameterError, PureLoss, Repeat
 from audits import privacy_losses, replay
 from audits.examination import examine
 from audits.gates import OffTranscript
@@ -201,6 +201,37 @@ def test_what_can_be_seen_of_a_value_may_not_depend_on_data(name):
         privacy_losses(UNEQUAL[name], DATA, LARGE, 3, rng=2)
     if name == "a query that fails on one side":
         assert not replay(UNEQUAL[name], LARGE, DATA, rng=2).on_plan
+
+
+class Unusual(_Sum):
+    """Honest, by ways that a replay must follow: empty groups, coins' children, `next`, OffPlan."""
+
+    def plan(self, shape):
+        return Parallel([COIN, COIN]) + Repeat(A, 3)
+
+    def run(self, ledger):
+        seen = [
+            ledger.release_each(COIN, lambda rows: rows, who).sum() for who in ([], slice(None))
+        ]
+        seen.append(ledger.coins.spawn(1)[0].random())
+        while ledger.next is not None:
+            seen.append(float(ledger.release(A, np.sum)))
+        try:
+            ledger.release(A, np.sum)
+        except OffPlan:
+            seen.append(1.0)
+        return seen
+
+
+def test_a_replay_follows_whatever_a_ledger_allows():
+    answers = np.arange(20) % 2
+    flipped = answers.copy()
+    flipped[3] = 1 - flipped[3]
+    found = replay(Unusual(), answers, flipped, rng=1)
+    assert found.leak_free, found.witness
+    assert found.on_plan
+    assert found.deterministic
+    assert abs(found.loss) > 0
 
 
 def test_a_query_that_fails_on_both_sides_is_the_same_on_both():

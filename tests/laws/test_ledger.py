@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from accountant import Ledger, OffPlan, Parallel, ParameterError, PureLoss, Repeat, Sequential
-from mechanisms import Gaussian, Laplace, RandomizedResponse
+from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
 
 A, B = Laplace(1.0), Gaussian(2.0)
 COIN = RandomizedResponse(2, 0.75)
@@ -157,6 +157,41 @@ def test_releases_after_a_parallel_belong_to_the_next_node():
     assert ledger.next is None
 
 
+def test_one_charge_pays_for_one_value():
+    scores = NoisyMax(2.0)
+    for mechanism, batch in (
+        (scores, lambda data: np.tile(data, (50, 1))),
+        (COIN, lambda data: np.full(1000, USERS[0])),
+    ):
+        ledger = Ledger(DATA, mechanism, rng=1)
+        with pytest.raises(ParameterError, match="a single one"):
+            ledger.release(mechanism, batch)
+        assert ledger.next is None  # it was charged, and answered nothing
+        assert ledger.transcript[0].output is None
+    for local, value in ((COIN, lambda rows: rows[0]), (COIN, lambda rows: rows[:2]),
+                         (scores, lambda rows: rows), (A, lambda rows: rows.sum())):  # fmt: skip
+        with pytest.raises(ParameterError, match="one for each of 6 users"):
+            Ledger(USERS, Parallel([local]), rng=1).release_each(local, value)
+    vectors = Ledger(np.ones((6, 3)), Parallel([scores]), rng=1)
+    assert vectors.release_each(scores, lambda rows: rows).shape == (6,)
+
+
+def test_a_query_may_not_ask_the_ledger():
+    ledger = Ledger(DATA, 2 * A, rng=1)
+    with pytest.raises(OffPlan, match="may not ask the gate itself"):
+        ledger.release(A, lambda data: ledger.release(A, np.sum))
+    assert len(ledger.transcript) == 1
+    ledger.release(A, np.sum)
+
+
+def test_parallels_within_parallels_end_with_their_group():
+    plan = Parallel([Parallel([COIN, COIN]), COIN + Parallel([COIN, COIN])]) + A
+    ledger = Ledger(USERS[:3], plan, rng=1)
+    for who in ([0], [1, 2], [1, 2]):
+        ledger.release_each(COIN, lambda rows: rows, who)
+    assert ledger.next is A
+
+
 def test_a_long_plan_is_not_unrolled():
     ledger = Ledger(DATA, Repeat(Repeat(A, 10**6), 10**6), rng=1)
     ledger.release(A, Spy())
@@ -173,7 +208,7 @@ def test_coins_are_public_and_apart_from_the_noise():
         for key in ((), (0,), (1,)):
             remade = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=key))
             assert remade.bit_generator.state["state"] != ledger._noise.bit_generator.state["state"]
-    again = np.random.default_rng(first.coins_seed).random()
+    again = np.random.default_rng(np.random.SeedSequence(first.coin_words)).random()
     assert again == Ledger(DATA, A, rng=5).coins.random()
     assert again != np.random.default_rng(5).random()
 

@@ -1,0 +1,39 @@
+"""What passes a gate: a mechanism, a query, and the line that is kept of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from accountant.data import Users
+from accountant.loss import Loss
+
+Query = Callable[[Any], Any]
+
+
+class Releasable(Protocol):
+    """A mechanism, as far as a gate must know it."""
+
+    @property
+    def loss(self) -> Loss:
+        """What one release costs."""
+        ...
+
+    @property
+    def value_axes(self) -> int | None:
+        """Axes of one value; None where an array of any shape is one value."""
+        ...
+
+    def release(self, value: Any, rng: np.random.Generator, size: int | None = None) -> Any:
+        """Release the value with noise."""
+        ...
+
+
+class Entry(NamedTuple):
+    """One line of a transcript; ``output`` is the answer, its digest, None if it failed."""
+
+    mechanism: Releasable
+    who: Users | None
+    output: Any
