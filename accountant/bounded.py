@@ -14,9 +14,26 @@ from accountant.loss import Symmetric, epsilons, orders
 from accountant.numerics import Array, log1mexp, square_up, up, up_sum
 
 
+class Bounded(Symmetric):
+    """A symmetric loss that never exceeds its epsilon."""
+
+    __slots__ = ()
+    epsilon: float
+
+    @property
+    def bound(self) -> float:
+        """Its epsilon."""
+        return self.epsilon
+
+    @property
+    def infinity(self) -> float:
+        """Nothing is impossible."""
+        return 0.0
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class PureLoss(Symmetric):
+class PureLoss(Bounded):
     """Any epsilon-DP release: dominated by binary randomised response.
 
     Source: Kairouz, Oh & Viswanath (2015), Theorem 3.1.
@@ -33,16 +50,6 @@ class PureLoss(Symmetric):
         e = epsilons(epsilon)
         inside: Array = -np.expm1(np.minimum(e - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
         return inside
-
-    @property
-    def bound(self) -> float:
-        """Its epsilon."""
-        return self.epsilon
-
-    @property
-    def infinity(self) -> float:
-        """Nothing is impossible."""
-        return 0.0
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of binary randomised response."""
@@ -106,7 +113,7 @@ class ApproxLoss(Symmetric):
 
 @final
 @dataclass(frozen=True, slots=True)
-class BoundedRangeLoss(Symmetric):
+class BoundedRangeLoss(Bounded):
     """Any release with log-ratios in ``[t - epsilon, t]`` for some t: the exponential mechanism.
 
     A supremum over many pairs: profile, rho and Rényi curve are facts of their own.
@@ -126,16 +133,6 @@ class BoundedRangeLoss(Symmetric):
         root = -np.expm1(np.minimum(e - self.epsilon, 0.0) / 2)
         greatest: Array = root * root / -math.expm1(-self.epsilon)
         return greatest
-
-    @property
-    def bound(self) -> float:
-        """The range."""
-        return self.epsilon
-
-    @property
-    def infinity(self) -> float:
-        """Nothing is impossible."""
-        return 0.0
 
     @property
     def rho(self) -> float:

@@ -30,7 +30,8 @@ class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scik
 
     Features and targets are clipped to ``[-x_bound, x_bound]`` and ``[-y_bound, y_bound]``, which
     makes the sensitivity true; there is no intercept (add a constant feature).  ``rounds`` is the
-    number of private selections, the paper's T - 1; None takes the utility bound's optimum.
+    number of private selections, the paper's T - 1; None takes the utility bound's optimum, which
+    `best_rounds` tells (on small data it is several times too long).
     ``relation="add-remove"`` takes the number of records as public.  ``random_state`` None draws
     noise from operating-system entropy.
 
@@ -62,19 +63,26 @@ class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scik
 
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
-        if not isinstance(shape, tuple) or len(shape) != 2:
-            raise ParameterError("shape", shape, "(records, features)")
-        records, features = (Whole(1).check("shape", n) for n in shape)
+        sensitivity = self._sensitivity(shape)
         epsilon, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
         selection = SELECTION.check("selection", self.selection)
-        bounds = self._bounds()
-        sensitivity = bounds.score_sensitivity(records, RELATION.check("relation", self.relation))
-        if self.rounds is not None:
-            rounds = Whole(1).check("rounds", self.rounds)
+        if self.rounds is None:
+            rounds = self.best_rounds(shape)
         else:
-            rounds = best_rounds(bounds, sensitivity, features, selection, epsilon, delta)
+            rounds = Whole(1).check("rounds", self.rounds)
         scale = 2 * sensitivity / epsilon_each(epsilon, delta, rounds, selection)
         return Repeat(NoisyMax(scale, sensitivity, selection), rounds)
+
+    def best_rounds(self, shape: tuple[int, ...]) -> int:
+        """Return the utility bound's optimum T* for ``shape``: what ``rounds=None`` takes."""
+        return best_rounds(
+            self._bounds(),
+            self._sensitivity(shape),
+            shape[1],
+            SELECTION.check("selection", self.selection),
+            POSITIVE.check("epsilon", self.epsilon),
+            DELTA.check("delta", self.delta),
+        )
 
     def run(self, ledger: Any) -> Array:
         """Return the coefficients, seen through the gate alone."""
@@ -98,6 +106,13 @@ class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scik
         X = checked(self, X, dtype=np.float64, reset=False)
         predicted: Array = clipped(X, self.bounds_.x) @ self.coef_
         return predicted
+
+    def _sensitivity(self, shape: tuple[int, ...]) -> float:
+        if not isinstance(shape, tuple) or len(shape) != 2:
+            raise ParameterError("shape", shape, "(records, features)")
+        records, _ = (Whole(1).check("shape", n) for n in shape)
+        relation = RELATION.check("relation", self.relation)
+        return self._bounds().score_sensitivity(records, relation)
 
     def _bounds(self) -> Bounds:
         return Bounds(

@@ -18,19 +18,17 @@ def facts(row: Row) -> Iterator[tuple[str, str]]:
     from sklearn.linear_model import Lasso
     from sklearn.metrics import r2_score
 
-    from algorithms.frank_wolfe import best_rounds
-
     lasso, data, found = row.detail
     (x, y), (x_test, y_test) = data.train, data.test
     plain = Lasso(alpha=0.003, fit_intercept=False).fit(x, y)
     node = found.plan.part
-    star = best_rounds(
-        lasso._bounds(), node.sensitivity, x.shape[1], lasso.selection, lasso.epsilon, lasso.delta  # noqa: SLF001
-    )  # fmt: skip
     yield "plan", f"{found.plan.count} x {node!r}"
-    yield "rounds", f"{found.plan.count} (the utility bound's optimum T* is {star})"
+    yield (
+        "rounds",
+        f"{found.plan.count} (the utility bound's optimum T* is {lasso.best_rounds(x.shape)})",
+    )
     yield "records", f"{len(x):,} to fit, {len(x_test):,} to test, {x.shape[1]} features"
-    yield "test R2, private", f"{r2_score(y_test, lasso.predict(x_test)):.3f} at (1, 1e-06)"
+    yield "test R2, private", f"{r2_score(y_test, lasso.predict(x_test)):.3f} at {row.claim}"
     yield "test R2, scikit-learn", f"{r2_score(y_test, plain.predict(x_test)):.3f}, no privacy"
     yield "replay", found.replayed.witness
     yield "leak free, on plan", f"{found.replayed.leak_free}, {found.replayed.on_plan}"

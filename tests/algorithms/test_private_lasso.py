@@ -107,8 +107,9 @@ def test_best_rounds_is_the_paper_formula():
     assert best_rounds(bounds, sensitivity, p, "laplace", 1.0, 1e-6) == pytest.approx(
         expected, rel=5e-3
     )
-    assert PrivateLasso(1.0, 1e-6, selection="laplace").plan((n, p)).count == pytest.approx(
-        expected, rel=5e-3
+    lasso = PrivateLasso(1.0, 1e-6, selection="laplace")
+    assert (
+        lasso.plan((n, p)).count == lasso.best_rounds((n, p)) == pytest.approx(expected, rel=5e-3)
     )
 
 
