@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
 from accountant.loss import Symmetric, epsilons, orders
-from accountant.numerics import ULP, Array, log1mexp, log_ndtr, square_up, up, up_sum
+from accountant.numerics import ULP, Array, legendre, log1mexp, log_ndtr, square_up, up, up_sum
 
 
 @final
@@ -121,7 +121,7 @@ def _narrow_profile(epsilon: Array, mu: float) -> Array:
     size = np.abs(epsilon)
     with np.errstate(over="ignore"):
         x = np.minimum(size / mu, 1e100) - mu / 2
-    nodes, weights = np.polynomial.legendre.leggauss(16)
+    nodes, weights = legendre(16)
     y = np.minimum(x, 40.0)[..., None] + mu * (nodes + 1) / 2
     slope = 1 - y * np.sqrt(np.pi / 2) * erfcx(y / np.sqrt(2))
     with np.errstate(under="ignore"):

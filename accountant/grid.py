@@ -73,7 +73,7 @@ def compose(
     """
     from dp_accounting.pld import pld_pmf
 
-    whole, nats = None, 0.0  # the mass at infinity composes apart: 1 - prod (1 - d)
+    laws, nats = [], 0.0  # the mass at infinity composes apart: 1 - prod (1 - d)
     kept = 0.0  # logarithm of the finite mass, which may underflow before it is used
     for mass, first, count, infinity in parts:
         finite = float(mass.sum())
@@ -82,11 +82,13 @@ def compose(
         nats -= count * math.log1p(-infinity)
         kept += count * math.log(finite)
         one = pld_pmf.DensePLDPmf(interval, first, mass / finite, 0.0, True)
-        if count > 1:
-            one = one.self_compose(count, tail)
-        whole = one if whole is None else whole.compose(one)
-    if whole is None:
+        laws.append(one.self_compose(count, tail) if count > 1 else one)
+    if not laws:
         return Grid(np.zeros(1), np.ones(1), 0.0, 0.0)
+    while len(laws) > 1:  # in pairs, so that long transforms are few
+        rest = laws[len(laws) // 2 * 2 :]
+        laws = [a.compose(b) for a, b in zip(laws[::2], laws[1::2], strict=False)] + rest
+    whole = laws[0]
     # The library offers no other way to its arrays.
     mass, first = math.exp(kept) * np.asarray(whole._probs), whole._lower_loss
     # Round-off of a Fourier transform is about white: what shows where there should be nothing,

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
-from accountant.numerics import Array, smallest_root, square_up
+from accountant.numerics import Array, legendre, smallest_root, square_up
 from accountant.plan import Parallel, Release
 
 # Profiles are evaluated to this relative accuracy or better; answers are rounded by as much.
@@ -172,7 +172,7 @@ def epsilons(epsilon: ArrayLike) -> Array:
 
 def _panels(end: float, panels: int = 128) -> tuple[Array, Array]:
     """Nodes and weights of a composite 16-point Gauss-Legendre rule on ``[0, end]``."""
-    x, w = np.polynomial.legendre.leggauss(16)
+    x, w = legendre(16)
     width = end / panels
     starts = width * np.arange(panels)
     nodes = starts[:, None] + width * (x + 1) / 2

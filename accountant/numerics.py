@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -29,6 +30,13 @@ def up_sum(total: Array, size: Array) -> Array:
     """``total`` rounded up by a few units in the last place of 1 and of its terms' ``size``."""
     result: Array = total + 4 * ULP * (1 + np.abs(size) + np.abs(total))
     return result
+
+
+@functools.cache
+def legendre(points: int) -> tuple[Array, Array]:
+    """Nodes and weights of the Gauss-Legendre rule on ``[-1, 1]``."""
+    nodes, weights = np.polynomial.legendre.leggauss(points)
+    return nodes, weights
 
 
 def log1mexp(x: Array) -> Array:

@@ -131,7 +131,8 @@ def _ends(item: Loss | Parallel, tail: float) -> tuple[float, float]:
         parts = [(part, part.reversed) for part in item.distinct]
         sides = [[_composed_end(part, tail) for part in side] for side in zip(*parts, strict=True)]
         return max(sides[0]), max(sides[1])
-    return _loss_end(item, tail), _loss_end(item.reversed, tail)
+    high = _loss_end(item, tail)
+    return high, high if item.reversed == item else _loss_end(item.reversed, tail)
 
 
 def _loss_end(loss: Loss, tail: float) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from accountant.bounded import BoundedRangeLoss, PureLoss
 from accountant.domains import POSITIVE, OneOf
 from accountant.loss import Loss
-from accountant.numerics import Array
+from accountant.numerics import Array, legendre
 from accountant.randomness import Rng, generator
 from mechanisms.exponential import Exponential
 from mechanisms.mechanism import Mechanism, draws
@@ -101,7 +101,7 @@ def laplace_wins(scores: Array) -> Array:
     s = scores - scores.max()
     # Forty below the greatest score nothing wins more often than e^-40 of the rest.
     kinks = np.unique(np.concatenate([s[s > -40.0], np.linspace(-40.0, 40.0, 41)]))
-    x, w = np.polynomial.legendre.leggauss(20)
+    x, w = legendre(20)
     width = np.diff(kinks)[:, None]
     v = (kinks[:-1, None] + width * (x + 1) / 2).ravel()
     log_weight = np.log((width * w / 2).ravel())
