@@ -29,8 +29,10 @@ class Basic(Accountant):
         items = list(plan.losses())
         leaky = sum(count for item, count in items if not math.isfinite(_pure(item)))
         # each keeps its own mass at infinity, the rest is shared
-        kept = sum((_decimal(_atom(item)) * count for item, count in items), Decimal(0))
-        left = float(EXACT.subtract(_decimal(delta), kept))
+        spare = _decimal(delta)
+        for item, count in items:
+            spare = EXACT.subtract(spare, EXACT.multiply(_decimal(_atom(item)), count))
+        left = float(spare)
         if leaky and left < 0:
             return math.inf
         exact = Decimal(0)

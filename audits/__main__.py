@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 if TYPE_CHECKING:
-    from audits.cases import Row
+    from audits.cases import Case, Row
 
 # click's ClickException, be it click's own or the one inside typer
 CommandLineError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
@@ -101,7 +101,9 @@ def list_() -> None:
     Console().print(table)
 
 
-def _with_progress(todo: list, samples: int, confidence: float, seed: int, jobs: int) -> list[Row]:  # type: ignore[type-arg]  # cases load numpy: not before they are needed
+def _with_progress(
+    todo: list[Case], samples: int, confidence: float, seed: int, jobs: int
+) -> list[Row]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

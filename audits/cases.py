@@ -14,7 +14,7 @@ from accountant.bounded import ApproxLoss
 from accountant.loss import Loss
 from audits.densities import exact_epsilon
 from audits.examination import Examination, examine
-from audits.finding import Guesses, Outcome
+from audits.finding import Finding, Guesses, Outcome
 from audits.guess import audit, claimed_delta
 from audits.housing import load
 from audits.zoo import ZOO, Specimen
@@ -97,37 +97,34 @@ def verdict_confidence() -> float:
 
 
 def _mechanism_case(mechanism: Mechanism) -> Case:
+    subject, expected = repr(mechanism), Outcome.SURVIVED
+
     def check(settings: Settings, rng: np.random.Generator) -> Row:
         finding = audit(mechanism, runs=settings.samples, confidence=settings.confidence, rng=rng)
-        return _guessed(
-            repr(mechanism), "mechanism", mechanism.loss, finding.guesses, Outcome.SURVIVED,
-            settings, finding.witness, finding.seconds,
-            exact_epsilon(mechanism, finding.delta), finding.runs,
-        )  # fmt: skip
+        exact = exact_epsilon(mechanism, finding.delta)
+        return _guessed(subject, "mechanism", mechanism.loss, finding, expected, exact)
 
-    return Case(repr(mechanism), "mechanism", mechanism.releases, Outcome.SURVIVED, check)
+    return Case(subject, "mechanism", mechanism.releases, expected, check)
 
 
 def _specimen_case(specimen: Specimen) -> Case:
-    def check(settings: Settings, rng: np.random.Generator) -> Row:
-        if specimen.caught_by == "guess test":
-            finding = audit(
-                specimen.broken, specimen.pair, specimen.claim, settings.samples,
-                settings.confidence, rng=rng,
-            )  # fmt: skip
-            return _guessed(
-                specimen.name, "specimen", specimen.claim, finding.guesses, Outcome.FALSIFIED,
-                settings, finding.witness, finding.seconds,
-                specimen.true_epsilon, finding.runs,
-            )  # fmt: skip
+    name, claim, expected = specimen.name, specimen.claim, Outcome.FALSIFIED
+
+    def guess(settings: Settings, rng: np.random.Generator) -> Row:
+        runs, confidence = settings.samples, settings.confidence
+        finding = audit(specimen.broken, specimen.pair, claim, runs, confidence, rng=rng)
+        return _guessed(name, "specimen", claim, finding, expected, specimen.true_epsilon)
+
+    def replayed(settings: Settings, rng: np.random.Generator) -> Row:
         start = time.perf_counter()
-        found = examine(specimen.broken, *specimen.pair, specimen.claim, LOSS_SAMPLES, rng)
+        found = examine(specimen.broken, *specimen.pair, claim, LOSS_SAMPLES, rng)
         return _examined(
-            specimen.name, "specimen", found, Outcome.FALSIFIED, settings,
+            name, "specimen", found, expected, settings,
             specimen.true_epsilon, time.perf_counter() - start,
         )  # fmt: skip
 
-    return Case(specimen.name, "specimen", specimen.flaw, Outcome.FALSIFIED, check)
+    check = guess if specimen.caught_by == "guess test" else replayed
+    return Case(name, "specimen", specimen.flaw, expected, check)
 
 
 def _housing(settings: Settings, rng: np.random.Generator) -> Row:
@@ -152,25 +149,22 @@ def _guessed(
     subject: str,
     kind: str,
     claim: Loss,
-    guesses: Guesses,
+    finding: Finding,
     expected: Outcome,
-    settings: Settings,
-    witness: str,
-    seconds: float,
     exact: float | None,
-    runs: int,
 ) -> Row:
-    delta = claimed_delta(claim)
-    verdict = verdict_confidence()
+    delta, guesses, verdict = finding.delta, finding.guesses, verdict_confidence()
+    epsilon = claim.epsilon_at(delta)
     # had every guess of every run been right, would the claim have fallen?
     best = Guesses(guesses.runs, guesses.runs, guesses.runs)
-    allowed = 1 / (1 + np.exp(-claim.epsilon_at(delta)))
+    allowed = 1 / (1 + np.exp(-epsilon))
     evidence = f"guess test: {guesses.share:.1%} right, the claim allows {allowed:.1%}"
     return Row(
-        subject, kind, (claim.epsilon_at(delta), delta), exact,
-        guesses.epsilon_lower(delta, settings.confidence), settings.confidence, runs,
+        subject, kind, (epsilon, delta), exact, finding.epsilon_lower, finding.confidence,
+        finding.runs,
         Outcome.FALSIFIED if guesses.refutes(claim, delta, verdict) else Outcome.SURVIVED,
-        expected, witness, evidence, seconds, best.refutes(claim, delta, verdict),
+        expected, finding.witness, evidence, finding.seconds,
+        best.refutes(claim, delta, verdict),
     )  # fmt: skip
 
 
@@ -189,8 +183,7 @@ def _examined(
     witness = why or f"replay: {found.replayed.witness}; {found.losses.size} privacy losses"
     return Row(
         subject, kind, (found.claim.epsilon_at(delta), delta), exact,
-        found.epsilon_lower(delta, settings.confidence) if found.losses.size else None,
-        settings.confidence,
+        found.epsilon_lower(delta, settings.confidence), settings.confidence,
         int(found.losses.size) or 1, Outcome.FALSIFIED if why else Outcome.SURVIVED,
         expected, witness, witness, seconds, True, detail,
     )  # fmt: skip

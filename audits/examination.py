@@ -14,7 +14,7 @@ from accountant.numerics import Array
 from accountant.plan import Plan
 from audits.bounds import mean_band
 from audits.gates import OffTranscript
-from audits.replaying import Algorithm, Replayed, replay, sampled_losses
+from audits.replaying import Algorithm, Replayed, declared_plan, replay, sampled_losses
 
 # Epsilons at which the profile is bounded, as shares of the claim's own: fixed before any sample
 # is seen, since the union bound over them must not be chosen by the data.
@@ -44,14 +44,9 @@ class Examination:
     replayed: Replayed
     losses: Array
 
-    @property
-    def sound(self) -> bool:
-        """Whether the replay found no leak and no dependence of the plan on the data."""
-        return self.replayed.leak_free and self.replayed.on_plan and self.replayed.deterministic
-
     def refutation(self, confidence: float) -> str:
         """Why the claim is false, in words; "" where the evidence does not say so."""
-        if not self.sound:
+        if not self.replayed.sound:
             return f"replay: {self.replayed.witness}"
         # a pure claim bounds every single loss, so one sample above it is a proof
         pure, most = self.claim.pure, float(np.max(self.losses, initial=-np.inf))
@@ -69,10 +64,10 @@ class Examination:
             f"the claim allows {claimed[at]:.3g}"
         )
 
-    def epsilon_lower(self, delta: float, confidence: float) -> float:
-        """Lower bound on the epsilon at ``delta`` between these two data sets."""
+    def epsilon_lower(self, delta: float, confidence: float) -> float | None:
+        """Lower bound on the epsilon at ``delta`` between these data sets; None without losses."""
         if self.losses.size == 0:
-            return 0.0
+            return None
         epsilons = self.points()
         lower = self.band(epsilons, confidence)[1]
         return float(np.max(epsilons[lower > delta], initial=0.0))
@@ -108,13 +103,12 @@ def examine(
     first, second = rng.spawn(2)
     replayed = replay(algorithm, data, neighbour, public=public, rng=first)
     found = []
-    if replayed.leak_free and replayed.on_plan and replayed.deterministic:
+    if replayed.sound:
         try:
             for loss in sampled_losses(algorithm, data, neighbour, runs, public, second):
                 found.append(loss)
                 tick()
         except OffTranscript as error:
             replayed = Replayed(False, False, True, np.nan, str(error))
-    shape = np.shape(data[0] if isinstance(data, tuple) else data)
-    plan = algorithm.plan(shape if public is None else np.shape(public))
+    plan = declared_plan(algorithm, data, public)
     return Examination(plan, claim, replayed, np.array(found))

@@ -44,7 +44,7 @@ class Housing:
     def neighbour(self) -> tuple[Array, Array]:
         """The training data with its first record replaced by its most extreme opposite."""
         x, y = self.train[0].copy(), self.train[1].copy()
-        # against the residual's direction: every feature at a bound, the target at the other
+        # every feature and the target at the bound that is further from where they were
         x[0] = np.where(x[0] > 0, -1.0, 1.0)
         y[0] = -1.0 if y[0] > 0 else 1.0
         return x, y

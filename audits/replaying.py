@@ -50,6 +50,11 @@ class Replayed:
     loss: float
     witness: str
 
+    @property
+    def sound(self) -> bool:
+        """Whether nothing was found: no leak, no dependence on data, no own randomness."""
+        return self.leak_free and self.on_plan and self.deterministic
+
 
 def replay(
     algorithm: Algorithm, data: Any, neighbour: Any, public: Any = None, rng: Rng = None
@@ -114,9 +119,13 @@ class _Outcome:
 def _record(
     algorithm: Algorithm, data: Any, public: Any, rng: np.random.Generator
 ) -> tuple[Recorder, Any]:
-    shape = first_array(data if public is None else public).shape
-    recorder = Recorder(data, algorithm.plan(shape), rng=rng, public=public)
+    recorder = Recorder(data, declared_plan(algorithm, data, public), rng=rng, public=public)
     return recorder, algorithm.run(recorder)
+
+
+def declared_plan(algorithm: Algorithm, data: Any, public: Any) -> Plan:
+    """What the algorithm says it will release, knowing shapes alone."""
+    return algorithm.plan(first_array(data if public is None else public).shape)
 
 
 def _again(algorithm: Algorithm, recorder: Recorder, data: Any, result: Any) -> _Outcome:

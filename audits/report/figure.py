@@ -16,8 +16,8 @@ def profile_figure(curve: Profile) -> str:
     x = LEFT + (WIDTH - LEFT - RIGHT) * curve.epsilon / curve.epsilon[-1]
     band = [*_points(x, curve.upper), *reversed(_points(x, curve.lower))]
     parts = [
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="delta against epsilon: the '
-        f"samples' band lies below or around the accountant's curve\">",
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="delta against epsilon: '
+        f'the band of the samples and the curve of the accountant">',
         *(_grid_line(10.0**power) for power in range(-8, 1, 2)),
         *(_tick(at, epsilon) for at, epsilon in zip(x[::10], curve.epsilon[::10], strict=True)),
         f'<polygon class="band" points="{" ".join(band)}"/>',

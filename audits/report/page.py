@@ -9,8 +9,7 @@ import numpy as np
 
 from audits.cases import Row
 from audits.report.figure import profile_figure
-from audits.report.story import PROFILE_HEAD, facts, profile, profile_rows
-from audits.report.terminal import TITLES
+from audits.report.story import PROFILE_HEAD, TITLES, facts, profile, profile_rows
 
 STYLE = """
 :root { color-scheme: light dark; --good: #1a7f37; --bad: #cf222e; --line: #8884 }

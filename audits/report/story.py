@@ -1,4 +1,4 @@
-"""The algorithm's story in plain rows: how good it is, what replay saw, what its losses say."""
+"""What every report tells: its titles, and the algorithm's story in plain rows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from accountant.numerics import Array
 from audits.cases import Row
 from audits.examination import Profile
 
+TITLES = {
+    "mechanism": "Declared mechanisms: claimed, exact, attacked",
+    "specimen": "The zoo: broken on purpose, each must be caught",
+    "algorithm": "Algorithms: replayed and attacked",
+}
 EPSILONS = np.array([0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0])
 
 

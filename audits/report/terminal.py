@@ -10,13 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from audits.cases import Row
-from audits.report.story import PROFILE_HEAD, facts, profile_rows
-
-TITLES = {
-    "mechanism": "Declared mechanisms: claimed, exact, attacked",
-    "specimen": "The zoo: broken on purpose, each must be caught",
-    "algorithm": "Algorithms: replayed and attacked",
-}
+from audits.report.story import PROFILE_HEAD, TITLES, facts, profile_rows
 
 
 def show(rows: Sequence[Row], seed: int, console: Console) -> None:
