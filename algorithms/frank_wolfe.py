@@ -6,6 +6,7 @@ References: Talwar, Thakurta & Zhang (2015), Algorithm 2; constants recomputed (
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -14,6 +15,8 @@ import numpy as np
 from accountant.numerics import Array
 from accountant.zcdp import ZCDP
 from mechanisms.noisy_max import NoisyMax
+
+LARGE = 2**22  # entries of a block that one thread clips
 
 
 @final
@@ -102,7 +105,16 @@ def clipped(array: Any, bound: float) -> Array:
     """The array with entries clipped to ``[-bound, bound]``; itself where nothing exceeds it."""
     values: Array = np.asarray(array, dtype=float)
     inside = values.max(initial=0.0) <= bound and values.min(initial=0.0) >= -bound
-    return values if inside else np.clip(values, -bound, bound)
+    if inside:
+        return values
+    # The cost is the first touch of the copy's memory, so blocks of rows are touched side by side.
+    copy = np.empty_like(values)
+    step = max(1, LARGE * len(values) // values.size)
+    blocks = [slice(start, start + step) for start in range(0, len(values), step)]
+    with ThreadPoolExecutor() as pool:
+        # the list waits for every block and raises what any of them raised
+        list(pool.map(lambda rows: np.clip(values[rows], -bound, bound, out=copy[rows]), blocks))
+    return copy
 
 
 def descend(ledger: Any, mechanism: NoisyMax, rounds: int, bounds: Bounds) -> Array:

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import ZCDP, Budget, BudgetExceeded, OffPlan, ParameterError, Repeat
 from algorithms import PrivateLasso
-from algorithms.frank_wolfe import Bounds, Scores, best_rounds
+from algorithms.frank_wolfe import Bounds, Scores, best_rounds, clipped
 from audits import privacy_losses, replay
 
 RNG = np.random.default_rng(8)
@@ -225,3 +225,14 @@ def test_a_ledger_is_not_copied_but_a_fit_is(duplicate):
     twin = pickle.loads(pickle.dumps(lasso))
     assert np.array_equal(twin.predict(X), lasso.predict(X))
     assert len(twin.transcript_) == 3
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(7,), (1, 5), (3000, 1500), (5, 1_000_000)])
+def test_clipping_in_blocks_is_clipping(shape, order):
+    array = np.asarray(RNG.normal(size=shape), order=order)
+    array.flat[0] = 3.0
+    found = clipped(array, 1.0)
+    assert np.array_equal(found, np.clip(array, -1.0, 1.0))
+    assert found.flags.f_contiguous == array.flags.f_contiguous
+    assert clipped(found, 1.0) is found
