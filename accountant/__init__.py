@@ -22,7 +22,8 @@ from accountant.errors import (
 from accountant.ledger import Ledger
 from accountant.loss import Loss
 from accountant.pairs import PairLoss, ZCDPLoss
-from accountant.plan import Parallel, Plan, Repeat, Sequential
+from accountant.parallel import Parallel
+from accountant.plan import Plan, Repeat, Sequential
 from accountant.pld import PLD
 from accountant.rdp import RDP
 from accountant.zcdp import ZCDP

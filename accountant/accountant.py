@@ -12,7 +12,8 @@ import numpy as np
 from accountant.domains import DELTA, EPSILON
 from accountant.loss import Loss
 from accountant.numerics import Array, smallest_root
-from accountant.plan import Parallel, Plan, as_plan, directions
+from accountant.parallel import Parallel
+from accountant.plan import Plan, as_plan, directions
 
 
 class Accountant(ABC):

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.domains import POSITIVE
-from accountant.loss import Symmetric, epsilons, orders
-from accountant.numerics import ULP, Array, legendre, log1mexp, log_ndtr, square_up, up, up_sum
+from accountant.domains import POSITIVE, Whole
+from accountant.exponentials import BLOCK
+from accountant.loss import ACCURACY, Symmetric, epsilons, orders
+from accountant.numerics import (
+    ULP,
+    Array,
+    Complex,
+    complex_log1p,
+    legendre,
+    log1mexp,
+    log_ndtr,
+    square_up,
+    up,
+    up_sum,
+)
+
+RECORDS = Whole(1)
 
 
 @final
@@ -29,16 +44,20 @@ class GaussianLoss(Symmetric):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """``Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)``, without cancelling."""
+        return np.exp(self.log_profile(epsilon))
+
+    def log_profile(self, epsilon: ArrayLike) -> Array:
+        """Logarithm of `profile`, exact in the far tail."""
         e = epsilons(epsilon)
         if self.mu < 1:
-            return _narrow_profile(e, self.mu)
+            return _narrow_log_profile(e, self.mu)
         with np.errstate(over="ignore"):
             shift = e / self.mu
         log_p = log_ndtr(self.mu / 2 - shift)
         log_q = log_ndtr(-self.mu / 2 - shift)
         with np.errstate(invalid="ignore"):
             ratio = np.where(np.isfinite(log_q), e + log_q - log_p, -np.inf)
-        return np.exp(log_p + log1mexp(np.minimum(ratio, 0.0)))
+        return log_p + log1mexp(np.minimum(ratio, 0.0))
 
     @property
     def infinity(self) -> float:
@@ -50,13 +69,55 @@ class GaussianLoss(Symmetric):
         """``mu^2 / 2``, attained at every order."""
         return square_up(self.mu, 2)
 
+    @property
+    def certified(self) -> bool:
+        """Its cumulant is a polynomial."""
+        return True
+
     def renyi(self, order: ArrayLike) -> Array:
         """``order mu^2 / 2``."""
         return orders(order) * self.rho
 
-    def cumulant(self, z: complex) -> complex:
+    def cumulant(self, z: ArrayLike) -> Any:
         """``mu^2 (z^2 + z) / 2``."""
-        return self.mu * self.mu * (z * z + z) / 2
+        s = np.asarray(z, dtype=complex)
+        return (self.mu * self.mu * (s * s + s) / 2)[()]
+
+    @classmethod
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+        """All Gaussians of a plan are one."""
+        total = square_sum(losses, counts) / 2 * (z * z + z)
+        return total, 8 * ULP * np.abs(total)
+
+    @classmethod
+    def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
+        """``-mu^2 u^2 / 2``."""
+        return -square_sum(losses, counts) * (1 - 1e-12) * u * u / 2
+
+    def grouped(self, size: int) -> GaussianLoss:
+        """``size`` records shift by ``size`` times as much."""
+        return GaussianLoss(up(RECORDS.check("size", size) * self.mu))
+
+    def _inverse(self, delta: float) -> float:
+        # ln delta(eps) falls with slope -e^{eps + ln Phi(-mu/2 - eps/mu)} / delta(eps): Newton
+        target = math.log(delta) - ACCURACY
+        if float(self.log_profile(0.0)) <= target:
+            return 0.0
+        low, high = 0.0, self.mu * (self.mu / 2 + math.sqrt(max(-2 * target, 0.0))) + 1e-300
+        e = high
+        for _ in range(100):
+            value = float(self.log_profile(e))
+            low, high = (low, e) if value <= target else (e, high)
+            if high - low <= 4 * ULP * high:
+                break
+            tail = float(log_ndtr(np.array(-self.mu / 2 - e / self.mu)))
+            step = (value - target) / math.exp(min(e + tail - value, 700.0))
+            if abs(step) <= 1e-13 * e and value <= target:
+                break
+            e = e + step * (1 + 1e-9) + 2 * ULP * e
+            if not low < e < high:
+                e = (low + high) / 2
+        return up(high)
 
 
 @final
@@ -89,10 +150,20 @@ class LaplaceLoss(Symmetric):
         return 0.0
 
     @property
+    def top_mass(self) -> float:
+        """Half of P lies where the loss is the shift."""
+        return 0.5
+
+    @property
     def rho(self) -> float:
         """``shift - 1 + e^-shift``: the divergence at order 1, where the ratio is greatest."""
         m = self.shift
         return min(square_up(m, 2), max(m + math.expm1(-m) + 4 * ULP * m, 1e-300))
+
+    @property
+    def certified(self) -> bool:
+        """Its cumulant is a closed form."""
+        return True
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of two shifted Laplace laws."""
@@ -104,15 +175,82 @@ class LaplaceLoss(Symmetric):
         divergence: Array = np.minimum(up_sum(log_moment, a * m) / (a - 1), up(m))
         return divergence
 
-    def cumulant(self, z: complex) -> complex:
-        """``ln E[e^{zL}]``; the two atoms +-shift and the slope between them."""
-        # e^{zm}/2 + e^{-m-zm}/2 + (e^{-m/2}/2) sinh((z+1/2) m) / (z+1/2), times e^{-zm}
-        m, w = self.shift, complex(z) + 0.5
-        slope = -np.expm1(-2 * w * m) / (4 * w) if abs(w * m) > 1e-8 else m / 2
-        return complex(z * m + np.log(0.5 + np.exp(-2 * w * m) / 2 + slope))
+    def cumulant(self, z: ArrayLike) -> Any:
+        """``ln [(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``."""
+        s = np.asarray(z, dtype=complex)
+        return self.cumulants([self], np.ones(1), s)[0][()]
+
+    @classmethod
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+        """Sum of the closed forms, many losses at a time."""
+        shifts = np.fromiter((one.shift for one in losses), float, len(losses))
+        return in_blocks(_laplace_cumulant, shifts, counts, z)
+
+    @classmethod
+    def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
+        """``(1 + 1/(2u)) / (1 + tanh(w m) / (2w))`` bounds each factor, ``w = a + 1/2``."""
+        # K = -m/2 + ln[cosh(s m) + sinh(s m) / (2s)], s = w + iu; both are below cosh(w m)
+        shifts = np.fromiter((one.shift for one in losses), float, len(losses))
+        w = a + 0.5
+        gain = np.log1p(np.tanh(w * shifts) / (2 * w)) * (1 - 1e-12)
+        order = np.argsort(-gain)
+        gain, counts = gain[order], counts[order]
+        loss = np.log1p(0.5 / u)
+        used = np.searchsorted(-gain, -loss)  # only factors that are below 1 help
+        number = np.append(0.0, np.cumsum(counts))[used]
+        total: Array = number * loss - np.append(0.0, np.cumsum(counts * gain))[used]
+        return np.minimum(total, 0.0)
+
+    def grouped(self, size: int) -> LaplaceLoss:
+        """``size`` records shift by ``size`` times as much."""
+        return LaplaceLoss(up(RECORDS.check("size", size) * self.shift))
+
+    def _inverse(self, delta: float) -> float:
+        # 1 - e^{(eps - shift) / 2} = delta
+        return min(self.shift, max(0.0, self.shift + 2 * math.log1p(-delta) + 4 * ULP * self.shift))
 
 
-def _narrow_profile(epsilon: Array, mu: float) -> Array:
+def square_sum(losses: Sequence[GaussianLoss], counts: Array) -> float:
+    """``sum count mu^2``."""
+    mu = np.fromiter((one.mu for one in losses), float, len(losses))
+    with np.errstate(over="ignore"):
+        return float(counts @ (mu * mu))
+
+
+def in_blocks(
+    formula: Any, parameters: Array, counts: Array, z: Complex
+) -> tuple[Complex, Array]:
+    """Sum ``counts[i] formula(parameters[i], z)``, (value, round-off), in bounded memory."""
+    total, size = np.zeros(z.shape, dtype=complex), np.zeros(z.shape)
+    flat, step = z.reshape(1, -1), max(1, BLOCK // max(z.size, 1))
+    for first in range(0, parameters.size, step):
+        part = slice(first, first + step)
+        value, error = formula(parameters[part, None], flat)
+        total += (counts[part] @ value).reshape(z.shape)
+        size += (counts[part] @ error).reshape(z.shape)
+    return total, size + parameters.size * ULP * np.abs(total)
+
+
+def _laplace_cumulant(shift: Array, z: Complex) -> tuple[Complex, Array]:
+    # the ratio is 1 + [(z+1) expm1(zm) + z expm1(-(z+1)m)] / (2z+1); where e^{zm} would overflow
+    # it is e^{zm} [(z+1) + z e^{-(2z+1)m}] / (2z+1)
+    far = shift * (z.real + 1) > 30
+    with np.errstate(over="ignore", invalid="ignore"):
+        m = np.where(far, 0.0, shift)
+        near = ((z + 1) * np.expm1(z * m) + z * np.expm1(-(z + 1) * m)) / (2 * z + 1)
+        value = complex_log1p(near)
+        if far.any():
+            s = np.broadcast_to(2 * z + 1, far.shape)[far]
+            large = np.broadcast_to(shift * z, far.shape)[far]
+            tail = np.exp(-s * np.broadcast_to(shift, far.shape)[far])
+            value[far] = large + np.log(((s + 1) / 2 + (s - 1) / 2 * tail) / s)
+        # what the terms cancel to is inexact by an ulp of them
+        terms = np.minimum(np.abs(z) * shift, 1.0) * np.exp(z.real * shift - value.real)
+        size = terms + np.abs(value) + far
+    return value, 16 * ULP * size
+
+
+def _narrow_log_profile(epsilon: Array, mu: float) -> Array:
     """The Gaussian profile for small mu, where the difference of two tails would cancel."""
     from scipy.special import erfcx
 
@@ -122,11 +260,15 @@ def _narrow_profile(epsilon: Array, mu: float) -> Array:
     with np.errstate(over="ignore"):
         x = np.minimum(size / mu, 1e100) - mu / 2
     nodes, weights = legendre(16)
-    y = np.minimum(x, 40.0)[..., None] + mu * (nodes + 1) / 2
+    y = np.minimum(x, 1e6)[..., None] + mu * (nodes + 1) / 2
     slope = 1 - y * np.sqrt(np.pi / 2) * erfcx(y / np.sqrt(2))
-    with np.errstate(under="ignore"):
-        delta = np.exp(-x * x / 2) / np.sqrt(2 * np.pi) * (slope @ weights) * mu / 2
+    # beyond y = 30 that difference cancels; 1/y^2 - 3/y^4 + 15/y^6 - 105/y^8 + 945/y^10 does not
+    t = 1 / np.maximum(y, 30.0) ** 2
+    series = t * (1 - t * (3 - t * (15 - t * (105 - t * 945))))
+    slope = np.where(y > 30, series, slope)
+    log_delta = -x * x / 2 + np.log(slope @ weights * mu / 2) - np.log(2 * np.pi) / 2
     # negative epsilons follow from the symmetry of the pair
-    negative = -np.expm1(-size) + np.exp(-size) * delta
-    either: Array = np.where(epsilon >= 0, delta, negative)
+    with np.errstate(divide="ignore"):
+        negative = np.log(-np.expm1(-size) + np.exp(-size + log_delta))
+    either: Array = np.where(epsilon >= 0, log_delta, negative)
     return either

@@ -15,7 +15,8 @@ import numpy as np
 from accountant.accountant import Accountant, atoms
 from accountant.basic import Basic
 from accountant.numerics import ULP, Array, smallest_root, up
-from accountant.plan import Parallel, Plan
+from accountant.parallel import Parallel
+from accountant.plan import Plan
 
 MOST_RELEASES = 10**8  # beyond, the binomial takes seconds; the martingale bound is sound too
 

@@ -12,7 +12,8 @@ from typing import final
 
 from accountant.accountant import Accountant, atoms
 from accountant.loss import Loss
-from accountant.plan import Parallel, Plan
+from accountant.parallel import Parallel
+from accountant.plan import Item, Plan
 
 EXACT = Context(prec=700, rounding=ROUND_UP)
 
@@ -47,19 +48,19 @@ class Basic(Accountant):
             exact = EXACT.add(exact, EXACT.multiply(_decimal(one), count))
         return _ceil(exact)
 
-    def _inverse(self, item: Loss | Parallel, share: float) -> float:
+    def _inverse(self, item: Item, share: float) -> float:
         if isinstance(item, Parallel):
             return max(self._epsilon(part, share) for part in item.distinct)
         return item._inverse(share) if share > item.infinity else item.bound
 
 
-def _pure(item: Loss | Parallel) -> float:
+def _pure(item: Item) -> float:
     if isinstance(item, Parallel):
         return max(Basic()._epsilon(part, 0.0) for part in item.distinct)
     return item.pure
 
 
-def _atom(item: Loss | Parallel) -> float:
+def _atom(item: Item) -> float:
     if isinstance(item, Parallel):
         return max(atoms(part) for part in item.distinct)
     return item.infinity

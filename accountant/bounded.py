@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from accountant.additive import RECORDS, in_blocks
 from accountant.domains import DELTA, EPSILON, POSITIVE
-from accountant.loss import Symmetric, epsilons, orders
-from accountant.numerics import Array, log1mexp, square_up, up, up_sum
+from accountant.exponentials import of_outcomes, uniform
+from accountant.loss import Loss, Symmetric, epsilons, orders
+from accountant.numerics import (
+    ULP,
+    Array,
+    Complex,
+    complex_log1p,
+    log1mexp,
+    square_up,
+    up,
+    up_sum,
+)
 
 
 class Bounded(Symmetric):
@@ -59,11 +71,40 @@ class PureLoss(Bounded):
         divergence: Array = up_sum(log_moment, a * e0) / (a - 1)
         return divergence
 
-    def cumulant(self, z: complex) -> complex:
-        """``ln E[e^{zL}]`` of the two atoms +-e0."""
-        e0 = self.epsilon
-        low = np.exp(-(2 * z + 1) * e0)
-        return complex(z * e0 + np.log1p(low) - np.log1p(math.exp(-e0)))
+    @property
+    def certified(self) -> bool:
+        """Its cumulant is a closed form."""
+        return True
+
+    @property
+    def outcomes(self) -> tuple[Array, Array]:
+        """``+-epsilon``."""
+        return _response(self.epsilon)
+
+    def cumulant(self, z: ArrayLike) -> Any:
+        """``ln E[e^{zL}]`` of the two outcomes ``+-epsilon``."""
+        s = np.asarray(z, dtype=complex)
+        return self.cumulants([self], np.ones(1), s)[0][()]
+
+    @classmethod
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+        """Sum of the closed forms, many losses at a time."""
+        if len(losses) > 4 and uniform(z):
+            return of_outcomes([one.outcomes for one in losses], counts, z)
+        sizes = np.fromiter((one.epsilon for one in losses), float, len(losses))
+        return in_blocks(_response_cumulant, sizes, counts, z)
+
+    def grouped(self, size: int) -> PureLoss:
+        """``size`` records cost ``size`` times as much."""
+        return PureLoss(up(RECORDS.check("size", size) * self.epsilon))
+
+    def _inverse(self, delta: float) -> float:
+        # (e^e0 - e^eps) / (1 + e^e0) = delta
+        share = delta * (1 + math.exp(-self.epsilon))
+        if share > 0.5:
+            return Loss._inverse(self, delta)
+        e = self.epsilon + math.log1p(-share)
+        return min(self.epsilon, max(0.0, e + 8 * ULP * self.epsilon))
 
 
 @final
@@ -97,6 +138,23 @@ class ApproxLoss(Symmetric):
     def infinity(self) -> float:
         """Its delta."""
         return self.delta
+
+    @property
+    def certified(self) -> bool:
+        """Its cumulant is a closed form."""
+        return True
+
+    @property
+    def outcomes(self) -> tuple[Array, Array]:
+        """``+-epsilon``, of mass ``1 - delta`` together."""
+        loss, mass = _response(self.epsilon)
+        return loss, mass * (1 - self.delta)
+
+    def cumulant(self, z: ArrayLike) -> Any:
+        """``ln (1 - delta)`` and the cumulant of randomised response."""
+        s = np.asarray(z, dtype=complex)
+        value, _ = _response_cumulant(np.array(self.epsilon), s)
+        return (value + math.log1p(-self.delta))[()]
 
     @property
     def rho(self) -> float:
@@ -135,6 +193,19 @@ class BoundedRangeLoss(Bounded):
         return greatest
 
     @property
+    def envelope(self) -> bool:
+        """Always: no pair attains the profile everywhere."""
+        return True
+
+    @property
+    def attained(self) -> Loss:
+        """The two-point pair whose log-ratios are ``+-epsilon / 2``."""
+        from accountant.pairs import PairLoss
+
+        low = 1 / (1 + math.exp(self.epsilon / 2))
+        return PairLoss((1 - low, low), (low, 1 - low))
+
+    @property
     def rho(self) -> float:
         """``epsilon^2 / 8`` (Cesar & Rogers 2021, Lemma 3.4)."""
         return square_up(self.epsilon, 8)
@@ -153,3 +224,30 @@ class BoundedRangeLoss(Bounded):
         divergence = t + up_sum(rest, np.abs(rest) + np.abs(log_one) + np.log(a)) / (a - 1)
         least: Array = np.minimum(np.minimum(divergence, a * self.rho), up(e0))
         return least
+
+    def grouped(self, size: int) -> BoundedRangeLoss:
+        """The ranges of ``size`` records add up."""
+        return BoundedRangeLoss(up(RECORDS.check("size", size) * self.epsilon))
+
+
+def _response(epsilon: float) -> tuple[Array, Array]:
+    """Losses and masses of binary randomised response."""
+    high = 1 / (1 + math.exp(-epsilon))
+    return np.array([epsilon, -epsilon]), np.array([high, high * math.exp(-epsilon)])
+
+
+def _response_cumulant(epsilon: Array, z: Complex) -> tuple[Complex, Array]:
+    # E e^{zL} = cosh((z + 1/2) e) / cosh(e/2) = 1 + 2 sinh((z+1) e/2) sinh(z e/2) / cosh(e/2);
+    # where that would overflow, e^{ze} (1 + e^{-(2z+1)e}) / (1 + e^-e)
+    far = epsilon * (z.real + 1) > 30
+    with np.errstate(over="ignore", invalid="ignore"):
+        e = np.where(far, 0.0, epsilon)
+        near = 2 * np.sinh((z + 1) * e / 2) * np.sinh(z * e / 2) / np.cosh(e / 2)
+        value = complex_log1p(near)
+        if far.any():
+            s = np.broadcast_to(z, far.shape)[far]
+            x = np.broadcast_to(epsilon, far.shape)[far]
+            value[far] = s * x + np.log1p(np.exp(-(2 * s + 1) * x)) - np.log1p(np.exp(-x))
+        terms = np.minimum(np.abs(z) * epsilon, 1.0) * np.exp(z.real * epsilon - value.real)
+        size = terms + np.abs(value) + far
+    return value, 16 * ULP * size

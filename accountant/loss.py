@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
-from accountant.numerics import Array, legendre, smallest_root, square_up
-from accountant.plan import Parallel, Release
+from accountant.numerics import ULP, Array, Complex, legendre, smallest_root, square_up
+from accountant.plan import Item, Release
 
 # Profiles are evaluated to this relative accuracy or better; answers are rounded by as much.
 ACCURACY = 2.0**-36
@@ -77,9 +78,59 @@ class Loss(Release):
         log_moment: Array = np.log(np.vectorize(self._moment, otypes=[float])(a))
         return log_moment / a
 
-    def cumulant(self, z: complex) -> complex:
-        """``ln E_P[e^{zL}; L finite]`` at a complex ``z`` inside the strip of convergence."""
-        return complex(np.log(self._moment(complex(z))))
+    def cumulant(self, z: ArrayLike) -> Any:
+        """``ln E_P[e^{zL}; L finite]``, elementwise at complex ``z`` in the strip of convergence."""
+        moments = np.vectorize(self._moment, otypes=[complex])(np.asarray(z, dtype=complex))
+        return np.log(moments)[()]
+
+    @classmethod
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+        """Return ``sum_i counts[i] K_i(z)`` over losses of one class, and a bound on its round-off.
+
+        Classes with `certified` cumulants only; the rest is answered from above and below.
+        """
+        total, size = np.zeros(z.shape, dtype=complex), np.zeros(z.shape)
+        for loss, count in zip(losses, counts.tolist(), strict=True):
+            one = count * loss.cumulant(z)
+            total += one
+            # an exponent z L is inexact by an ulp of itself
+            size += 16 * ULP * (count * (1 + np.abs(z) * loss.bound) + np.abs(one))
+        return total, size
+
+    @classmethod
+    def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
+        """Return ``sum_i counts[i] ln sup |E e^{(a+iv)L} / E e^{aL}|`` over ``v >= u``, or above."""
+        return np.zeros(u.shape)
+
+    @property
+    def certified(self) -> bool:
+        """Whether `cumulant` is a closed form, exact up to round-off."""
+        return False
+
+    @property
+    def outcomes(self) -> tuple[Array, Array] | None:
+        """The losses and their masses under P, where there are finitely many; the finite part."""
+        return None
+
+    @property
+    def top_mass(self) -> float:
+        """Mass of the greatest finite loss where that is `bound`; 0 where it is not known."""
+        found = self.outcomes
+        if found is None or found[0].size == 0 or math.isinf(self.bound):
+            return 0.0
+        first = int(np.argmax(found[0]))
+        return float(found[1][first]) if found[0][first] >= self.bound * (1 - 8 * ULP) else 0.0
+
+    @property
+    def attained(self) -> Loss:
+        """A loss of one pair that this one covers: itself, unless it is an `envelope`."""
+        return self
+
+    def log_profile(self, epsilon: ArrayLike) -> Array:
+        """Logarithm of `profile`, also where that is too small for a float."""
+        with np.errstate(divide="ignore"):
+            logarithm: Array = np.log(self.profile(epsilon))
+        return logarithm
 
     def delta_at(self, epsilon: float) -> float:
         """Smallest delta at ``epsilon`` (any real number): rounded up, over both directions."""
@@ -102,7 +153,7 @@ class Loss(Release):
         negative = -np.expm1(-size) + np.exp(-size) * self.reversed.profile(size)
         return np.where(epsilon >= 0, self.profile(size), negative)
 
-    def losses(self) -> Iterator[tuple[Loss | Parallel, int]]:
+    def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield itself, once."""
         yield self, 1
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
 
 ULP = 2.0**-52
 
@@ -45,6 +46,13 @@ def log1mexp(x: Array) -> Array:
         small: Array = np.log(-np.expm1(x))
         large: Array = np.log1p(-np.exp(x))
     return np.where(x > -math.log(2), small, large)
+
+
+def complex_log1p(x: Complex) -> Complex:
+    """``ln(1 + x)`` at complex ``x``, accurate near 0 (numpy's own is not)."""
+    real = np.log1p(x.real * (2 + x.real) + x.imag * x.imag) / 2
+    result: Complex = real + 1j * np.arctan2(x.imag, 1 + x.real)
+    return result
 
 
 def log_ndtr(x: Array) -> Array:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from accountant.additive import RECORDS, GaussianLoss
 from accountant.domains import NON_NEGATIVE, POSITIVE
-from accountant.errors import ParameterError
+from accountant.errors import ParameterError, UnsupportedPlan
+from accountant.exponentials import log_sum, of_outcomes
 from accountant.loss import Loss, Symmetric, epsilons, orders
-from accountant.numerics import ULP, Array, least, logsumexp, up, up_sum
+from accountant.numerics import ULP, Array, Complex, least, logsumexp, up, up_sum
 
 
 @final
@@ -76,13 +78,26 @@ class PairLoss(Loss):
         divergence: Array = up_sum(log_moment, size) / a[..., 0]
         return divergence
 
-    def cumulant(self, z: complex) -> complex:
-        """``ln sum_i p_i (p_i / q_i)^z`` over the finite part."""
+    @property
+    def certified(self) -> bool:
+        """Its cumulant is a finite sum."""
+        return True
+
+    @property
+    def outcomes(self) -> tuple[Array, Array]:
+        """Log-ratios and masses of the finite part."""
         p, loss = self._finite()
-        if p.size == 0:
-            return complex(-math.inf)
-        top = z.real * loss[np.argmax(z.real * loss)]
-        return complex(top + np.log(np.sum(p * np.exp(z * loss - top))))
+        return loss, p
+
+    def cumulant(self, z: ArrayLike) -> Any:
+        """``ln sum_i p_i (p_i / q_i)^z`` over the finite part."""
+        loss, mass = self.outcomes
+        return log_sum(loss, np.log(mass), np.asarray(z, dtype=complex))[0][()]
+
+    @classmethod
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+        """Sum over the losses, one matrix product each."""
+        return of_outcomes([loss.outcomes for loss in losses], counts, z)
 
     def _finite(self) -> tuple[Array, Array]:
         both = [(a, b) for a, b in zip(self.p, self.q, strict=True) if a and b]
@@ -147,9 +162,21 @@ class ZCDPLoss(Symmetric):
             delta: Array = np.minimum(np.exp(size + 16 * ULP * np.abs(size)), 1.0)
             return delta
 
-    def cumulant(self, z: complex) -> complex:
+    def cumulant(self, z: ArrayLike) -> Any:
         """Upper envelope ``z xi + rho (z^2 + z)`` at real z: no single pair attains it."""
-        return z * self.xi + self._rho * (z * z + z)
+        s = np.asarray(z, dtype=complex)
+        return (s * self.xi + self._rho * (s * s + s))[()]
+
+    @property
+    def attained(self) -> Loss:
+        """The Gaussian with this rho."""
+        return GaussianLoss(math.sqrt(2 * self._rho) * (1 - 4 * ULP))
+
+    def grouped(self, size: int) -> ZCDPLoss:
+        """``rho`` grows with the square of the group's size (Bun & Steinke 2016, Prop. 1.9)."""
+        if self.xi:
+            raise UnsupportedPlan(self, "Grouped", "xi > 0 has no group bound; use ApproxLoss")
+        return ZCDPLoss(up(RECORDS.check("size", size) ** 2 * self._rho))
 
     def _inverse(self, delta: float) -> float:
         # Least over a of rho (a+1) + xi + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a.

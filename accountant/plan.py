@@ -9,14 +9,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, TypeAlias
 
 from accountant.domains import Whole
 from accountant.errors import ParameterError
+from accountant.relations import common
 
 if TYPE_CHECKING:
     from accountant.loss import Loss
+    from accountant.parallel import Parallel
 
+Item: TypeAlias = "Loss | Parallel"
 COUNT = Whole(0)
 
 
@@ -27,7 +30,7 @@ class Plan(ABC):
     __array_ufunc__ = None  # so that numpy's integers leave ``count * plan`` to `__rmul__`
 
     @abstractmethod
-    def losses(self) -> Iterator[tuple[Loss | Parallel, int]]:
+    def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield (loss, count): what an accountant adds up, equal losses merged."""
 
     @abstractmethod
@@ -38,6 +41,11 @@ class Plan(ABC):
     @abstractmethod
     def reversed(self) -> Plan:
         """The same plan seen with the two neighbours exchanged."""
+
+    @property
+    def relation(self) -> str | None:
+        """The neighbours it was stated for; None: those its sensitivities were stated for."""
+        return None
 
     def __add__(self, other: Plan) -> Sequential:
         if not isinstance(other, Plan):
@@ -67,9 +75,15 @@ class Sequential(Plan):
     parts: tuple[Plan, ...]
 
     def __init__(self, parts: Iterable[Plan]) -> None:
-        object.__setattr__(self, "parts", _checked(parts))
+        object.__setattr__(self, "parts", checked_parts(parts))
+        common(self.parts)
 
-    def losses(self) -> Iterator[tuple[Loss | Parallel, int]]:
+    @property
+    def relation(self) -> str | None:
+        """That of its parts."""
+        return common(self.parts)
+
+    def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield the losses of all parts, equal ones merged."""
         return _merged(pair for part in self.parts for pair in part.losses())
 
@@ -91,10 +105,15 @@ class Repeat(Plan):
     count: int
 
     def __post_init__(self) -> None:
-        _checked((self.part,))
+        checked_parts((self.part,))
         object.__setattr__(self, "count", COUNT.check("count", self.count))
 
-    def losses(self) -> Iterator[tuple[Loss | Parallel, int]]:
+    @property
+    def relation(self) -> str | None:
+        """That of the part."""
+        return self.part.relation
+
+    def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield the part's losses, each ``count`` times as often."""
         if self.count:
             yield from ((loss, times * self.count) for loss, times in self.part.losses())
@@ -115,38 +134,10 @@ class Repeat(Plan):
         return Repeat(self.part.reversed, self.count)
 
 
-@dataclass(frozen=True, slots=True)
-class Parallel(Plan):
-    """Plans on disjoint groups of users, the group of a user being public: costs the dearest."""
-
-    parts: tuple[Plan, ...]
-
-    def __init__(self, parts: Iterable[Plan]) -> None:
-        object.__setattr__(self, "parts", _checked(parts))
-
-    @property
-    def distinct(self) -> tuple[Plan, ...]:
-        """The parts without repetitions: what an accountant has to look at."""
-        return tuple(dict.fromkeys(self.parts))
-
-    def losses(self) -> Iterator[tuple[Loss | Parallel, int]]:
-        """Yield itself: accountants take the maximum over its parts."""
-        if self.parts:
-            yield self, 1
-
-    def leaves(self) -> Iterator[Plan]:
-        """Yield itself, if any part releases something: the ledger opens a part for each group."""
-        if any(next(part.leaves(), None) is not None for part in self.distinct):
-            yield self
-
-    @property
-    def reversed(self) -> Self | Parallel:
-        """Every part reversed."""
-        return Parallel(part.reversed for part in self.parts)
-
-
 def directions(plan: Plan) -> tuple[Plan, ...]:
     """The plan, and its reverse where that is a different one."""
+    if all(item.reversed is item for item, _ in plan.losses()):
+        return (plan,)
     backwards = plan.reversed
     return (plan,) if dict(backwards.losses()) == dict(plan.losses()) else (plan, backwards)
 
@@ -162,14 +153,15 @@ def _parts(plan: Plan) -> tuple[Plan, ...]:
     return plan.parts if isinstance(plan, Sequential) else (plan,)
 
 
-def _checked(parts: Iterable[Plan]) -> tuple[Plan, ...]:
+def checked_parts(parts: Iterable[Plan]) -> tuple[Plan, ...]:
+    """The parts of a node, each a plan."""
     if isinstance(parts, (str, Plan)) or not isinstance(parts, Iterable):
         raise ParameterError("parts", parts, "a list of plans, losses or mechanisms")
     return tuple(as_plan(part) for part in parts)
 
 
-def _merged(pairs: Iterable[tuple[Loss | Parallel, int]]) -> Iterator[tuple[Loss | Parallel, int]]:
-    total: dict[Loss | Parallel, int] = {}
+def _merged(pairs: Iterable[tuple[Item, int]]) -> Iterator[tuple[Item, int]]:
+    total: dict[Item, int] = {}
     for loss, count in pairs:
         total[loss] = total.get(loss, 0) + count
     yield from total.items()

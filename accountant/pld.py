@@ -18,7 +18,8 @@ from accountant.errors import UnsupportedPlan
 from accountant.grid import Grid, Profile, compose, dots_above, dots_below
 from accountant.loss import Loss
 from accountant.numerics import Array, smallest_root, up
-from accountant.plan import Parallel, Plan, as_plan, directions
+from accountant.parallel import Parallel
+from accountant.plan import Item, Plan, as_plan, directions
 from accountant.zcdp import ZCDP
 
 MOST_POINTS = 2**18
@@ -88,7 +89,7 @@ class PLD(Accountant):
             parts.append((mass, first, count, infinity))
         return compose(parts, step, tail, above=above)
 
-    def _profile(self, item: Loss | Parallel, above: bool) -> Profile:
+    def _profile(self, item: Item, above: bool) -> Profile:
         """The profile of one item: parallel parts are composed first, then the greatest counts."""
         if not isinstance(item, Parallel):
             return item.signed_profile
@@ -125,7 +126,7 @@ def _leaves(plan: Plan) -> list[tuple[Loss, int]]:
     return found
 
 
-def _ends(item: Loss | Parallel, tail: float) -> tuple[float, float]:
+def _ends(item: Item, tail: float) -> tuple[float, float]:
     """Where the loss, and that of the reverse, is greater with probability ``tail`` at most."""
     if isinstance(item, Parallel):
         parts = [(part, part.reversed) for part in item.distinct]

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from accountant.data import Users, number
 from accountant.errors import OffPlan
 from accountant.loss import Loss
-from accountant.plan import Parallel, Plan
+from accountant.parallel import Parallel
+from accountant.plan import Plan
 from accountant.protocols import Releasable
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from accountant.bounded import PureLoss
 from accountant.loss import Loss
-from accountant.plan import Parallel, Plan, Repeat
+from accountant.parallel import Parallel
+from accountant.plan import Plan, Repeat
 from mechanisms.laplace import Laplace
 from mechanisms.randomized_response import RandomizedResponse
 

@@ -17,7 +17,7 @@ from accountant.domains import Interval, Whole
 from accountant.errors import ParameterError, PrivateValueError
 from accountant.loss import Loss
 from accountant.numerics import Array
-from accountant.plan import Parallel, Release
+from accountant.plan import Item, Release
 from mechanisms.parameters import ALL, REQUIRED, meanings
 from mechanisms.supports import Support
 
@@ -96,7 +96,7 @@ class Mechanism(Release):
             object.__setattr__(self, name, checked)
         _ = self.loss  # a mechanism that cannot say what it costs cannot be made
 
-    def losses(self) -> Iterator[tuple[Loss | Parallel, int]]:
+    def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield its loss, once."""
         yield self.loss, 1
 

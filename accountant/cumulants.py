@@ -1,0 +1,54 @@
+"""The cumulant of a whole plan: what composition adds up, class by class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from accountant.loss import Loss
+from accountant.numerics import Array, Complex
+
+
+class Cumulants:
+    """``K(z) = sum count ln E e^{zL}`` of certified losses, all in one direction.
+
+    ``smoothing`` is the square of the mu of a fictitious Gaussian release beside them.
+    """
+
+    def __init__(self, items: Iterable[tuple[Loss, int]], smoothing: float = 0.0) -> None:
+        families: dict[type[Loss], tuple[list[Loss], list[float]]] = {}
+        for loss, count in items:
+            losses, counts = families.setdefault(type(loss), ([], []))
+            losses.append(loss)
+            counts.append(count)
+        self._families = [(kind, one, np.array(many)) for kind, (one, many) in families.items()]
+        self.smoothing = smoothing
+
+    def smoothed(self, smoothing: float) -> Cumulants:
+        """The same with another smoothing."""
+        other = Cumulants([], smoothing)
+        other._families = self._families
+        return other
+
+    def real(self, a: Array) -> Array:
+        """``K(a)`` at real ``a > 0``, rounded up; infinite or NaN where it overflows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            value, error = self.at(a.astype(complex))
+            return value.real + error
+
+    def at(self, z: Complex) -> tuple[Complex, Array]:
+        """``K(z)`` and a bound on its round-off."""
+        total = self.smoothing * (z * z + z) / 2
+        size = 2.0**-50 * np.abs(total)
+        for kind, losses, counts in self._families:
+            value, error = kind.cumulants(losses, counts, z)
+            total, size = total + value, size + error
+        return total, size
+
+    def decay(self, a: float, u: Array) -> Array:
+        """Bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
+        total = -self.smoothing * u * u / 2
+        for kind, losses, counts in self._families:
+            total = total + kind.decays(losses, counts, a, u)
+        return np.minimum(total, 0.0)

@@ -1,0 +1,133 @@
+"""Finite pairs above and below a profile that is only known point by point.
+
+A profile is convex in x = e^epsilon, and 1 - x at least.  Straight lines between its points give
+one above it (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Algorithm 1); lowered by the
+greatest gap of a neighbouring cell they give one below.  Either is the profile of a pair whose
+loss takes the points as values, and domination survives composition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.exponentials import log_sum, of_outcomes
+from accountant.loss import Loss, epsilons
+from accountant.numerics import ULP, Array, Complex
+
+Profile = Callable[[Array], Array]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Dots(Loss):
+    """A loss with finitely many values; ``infinity`` is the mass beyond them."""
+
+    loss: Array
+    mass: Array
+    beyond: float
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """``sum mass (1 - e^{eps - loss})_+``."""
+        sticks = -np.expm1(np.minimum(epsilons(epsilon)[..., None] - self.loss, 0.0))
+        total: Array = np.minimum(sticks @ self.mass + self.beyond, 1.0)
+        return total
+
+    @property
+    def reversed(self) -> Loss:
+        """Not needed: dots are made for one direction."""
+        raise NotImplementedError
+
+    @property
+    def infinity(self) -> float:
+        """The mass beyond."""
+        return self.beyond
+
+    @property
+    def bound(self) -> float:
+        """The greatest size of a value."""
+        return float(np.max(np.abs(self.loss), initial=0.0))
+
+    @property
+    def certified(self) -> bool:
+        """Its cumulant is a finite sum."""
+        return True
+
+    @property
+    def outcomes(self) -> tuple[Array, Array]:
+        """Values and masses."""
+        return self.loss, self.mass
+
+    def cumulant(self, z: ArrayLike) -> Any:
+        """``ln sum mass e^{z loss}``."""
+        return log_sum(self.loss, np.log(self.mass), np.asarray(z, dtype=complex))[0][()]
+
+    @classmethod
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+        """Sum over the losses."""
+        return of_outcomes([one.outcomes for one in losses], counts, z)
+
+
+def above(profile: Profile, points: Array) -> Dots:
+    """Dots whose profile is above ``profile``; ``points`` are increasing epsilons."""
+    values = np.clip(profile(points), 0.0, 1.0)
+    values = np.minimum.accumulate(values) * (1 + 16 * ULP)
+    x, values = np.append(0.0, np.exp(points)), np.append(1.0, np.minimum(values, 1.0))
+    corners = lower_hull(x, values)
+    return _pair(points, x, values, corners, float(values[-1]))
+
+
+def below(profile: Profile, infinity: float, points: Array) -> Dots:
+    """Dots whose profile is below ``profile``, which tends to ``infinity``."""
+    # x = 0, where every profile is 1 and falls at most with slope -1, is a point too
+    x = np.append(0.0, np.exp(points))
+    values = np.append(1.0, np.clip(profile(points), 0.0, 1.0))
+    slope = np.concatenate([[-1.0], np.diff(values) / np.diff(x), [0.0]])
+    # In a cell the convex curve lies above the chords of its two neighbours, prolonged: the gap
+    # to its own chord is greatest where those meet.
+    left, right = np.maximum(np.diff(slope)[:-1], 0.0), np.maximum(np.diff(slope)[1:], 0.0)
+    gap = np.diff(x) * left * right / np.maximum(left + right, 1e-300)
+    lowered = values - np.maximum(np.append(0.0, gap), np.append(gap, 0.0)) - 4 * ULP * values
+    lowered = np.maximum(lowered, infinity)
+    # Beyond the points only `infinity` is known; where the curve reaches it inside the last cell,
+    # the whole cell must be that low.
+    lowered[-1 if gap[-1] <= 0 else -2 :] = infinity
+    return _pair(points, x, lowered, lower_hull(x, lowered), infinity)
+
+
+def spread(profile: Profile, size: float, low: float, high: float, tail: float, count: int) -> Array:
+    """``count`` epsilons, dense within ``size`` of 0, up to where ``profile`` is below ``tail``."""
+    ladder = np.geomspace(1e-3 * size, high, 400) if high > 1e-3 * size else np.array([high])
+    far = ladder[profile(ladder) <= tail]
+    high = float(far[0]) if far.size else high
+    ends = np.arcsinh(np.array([-low, high]) / size)
+    inner = size * np.sinh(np.linspace(ends[0], ends[1], count))
+    return np.unique(np.append(inner, [0.0, high]))
+
+
+def lower_hull(x: Array, y: Array) -> Array:
+    """Indices of the lower convex hull of points with increasing x (Andrew's monotone chain)."""
+    slope = np.diff(y) / np.diff(x)
+    if np.all(np.diff(slope) >= 0):
+        return np.arange(x.size)
+    xs, ys, hull = x.tolist(), y.tolist(), [0]
+    for i in range(1, len(xs)):
+        while len(hull) > 1:
+            a, b = hull[-2], hull[-1]
+            if (ys[b] - ys[a]) * (xs[i] - xs[b]) < (ys[i] - ys[b]) * (xs[b] - xs[a]):
+                break
+            hull.pop()
+        hull.append(i)
+    return np.array(hull)
+
+
+def _pair(points: Array, x: Array, values: Array, corners: Array, beyond: float) -> Dots:
+    slopes = np.diff(values[corners]) / np.diff(x[corners])
+    # the mass of Q at a corner is the change of slope there; that of P is x times it
+    mass = x[corners[1:]] * np.diff(np.append(slopes, 0.0))
+    some = mass > 0
+    return Dots(points[corners[1:] - 1][some], mass[some], beyond)
