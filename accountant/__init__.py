@@ -11,7 +11,8 @@ from accountant.basic import Basic
 from accountant.bounded import ApproxLoss, BoundedRangeLoss, PureLoss
 from accountant.budget import Budget
 from accountant.calibration import calibrate
-from accountant.comparison import Comparison, Least, compare
+from accountant.certificate import Certificate
+from accountant.comparison import Comparison, compare
 from accountant.errors import (
     BudgetExceeded,
     OffPlan,
@@ -19,16 +20,20 @@ from accountant.errors import (
     PrivateValueError,
     UnsupportedPlan,
 )
+from accountant.gdp import GDP, CentralLimit
 from accountant.ledger import Ledger
 from accountant.loss import Loss
 from accountant.pairs import PairLoss, ZCDPLoss
-from accountant.parallel import Parallel
+from accountant.parallel import Parallel, Stated
 from accountant.plan import Plan, Repeat, Sequential
 from accountant.pld import PLD
 from accountant.rdp import RDP
+from accountant.sampled import PoissonSampled, SampledWithoutReplacement
+from accountant.tight import Tight
 from accountant.zcdp import ZCDP
 
 __all__ = [
+    "GDP",
     "PLD",
     "RDP",
     "ZCDP",
@@ -38,10 +43,11 @@ __all__ = [
     "BoundedRangeLoss",
     "Budget",
     "BudgetExceeded",
+    "CentralLimit",
+    "Certificate",
     "Comparison",
     "GaussianLoss",
     "LaplaceLoss",
-    "Least",
     "Ledger",
     "Loss",
     "OffPlan",
@@ -49,10 +55,14 @@ __all__ = [
     "Parallel",
     "ParameterError",
     "Plan",
+    "PoissonSampled",
     "PrivateValueError",
     "PureLoss",
     "Repeat",
+    "SampledWithoutReplacement",
     "Sequential",
+    "Stated",
+    "Tight",
     "UnsupportedPlan",
     "ZCDPLoss",
     "calibrate",

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, Whole
-from accountant.exponentials import BLOCK
-from accountant.loss import ACCURACY, Symmetric, epsilons, orders
+from accountant.exponentials import BLOCK, phases, power, round_off
+from accountant.loss import ACCURACY, Loss, Symmetric, epsilons, orders
 from accountant.numerics import (
     ULP,
     Array,
     Complex,
-    complex_log1p,
     legendre,
     log1mexp,
+    log1p,
     log_ndtr,
     square_up,
     up,
@@ -70,6 +70,11 @@ class GaussianLoss(Symmetric):
         return square_up(self.mu, 2)
 
     @property
+    def gdp(self) -> float:
+        """Its mu."""
+        return self.mu
+
+    @property
     def certified(self) -> bool:
         """Its cumulant is a polynomial."""
         return True
@@ -84,7 +89,7 @@ class GaussianLoss(Symmetric):
         return (self.mu * self.mu * (s * s + s) / 2)[()]
 
     @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
         """All Gaussians of a plan are one."""
         total = square_sum(losses, counts) / 2 * (z * z + z)
         return total, 8 * ULP * np.abs(total)
@@ -93,6 +98,10 @@ class GaussianLoss(Symmetric):
     def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
         """``-mu^2 u^2 / 2``."""
         return -square_sum(losses, counts) * (1 - 1e-12) * u * u / 2
+
+    def covers(self, other: Loss) -> bool:
+        """A greater shift covers a smaller one."""
+        return isinstance(other, GaussianLoss) and self.mu >= other.mu
 
     def grouped(self, size: int) -> GaussianLoss:
         """``size`` records shift by ``size`` times as much."""
@@ -181,10 +190,26 @@ class LaplaceLoss(Symmetric):
         return self.cumulants([self], np.ones(1), s)[0][()]
 
     @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
         """Sum of the closed forms, many losses at a time."""
         shifts = np.fromiter((one.shift for one in losses), float, len(losses))
         return in_blocks(_laplace_cumulant, shifts, counts, z)
+
+    @classmethod
+    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+        """``[(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``: two outer products a loss."""
+        a, w = z[0, 0].real, 2 * z + 1
+        product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
+        for loss, count in zip(losses, counts.tolist(), strict=True):
+            m = loss.shift
+            turn = np.outer(phases(z[:, 0].imag * m), phases(z[0].imag * m))
+            # scaled by e^{am}; the second term is that of the conjugate phase
+            low = math.exp(-(2 * a + 1) * m)
+            one = ((z + 1) * turn + low * z * turn.conj()) / w
+            one /= one[0, 0].real
+            product *= power(one, int(count))
+            missed += round_off(count, m, z)
+        return product, missed
 
     @classmethod
     def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
@@ -200,6 +225,10 @@ class LaplaceLoss(Symmetric):
         number = np.append(0.0, np.cumsum(counts))[used]
         total: Array = number * loss - np.append(0.0, np.cumsum(counts * gain))[used]
         return np.minimum(total, 0.0)
+
+    def covers(self, other: Loss) -> bool:
+        """A greater shift covers a smaller one."""
+        return isinstance(other, LaplaceLoss) and self.shift >= other.shift
 
     def grouped(self, size: int) -> LaplaceLoss:
         """``size`` records shift by ``size`` times as much."""
@@ -217,11 +246,9 @@ def square_sum(losses: Sequence[GaussianLoss], counts: Array) -> float:
         return float(counts @ (mu * mu))
 
 
-def in_blocks(
-    formula: Any, parameters: Array, counts: Array, z: Complex
-) -> tuple[Complex, Array]:
+def in_blocks(formula: Any, parameters: Array, counts: Array, z: Any) -> tuple[Any, Array]:
     """Sum ``counts[i] formula(parameters[i], z)``, (value, round-off), in bounded memory."""
-    total, size = np.zeros(z.shape, dtype=complex), np.zeros(z.shape)
+    total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
     flat, step = z.reshape(1, -1), max(1, BLOCK // max(z.size, 1))
     for first in range(0, parameters.size, step):
         part = slice(first, first + step)
@@ -231,14 +258,14 @@ def in_blocks(
     return total, size + parameters.size * ULP * np.abs(total)
 
 
-def _laplace_cumulant(shift: Array, z: Complex) -> tuple[Complex, Array]:
+def _laplace_cumulant(shift: Array, z: Any) -> tuple[Any, Array]:
     # the ratio is 1 + [(z+1) expm1(zm) + z expm1(-(z+1)m)] / (2z+1); where e^{zm} would overflow
     # it is e^{zm} [(z+1) + z e^{-(2z+1)m}] / (2z+1)
     far = shift * (z.real + 1) > 30
     with np.errstate(over="ignore", invalid="ignore"):
         m = np.where(far, 0.0, shift)
         near = ((z + 1) * np.expm1(z * m) + z * np.expm1(-(z + 1) * m)) / (2 * z + 1)
-        value = complex_log1p(near)
+        value = log1p(near)
         if far.any():
             s = np.broadcast_to(2 * z + 1, far.shape)[far]
             large = np.broadcast_to(shift * z, far.shape)[far]

@@ -11,7 +11,6 @@ from decimal import ROUND_UP, Context, Decimal
 from typing import final
 
 from accountant.accountant import Accountant, atoms
-from accountant.loss import Loss
 from accountant.parallel import Parallel
 from accountant.plan import Item, Plan
 

@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 
 from accountant.additive import RECORDS, in_blocks
 from accountant.domains import DELTA, EPSILON, POSITIVE
-from accountant.exponentials import of_outcomes, uniform
+from accountant.exponentials import product_of_ratios
 from accountant.loss import Loss, Symmetric, epsilons, orders
 from accountant.numerics import (
     ULP,
     Array,
     Complex,
-    complex_log1p,
     log1mexp,
+    log1p,
     square_up,
     up,
     up_sum,
@@ -87,12 +87,19 @@ class PureLoss(Bounded):
         return self.cumulants([self], np.ones(1), s)[0][()]
 
     @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
         """Sum of the closed forms, many losses at a time."""
-        if len(losses) > 4 and uniform(z):
-            return of_outcomes([one.outcomes for one in losses], counts, z)
         sizes = np.fromiter((one.epsilon for one in losses), float, len(losses))
         return in_blocks(_response_cumulant, sizes, counts, z)
+
+    @classmethod
+    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+        """Product over the losses, one matrix product each."""
+        return product_of_ratios([one.outcomes for one in losses], counts, z)
+
+    def covers(self, other: Loss) -> bool:
+        """Every loss that is bounded by its epsilon."""
+        return other.pure <= self.epsilon
 
     def grouped(self, size: int) -> PureLoss:
         """``size`` records cost ``size`` times as much."""
@@ -236,14 +243,14 @@ def _response(epsilon: float) -> tuple[Array, Array]:
     return np.array([epsilon, -epsilon]), np.array([high, high * math.exp(-epsilon)])
 
 
-def _response_cumulant(epsilon: Array, z: Complex) -> tuple[Complex, Array]:
+def _response_cumulant(epsilon: Array, z: Any) -> tuple[Any, Array]:
     # E e^{zL} = cosh((z + 1/2) e) / cosh(e/2) = 1 + 2 sinh((z+1) e/2) sinh(z e/2) / cosh(e/2);
     # where that would overflow, e^{ze} (1 + e^{-(2z+1)e}) / (1 + e^-e)
     far = epsilon * (z.real + 1) > 30
     with np.errstate(over="ignore", invalid="ignore"):
         e = np.where(far, 0.0, epsilon)
         near = 2 * np.sinh((z + 1) * e / 2) * np.sinh(z * e / 2) / np.cosh(e / 2)
-        value = complex_log1p(near)
+        value = log1p(near)
         if far.any():
             s = np.broadcast_to(z, far.shape)[far]
             x = np.broadcast_to(epsilon, far.shape)[far]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from accountant.comparison import Least
 from accountant.domains import DELTA, POSITIVE
 from accountant.errors import BudgetExceeded
 from accountant.plan import Plan
+from accountant.tight import Tight
 
 
 @final
@@ -25,11 +25,11 @@ class Budget:
 
     def admits(self, plan: Plan) -> bool:
         """Whether the least sound bound on the plan's epsilon is within the budget."""
-        return Least().epsilon(plan, self.delta) <= self.epsilon
+        return Tight().epsilon(plan, self.delta) <= self.epsilon
 
     def check(self, plan: Plan) -> float:
         """Return the plan's epsilon at the budget's delta, or raise `BudgetExceeded`."""
-        asked = Least().epsilon(plan, self.delta)
+        asked = Tight().epsilon(plan, self.delta)
         if not asked <= self.epsilon:
             raise BudgetExceeded(0.0, asked, self)
         return asked

@@ -6,20 +6,17 @@ checking the returned point is dp-accounting's.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, overload
 
 from accountant.accountant import Accountant
 from accountant.bracketing import Cost, checked_pair, straddle
-from accountant.comparison import SOUND, Least
 from accountant.domains import DELTA, POSITIVE, Interval
 from accountant.errors import ParameterError
 from accountant.plan import Plan, as_plan
-from accountant.pld import PLD
+from accountant.tight import Tight
 
-QUICK = Least(tuple(one for one in SOUND if not isinstance(one, PLD)))
 TOLERANCE = 1e-6
 SPENT_co = TypeVar("SPENT_co", bound=Plan, covariant=True)
 
@@ -71,7 +68,7 @@ def calibrate(
     the plan's cost is continuous in the knob.
     """
     target, delta = POSITIVE.check("epsilon", epsilon), DELTA.check("delta", delta)
-    judge = Least() if accountant is None else accountant
+    judge = Tight() if accountant is None else accountant
     if not isinstance(judge, Accountant):
         raise ParameterError("accountant", accountant, "an accountant, such as RDP()")
     if isinstance(plan_of, type) and hasattr(plan_of, "knob"):
@@ -103,12 +100,7 @@ def _search(
         low, high = domain.low, domain.high
         ends = (math.nextafter(low, high), math.nextafter(high, low))
     else:
-        start = 1.0
-        if judge == Least():
-            # the quick accountants find the neighbourhood, so that the slow one never leaves it
-            with contextlib.suppress(ParameterError):
-                start = _search(build, target, delta, QUICK, domain, None)
-        ends = straddle(cost, target, start)
+        ends = straddle(cost, target, 1.0)
     private, leaky = ends if cost(ends[0]) <= target else ends[::-1]
     if not cost(private) <= target < cost(leaky):
         costs = f"{cost(ends[0]):.6g} and {cost(ends[1]):.6g}"

@@ -1,11 +1,9 @@
-"""All accountants side by side, and the least of them: the number to quote."""
+"""All accountants side by side."""
 
 from __future__ import annotations
 
-import contextlib
-import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -14,41 +12,14 @@ from accountant.advanced import Advanced
 from accountant.basic import Basic
 from accountant.domains import DELTA
 from accountant.errors import UnsupportedPlan
-from accountant.loss import Loss
+from accountant.gdp import GDP
 from accountant.plan import Plan, as_plan
 from accountant.pld import PLD
 from accountant.rdp import RDP
+from accountant.tight import Tight
 from accountant.zcdp import ZCDP
 
-SOUND: tuple[Accountant, ...] = (Basic(), Advanced(), ZCDP(), RDP(), PLD())
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Least(Accountant):
-    """The least of the sound accountants: the default wherever one number is wanted."""
-
-    accountants: tuple[Accountant, ...] = SOUND
-
-    def _epsilon(self, plan: Plan, delta: float) -> float:
-        return min(self._answers(plan, lambda one: one._epsilon(plan, delta)))
-
-    def _delta(self, plan: Plan, epsilon: float) -> float:
-        return min(1.0, *self._answers(plan, lambda one: one._delta(plan, epsilon)))
-
-    def _answers(self, plan: Plan, ask: Callable[[Accountant], float]) -> list[float]:
-        answers = [math.inf]
-        for one in self._asked(plan):
-            with contextlib.suppress(UnsupportedPlan):
-                answers.append(ask(one))
-        return answers
-
-    def _asked(self, plan: Plan) -> tuple[Accountant, ...]:
-        # One release costs its own profile, which Basic inverts exactly: nobody can do better,
-        # unless rho or the Rényi curve are facts of their own, and those never gain on one release.
-        items = list(plan.losses())
-        single = len(items) == 1 and items[0][1] == 1 and isinstance(items[0][0], Loss)
-        return self.accountants[:1] if single and self.accountants is SOUND else self.accountants
+SOUND: tuple[Accountant, ...] = (Basic(), Advanced(), ZCDP(), RDP(), GDP(), PLD(), Tight())
 
 
 @final

@@ -15,11 +15,17 @@ from accountant.cumulants import Cumulants
 from accountant.enumeration import Enumeration, number_of_sums
 from accountant.lattice import MOST_POINTS, Lattice, common_unit
 from accountant.loss import ACCURACY, Loss
-from accountant.numerics import ULP, up
+from accountant.numerics import ULP, Array, up
 from accountant.saddle import saddle
 
 DIRECT_NODES = 2**13  # a contour of so many nodes is cheap: nothing needs smoothing
 MOST_NODES = 2**20
+ENVELOPE = "a bound on many pairs"
+AIMS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)  # deltas that a profile is aimed at
+
+
+# where a tilt is too great the cumulant overflows, and such tilts are left out by hand
+quiet = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
 class Engine(Protocol):
@@ -54,6 +60,23 @@ class ClosedForm:
         return value - ACCURACY, value + ACCURACY
 
 
+def closed_form(loss: Loss, delta: float) -> Certificate:
+    """One release of one loss: its profile, inverted."""
+    upper = inverse(loss, delta)
+    if loss.rounded:
+        return Certificate(0.0, upper, ENVELOPE)
+    # the profile is inexact by ACCURACY of itself, and the inverse asks for as much less
+    lower = inverse(loss.attained, min(delta * (1 + 4 * ACCURACY), math.nextafter(1.0, 0.0)))
+    return Certificate(min(lower, upper), upper, ENVELOPE if loss.envelope else "closed form")
+
+
+def inverse(loss: Loss, delta: float) -> float:
+    """Smallest epsilon of one direction at ``delta``, rounded up; infinite where there is none."""
+    if delta <= loss.infinity:
+        return loss.bound if delta == loss.infinity else math.inf
+    return loss._inverse(delta)
+
+
 class Composition:
     """Losses with counts in one direction, each with a certified cumulant."""
 
@@ -65,14 +88,19 @@ class Composition:
             square = square_sum([loss for loss, _ in gaussians], counts)
             # one Gaussian; its mu is inexact by a few ulps, which Closed's accuracy covers
             self._items = [(GaussianLoss(math.sqrt(square)), 1)] if 0 < square < 1e300 else items
-        nats = math.fsum(-n * math.log1p(-loss.infinity) for loss, n in items if loss.infinity)
+        atoms = [(loss.infinity, n) for loss, n in items if loss.infinity]
+        certain = any(d >= 1 for d, _ in atoms)
+        nats = math.inf if certain else math.fsum(-n * math.log1p(-d) for d, n in atoms)
         self.infinity = -math.expm1(-nats)
         sums = [n * loss.bound for loss, n in items]
         self.top = up(math.fsum(sums), 8) if all(map(math.isfinite, sums)) else math.inf
         self._cumulants = Cumulants(self._items)
 
+    @quiet
     def certify(self, delta: float) -> Certificate:
         """Return the interval that holds epsilon at ``delta > 0``."""
+        if len(self._items) == 1 and self._items[0][1] == 1:
+            return closed_form(self._items[0][0], delta)
         # what is left for the finite part, its two ends
         spread = 8 * ULP * self.infinity
         low, high = delta - self.infinity - spread, delta - self.infinity + spread
@@ -80,7 +108,7 @@ class Composition:
             return Certificate(math.inf, math.inf, "mass at infinity")
         if low <= 0:
             return Certificate(0.0, self.top, "mass at infinity")
-        if not self._items:
+        if self.top == 0 or not self._items:
             return Certificate(0.0, 0.0, "closed form")
         log_delta = (math.log(low), math.log(high))
         known = self._near_top(high)
@@ -98,6 +126,18 @@ class Composition:
                 break
         return best or Certificate(0.0, self.top, "sum of the bounds")
 
+    @quiet
+    def chernoff(self, delta: float) -> float:
+        """An upper bound on epsilon from real tilts alone (Canonne, Kamath & Steinke 2020)."""
+        left = delta - self.infinity * (1 + 8 * ULP)
+        if left <= 0 or not self._items:
+            return math.inf if self._items else 0.0
+        a = saddle(self._cumulants, log_delta=math.log(left))
+        near = a * np.geomspace(0.5, 2.0, 21)
+        size = self._cumulants.real(near) + near * np.log(near) - (1 + near) * np.log1p(near)
+        return up(float(np.nanmin((size - math.log(left)) / near)), 64)
+
+    @quiet
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Return a lower and an upper bound on delta at ``epsilon``."""
         low, high = 0.0, 1.0
@@ -110,6 +150,26 @@ class Composition:
             if high - low <= self._width * high:
                 break
         return self.infinity * (1 - 8 * ULP) + low, up(self.infinity + high, 16)
+
+    @quiet
+    def profile(self, epsilons: Array) -> Array:
+        """Upper bounds on delta at many epsilons, from a few engines that serve a range each."""
+        flat = np.ravel(epsilons)
+        inside = flat < self.top
+        result = np.full(flat.shape, up(self.infinity, 16))
+        if not self._items or not inside.any():
+            return result.reshape(np.shape(epsilons))
+        aims = [(saddle(self._cumulants, epsilon=0.0), 0.0)]
+        aims += [self._aim(math.log(delta)) for delta in AIMS]
+        aims = sorted({e: a for a, e in aims if e >= 0}.items())
+        served = np.searchsorted([e for e, _ in aims[1:]], flat, side="right")
+        for i, (epsilon, a) in enumerate(aims):
+            some = inside & (served == i)
+            if some.any():
+                engine = next(self._engines(a, epsilon))
+                logs = np.array([min(engine.bounds(e)[1], 0.0) for e in flat[some].tolist()])
+                result[some] += np.exp(logs)
+        return np.minimum(result, 1.0).reshape(np.shape(epsilons))
 
     def _aim(self, log_delta: float) -> tuple[float, float]:
         """The tilt, and about the epsilon at which delta has this logarithm."""
@@ -178,4 +238,3 @@ class Composition:
             contour.integrate()
             yield contour
             smoothing /= 4
-

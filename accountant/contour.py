@@ -14,7 +14,7 @@ import numpy as np
 
 from accountant.cumulants import Cumulants
 from accountant.numerics import ULP, Array, Complex
-from accountant.saddle import SMALL, Aliases, logarithm
+from accountant.saddle import SMALL, Aliases, log_interval
 
 
 class Contour:
@@ -28,11 +28,12 @@ class Contour:
         self.name = "smoothed contour" if smoothing else "contour"
         self.tilt, self.smoothing = a, smoothing
         self._cumulants = cumulants = cumulants.smoothed(smoothing)
-        self._height = float(cumulants.real(np.array([a]))[0])  # K(a)
+        height, error = cumulants.at(np.array([a]))
+        self._height, self._height_error = float(height[0]), float(error[0])  # K(a)
         self._aliases = Aliases(cumulants, a, self._height, epsilon)
         self.step = 2 * math.pi / self._aliases.period
         self.reach = self._reach(epsilon)
-        self.nodes = self.reach / self.step + 2
+        self.nodes = self.reach / self.step + 2 if self.step else math.inf
 
     def _reach(self, epsilon: float) -> float:
         """Where the integrand has died out."""
@@ -49,18 +50,20 @@ class Contour:
         rows = max(1, math.isqrt(math.ceil(self.nodes)))
         count = rows * (math.ceil(self.nodes) // rows + 1)
         z = a + 1j * (h * np.arange(count).reshape(rows, -1))
-        value, error = self._cumulants.at(z)
-        with np.errstate(under="ignore"):
-            terms = np.exp(value - self._height) / (z * (z + 1)) * (h / math.pi)
-        terms[0, 0] /= 2
+        terms, error = self._cumulants.factor(z)
+        kernel = h / math.pi / (z * (z + 1))
+        kernel[0, 0] /= 2
+        terms *= kernel
+        error *= np.abs(kernel)
         last = h * (count - 1)
         self._truncated = float(self._cumulants.decay(a, np.array([last]))[0])
         self._truncated -= math.log(math.pi * last)
         self._terms, self._noise = terms, _round_off(terms, error, z)
         self._density = None
         if self.smoothing:
-            self._density = terms * z * (z + 1)
-            fixed, growing = _round_off(self._density, error, z)
+            kernel = z * (z + 1)
+            self._density = terms * kernel
+            fixed, growing = _round_off(self._density, error * np.abs(kernel), z)
             fixed += math.exp(self._truncated) / self.smoothing
             self._density_noise = fixed, growing
 
@@ -69,13 +72,19 @@ class Contour:
         width = terms.shape[1]
         outer = np.exp(-1j * self.step * epsilon * width * np.arange(terms.shape[0]))
         inner = np.exp(-1j * self.step * epsilon * np.arange(width))
-        return float((outer @ (terms @ inner)).real)
+        # not by BLAS, whose threads wait for each other on a busy machine
+        return float(np.sum(outer * np.einsum("rc,c->r", terms, inner)).real)
+
+    def _scale_error(self, scale: float) -> float:
+        return 2 * self._height_error + 4 * ULP * (abs(scale) + abs(self._height))
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Logarithms of a lower and an upper bound on delta at ``epsilon``."""
         scale = self._height - self.tilt * epsilon
         total = self._sum(self._terms, epsilon)
-        noise = self._noise[0] + self._noise[1] * abs(epsilon) + 4 * ULP * abs(scale) * abs(total)
+        noise = (
+            self._noise[0] + self._noise[1] * abs(epsilon) + self._scale_error(scale) * abs(total)
+        )
         noise += math.exp(min(self._truncated, 700.0))
         high = total + noise
         low = total - noise - math.exp(min(self._aliases.log_size(epsilon) - scale, 700.0))
@@ -84,10 +93,11 @@ class Contour:
             density = self._sum(self._density, epsilon)
             density += self._density_noise[0] + self._density_noise[1] * abs(epsilon)
             low -= math.exp(self.smoothing / 8) * self.smoothing * max(density, 0.0)
-        return logarithm(low) + scale, logarithm(high) + scale
+        return log_interval(low, high, scale)
 
 
 def _round_off(terms: Complex, error: Array, z: Complex) -> tuple[float, float]:
     """Round-off of ``sum terms e^{-ze}``: a constant, and what multiplies ``|e|``."""
     size = np.abs(terms)
-    return float(np.sum(size * (error + 64 * ULP))), 4 * ULP * float(np.sum(size * np.abs(z)))
+    fixed = float(np.sum(error)) + 64 * ULP * float(np.sum(size))
+    return fixed, 4 * ULP * float(np.sum(size * np.abs(z)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -34,17 +35,30 @@ class Cumulants:
     def real(self, a: Array) -> Array:
         """``K(a)`` at real ``a > 0``, rounded up; infinite or NaN where it overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
-            value, error = self.at(a.astype(complex))
-            return value.real + error
+            value, error = self.at(a)
+            total: Array = value + error
+            return total
 
-    def at(self, z: Complex) -> tuple[Complex, Array]:
-        """``K(z)`` and a bound on its round-off."""
+    def at(self, z: Any) -> tuple[Any, Array]:
+        """``K(z)``, at real or complex ``z``, and a bound on its round-off."""
         total = self.smoothing * (z * z + z) / 2
         size = 2.0**-50 * np.abs(total)
         for kind, losses, counts in self._families:
             value, error = kind.cumulants(losses, counts, z)
             total, size = total + value, size + error
         return total, size
+
+    def factor(self, z: Complex) -> tuple[Complex, Array]:
+        """``e^{K(z) - K(a)}`` on nodes ``z[r, c] = a + i h (r C + c)``, and its round-off."""
+        exponent = self.smoothing * (z * z + z - z[0, 0] * (z[0, 0] + 1)) / 2
+        product = np.exp(exponent)
+        missed = 2.0**-50 * np.abs(exponent) * np.abs(product)
+        for kind, losses, counts in self._families:
+            one, error = kind.factors(losses, counts, z)
+            # no factor is above 1
+            missed = missed * np.minimum(np.abs(one) + error, 1.0) + error * np.abs(product)
+            product *= one
+        return product, missed
 
     def decay(self, a: float, u: Array) -> Array:
         """Bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""

@@ -19,12 +19,12 @@ def number_of_sums(items: list[tuple[Loss, int]]) -> float:
     total = 1.0
     for loss, count in items:
         outcomes = loss.outcomes
-        if outcomes is None or total > MOST_SUMS:
+        if outcomes is None or total > 2 * MOST_SUMS:
             return math.inf
         # so many ways to share `count` releases among the outcomes
         kinds = outcomes[0].size
-        ways = math.comb(count + kinds - 1, kinds - 1) if count <= MOST_SUMS else math.inf
-        total *= ways
+        log_ways = math.lgamma(count + kinds) - math.lgamma(kinds) - math.lgamma(count + 1)
+        total *= math.exp(min(log_ways, 700.0))
     return total
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from accountant.cumulants import Cumulants
 from accountant.loss import Loss
 from accountant.numerics import ULP
-from accountant.saddle import Aliases, logarithm
+from accountant.saddle import Aliases, log_interval
 
 MOST_POINTS = 2**18
 
@@ -64,7 +64,8 @@ class Lattice:
     ) -> None:
         self.tilt = a
         self._offset, self.unit, self.mismatch = lattice
-        self._height = float(cumulants.real(np.array([a]))[0])
+        height, error = cumulants.at(np.array([a]))
+        self._height, self._height_error = float(height[0]), float(error[0])
         self._aliases = Aliases(cumulants, a, self._height, epsilon)
         self.nodes = math.ceil(self._aliases.period / self.unit) + 1
 
@@ -99,13 +100,10 @@ class Lattice:
         phase = np.exp(-1j * z.imag * point)
         scale = self._height - self.tilt * (self._offset + point)
         total = float(np.sum((self._terms * phase * kernel).real))
-        size = np.abs(1 / one) + np.abs(1 / two)
-        noise = float(np.sum((self._error + 32 * ULP * np.abs(self._terms)) * size))
-        noise += 4 * ULP * (abs(scale) + abs(self._offset) + abs(epsilon)) * abs(total)
-        turn = float(np.sum(np.abs(self._terms) * size * z.imag)) * abs(point)
-        noise += 4 * ULP * turn
+        weight = np.abs(1 / one) + np.abs(1 / two)
+        noise = float(np.sum((self._error + 32 * ULP * np.abs(self._terms)) * weight))
+        noise += 4 * ULP * abs(point) * float(np.sum(np.abs(self._terms) * weight * z.imag))
+        size = abs(self._height) + abs(scale) + abs(self._offset) + abs(epsilon)
+        noise += (2 * self._height_error + 4 * ULP * size) * abs(total)
         alias = math.exp(min(self._aliases.log_size(epsilon) - scale, 700.0))
-        low = logarithm(total - noise - alias) + scale
-        return low, logarithm(total + noise) + scale
-
-
+        return log_interval(total - noise - alias, total + noise, scale)

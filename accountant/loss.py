@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
-from accountant.numerics import ULP, Array, Complex, legendre, smallest_root, square_up
+from accountant.numerics import ULP, Array, Complex, legendre, smallest_root, square_up, up
 from accountant.plan import Item, Release
 
 # Profiles are evaluated to this relative accuracy or better; answers are rounded by as much.
@@ -72,6 +72,11 @@ class Loss(Release):
         # Bun & Steinke (2016), Proposition 3.3
         return square_up(self.pure, 2)
 
+    @property
+    def gdp(self) -> float:
+        """Least mu known such that no test does better than on N(0, 1) against N(mu, 1)."""
+        return pure_gdp(self.pure)
+
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of the finite part, elementwise over ``order > 1``."""
         a = orders(order) - 1.0
@@ -79,27 +84,40 @@ class Loss(Release):
         return log_moment / a
 
     def cumulant(self, z: ArrayLike) -> Any:
-        """``ln E_P[e^{zL}; L finite]``, elementwise at complex ``z`` in the strip of convergence."""
+        """``ln E_P[e^{zL}; L finite]``, elementwise at complex ``z`` where it converges."""
         moments = np.vectorize(self._moment, otypes=[complex])(np.asarray(z, dtype=complex))
         return np.log(moments)[()]
 
     @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
         """Return ``sum_i counts[i] K_i(z)`` over losses of one class, and a bound on its round-off.
 
-        Classes with `certified` cumulants only; the rest is answered from above and below.
+        ``z`` is an array, real or complex.  Classes with `certified` cumulants only; the rest is
+        answered from above and below.
         """
-        total, size = np.zeros(z.shape, dtype=complex), np.zeros(z.shape)
+        total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
-            one = count * loss.cumulant(z)
+            one = count * (loss.cumulant(z) if np.iscomplexobj(z) else loss.cumulant(z).real)
             total += one
             # an exponent z L is inexact by an ulp of itself
             size += 16 * ULP * (count * (1 + np.abs(z) * loss.bound) + np.abs(one))
         return total, size
 
     @classmethod
+    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+        """Return ``prod_i (E e^{zL_i} / E e^{aL_i})^{counts[i]}``, ``a = Re z``, and its round-off.
+
+        ``z`` is a matrix of equidistant nodes, ``z[r, c] = a + i h (r C + c)``.
+        """
+        height, _ = cls.cumulants(losses, counts, z[:1, :1].real)
+        value, error = cls.cumulants(losses, counts, z)
+        with np.errstate(under="ignore"):
+            product: Complex = np.exp(value - height)
+        return product, np.abs(product) * (error + 4 * ULP * (1 + abs(float(height[0, 0]))))
+
+    @classmethod
     def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
-        """Return ``sum_i counts[i] ln sup |E e^{(a+iv)L} / E e^{aL}|`` over ``v >= u``, or above."""
+        """Bound ``sum_i counts[i] ln |E e^{(a+iv)L_i} / E e^{aL_i}|`` for every ``v >= u``."""
         return np.zeros(u.shape)
 
     @property
@@ -120,6 +138,15 @@ class Loss(Release):
             return 0.0
         first = int(np.argmax(found[0]))
         return float(found[1][first]) if found[0][first] >= self.bound * (1 - 8 * ULP) else 0.0
+
+    @property
+    def rounded(self) -> bool:
+        """Whether the profile is a numerical upper bound, not a formula."""
+        return False
+
+    def covers(self, other: Loss) -> bool:
+        """Whether this one's profile is known to be nowhere below that of ``other``."""
+        return self == other
 
     @property
     def attained(self) -> Loss:
@@ -192,6 +219,16 @@ class Loss(Release):
         gone = size < np.max(size) - 50.0
         gone &= np.arange(ladder.size) > np.argmax(size)
         return float(ladder[np.argmax(gone)]) if gone.any() else math.inf
+
+
+def pure_gdp(epsilon: float) -> float:
+    """The mu of epsilon-DP: its trade-off curve touches the Gaussian's at its corner."""
+    from scipy.special import ndtri_exp
+
+    # Phi(-mu / 2) = 1 / (1 + e^epsilon)
+    if epsilon == 0 or math.isinf(epsilon):
+        return epsilon
+    return up(max(-2 * float(ndtri_exp(-np.logaddexp(0.0, epsilon))), 0.0) + 1e-15, 64)
 
 
 class Symmetric(Loss):

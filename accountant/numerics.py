@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +49,10 @@ def log1mexp(x: Array) -> Array:
     return np.where(x > -math.log(2), small, large)
 
 
-def complex_log1p(x: Complex) -> Complex:
-    """``ln(1 + x)`` at complex ``x``, accurate near 0 (numpy's own is not)."""
+def log1p(x: Any) -> Any:
+    """``ln(1 + x)``, accurate near 0 at complex ``x`` too (numpy's own is not)."""
+    if not np.iscomplexobj(x):
+        return np.log1p(x)
     real = np.log1p(x.real * (2 + x.real) + x.imag * x.imag) / 2
     result: Complex = real + 1j * np.arctan2(x.imag, 1 + x.real)
     return result

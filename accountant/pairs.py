@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from accountant.additive import RECORDS, GaussianLoss
 from accountant.domains import NON_NEGATIVE, POSITIVE
 from accountant.errors import ParameterError, UnsupportedPlan
-from accountant.exponentials import log_sum, of_outcomes
+from accountant.exponentials import log_sum, product_of_ratios, sums_of_logs
 from accountant.loss import Loss, Symmetric, epsilons, orders
 from accountant.numerics import ULP, Array, Complex, least, logsumexp, up, up_sum
 
@@ -95,9 +95,14 @@ class PairLoss(Loss):
         return log_sum(loss, np.log(mass), np.asarray(z, dtype=complex))[0][()]
 
     @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
-        """Sum over the losses, one matrix product each."""
-        return of_outcomes([loss.outcomes for loss in losses], counts, z)
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
+        """Sum over the losses."""
+        return sums_of_logs([loss.outcomes for loss in losses], counts, z)
+
+    @classmethod
+    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+        """Product over the losses, one matrix product each."""
+        return product_of_ratios([loss.outcomes for loss in losses], counts, z)
 
     def _finite(self) -> tuple[Array, Array]:
         both = [(a, b) for a, b in zip(self.p, self.q, strict=True) if a and b]

@@ -38,9 +38,7 @@ class Aliases:
     # j < 0 take b < a, and sum the geometric series.
 
     def __init__(self, cumulants: Cumulants, a: float, height: float, epsilon: float) -> None:
-        ladder = np.concatenate(
-            [2.0 ** -np.arange(0.1, 8, 0.35), 2.0 ** np.arange(0.05, 8, 0.35)]
-        )
+        ladder = np.concatenate([2.0 ** -np.arange(0.1, 8, 0.35), 2.0 ** np.arange(0.05, 8, 0.35)])
         b = a * ladder
         self._chernoff = cumulants.real(b) + b * np.log(b) - (1 + b) * np.log1p(b)
         good = np.isfinite(self._chernoff)
@@ -57,6 +55,13 @@ class Aliases:
         size = self._chernoff - self._b * epsilon - away - np.log(-np.expm1(-away))
         left, right = size[self._b < self._a], size[self._b > self._a]
         return float(np.logaddexp(np.min(left, initial=np.inf), np.min(right, initial=np.inf)))
+
+
+def log_interval(low: float, high: float, scale: float) -> tuple[float, float]:
+    """``ln low + scale`` and ``ln high + scale``; everything where the arithmetic broke down."""
+    if not (math.isfinite(scale) and math.isfinite(high)) or high < 0:
+        return -math.inf, math.inf
+    return logarithm(low) + scale, logarithm(high) + scale
 
 
 def logarithm(x: float) -> float:

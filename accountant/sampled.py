@@ -18,7 +18,7 @@ from accountant.additive import GaussianLoss
 from accountant.composed import as_loss
 from accountant.domains import Interval, OneOf, Whole
 from accountant.errors import ParameterError
-from accountant.exponentials import log_sum, of_outcomes
+from accountant.exponentials import product_of_ratios, sums_of_logs
 from accountant.loss import Loss, Symmetric, epsilons, orders
 from accountant.numerics import Array, Complex, up
 from accountant.plan import Item, Plan, as_plan
@@ -122,6 +122,11 @@ class PoissonSampled(Loss):
         return self.loss.envelope
 
     @property
+    def rounded(self) -> bool:
+        """Where the part is."""
+        return self.loss.rounded
+
+    @property
     def attained(self) -> Loss:
         """The sampled pair that the part covers."""
         if not self.loss.envelope:
@@ -159,17 +164,30 @@ class PoissonSampled(Loss):
         return self.cumulants([self], np.ones(1), s)[0][()]
 
     @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
         """Gaussian parts by quadrature, finite parts by their sums."""
-        total, size = np.zeros(z.shape, dtype=complex), np.zeros(z.shape)
+        total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
             found = loss.outcomes
             if found is not None:
-                value, error = of_outcomes([found], np.ones(1), z)
+                value, error = sums_of_logs([found], np.ones(1), z)
             else:
                 value, error = loss._gaussian().cumulant(z)
             total, size = total + count * value, size + count * error
         return total, size
+
+    @classmethod
+    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+        """Gaussian parts by quadrature, finite parts by their sums."""
+        product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
+        for loss, count in zip(losses, counts.tolist(), strict=True):
+            found = loss.outcomes
+            if found is not None:
+                value, error = product_of_ratios([found], np.array([count]), z)
+            else:
+                value, error = loss._gaussian().factor(z, int(count))
+            product, missed = product * value, missed + error
+        return product, missed
 
     @classmethod
     def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:

@@ -12,14 +12,15 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from accountant.exponentials import log_sum, uniform
+from accountant.exponentials import log_sum, power, ratio, round_off
 from accountant.numerics import Array, Complex, logsumexp
 
 TAIL = 9.5  # Phi(-9.5) is 1e-21: what is left out at the sides
-MOST_POINTS = 20_000  # a tilt that needs more is out of reach
+MOST_POINTS = 2_000  # a tilt that needs more is out of reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,12 @@ class SampledGaussian:
     rate: float
     added: bool
 
-    def cumulant(self, z: Complex) -> tuple[Complex, Array]:
+    def cumulant(self, z: Any) -> tuple[Any, Array]:
         """``ln E e^{zL}`` and a bound on its error; infinite where the tilt is out of reach."""
-        value, error = np.full(z.shape, np.inf, dtype=complex), np.zeros(z.shape)
+        value, error = np.full(z.shape, np.inf, dtype=z.dtype), np.zeros(z.shape)
         turn = float(np.max(np.abs(z.imag), initial=0.0))
         # one rule for tilts of a size
-        size = np.ceil(np.log2(np.maximum(z.real, 1e-3)) / 2)
+        size = np.ceil(np.log2(np.maximum(z.real, 1.0)) / 2)
         size[self._points(z.real, turn) > MOST_POINTS] = np.nan
         for one in np.unique(size[np.isfinite(size)]):
             some = size == one
@@ -43,10 +44,16 @@ class SampledGaussian:
             part = z if some.all() else z[some]
             found, near = log_sum(loss, log_mass, part)
             # relative to the moment at the real tilt
-            tilts = found[:1, :1] if uniform(part) else log_sum(loss, log_mass, part.real + 0j)[0]
-            near = near + missed * np.exp(np.minimum(tilts.real - found.real, 700.0))
+            tilted = log_sum(loss, log_mass, part.real)[0] if turn else found
+            near = near + missed * np.exp(np.minimum(tilted.real - found.real, 700.0))
             value[some], error[some] = found.ravel(), near.ravel()
         return value, error
+
+    def factor(self, z: Complex, count: int) -> tuple[Complex, Array]:
+        """``(E e^{zL} / E e^{aL})^count`` on equidistant nodes, and a bound on its error."""
+        loss, log_mass, missed = _rule(self, z[0, 0].real, z[-1, -1].imag)
+        one, spread = ratio(loss, log_mass, z)
+        return power(one, count), round_off(count, spread, z) + 2 * count * missed
 
     def decay(self, a: float, u: Array) -> Array:
         """Logarithm of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``."""
@@ -88,9 +95,9 @@ class SampledGaussian:
         # tilting moves the mass to the right by up to mu (a + 1), or (add) to where r is 1 - rate
         reach = self.mu * (np.maximum(tilt, 0.0) + 1)
         left = np.log1p(np.maximum(tilt, 0.0) * self.rate) / self.mu
-        low, high = (-TAIL - left, TAIL + 0 * reach) if self.added else (-TAIL + 0 * left, TAIL + reach)
+        low, high = -TAIL - left * self.added, TAIL + reach * (not self.added)
         # r^z turns by at most turn * mu a unit of x
-        step = math.pi / (14 + self.mu * (1 + min(turn, 1e6)))
+        step = math.pi / (14 + self.mu * (1 + 0.5 * min(turn, 1e6)))
         return low, high, step
 
     def _points(self, tilt: Array, turn: float) -> Array:

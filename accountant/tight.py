@@ -1,7 +1,7 @@
 """The true epsilon of a plan, between two proved bounds.
 
-References: accounting by contour: Zhu, Dong & Wang (2022), Gopi, Lee & Wutschitz (2021); the
-certificate is ours, see `docs/proofs/contour.md`.
+References: Zhu, Dong & Wang (2022) for the characteristic function of a loss; Gopi, Lee &
+Wutschitz (2021) for two-sided answers; the certificate is proved in `docs/proofs/contour.md`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-
 from accountant.accountant import Accountant
+from accountant.advanced import Advanced
 from accountant.basic import Basic
 from accountant.certificate import Certificate
-from accountant.composed import as_loss
-from accountant.composition import Composition
-from accountant.domains import DELTA
+from accountant.composed import certified, item_loss
+from accountant.composition import ENVELOPE, Composition, closed_form
+from accountant.domains import DELTA, Interval
 from accountant.loss import ACCURACY, Loss
-from accountant.numerics import up
-from accountant.plan import Plan, as_plan, directions
+from accountant.parallel import Parallel
+from accountant.plan import Item, Plan, as_plan, directions
 from accountant.rdp import RDP
 from accountant.zcdp import ZCDP
 
@@ -28,7 +27,7 @@ from accountant.zcdp import ZCDP
 @final
 @dataclass(frozen=True, slots=True)
 class Tight(Accountant):
-    """The exact composition, rounded up by less than ``width`` of itself wherever that is possible.
+    """The exact composition, rounded up by at most ``width`` of itself wherever that is possible.
 
     Where a loss covers several worst pairs (`Loss.envelope`) it returns the least sound bound, and
     the lower end of `bracket` is that of one of those pairs.  Valid for plans fixed in advance.
@@ -36,28 +35,90 @@ class Tight(Accountant):
 
     width: float = 1e-8
 
+    def __post_init__(self) -> None:
+        Interval(1e-10, 1e-2).check("width", self.width)
+
     def certify(self, plan: Plan, delta: float) -> Certificate:
-        """Return the interval that holds the epsilon of ``plan`` at ``delta``, over both ways."""
+        """Return the interval that holds the epsilon of ``plan`` at ``delta``, both ways."""
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
-        ways = [self._certify(way, delta) for way in directions(plan)]
-        worst = max(ways, key=lambda one: one.upper)
-        return Certificate(max(one.lower for one in ways), worst.upper, worst.engine, worst.nodes)
+        first, *rest = directions(plan)
+        found = self._certify(first, delta)
+        for way in rest:
+            if self._quick(way, delta) <= found.lower:
+                continue  # it cannot be the worse direction
+            other = self._certify(way, delta)
+            worse = max(found, other, key=lambda one: one.upper)
+            lower = max(found.lower, other.lower)
+            found = Certificate(min(lower, worse.upper), worse.upper, worse.engine, worse.nodes)
+        return found
 
     def bracket(self, plan: Plan, delta: float) -> tuple[float, float]:
         """Return (lower, upper) around the true epsilon at ``delta``."""
         found = self.certify(plan, delta)
         return found.lower, found.upper
 
+    def epsilon(self, plan: Plan, delta: float) -> float:
+        """Return the upper end of `bracket`."""
+        return self.certify(plan, delta).upper
+
     def _epsilon(self, plan: Plan, delta: float) -> float:
         return self._certify(plan, delta).upper
 
+    def _quick(self, way: Plan, delta: float) -> float:
+        """A bound that costs one sweep over orders; infinite where that is not for the asking."""
+        items = [(item, n) for item, n in way.losses() if isinstance(item, Loss) and item.certified]
+        if delta == 0 or len(items) < len(list(way.losses())):
+            return math.inf
+        return Composition(items, self.width).chernoff(delta)
+
     def _certify(self, way: Plan, delta: float) -> Certificate:
+        items = list(way.losses())
         if delta == 0:
             total = Basic()._epsilon(way, 0.0)
             return Certificate(total, total, "sum of the bounds")
-        items = [(as_loss(item) if not isinstance(item, Loss) else item, n) for item, n in way.losses()]
-        return Composition(items, self.width).certify(delta)
+        if len(items) == 1 and items[0][1] == 1:
+            return self._single(items[0][0], delta)
+        losses = [(item_loss(item), n) for item, n in items]
+        if not any(one.envelope or not one.certified for one, _ in losses):
+            return Composition(losses, self.width).certify(delta)
+        return self._between(way, losses, delta)
+
+    def _single(self, item: Item, delta: float) -> Certificate:
+        """One release: its own profile; one parallel: the dearest part."""
+        if isinstance(item, Parallel):
+            parts = [self._certify(part, delta) for part in item.distinct]
+            worst = max(parts, key=lambda one: one.upper)
+            return Certificate(
+                max(one.lower for one in parts), worst.upper, worst.engine, worst.nodes
+            )
+        return closed_form(item, delta)
+
+    def _between(self, way: Plan, losses: list[tuple[Loss, int]], delta: float) -> Certificate:
+        """Dots above and below what has no closed cumulant, one pair below what covers many."""
+        above = Composition(certified(losses, delta, upper=True), self.width).certify(delta)
+        others = [above.upper]
+        if any(one.envelope for one, _ in losses):
+            # facts of their own that a dominating pair does not know
+            others += [one._epsilon(way, delta) for one in (Basic(), Advanced(), ZCDP(), RDP())]
+        upper = max(0.0, min(others))
+        lower = 0.0
+        if not any(one.rounded for one, _ in losses):
+            pairs = [(one.attained, n) for one, n in losses]
+            below = Composition(certified(pairs, delta, upper=False), self.width)
+            lower = below.certify(delta).lower
+        engine = above.engine if upper == above.upper else ENVELOPE
+        return Certificate(min(lower, upper), upper, f"{engine}, dots", above.nodes)
 
     def _delta(self, plan: Plan, epsilon: float) -> float:
-        items = [(item, n) for item, n in plan.losses()]
-        return Composition(items, self.width).delta(epsilon)[1]
+        items = list(plan.losses())
+        if len(items) == 1 and items[0][1] == 1:
+            item = items[0][0]
+            if isinstance(item, Parallel):
+                return max(self._delta(part, epsilon) for part in item.distinct)
+            return min(1.0, float(item.profile(epsilon)) * (1 + ACCURACY))
+        losses = [(item_loss(item), n) for item, n in items]
+        found = Composition(certified(losses, 1e-12, upper=True), self.width).delta(epsilon)[1]
+        if any(one.envelope for one, _ in losses):
+            others = (Basic(), Advanced(), ZCDP(), RDP())
+            found = min(found, *(one._delta(plan, epsilon) for one in others))
+        return found

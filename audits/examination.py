@@ -8,10 +8,10 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.comparison import Least
 from accountant.loss import Loss
 from accountant.numerics import Array
 from accountant.plan import Plan
+from accountant.tight import Tight
 from audits.bounds import mean_band
 from audits.gates import OffTranscript
 from audits.replaying import Algorithm, Replayed, declared_plan, replay, sampled_losses
@@ -85,7 +85,7 @@ class Examination:
 
     def profile(self, epsilons: Array, confidence: float) -> Profile:
         """The empirical profile and the accountant's at the given epsilons."""
-        curve = np.array([Least().delta(self.plan, e) for e in epsilons])
+        curve = np.array([Tight().delta(self.plan, e) for e in epsilons])
         return Profile(epsilons, *self.band(epsilons, confidence), curve)
 
 

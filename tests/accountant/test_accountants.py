@@ -20,13 +20,13 @@ from accountant import (
     BudgetExceeded,
     GaussianLoss,
     LaplaceLoss,
-    Least,
     PairLoss,
     Parallel,
     ParameterError,
     PureLoss,
     Repeat,
     Sequential,
+    Tight,
     UnsupportedPlan,
     ZCDPLoss,
     calibrate,
@@ -34,7 +34,7 @@ from accountant import (
 )
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
-SOUND = [Basic(), Advanced(), ZCDP(), RDP(), PLD(), Least()]
+SOUND = [Basic(), Advanced(), ZCDP(), RDP(), PLD(), Tight()]
 every_accountant = pytest.mark.parametrize("accountant", SOUND, ids=lambda a: a.name)
 
 sizes = st.floats(0.01, 2.0)
@@ -184,7 +184,7 @@ def test_one_pure_release_is_its_epsilon_not_its_rho():
     # "Basic >= zCDP" is no law
     assert Basic().epsilon(PureLoss(0.1), 1e-6) < 0.11
     assert ZCDP().epsilon(PureLoss(0.1), 1e-6) == pytest.approx(0.43, abs=0.01)
-    assert Least().epsilon(PureLoss(0.1), 0.0) == 0.1
+    assert Tight().epsilon(PureLoss(0.1), 0.0) == 0.1
 
 
 def test_zcdp_is_its_own_conversion():
@@ -242,17 +242,17 @@ def test_what_is_no_plan_is_refused(accountant, bad):
 
 
 @pytest.mark.parametrize("delta", [1e-12, 1e-15, 1e-18, 1e-100])
-@pytest.mark.parametrize("accountant", [ZCDP(), RDP(), PLD(), Least()], ids=lambda a: a.name)
+@pytest.mark.parametrize("accountant", [ZCDP(), RDP(), PLD(), Tight()], ids=lambda a: a.name)
 def test_tiny_deltas_are_never_optimistic(accountant, delta):
     truth = GaussianLoss(0.01 * math.sqrt(1000)).epsilon_at(delta)
     assert accountant.epsilon(1000 * GaussianLoss(0.01), delta) >= truth
 
 
 def test_extreme_noise_is_reported_as_no_privacy():
-    assert Least().epsilon(2 * Gaussian(1e-290), 1e-6) == math.inf
-    assert Least().epsilon(2 * Gaussian(1e290), 1e-6) < 1e-6
-    assert Least().epsilon(2 * Gaussian(1e290), 1e-300) > 0
-    assert Least().epsilon(2 * Laplace(1e290), 0.0) <= 1e-280
+    assert Tight().epsilon(2 * Gaussian(1e-290), 1e-6) == math.inf
+    assert Tight().epsilon(2 * Gaussian(1e290), 1e-6) < 1e-6
+    assert Tight().epsilon(2 * Gaussian(1e290), 1e-300) > 0
+    assert Tight().epsilon(2 * Laplace(1e290), 0.0) <= 1e-280
 
 
 @pytest.mark.parametrize(
@@ -268,8 +268,8 @@ def test_extreme_plans_are_bounded_quickly(plan):
         for row in compare(plan, delta):
             assert row.seconds < 2.0
             assert row.epsilon is None or row.epsilon >= 0.0
-        assert Least().epsilon(plan, delta) >= 0.0
-    assert 0.0 <= Least().delta(plan, 1.0) <= 1.0
+        assert Tight().epsilon(plan, delta) >= 0.0
+    assert 0.0 <= Tight().delta(plan, 1.0) <= 1.0
 
 
 def test_a_plan_too_fine_for_the_grid_is_refused_with_a_way_out():
@@ -280,7 +280,9 @@ def test_a_plan_too_fine_for_the_grid_is_refused_with_a_way_out():
 
 def test_comparison_prints_a_row_an_accountant():
     comparison = compare(49 * BoundedRangeLoss(0.053808), 1e-6)
-    assert [row.accountant for row in comparison] == ["Basic", "Advanced", "ZCDP", "RDP", "PLD"]
+    assert [row.accountant for row in comparison] == [
+        "Basic", "Advanced", "ZCDP", "RDP", "GDP", "PLD", "Tight"
+    ]  # fmt: skip
     assert comparison.best.accountant == "RDP"
     words = str(comparison)
     assert "0.832479" in words
@@ -290,7 +292,9 @@ def test_comparison_prints_a_row_an_accountant():
 def test_least_is_the_least_of_the_rows():
     plan = 30 * LaplaceLoss(0.1) + 5 * BoundedRangeLoss(0.3)
     rows = [row.epsilon for row in compare(plan, 1e-6)]
-    assert Least().epsilon(plan, 1e-6) == min(rows)
+    # a profile that is known point by point costs Tight a few millionths
+    assert Tight().epsilon(plan, 1e-6) == pytest.approx(min(rows), rel=1e-6)
+    assert Tight().epsilon(49 * BoundedRangeLoss(0.053808), 1e-6) < 0.8325
 
 
 def test_budget_names_all_three_numbers():
@@ -305,7 +309,7 @@ def test_budget_names_all_three_numbers():
 
 def test_calibrate_turns_either_way_and_takes_a_bracket():
     noise = calibrate(lambda s: 10 * Gaussian(s), epsilon=1.0, delta=1e-5)
-    assert 0.999 <= Least().epsilon(10 * Gaussian(noise), 1e-5) <= 1.0
+    assert 0.999 <= Tight().epsilon(10 * Gaussian(noise), 1e-5) <= 1.0
     share = calibrate(lambda e: 10 * PureLoss(e), epsilon=1.0)
     assert share == pytest.approx(0.1, rel=2e-6)
     assert share <= 0.1

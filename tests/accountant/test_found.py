@@ -18,13 +18,13 @@ from accountant import (
     Budget,
     GaussianLoss,
     LaplaceLoss,
-    Least,
     Ledger,
     PairLoss,
     Parallel,
     PureLoss,
     Repeat,
     Sequential,
+    Tight,
     ZCDPLoss,
 )
 from mechanisms import Laplace, RandomizedResponse
@@ -71,7 +71,7 @@ def exact_delta(count, e0, epsilon):
     [(1, 1e-8, 5e-16), (2, 1e-12, 5e-17), (1000, 1e-12, 1e-12), (3, 1e-5, 1e-7), (50, 1e-3, 1e-9)],
 )
 def test_small_losses_are_not_cancelled_away(count, e0, delta):
-    for accountant in (Basic(), Advanced(), ZCDP(), RDP(), PLD(), Least()):
+    for accountant in (Basic(), Advanced(), ZCDP(), RDP(), PLD(), Tight()):
         epsilon = accountant.epsilon(count * PureLoss(e0), delta)
         if math.isfinite(epsilon):
             assert exact_delta(count, e0, epsilon) <= delta * (1 + 1e-12)
@@ -119,7 +119,7 @@ def test_near_equal_pairs_do_not_cancel():
 def test_no_accountant_undercuts_the_exact_sum_at_delta_zero():
     for crumb in (PureLoss(1e-16), PureLoss(1e-17), PureLoss(1e-300), 10**10 * PureLoss(1e-28)):
         assert not Budget(1.0).admits(10 * PureLoss(0.1) + crumb)
-    for accountant in (Basic(), RDP(), PLD(), Least()):
+    for accountant in (Basic(), RDP(), PLD(), Tight()):
         assert accountant.epsilon(10 * PureLoss(0.1), 0.0) == 1.0
 
 
@@ -134,16 +134,16 @@ def test_plans_of_nothing_end():
 
 def test_the_grid_has_a_bounded_size():
     lopsided = PairLoss((1e-300, 0.5, 0.5), (0.5, 0.25, 0.25))
-    assert Least().epsilon(2 * lopsided + GaussianLoss(1e-4), 1e-6) < 1500
+    assert Tight().epsilon(2 * lopsided + GaussianLoss(1e-4), 1e-6) < 1500
     assert (
-        Least().epsilon(2 * PairLoss((0.1, 1e-5, 0.9 - 1e-5), (0.0, 1e-320, 1.0)), 0.05) == math.inf
+        Tight().epsilon(2 * PairLoss((0.1, 1e-5, 0.9 - 1e-5), (0.0, 1e-320, 1.0)), 0.05) == math.inf
     )
 
 
 def test_epsilon_does_not_jump_above_the_mass_at_infinity():
     loss = ApproxLoss(1.0, 1e-3)
     for delta in (1e-3, math.nextafter(1e-3, 1), 1.00000000001e-3):
-        for accountant in (Basic(), Advanced(), Least()):
+        for accountant in (Basic(), Advanced(), Tight()):
             assert accountant.epsilon(loss, delta) <= 1.0
     assert PairLoss((0.5, 0.49, 0.01), (0.5, 0.5, 0.0)).epsilon_at(0.01 + 1e-13) <= 0.0203
     for count in range(1, 40):
