@@ -20,7 +20,9 @@ from accountant.errors import (
     PrivateValueError,
     UnsupportedPlan,
 )
+from accountant.filter import Filter, Odometer
 from accountant.gdp import GDP, CentralLimit
+from accountant.grouped import Grouped
 from accountant.ledger import Ledger
 from accountant.loss import Loss
 from accountant.pairs import PairLoss, ZCDPLoss
@@ -29,6 +31,7 @@ from accountant.plan import Plan, Repeat, Sequential
 from accountant.pld import PLD
 from accountant.rdp import RDP
 from accountant.sampled import PoissonSampled, SampledWithoutReplacement
+from accountant.shuffled import Shuffled
 from accountant.tight import Tight
 from accountant.zcdp import ZCDP
 
@@ -46,10 +49,13 @@ __all__ = [
     "CentralLimit",
     "Certificate",
     "Comparison",
+    "Filter",
     "GaussianLoss",
+    "Grouped",
     "LaplaceLoss",
     "Ledger",
     "Loss",
+    "Odometer",
     "OffPlan",
     "PairLoss",
     "Parallel",
@@ -61,6 +67,7 @@ __all__ = [
     "Repeat",
     "SampledWithoutReplacement",
     "Sequential",
+    "Shuffled",
     "Stated",
     "Tight",
     "UnsupportedPlan",

@@ -29,9 +29,9 @@ class Basic(Accountant):
         items = list(plan.losses())
         leaky = sum(count for item, count in items if not math.isfinite(_pure(item)))
         # each keeps its own mass at infinity, the rest is shared
-        spare = _decimal(delta)
+        spare = decimal(delta)
         for item, count in items:
-            spare = EXACT.subtract(spare, EXACT.multiply(_decimal(_atom(item)), count))
+            spare = EXACT.subtract(spare, EXACT.multiply(decimal(_atom(item)), count))
         left = float(spare)
         if leaky and left < 0:
             return math.inf
@@ -44,7 +44,7 @@ class Basic(Accountant):
                 one = self._inverse(item, share if left > 0 else _atom(item))
             if math.isinf(one):
                 return math.inf
-            exact = EXACT.add(exact, EXACT.multiply(_decimal(one), count))
+            exact = EXACT.add(exact, EXACT.multiply(decimal(one), count))
         return _ceil(exact)
 
     def _inverse(self, item: Item, share: float) -> float:
@@ -65,7 +65,7 @@ def _atom(item: Item) -> float:
     return item.infinity
 
 
-def _decimal(x: float) -> Decimal:
+def decimal(x: float) -> Decimal:
     """The number as it is printed."""
     return Decimal(repr(x))
 
@@ -73,4 +73,4 @@ def _decimal(x: float) -> Decimal:
 def _ceil(exact: Decimal) -> float:
     """The least float whose shortest decimal is not below ``exact``."""
     nearest = float(exact)
-    return nearest if _decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
+    return nearest if decimal(nearest) >= exact else math.nextafter(nearest, math.inf)

@@ -23,6 +23,12 @@ class Certificate:
     engine: str
     nodes: int = 0
 
+    def __str__(self) -> str:
+        terms = f", {self.nodes:,} terms" if self.nodes else ""
+        return (
+            f"the true epsilon is in [{self.lower:.12g}, {self.upper:.12g}], {self.engine}{terms}"
+        )
+
     @property
     def width(self) -> float:
         """``upper - lower``; 0 where both are infinite."""
@@ -41,7 +47,7 @@ def invert(
     ``bounds`` gives the logarithms of a lower and an upper bound on delta, decreasing with a slope
     of about ``-tilt``; ``log_delta`` the target's own two ends; ``top`` an epsilon never exceeded.
     """
-    upper, slope = _upper(lambda e: bounds(e)[1] - log_delta[0], start, tilt, top)
+    upper, slope = falling_root(lambda e: bounds(e)[1] - log_delta[0], start, tilt, top)
     if upper == 0.0 or math.isinf(upper):
         return 0.0, upper
     low, high = bounds(upper)
@@ -55,7 +61,7 @@ def invert(
     return 0.0, upper
 
 
-def _upper(
+def falling_root(
     excess: Callable[[float], float], start: float, tilt: float, top: float
 ) -> tuple[float, float]:
     """Smallest epsilon seen with ``excess <= 0``, by guarded secants; and the slope there."""

@@ -218,6 +218,11 @@ class Composition:
 
     def _contours(self, a: float, epsilon: float) -> Iterator[Engine]:
         direct = Contour(self._cumulants, a, epsilon, 0.0)
+        for share in (0.9, 0.75, 0.5):
+            # near the edge of a cumulant's reach a smaller tilt has nearer nodes' aliases die sooner
+            if direct.nodes > DIRECT_NODES / 4:
+                other = Contour(self._cumulants, share * a, epsilon, 0.0)
+                direct = min(direct, other, key=lambda one: one.nodes)
         if direct.nodes <= DIRECT_NODES:
             direct.integrate()
             yield direct

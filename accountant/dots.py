@@ -20,7 +20,6 @@ from accountant.loss import Loss, epsilons
 from accountant.numerics import ULP, Array, Complex
 
 Profile = Callable[[Array], Array]
-POINTS = 4096
 
 
 @final
@@ -111,7 +110,7 @@ def dots(loss: Loss, tail: float, *, upper: bool) -> Dots:
     size = max(2.5 * float(loss.profile(0.0)), 1e-12)
     high, low = _end(loss, tail, size), _end(loss.reversed, tail, size)
     ends = np.arcsinh(np.array([-low, high]) / size)
-    points = size * np.sinh(np.linspace(ends[0], ends[1], POINTS))
+    points = size * np.sinh(np.linspace(ends[0], ends[1], loss.dots))
     points = np.unique(np.append(points, [0.0, high]))
     points = points[np.diff(np.exp(points), prepend=0.0) > 0]
     points = points[np.diff(np.exp(points), prepend=0.0) > 0]
@@ -122,10 +121,14 @@ def dots(loss: Loss, tail: float, *, upper: bool) -> Dots:
 
 def _end(loss: Loss, tail: float, size: float) -> float:
     """Where the profile has come down to its limit, but for ``tail``."""
-    high = min(loss.bound, 700.0)
-    ladder = np.geomspace(min(1e-3 * size, high / 2), high, 400)
-    far = ladder[loss.profile(ladder) - loss.infinity <= tail]
-    return float(far[0]) if far.size else high
+    low, high = min(1e-3 * size, loss.bound / 2), min(loss.bound, 700.0)
+    for _ in range(3):
+        ladder = np.geomspace(low, high, 10)
+        far = int(np.argmax(loss.profile(ladder) - loss.infinity <= tail))
+        if far == 0:  # at once, or never
+            break
+        low, high = float(ladder[far - 1]), float(ladder[far])
+    return high
 
 
 def lower_hull(x: Array, y: Array) -> Array:

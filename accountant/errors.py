@@ -54,11 +54,15 @@ class OffPlan(RuntimeError):
 
 
 class BudgetExceeded(RuntimeError):
-    """A plan costs more than the budget: names what was spent, what was asked and the budget."""
+    """More than the budget was asked for: names what was spent, what was asked and the budget.
 
-    def __init__(self, spent: float, asked: float, budget: object) -> None:
-        self.spent, self.asked, self.budget = spent, asked, budget
-        super().__init__(spent, asked, budget)
+    ``unit`` is what the two numbers count: epsilon, or what a filter adds up.
+    """
+
+    def __init__(self, spent: float, asked: float, budget: object, unit: str = "epsilon") -> None:
+        self.spent, self.asked, self.budget, self.unit = spent, asked, budget, unit
+        super().__init__(spent, asked, budget, unit)
 
     def __str__(self) -> str:
-        return f"spent epsilon {self.spent:.6g}, asked {self.asked:.6g}, budget {self.budget!r}"
+        numbers = f"spent {self.unit} {self.spent:.6g}, asked {self.asked:.6g}"
+        return f"{numbers}, budget {self.budget!r}"

@@ -14,24 +14,32 @@ import numpy as np
 
 from accountant.data import Users, checked_data, checked_users, first_array, number, rows
 from accountant.errors import OffPlan, ParameterError, PrivateValueError
-from accountant.plan import Plan
-from accountant.protocols import Query, Releasable
+from accountant.plan import Plan, Sequential, as_plan
+from accountant.protocols import Meter, Query, Releasable
 from accountant.walk import Walk
 
 
 class Gate(ABC):
-    """Data, plan, public facts and public coins; every gate walks the plan and charges first.
+    """Data, plan, public facts and public coins; every gate charges its meter first.
 
     ``coins`` is public randomness, made from ``coin_words`` alone.
     """
 
-    def __init__(self, data: Any, plan: Plan, public: Any, coin_words: Sequence[int]) -> None:
+    def __init__(
+        self,
+        data: Any,
+        plan: Plan | None,
+        public: Any,
+        coin_words: Sequence[int],
+        meter: Meter | None = None,
+    ) -> None:
         self._data = checked_data("data", data)
         self._users = len(first_array(self._data))
-        self._walk = Walk(plan, self._users)
+        # a plan is walked; without one, whatever is asked must fit the meter
+        self._meter = Walk(as_plan(plan), self._users) if meter is None else meter
         self._lock = threading.RLock()
         self._answering = False
-        self.plan = plan
+        self.plan: Plan = Sequential(()) if plan is None else plan
         self.public = public
         self.coin_words = tuple(coin_words)
         self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
@@ -44,7 +52,7 @@ class Gate(ABC):
     @property
     def next(self) -> Plan | None:
         """The leaf of the plan that may be released next; None when all is spent."""
-        return self._walk.next
+        return self._meter.next
 
     @final
     def release(self, mechanism: Releasable, query: Query) -> Any:
@@ -79,7 +87,7 @@ class Gate(ABC):
             if self._answering:
                 raise OffPlan(mechanism, self.next, "a query may not ask the gate itself")
             # Charge first, then look: whatever happens from here on, the release is spent.
-            self._walk.charge(mechanism, who)
+            self._meter.charge(mechanism, who)
             self._answering = True
             try:
                 return self._answer(mechanism, query, who)

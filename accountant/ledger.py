@@ -11,8 +11,8 @@ from accountant.data import Users
 from accountant.domains import OneOf
 from accountant.errors import ParameterError
 from accountant.gate import Gate
-from accountant.plan import Plan, as_plan
-from accountant.protocols import Entry, Query, Releasable
+from accountant.plan import Plan
+from accountant.protocols import Entry, Meter, Query, Releasable
 from accountant.randomness import Rng, generator
 
 TRANSCRIPT = OneOf(("full", "digest"))
@@ -28,13 +28,14 @@ class Ledger(Gate):
     def __init__(
         self,
         data: Any,
-        plan: Plan,
+        plan: Plan | None,
         rng: Rng = None,
         public: Any = None,
         transcript: str = "full",
+        _meter: Meter | None = None,
     ) -> None:
         self._noise, words = _apart(rng)
-        super().__init__(data, as_plan(plan), public, words)
+        super().__init__(data, plan, public, words, _meter)
         self._digest = TRANSCRIPT.check("transcript", transcript) == "digest"
         self._entries: list[Entry] = []
 

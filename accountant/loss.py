@@ -126,6 +126,11 @@ class Loss(Release):
         return False
 
     @property
+    def dots(self) -> int:
+        """How many dots stand for it where its profile is needed point by point."""
+        return 4096
+
+    @property
     def outcomes(self) -> tuple[Array, Array] | None:
         """The losses and their masses under P, where there are finitely many; the finite part."""
         return None
@@ -143,6 +148,12 @@ class Loss(Release):
     def rounded(self) -> bool:
         """Whether the profile is a numerical upper bound, not a formula."""
         return False
+
+    def grouped(self, size: int) -> Loss:
+        """What a group of ``size`` records costs: a closed form, or its trade-off iterated."""
+        from accountant.grouped import GroupLoss
+
+        return self if size == 1 else GroupLoss(self, size)
 
     def covers(self, other: Loss) -> bool:
         """Whether this one's profile is known to be nowhere below that of ``other``."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Item: TypeAlias = "Loss | Parallel"
 COUNT = Whole(0)
+DECLARED: list[type[Plan]] = []  # kinds of plans that other packages brought along
 
 
 class Plan(ABC):

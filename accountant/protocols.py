@@ -9,6 +9,7 @@ import numpy as np
 
 from accountant.data import Users
 from accountant.loss import Loss
+from accountant.plan import Plan
 
 Query = Callable[[Any], Any]
 
@@ -28,6 +29,19 @@ class Releasable(Protocol):
 
     def release(self, value: Any, rng: np.random.Generator, size: int | None = None) -> Any:
         """Release the value with noise."""
+        ...
+
+
+class Meter(Protocol):
+    """What a gate charges before it looks."""
+
+    @property
+    def next(self) -> Plan | None:
+        """What may be released next, where that is fixed in advance."""
+        ...
+
+    def charge(self, mechanism: Releasable, who: Users | None) -> None:
+        """Spend, or raise and leave everything as it was."""
         ...
 
 

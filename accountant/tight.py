@@ -79,7 +79,7 @@ class Tight(Accountant):
         if len(items) == 1 and items[0][1] == 1:
             return self._single(items[0][0], delta)
         losses = [(item_loss(item), n) for item, n in items]
-        if not any(one.envelope or not one.certified for one, _ in losses):
+        if not any(one.envelope or one.rounded or not one.certified for one, _ in losses):
             return Composition(losses, self.width).certify(delta)
         return self._between(way, losses, delta)
 

@@ -59,8 +59,8 @@ def run(
     2 bad usage or input, 3 inconclusive under --strict, 130 interrupted.
     """  # fmt: skip
     from accountant.domains import Whole
+    from accountant.outputs import check_writable
     from audits.guess import CONFIDENCE, RUNS, seeded
-    from audits.report.document import check_writable
     from audits.running import chosen
 
     runs = RUNS.check("--samples", _number(samples))
@@ -122,7 +122,8 @@ def _with_progress(
 def _report(rows: list[Row], seed: int, json: str | None, html: str | None) -> None:
     from rich.console import Console
 
-    from audits.report.document import to_json, write_whole
+    from accountant.outputs import write_whole
+    from audits.report.document import to_json
     from audits.report.terminal import show
 
     show(rows, seed, Console(stderr=json == "-"))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, dataclass_transform
 
 from accountant.domains import Domain
+from accountant.plan import DECLARED
 
 REQUIRED: Any = dataclasses.MISSING
 ALL: list[type[Any]] = []
@@ -50,4 +51,5 @@ def declare(cls: type[M]) -> type[M]:
     """Make a frozen dataclass of a mechanism and register it."""
     made = dataclasses.dataclass(frozen=True, slots=True)(cls)
     ALL.append(made)
+    DECLARED.append(made)  # plan files may name it
     return made

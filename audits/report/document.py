@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from accountant.errors import ParameterError
 from audits.cases import Row
 
 SCHEMA = 1
@@ -44,38 +40,3 @@ def _finding(row: Row) -> dict[str, Any]:
 
 def _finite(x: float | None) -> float | None:
     return None if x is None or not math.isfinite(x) else float(x)
-
-
-def check_writable(targets: dict[str, str | None]) -> None:
-    """Raise `ParameterError` unless a file of its own could be written for each option now."""
-    given = {option: Path(name) for option, name in targets.items() if name is not None}
-    for option, path in given.items():
-        name, folder = targets[option], path.parent
-        if name in {"", "-"} or path.is_dir() or not folder.is_dir():
-            raise ParameterError(option, name, "a file in a folder that exists")
-        if path.exists() and not os.access(path, os.W_OK):
-            raise ParameterError(option, name, "a file that may be written")
-        try:
-            with tempfile.TemporaryFile(dir=folder):
-                pass
-        except OSError:
-            raise ParameterError(option, name, "a file that may be written") from None
-    if len({path.resolve() for path in given.values()}) < len(given):
-        raise ParameterError("--html", targets["--html"], "another file than that of --json")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write the file under another name first, so that it is never there in part."""
-    path = path.resolve()  # a link keeps pointing at what it points at
-    if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
-        path.write_text(text, encoding="utf-8")
-        return
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

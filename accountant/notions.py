@@ -1,0 +1,135 @@
+"""What may be added up while answers steer what comes next: privacy notions with a filter theorem.
+
+References: Rogers, Roth, Ullman & Vadhan (2016), Theorem 4.1 (pure sums); Feldman & Zrnic (2021),
+Theorem 4.3 (zCDP, and RDP at one order fixed in advance); Smith & Thakurta (2022) for GDP.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from decimal import Decimal
+from typing import final
+
+import numpy as np
+
+from accountant.additive import GaussianLoss
+from accountant.basic import EXACT, decimal
+from accountant.budget import Budget
+from accountant.domains import Interval
+from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
+from accountant.loss import Loss
+from accountant.pairs import ZCDPLoss
+
+ORDER = Interval(1.0, 1e9, "(]")
+
+
+class Notion(ABC):
+    """A running total and its limit."""
+
+    unit: str
+
+    @abstractmethod
+    def spend(self, loss: Loss, budget: Budget) -> None:
+        """Add what ``loss`` costs, or raise and leave the total as it was."""
+
+
+@final
+class PureSum(Notion):
+    """Epsilons and deltas, added exactly as they are printed."""
+
+    unit = "epsilon"
+
+    def __init__(self, budget: Budget | None) -> None:
+        self.total, self.delta = Decimal(0), Decimal(0)
+        self._limit = (decimal(budget.epsilon), decimal(budget.delta)) if budget else None
+        self._known: dict[Loss, tuple[Decimal, Decimal]] = {}
+
+    def spend(self, loss: Loss, budget: Budget) -> None:
+        """See `Notion`."""
+        cost = self._known.get(loss)
+        if cost is None:
+            both = (loss, loss.reversed)
+            epsilon = max(one.bound for one in both)
+            if math.isinf(epsilon):
+                raise UnsupportedPlan(loss, "a pure filter", "it has no epsilon; use notion='zcdp'")
+            cost = decimal(epsilon), decimal(max(one.infinity for one in both))
+            self._known[loss] = cost
+        total, delta = EXACT.add(self.total, cost[0]), EXACT.add(self.delta, cost[1])
+        if self._limit is not None:
+            if total > self._limit[0]:
+                raise BudgetExceeded(float(self.total), float(cost[0]), budget)
+            if delta > self._limit[1]:
+                raise BudgetExceeded(float(self.delta), float(cost[1]), budget, "delta")
+        self.total, self.delta = total, delta
+
+
+@final
+class Additive(Notion):
+    """A fact of every loss that adds up: rho, the divergence at one order, or mu squared."""
+
+    def __init__(self, unit: str, limit: float, order: float | None = None) -> None:
+        self.unit, self.limit, self.order, self.total = unit, limit, order, 0.0
+        self._known: dict[Loss, float] = {}
+
+    def spend(self, loss: Loss, budget: Budget) -> None:
+        """See `Notion`."""
+        cost = self._known.get(loss)
+        if cost is None:
+            cost = self._known[loss] = self._cost(loss)
+        # each sum is rounded up
+        total = math.nextafter(self.total + cost, math.inf)
+        if not total <= self.limit:
+            raise BudgetExceeded(self.total, cost, budget, self.unit)
+        self.total = total
+
+    def _cost(self, loss: Loss) -> float:
+        both = (loss, loss.reversed)
+        if self.unit == "rho":
+            cost = max(one.rho for one in both)
+        elif self.unit == "mu^2":
+            cost = math.nextafter(max(one.gdp for one in both) ** 2, math.inf)
+        else:
+            cost = max(float(one.renyi(np.array(self.order))) for one in both)
+        if any(one.infinity for one in both) or not math.isfinite(cost):
+            reason = f"it has no {self.unit}; a pure filter takes it if it is bounded"
+            raise UnsupportedPlan(loss, f"a filter of {self.unit}", reason)
+        return cost
+
+
+def notion_of(name: str, budget: Budget, order: float | None) -> Notion:
+    """The notion of a filter, its limit from the budget."""
+    if name in ("profile", "pld", "tight"):
+        allowed = (
+            "'pure', 'zcdp', 'rdp' or 'gdp': composing the profiles that were spent is no valid "
+            "filter when answers choose the next release"
+        )
+        raise ParameterError("notion", name, allowed)
+    if name == "pure":
+        return PureSum(budget)
+    if budget.delta == 0:
+        raise ParameterError("budget", budget, f"one with delta > 0 for the notion {name!r}")
+    if name == "zcdp":
+        return Additive("rho", greatest(lambda rho: ZCDPLoss(rho).epsilon_at(budget.delta), budget))
+    if name == "gdp":
+        mu = greatest(lambda mu: GaussianLoss(mu).epsilon_at(budget.delta), budget)
+        return Additive("mu^2", mu * mu * (1 - 1e-15))
+    if name != "rdp":
+        raise ParameterError("notion", name, "'pure', 'zcdp', 'rdp' or 'gdp'")
+    nats = -math.log(budget.delta)
+    if order is None:  # the best for Gaussians
+        order = 1 + 2 * nats / budget.epsilon
+    a = ORDER.check("order", order) - 1
+    limit = budget.epsilon - (nats - a * math.log1p(1 / a) - math.log1p(a)) / a
+    if limit <= 0:
+        raise ParameterError("order", order, "one that leaves something of the budget")
+    return Additive(f"divergence of order {order:.6g}", limit * (1 - 1e-14), order)
+
+
+def greatest(cost: object, budget: Budget) -> float:
+    """The greatest parameter whose cost was seen to stay within the budget."""
+    low, high = 1e-200, 1e200
+    while high / low > 1 + 1e-13:
+        middle = math.sqrt(low) * math.sqrt(high)
+        low, high = (middle, high) if cost(middle) <= budget.epsilon else (low, middle)  # type: ignore[operator]
+    return low

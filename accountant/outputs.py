@@ -1,0 +1,46 @@
+"""Files that are asked for: checked before anything runs, and written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from accountant.errors import ParameterError
+
+
+def check_writable(targets: dict[str, str | None]) -> None:
+    """Raise `ParameterError` unless a file of its own could be written for each option now."""
+    given = {option: Path(name) for option, name in targets.items() if name is not None}
+    for option, path in given.items():
+        name, folder = targets[option], path.parent
+        if name in {"", "-"} or path.is_dir() or not folder.is_dir():
+            raise ParameterError(option, name, "a file in a folder that exists")
+        if path.exists() and not os.access(path, os.W_OK):
+            raise ParameterError(option, name, "a file that may be written")
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError:
+            raise ParameterError(option, name, "a file that may be written") from None
+    if len({path.resolve() for path in given.values()}) < len(given):
+        *_, last = given
+        raise ParameterError(last, targets[last], "another file than the others")
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write the file under another name first, so that it is never there in part."""
+    raw = content.encode() if isinstance(content, str) else content
+    path = path.resolve()  # a link keeps pointing at what it points at
+    if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
+        path.write_bytes(raw)
+        return
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(raw)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
