@@ -209,7 +209,7 @@ class BoundedRangeLoss(Bounded):
         """The two-point pair whose log-ratios are ``+-epsilon / 2``."""
         from accountant.pairs import PairLoss
 
-        low = 1 / (1 + math.exp(self.epsilon / 2))
+        low = math.exp(-self.epsilon / 2) / (1 + math.exp(-self.epsilon / 2))
         return PairLoss((1 - low, low), (low, 1 - low))
 
     @property

@@ -51,10 +51,13 @@ class Comparison:
 
     @property
     def best(self) -> Row:
-        """The row with the least answer."""
-        known = [(value, i) for i, row in enumerate(self.rows)
-                 if (value := row.value(self.asked)) is not None]  # fmt: skip
-        return self.rows[min(known)[1]]
+        """The row with the least answer, the last of equals."""
+        known = [
+            (value, -i)
+            for i, row in enumerate(self.rows)
+            if (value := row.value(self.asked)) is not None
+        ]
+        return self.rows[-min(known)[1]]
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)

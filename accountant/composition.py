@@ -169,7 +169,8 @@ class Composition:
                 engine = next(self._engines(a, epsilon))
                 logs = np.array([min(engine.bounds(e)[1], 0.0) for e in flat[some].tolist()])
                 result[some] += np.exp(logs)
-        return np.minimum(result, 1.0).reshape(np.shape(epsilons))
+        capped: Array = np.minimum(result, 1.0).reshape(np.shape(epsilons))
+        return capped
 
     def _aim(self, log_delta: float) -> tuple[float, float]:
         """The tilt, and about the epsilon at which delta has this logarithm."""
@@ -219,7 +220,7 @@ class Composition:
     def _contours(self, a: float, epsilon: float) -> Iterator[Engine]:
         direct = Contour(self._cumulants, a, epsilon, 0.0)
         for share in (0.9, 0.75, 0.5):
-            # near the edge of a cumulant's reach a smaller tilt has nearer nodes' aliases die sooner
+            # near the edge of where the cumulant is small, a smaller tilt needs fewer nodes
             if direct.nodes > DIRECT_NODES / 4:
                 other = Contour(self._cumulants, share * a, epsilon, 0.0)
                 direct = min(direct, other, key=lambda one: one.nodes)

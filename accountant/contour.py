@@ -49,7 +49,7 @@ class Contour:
         a, h = self.tilt, self.step
         rows = max(1, math.isqrt(math.ceil(self.nodes)))
         count = rows * (math.ceil(self.nodes) // rows + 1)
-        z = a + 1j * (h * np.arange(count).reshape(rows, -1))
+        z = (a + 1j * (h * np.arange(count).reshape(rows, -1))).astype(complex)
         terms, error = self._cumulants.factor(z)
         kernel = h / math.pi / (z * (z + 1))
         kernel[0, 0] /= 2

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Self, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from accountant.exponentials import log_sum, product_of_ratios, sums_of_logs
 from accountant.loss import Loss, epsilons
@@ -131,7 +131,7 @@ def _end(loss: Loss, tail: float, size: float) -> float:
     return high
 
 
-def lower_hull(x: Array, y: Array) -> Array:
+def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
     """Indices of the lower convex hull of points with increasing x (Andrew's monotone chain)."""
     slope = np.diff(y) / np.diff(x)
     if np.all(np.diff(slope) >= 0):
@@ -147,7 +147,7 @@ def lower_hull(x: Array, y: Array) -> Array:
     return np.array(hull)
 
 
-def _pair(points: Array, x: Array, values: Array, corners: Array, beyond: float) -> Dots:
+def _pair(points: Array, x: Array, values: Array, corners: NDArray[np.intp], beyond: float) -> Dots:
     slopes = np.diff(values[corners]) / np.diff(x[corners])
     # the mass of Q at a corner is the change of slope there; that of P is x times it
     mass = x[corners[1:]] * np.diff(np.append(slopes, 0.0))

@@ -93,7 +93,7 @@ class Stated(Plan):
     """
 
     part: Plan
-    relation: str  # type: ignore[assignment]  # the field is the property
+    relation: str
 
     def __post_init__(self) -> None:
         OneOf(tuple(RELATIONS)).check("relation", self.relation)

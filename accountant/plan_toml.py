@@ -43,7 +43,7 @@ class PlanSyntaxError(ParameterError):
 
 
 def read_plan(name: str) -> Plan:
-    """Return the plan of a .toml or .json file; every error names the file, most line and column."""
+    """Return the plan of a .toml or .json file; errors name the file, and the place in it."""
     path = Path(name)
     if path.suffix not in {".toml", ".json"}:
         raise ParameterError("plan", name, "a .toml or .json file")

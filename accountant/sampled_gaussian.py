@@ -75,7 +75,8 @@ class SampledGaussian:
         left, jump = np.cumsum(density)[::4], 1.001 * (over_speed + variation)[::4]
         good = np.isfinite(jump)
         bound = np.min(left[good] + jump[good] / u[:, None], axis=1)
-        return np.log(np.minimum(bound + 1e-12, 1.0))
+        log_bound: Array = np.log(np.minimum(bound + 1e-12, 1.0))
+        return log_bound
 
     def line(self, tilt: float, turn: float) -> tuple[Array, Array]:
         """Points of the rule, and the loss there in this direction."""
