@@ -205,6 +205,11 @@ class BoundedRangeLoss(Bounded):
         return True
 
     @property
+    def by_renyi(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def attained(self) -> Loss:
         """The two-point pair whose log-ratios are ``+-epsilon / 2``."""
         from accountant.pairs import PairLoss

@@ -24,7 +24,7 @@ class Cost:
             try:
                 plan = self._build(knob)
             except ParameterError as error:
-                if error.argument == "plan":  # it is no plan at all, wherever the knob stands
+                if error.argument in {"plan", "plan_of"}:  # no plan at all, whatever the knob
                     raise
                 self._known[knob] = math.nan
             else:
@@ -47,6 +47,9 @@ def straddle(cost: Cost, target: float, start: float) -> tuple[float, float]:
     plan ceases to exist, closes in on that edge.
     """
     start = next((x for x in _around(start) if not math.isnan(cost(x))), start)
+    leapt = _leap(cost, target, start)
+    if leapt is not None:
+        return leapt
     meets = cost(start) <= target
     last = [start, start]
     edge: list[float | None] = [None, None]
@@ -64,6 +67,27 @@ def straddle(cost: Cost, target: float, start: float) -> tuple[float, float]:
             else:
                 last[side] = end
     return last[1], last[0]
+
+
+def _leap(cost: Cost, target: float, start: float) -> tuple[float, float] | None:
+    """Two values around the target by secants of ln cost on ln knob; None where they fail."""
+    last, here = start, start * 1.25
+    for _ in range(10):
+        before, now = cost(last), cost(here)
+        if not (0 < before < math.inf and 0 < now < math.inf):
+            return None
+        if (before <= target) != (now <= target):
+            return last, here
+        slope = math.log(now / before) / math.log(here / last)
+        if abs(slope) < 1e-3:
+            return None
+        # a little past the target, so that one of the next points is on its other side
+        aim = math.log(target / now) / slope
+        jump = max(-20.0, min(20.0, 1.02 * aim + math.copysign(1e-4, aim)))
+        last, here = here, here * math.exp(jump)
+        if not 1e-290 < here < 1e290:
+            return None
+    return None
 
 
 def _around(start: float) -> Iterator[float]:

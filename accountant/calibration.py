@@ -15,6 +15,7 @@ from accountant.bracketing import Cost, checked_pair, straddle
 from accountant.domains import DELTA, POSITIVE, Interval
 from accountant.errors import ParameterError
 from accountant.plan import Plan, as_plan
+from accountant.rebuilding import rebuilt
 from accountant.tight import Tight
 
 TOLERANCE = 1e-6
@@ -44,6 +45,14 @@ def calibrate(
 ) -> SPENT_co: ...
 @overload
 def calibrate(
+    plan_of: Plan,
+    *,
+    epsilon: float,
+    delta: float = ...,
+    accountant: Accountant | None = ...,
+) -> Plan: ...
+@overload
+def calibrate(
     plan_of: Callable[[float], Plan],
     *,
     epsilon: float,
@@ -60,17 +69,24 @@ def calibrate(
     bracket: tuple[float, float] | None = None,
     **fixed: Any,
 ) -> Any:
-    """Return the knob value, or the mechanism, that costs ``epsilon`` at ``delta`` and never more.
+    """Return the knob value, mechanism or plan that costs ``epsilon`` at ``delta``, never more.
 
     ``plan_of`` maps a positive number to a plan (the knob value is returned), or is a mechanism
-    class whose other fields are given as keywords (the mechanism is returned).  The knob may
-    turn either way.  The cost of the answer lies in ``[(1 - 1e-6) epsilon, epsilon]`` wherever
-    the plan's cost is continuous in the knob.
+    class whose other fields are given as keywords (the mechanism is returned), or is a plan of
+    mechanisms, all knobs of which are multiplied by one common factor (the plan is returned).
+    The knob may turn either way.  The cost of the answer lies in ``[(1 - 1e-6) epsilon, epsilon]``
+    wherever the plan's cost is continuous in the knob.
     """
     target, delta = POSITIVE.check("epsilon", epsilon), DELTA.check("delta", delta)
     judge = Tight() if accountant is None else accountant
     if not isinstance(judge, Accountant):
         raise ParameterError("accountant", accountant, "an accountant, such as RDP()")
+    if isinstance(plan_of, Plan) and not fixed:
+
+        def scaled(factor: float) -> Plan:
+            return rebuilt(plan_of, lambda leaf: _turned(leaf, factor))
+
+        return scaled(_search(scaled, target, delta, judge, POSITIVE, bracket))
     if isinstance(plan_of, type) and hasattr(plan_of, "knob"):
         name, domain = plan_of.knob(**fixed)
 
@@ -83,6 +99,13 @@ def calibrate(
     if not callable(plan_of):
         raise ParameterError("plan_of", plan_of, "a mechanism class, or a function of one number")
     return _search(lambda x: as_plan(plan_of(x)), target, delta, judge, POSITIVE, bracket)
+
+
+def _turned(leaf: Plan, factor: float) -> Plan:
+    if not hasattr(leaf, "turned"):
+        raise ParameterError("plan_of", leaf, "made of mechanisms, each with a knob to turn")
+    turned: Plan = leaf.turned(factor)
+    return turned
 
 
 def _search(

@@ -53,6 +53,8 @@ def invert(
     low, high = bounds(upper)
     gap = (high - low) + (log_delta[1] - log_delta[0]) + 1e-15
     back = 1.02 * gap / slope
+    if not 0 < back < upper:
+        back = 1e-15 * upper
     while back < upper:
         lower = upper - back
         if bounds(lower)[0] >= log_delta[1]:
@@ -79,7 +81,7 @@ def falling_root(
             break
         if -1e-12 <= value <= 0:
             break
-        if last is not None and math.isfinite(value) and e != last[0]:
+        if last is not None and math.isfinite(value) and abs(e - last[0]) > 1e-11 * e:
             found = (last[1] - value) / (e - last[0])
             if math.isfinite(found) and found > 0:
                 slope = found

@@ -17,6 +17,8 @@ from accountant.loss import Loss, epsilons
 from accountant.numerics import Array, up
 from accountant.plan import Item, Plan, Sequential
 
+FAR_UP = 1e5
+
 
 def as_loss(plan: Plan) -> Loss:
     """The one loss a plan amounts to: its own, one Gaussian, or its composition."""
@@ -156,10 +158,17 @@ def _composition(plan: Plan) -> Composition:
 
 
 def certified(
-    items: list[tuple[Loss, int]], delta: float, *, upper: bool
+    items: list[tuple[Loss, int]], delta: float, *, upper: bool, most: float = math.inf
 ) -> list[tuple[Loss, int]]:
-    """The losses, those without a certified cumulant replaced by dots above or below them."""
+    """The losses, some replaced by dots above or below them.
+
+    Those without a certified cumulant, and those of more than ``most`` terms far up a contour.
+    """
     releases = sum(n for _, n in items)
     # what may be moved to infinity in all changes delta by a ten-millionth
     tail = delta * 1e-7 / max(releases, 1)
-    return [(one if one.certified else dots(one, tail, upper=upper), n) for one, n in items]
+    kept = [one.certified and one.terms(FAR_UP) <= most for one, _ in items]
+    return [
+        (one if keep else dots(one, tail, upper=upper), n)
+        for (one, n), keep in zip(items, kept, strict=True)
+    ]

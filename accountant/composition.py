@@ -20,6 +20,7 @@ from accountant.saddle import saddle
 
 DIRECT_NODES = 2**13  # a contour of so many nodes is cheap: nothing needs smoothing
 MOST_NODES = 2**20
+MOST_WORK = 2e8  # exponentials, multiplied in half a second
 ENVELOPE = "a bound on many pairs"
 AIMS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)  # deltas that a profile is aimed at
 
@@ -111,20 +112,21 @@ class Composition:
         if self.top == 0 or not self._items:
             return Certificate(0.0, 0.0, "closed form")
         log_delta = (math.log(low), math.log(high))
-        known = self._near_top(high)
-        if known is not None:
-            return known
+        least = self._least(high)
+        if math.isfinite(self.top) and self.top - least <= self._width * self.top:
+            return Certificate(least, self.top, "greatest outcome")
         a, epsilon = self._aim(log_delta[0])
         best: Certificate | None = None
         for engine in self._engines(a, epsilon):
             lower, upper = invert(engine.bounds, log_delta, epsilon, a, self.top)
             upper = min(upper, self.top)
-            found = Certificate(min(lower, upper), upper, engine.name, math.ceil(engine.nodes))
+            lower = min(max(lower, least), upper)
+            found = Certificate(lower, upper, engine.name, math.ceil(engine.nodes))
             if best is None or found.width < best.width:
                 best = found
             if found.width <= self._width * found.upper:
                 break
-        return best or Certificate(0.0, self.top, "sum of the bounds")
+        return best or Certificate(least, self.top, "sum of the bounds")
 
     @quiet
     def chernoff(self, delta: float) -> float:
@@ -182,21 +184,16 @@ class Composition:
         bend = math.log(2 * math.pi * curvature + 1) / 2 if curvature > 0 else 0.0
         return a, (float(height[1]) - log_delta - bend - math.log(a) - math.log1p(a)) / a
 
-    def _near_top(self, delta: float) -> Certificate | None:
-        """An epsilon so near the greatest possible that the greatest outcome alone decides."""
+    def _least(self, delta: float) -> float:
+        """A lower bound on epsilon from the greatest outcome alone."""
         # delta(e) >= p_top (1 - e^{e - top})
-        if math.isinf(self.top):
-            return None
-        log_mass = 0.0
-        for loss, count in self._items:
-            if loss.top_mass <= 0:
-                return None
-            log_mass += count * math.log(loss.top_mass)
-        share = math.log(delta) - log_mass
-        if share > math.log(min(self._width, 1e-9) * min(self.top, 1.0)):
-            return None
-        lower = self.top * (1 - 32 * ULP) + math.log1p(-math.exp(share))
-        return Certificate(max(0.0, lower), self.top, "greatest outcome")
+        if math.isinf(self.top) or any(loss.top_mass <= 0 for loss, _ in self._items):
+            return 0.0
+        share = math.log(delta)
+        share -= math.fsum(count * math.log(loss.top_mass) for loss, count in self._items)
+        if share >= 0:
+            return 0.0
+        return max(0.0, self.top * (1 - 32 * ULP) + math.log1p(-math.exp(share)))
 
     def _engines(self, a: float, epsilon: float) -> Iterator[Engine]:
         """Engines to ask, in turn, until one is narrow enough."""
@@ -223,24 +220,31 @@ class Composition:
             # near the edge of where the cumulant is small, a smaller tilt needs fewer nodes
             if direct.nodes > DIRECT_NODES / 4:
                 other = Contour(self._cumulants, share * a, epsilon, 0.0)
-                direct = min(direct, other, key=lambda one: one.nodes)
-        if direct.nodes <= DIRECT_NODES:
+                direct = min(direct, other, key=lambda one: one.work)
+        if direct.nodes <= DIRECT_NODES and direct.work <= MOST_WORK:
             direct.integrate()
             yield direct
             return
         # the sandwich is about S (a + 1) wide
         smoothing = self._width * max(epsilon, 1e-3 / a) / (a + 1) * 0.7
-        for _ in range(3):
+        finest = False
+        while not finest and smoothing > 1e-30:
             contour = Contour(self._cumulants, a, epsilon, smoothing)
-            while contour.nodes > MOST_NODES and smoothing < 1:
+            while not affordable(contour) and smoothing < 1:
+                finest = True
                 smoothing *= 4
                 contour = Contour(self._cumulants, a, epsilon, smoothing)
-            if direct.nodes <= min(contour.nodes, MOST_NODES):
+            if affordable(direct) and direct.work <= contour.work:
                 direct.integrate()
                 yield direct
                 return
-            if contour.nodes > MOST_NODES:
+            if not affordable(contour):
                 return
             contour.integrate()
             yield contour
             smoothing /= 4
+
+
+def affordable(contour: Contour) -> bool:
+    """Whether time and memory are for it."""
+    return contour.nodes <= MOST_NODES and contour.work <= MOST_WORK

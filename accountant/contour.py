@@ -34,6 +34,8 @@ class Contour:
         self.step = 2 * math.pi / self._aliases.period
         self.reach = self._reach(epsilon)
         self.nodes = self.reach / self.step + 2 if self.step else math.inf
+        many = math.isfinite(self.nodes)
+        self.work = self.nodes * cumulants.terms(self.reach) if many else math.inf
 
     def _reach(self, epsilon: float) -> float:
         """Where the integrand has died out."""

@@ -60,6 +60,15 @@ class Cumulants:
             product *= one
         return product, missed
 
+    def terms(self, turn: float) -> float:
+        """How many exponentials a node of a contour up to ``turn`` costs."""
+        return sum(
+            losses[0].terms(turn) * len(losses)
+            if len(losses) > 50
+            else sum(loss.terms(turn) for loss in losses)
+            for _, losses, _ in self._families
+        )
+
     def decay(self, a: float, u: Array) -> Array:
         """Bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
         total = -self.smoothing * u * u / 2

@@ -120,6 +120,11 @@ class Loss(Release):
         """Bound ``sum_i counts[i] ln |E e^{(a+iv)L_i} / E e^{aL_i}|`` for every ``v >= u``."""
         return np.zeros(u.shape)
 
+    def terms(self, turn: float) -> float:
+        """How many exponentials stand for it on a contour that reaches up to ``turn``."""
+        found = self.outcomes
+        return 2.0 if found is None else float(found[0].size)
+
     @property
     def certified(self) -> bool:
         """Whether `cumulant` is a closed form, exact up to round-off."""
@@ -143,6 +148,11 @@ class Loss(Release):
             return 0.0
         first = int(np.argmax(found[0]))
         return float(found[1][first]) if found[0][first] >= self.bound * (1 - 8 * ULP) else 0.0
+
+    @property
+    def by_renyi(self) -> bool:
+        """Whether its Rényi curve says all there is to know: its profile adds nothing."""
+        return False
 
     @property
     def rounded(self) -> bool:

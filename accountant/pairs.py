@@ -173,6 +173,11 @@ class ZCDPLoss(Symmetric):
         return (s * self.xi + self._rho * (s * s + s))[()]
 
     @property
+    def by_renyi(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def attained(self) -> Loss:
         """The Gaussian with this rho."""
         return GaussianLoss(math.sqrt(2 * self._rho) * (1 - 4 * ULP))

@@ -198,6 +198,12 @@ class PoissonSampled(Loss):
                 total += count * loss._gaussian().decay(a, u)
         return total
 
+    def terms(self, turn: float) -> float:
+        """The points of the quadrature."""
+        if isinstance(self.loss, GaussianLoss):
+            return self._gaussian().points(turn)
+        return Loss.terms(self, turn)
+
     def _gaussian(self) -> SampledGaussian:
         inner = self.loss
         mu = inner.mu if isinstance(inner, GaussianLoss) else math.nan

@@ -101,6 +101,10 @@ class SampledGaussian:
         step = math.pi / (14 + self.mu * (1 + 0.5 * min(turn, 1e6)))
         return low, high, step
 
+    def points(self, turn: float) -> float:
+        """How many points a contour up to ``turn`` needs, at a moderate tilt."""
+        return float(self._points(np.array(10.0), turn))
+
     def _points(self, tilt: Array, turn: float) -> Array:
         low, high, step = self._ends(tilt, turn)
         return (high - low) / step

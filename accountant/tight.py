@@ -23,6 +23,9 @@ from accountant.plan import Item, Plan, as_plan, directions
 from accountant.rdp import RDP
 from accountant.zcdp import ZCDP
 
+ROUGH = 1e-6  # of epsilon: how much too large dots are
+MOST_TERMS = 5000
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,12 @@ class Tight(Accountant):
             return self._single(items[0][0], delta)
         losses = [(item_loss(item), n) for item, n in items]
         if not any(one.envelope or one.rounded or not one.certified for one, _ in losses):
-            return Composition(losses, self.width).certify(delta)
+            found = Composition(losses, self.width).certify(delta)
+            if found.width <= ROUGH * found.upper or math.isinf(found.lower):
+                return found
+            # few smooth losses, far up a contour: dots need fewer terms
+            other = self._between(way, losses, delta, most=MOST_TERMS)
+            return min(found, other, key=lambda one: one.width)
         return self._between(way, losses, delta)
 
     def _single(self, item: Item, delta: float) -> Certificate:
@@ -93,9 +101,14 @@ class Tight(Accountant):
             )
         return closed_form(item, delta)
 
-    def _between(self, way: Plan, losses: list[tuple[Loss, int]], delta: float) -> Certificate:
+    def _between(
+        self, way: Plan, losses: list[tuple[Loss, int]], delta: float, most: float = math.inf
+    ) -> Certificate:
         """Dots above and below what has no closed cumulant, one pair below what covers many."""
-        above = Composition(certified(losses, delta, upper=True), self.width).certify(delta)
+        above = Certificate(0.0, math.inf, ENVELOPE)
+        if not all(one.by_renyi for one, _ in losses):
+            dots = certified(losses, delta, upper=True, most=most)
+            above = Composition(dots, max(self.width, ROUGH)).certify(delta)
         others = [above.upper]
         if any(one.envelope for one, _ in losses):
             # facts of their own that a dominating pair does not know
@@ -104,10 +117,11 @@ class Tight(Accountant):
         lower = 0.0
         if not any(one.rounded for one, _ in losses):
             pairs = [(one.attained, n) for one, n in losses]
-            below = Composition(certified(pairs, delta, upper=False), self.width)
+            dots = certified(pairs, delta, upper=False, most=most)
+            below = Composition(dots, max(self.width, ROUGH))
             lower = below.certify(delta).lower
-        engine = above.engine if upper == above.upper else ENVELOPE
-        return Certificate(min(lower, upper), upper, f"{engine}, dots", above.nodes)
+        engine = f"{above.engine}, dots" if upper == above.upper else ENVELOPE
+        return Certificate(min(lower, upper), upper, engine, above.nodes)
 
     def _delta(self, plan: Plan, epsilon: float) -> float:
         items = list(plan.losses())
@@ -117,7 +131,10 @@ class Tight(Accountant):
                 return max(self._delta(part, epsilon) for part in item.distinct)
             return min(1.0, float(item.profile(epsilon)) * (1 + ACCURACY))
         losses = [(item_loss(item), n) for item, n in items]
-        found = Composition(certified(losses, 1e-12, upper=True), self.width).delta(epsilon)[1]
+        found = 1.0
+        if not losses or not all(one.by_renyi for one, _ in losses):
+            above = Composition(certified(losses, 1e-12, upper=True), self.width)
+            found = above.delta(epsilon)[1]
         if any(one.envelope for one, _ in losses):
             others = (Basic(), Advanced(), ZCDP(), RDP())
             found = min(found, *(one._delta(plan, epsilon) for one in others))

@@ -123,6 +123,15 @@ class Mechanism(Release):
             raise ParameterError("knob", name, "a real number")
         return name, domain
 
+    def turned(self, factor: float) -> Self:
+        """The same mechanism with its knob at ``factor`` times what it is."""
+        knob = next((n for n, meaning in meanings(type(self)).items() if meaning.knob), None)
+        if knob is None:
+            raise ParameterError("plan_of", self, "made of mechanisms, each with a knob to turn")
+        turned = {knob: factor * getattr(self, knob)}
+        changed: Self = dataclasses.replace(self, **turned)  # type: ignore[type-var]  # declared
+        return changed
+
     @classmethod
     def instances(cls) -> list[Self]:
         """One mechanism for every combination of the parameters' typical values."""

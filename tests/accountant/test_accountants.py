@@ -336,7 +336,7 @@ def test_calibrate_refuses_unknown_fields_and_what_is_no_function():
 
 @pytest.mark.parametrize(
     ("plan_of", "words"),
-    [(RandomizedResponse, "fields of RandomizedResponse"), (Laplace(1.0), "plan_of must be")],
+    [(RandomizedResponse, "fields of RandomizedResponse"), (PureLoss(1.0), "plan_of must be")],
 )
 def test_calibrate_says_what_is_missing(plan_of, words):
     with pytest.raises(ParameterError, match=words):

@@ -22,6 +22,7 @@ from accountant import (
     ZCDPLoss,
     calibrate,
 )
+from accountant.advanced import drv_epsilon, sharper_epsilon
 from mechanisms import Gaussian, RandomizedResponse
 
 SCALES = np.linspace(50, 150, 50)
@@ -77,6 +78,11 @@ def test_frank_wolfe_golden_values():
     assert ZCDP().epsilon(pure, 1e-6) == pytest.approx(1.77766, rel=1e-5)
     assert RDP().epsilon(pure, 1e-6) == pytest.approx(1.69443, rel=1e-5)
     assert PLD().epsilon(pure, 1e-6) == pytest.approx(1.59706, rel=1e-5)
+    assert drv_epsilon({0.053808: 49}, 1e-6) == pytest.approx(2.12565, rel=1e-5)
+    assert sharper_epsilon({0.053808: 49}, 1e-6) == pytest.approx(2.05082, rel=1e-5)
+    # the notes say .77590 for releases chosen in advance, but there delta is still 1.046e-6
+    assert Advanced(adaptive=False).epsilon(ranged, 1e-6) == pytest.approx(0.777725, rel=1e-6)
+    assert 0.7777 < Advanced().epsilon(ranged, 1e-6) < 0.7822
     # published .83266 was found on a grid of orders
     assert RDP().epsilon(ranged, 1e-6) == pytest.approx(0.83266, rel=1e-3)
     assert PLD().epsilon(ranged, 1e-6) == pytest.approx(0.896, abs=1e-3)
@@ -89,7 +95,11 @@ def test_vote_golden_values():
     assert ZCDP().rho(plan) == pytest.approx(0.008737, rel=1e-3)
     assert ZCDP().epsilon(plan, 1e-3) == pytest.approx(0.32743, rel=1e-3)
     assert RDP().epsilon(plan, 1e-3) == pytest.approx(0.30402, rel=1e-3)
+    # the paper's way: each stage by itself, at half of delta
+    stages = [drv_epsilon({e: 10}, 5e-4) for e in (0.040553, 0.020276)]
+    assert sum(stages) == pytest.approx(0.77094, rel=1e-4)
     both_pure = 10 * PureLoss(0.040553) + 10 * PureLoss(0.020276)
+    assert Advanced().epsilon(both_pure, 1e-3) == pytest.approx(0.29820, rel=1e-3)
     assert PLD().epsilon(both_pure, 1e-3) == pytest.approx(0.29820, rel=1e-3)
 
 
