@@ -77,9 +77,13 @@ class Dots(Loss):
         return product_of_ratios([one.outcomes for one in losses], counts, z)
 
 
-def above(profile: Profile, points: Array) -> Dots:
-    """Dots whose profile is above ``profile``; ``points`` are increasing epsilons."""
+def above(profile: Profile, points: Array, last: float | None = None) -> Dots:
+    """Dots whose profile is above ``profile``; ``points`` are increasing epsilons.
+
+    ``last`` is the profile's value at the last of them, where that is known exactly.
+    """
     values = np.clip(profile(points), 0.0, 1.0)
+    values[-1] = values[-1] if last is None else last
     values = np.minimum.accumulate(values) * (1 + 16 * ULP)
     x, values = np.append(0.0, np.exp(points)), np.append(1.0, np.minimum(values, 1.0))
     corners = lower_hull(x, values)
@@ -106,16 +110,19 @@ def below(profile: Profile, infinity: float, points: Array) -> Dots:
 
 def dots(loss: Loss, tail: float, *, upper: bool) -> Dots:
     """Dots above or below a loss; at most ``tail`` of its mass is moved."""
-    # fine where the loss mostly is (its total variation is about 0.4 deviations), coarse far out
+    # half of the points where the loss mostly is (its total variation is about 0.4 deviations),
+    # and half everywhere: a composition's tail may hang on the great losses
     size = max(2.5 * float(loss.profile(0.0)), 1e-12)
     high, low = _end(loss, tail, size), _end(loss.reversed, tail, size)
     ends = np.arcsinh(np.array([-low, high]) / size)
-    points = size * np.sinh(np.linspace(ends[0], ends[1], loss.dots))
-    points = np.unique(np.append(points, [0.0, high]))
+    near = size * np.sinh(np.linspace(ends[0], ends[1], loss.dots // 2))
+    points = np.unique(np.concatenate([near, np.linspace(-low, high, loss.dots // 2), [0.0]]))
     points = points[np.diff(np.exp(points), prepend=0.0) > 0]
     points = points[np.diff(np.exp(points), prepend=0.0) > 0]
     if upper:
-        return above(loss.signed_profile, points)
+        # at its bound a profile is `infinity`, whatever round-off says
+        known = loss.infinity if high >= loss.bound else None
+        return above(loss.signed_profile, points, known)
     return below(loss.signed_profile, loss.infinity, points)
 
 

@@ -20,6 +20,7 @@ from accountant.loss import Loss
 from accountant.numerics import Array, smallest_root, up
 from accountant.parallel import Parallel
 from accountant.plan import Item, Plan, as_plan, directions
+from accountant.rdp import RDP
 from accountant.zcdp import ZCDP
 
 MOST_POINTS = 2**18
@@ -107,6 +108,8 @@ class PLD(Accountant):
         spread = [(_deviation(loss), n) for loss, n in _leaves(plan) if 0 < loss.rho < 1e99]
         step = min([self.interval, *(deviation / 50 for deviation, _ in spread)])
         reach = 2 * min(widest, ZCDP()._epsilon(plan, tail) + 1.0)
+        if reach > 100:  # the sharper bound costs more, and would only say less
+            reach = min(reach, 2 * RDP()._epsilon(plan, tail) + 2.0)
         step = max(step, reach / MOST_POINTS, 1e-12)
         # Connecting dots that are wider apart than a loss adds about step * deviation of variance.
         added = sum(count * step * min(step, deviation) for deviation, count in spread)
@@ -144,7 +147,7 @@ def _ends(item: Item, tail: float) -> tuple[float, float]:
 def _loss_end(loss: Loss, tail: float) -> float:
     beyond = loss.infinity + tail
     end = smallest_root(loss.profile, min(beyond, 1.0), loss.bound)
-    return min(end, 1e6)
+    return min(end, loss.bound, 1e6)
 
 
 def _composed_end(plan: Plan, tail: float) -> float:
