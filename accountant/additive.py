@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, Whole
 from accountant.exponentials import BLOCK, phases, power, round_off
-from accountant.loss import ACCURACY, Loss, Symmetric, epsilons, orders
+from accountant.loss import (
+    ACCURACY,
+    Loss,
+    Symmetric,
+    epsilons,
+    factors_from_cumulants,
+    orders,
+)
 from accountant.numerics import (
     ULP,
     Array,
@@ -27,6 +34,8 @@ from accountant.numerics import (
 )
 
 RECORDS = Whole(1)
+FEW = 2000  # losses; more are interpolated
+SMOOTH = 0.1  # |z| shift up to which a cumulant is smooth in the shift
 
 
 @final
@@ -193,11 +202,23 @@ class LaplaceLoss(Symmetric):
     def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
         """Sum of the closed forms, many losses at a time."""
         shifts = np.fromiter((one.shift for one in losses), float, len(losses))
-        return in_blocks(_laplace_cumulant, shifts, counts, z)
+        if shifts.size <= FEW:
+            return in_blocks(_laplace_cumulant, shifts, counts, z)
+        near = np.abs(z) * np.max(shifts) <= SMOOTH
+        value, error = np.empty(z.shape, dtype=z.dtype), np.empty(z.shape)
+        standing, weights = interpolated(shifts, counts)
+        some, size = in_blocks(_laplace_cumulant, standing, weights, z[near])
+        # what interpolation misses, see `interpolated`
+        size += 1e-13 * np.abs(z[near] * (z[near] + 1)) * float(counts @ (shifts * shifts))
+        value[near], error[near] = some, size
+        value[~near], error[~near] = in_blocks(_laplace_cumulant, shifts, counts, z[~near])
+        return value, error
 
     @classmethod
     def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
         """``[(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``: two outer products a loss."""
+        if len(losses) > FEW:
+            return factors_from_cumulants(cls.cumulants, losses, counts, z)
         a, w = z[0, 0].real, 2 * z + 1
         product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
@@ -239,11 +260,36 @@ class LaplaceLoss(Symmetric):
         return min(self.shift, max(0.0, self.shift + 2 * math.log1p(-delta) + 4 * ULP * self.shift))
 
 
-def square_sum(losses: Sequence[GaussianLoss], counts: Array) -> float:
-    """``sum count mu^2``."""
+def square_sum(losses: Sequence[Any], counts: Array) -> float:
+    """``sum count mu^2`` of Gaussians."""
     mu = np.fromiter((one.mu for one in losses), float, len(losses))
     with np.errstate(over="ignore"):
         return float(counts @ (mu * mu))
+
+
+def interpolated(parameters: Array, counts: Array, points: int = 24) -> tuple[Array, Array]:
+    """A few parameters with weights that stand for many: Chebyshev interpolation by octaves.
+
+    For a function analytic on the ellipse of radius 4 around [m, 2m] and at most M there, a sum
+    over parameters misses at most (4/3) M 4^-24 = 5e-15 M each.  With ``|z| m <= 0.1`` a Laplace
+    cumulant is: there ``|E e^{zL} - 1| <= 1/2`` and ``M <= 9 |z (z+1)| m^2``.
+    """
+    octave = np.frexp(parameters)[1]
+    standing, weights = [], []
+    angle = (np.arange(points) + 0.5) * np.pi / points
+    table = np.cos(np.outer(np.arange(points), angle))  # T_j at the nodes
+    table[0] /= 2
+    for one in np.unique(octave):
+        some = octave == one
+        centre, half = 0.75 * 2.0 ** int(one), 0.25 * 2.0 ** int(one)
+        x, c = (parameters[some] - centre) / half, counts[some]
+        before, now, moments = np.ones(x.size), x, [float(c.sum()), float(c @ x)]
+        for _ in range(points - 2):  # T_{j+1} = 2 x T_j - T_{j-1}
+            before, now = now, 2 * x * now - before
+            moments.append(float(c @ now))
+        standing.append(centre + half * np.cos(angle))
+        weights.append(2 / points * (np.array(moments) @ table))
+    return np.concatenate(standing), np.concatenate(weights)
 
 
 def in_blocks(formula: Any, parameters: Array, counts: Array, z: Any) -> tuple[Any, Array]:
@@ -254,8 +300,8 @@ def in_blocks(formula: Any, parameters: Array, counts: Array, z: Any) -> tuple[A
         part = slice(first, first + step)
         value, error = formula(parameters[part, None], flat)
         total += (counts[part] @ value).reshape(z.shape)
-        size += (counts[part] @ error).reshape(z.shape)
-    return total, size + parameters.size * ULP * np.abs(total)
+        size += (np.abs(counts[part]) @ error).reshape(z.shape)
+    return total, size + min(parameters.size, 1000) * ULP * np.abs(total)
 
 
 def _laplace_cumulant(shift: Array, z: Any) -> tuple[Any, Array]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import cast, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,13 @@ def as_loss(plan: Plan) -> Loss:
     if items and len(gaussians) == len(items):
         return GaussianLoss(up(math.sqrt(math.fsum(n * mu**2 for mu, n in gaussians))))
     return Composed(plan)
+
+
+def as_losses(items: list[tuple[Item, int]]) -> list[tuple[Loss, int]]:
+    """The items, parallels as one loss each; the same list where there are none."""
+    if any(not isinstance(item, Loss) for item, _ in items):
+        return [(item_loss(item), n) for item, n in items]
+    return cast("list[tuple[Loss, int]]", items)
 
 
 def item_loss(item: Item) -> Loss:

@@ -83,18 +83,18 @@ class Composition:
 
     def __init__(self, items: list[tuple[Loss, int]], width: float) -> None:
         self._items, self._width = items, width
-        gaussians = [(loss, n) for loss, n in items if isinstance(loss, GaussianLoss)]
-        if len(gaussians) == len(items) and items:
-            counts = np.array([n for _, n in gaussians], dtype=float)
-            square = square_sum([loss for loss, _ in gaussians], counts)
-            # one Gaussian; its mu is inexact by a few ulps, which Closed's accuracy covers
+        if items and all(isinstance(loss, GaussianLoss) for loss, _ in items):
+            # one Gaussian; its mu is inexact by a few ulps, which its accuracy covers
+            counts = np.array([n for _, n in items], dtype=float)
+            square = square_sum([loss for loss, _ in items], counts)
             self._items = [(GaussianLoss(math.sqrt(square)), 1)] if 0 < square < 1e300 else items
         atoms = [(loss.infinity, n) for loss, n in items if loss.infinity]
         certain = any(d >= 1 for d, _ in atoms)
         nats = math.inf if certain else math.fsum(-n * math.log1p(-d) for d, n in atoms)
         self.infinity = -math.expm1(-nats)
-        sums = [n * loss.bound for loss, n in items]
-        self.top = up(math.fsum(sums), 8) if all(map(math.isfinite, sums)) else math.inf
+        self.top = math.inf
+        if all(math.isfinite(loss.bound) for loss, _ in items):
+            self.top = up(math.fsum(n * loss.bound for loss, n in items), 8)
         self._cumulants = Cumulants(self._items)
 
     @quiet

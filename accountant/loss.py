@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -109,11 +109,7 @@ class Loss(Release):
 
         ``z`` is a matrix of equidistant nodes, ``z[r, c] = a + i h (r C + c)``.
         """
-        height, _ = cls.cumulants(losses, counts, z[:1, :1].real)
-        value, error = cls.cumulants(losses, counts, z)
-        with np.errstate(under="ignore"):
-            product: Complex = np.exp(value - height)
-        return product, np.abs(product) * (error + 4 * ULP * (1 + abs(float(height[0, 0]))))
+        return factors_from_cumulants(cls.cumulants, losses, counts, z)
 
     @classmethod
     def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
@@ -240,6 +236,20 @@ class Loss(Release):
         gone = size < np.max(size) - 50.0
         gone &= np.arange(ladder.size) > np.argmax(size)
         return float(ladder[np.argmax(gone)]) if gone.any() else math.inf
+
+
+def factors_from_cumulants(
+    cumulants: Callable[[Any, Array, Any], tuple[Any, Array]],
+    losses: Any,
+    counts: Array,
+    z: Complex,
+) -> tuple[Complex, Array]:
+    """`Loss.factors` by way of logarithms."""
+    height, _ = cumulants(losses, counts, z[:1, :1].real)
+    value, error = cumulants(losses, counts, z)
+    with np.errstate(under="ignore"):
+        product: Complex = np.exp(value - height)
+    return product, np.abs(product) * (error + 4 * ULP * (1 + abs(float(height[0, 0]))))
 
 
 def pure_gdp(epsilon: float) -> float:

@@ -14,7 +14,7 @@ from accountant.accountant import Accountant
 from accountant.advanced import Advanced
 from accountant.basic import Basic
 from accountant.certificate import Certificate
-from accountant.composed import certified, item_loss
+from accountant.composed import as_losses, certified
 from accountant.composition import ENVELOPE, Composition, closed_form
 from accountant.domains import DELTA, Interval
 from accountant.loss import ACCURACY, Loss
@@ -81,7 +81,7 @@ class Tight(Accountant):
             return Certificate(total, total, "sum of the bounds")
         if len(items) == 1 and items[0][1] == 1:
             return self._single(items[0][0], delta)
-        losses = [(item_loss(item), n) for item, n in items]
+        losses = as_losses(items)
         if not any(one.envelope or one.rounded or not one.certified for one, _ in losses):
             found = Composition(losses, self.width).certify(delta)
             if found.width <= ROUGH * found.upper or math.isinf(found.lower):
@@ -130,7 +130,7 @@ class Tight(Accountant):
             if isinstance(item, Parallel):
                 return max(self._delta(part, epsilon) for part in item.distinct)
             return min(1.0, float(item.profile(epsilon)) * (1 + ACCURACY))
-        losses = [(item_loss(item), n) for item, n in items]
+        losses = as_losses(items)
         found = 1.0
         if not losses or not all(one.by_renyi for one, _ in losses):
             above = Composition(certified(losses, 1e-12, upper=True), self.width)

@@ -1,0 +1,198 @@
+"""Tight: certificates, engines, both directions, far tails, and what it costs to ask."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accountant import (
+    PLD,
+    RDP,
+    ApproxLoss,
+    BoundedRangeLoss,
+    Certificate,
+    GaussianLoss,
+    Grouped,
+    LaplaceLoss,
+    PairLoss,
+    Parallel,
+    ParameterError,
+    PoissonSampled,
+    PureLoss,
+    SampledWithoutReplacement,
+    Sequential,
+    Shuffled,
+    Tight,
+    ZCDPLoss,
+)
+from tests.accountant.test_accountants import enumerated, finite_losses
+
+SCALES = np.linspace(400, 900, 500)
+MANY = Sequential(
+    [100 * LaplaceLoss(1 / s) for s in SCALES] + [100 * GaussianLoss(1 / s) for s in SCALES]
+)
+RNG = np.random.default_rng(7)
+RESPONSES = Sequential([PureLoss(float(e)) for e in RNG.uniform(0.05, 0.3, 200)])
+FOUR = Sequential([40 * PureLoss(0.1 * math.sqrt(n)) for n in (1, 2, 3, 5)])
+E, TOTAL = math.e, math.e + 9
+TEN_ARY = PairLoss((E / TOTAL, 1 / TOTAL, 8 / TOTAL), (1 / TOTAL, E / TOTAL, 8 / TOTAL))
+DP_SGD = 15_000 * PoissonSampled(GaussianLoss(1 / 0.8), 0.004)
+
+# (plan, delta, true epsilon, engine, greatest relative width)
+FIGURES = {
+    "a": (1000 * GaussianLoss(0.01), 1e-6, 1.3675714750843067, "closed form", 1e-11),
+    "b": (DP_SGD, 1e-5, 4.3794743600703706, "contour", 1e-8),
+    "d": (200 * PureLoss(0.1), 1e-6, 7.1855944576723477, "enumeration", 1e-12),
+    "e": (100 * TEN_ARY, 1e-6, 39.902014886125631, "lattice", 1e-12),
+    "g": (MANY, 1e-6, 2.3890228685705721, "contour", 1e-8),
+    "64 Laplaces": (64 * LaplaceLoss(1 / 20), 1e-6, 1.7003609253711630, "smoothed contour", 1e-8),
+    "10,000 Laplaces": (10_000 * LaplaceLoss(0.01), 1e-6, 4.8762575794006397, "contour", 1e-8),
+    "top": (64 * LaplaceLoss(1 / 20), 1e-300, 3.2, "greatest outcome", 1e-12),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_figures_are_certified(name):
+    plan, delta, truth, engine, width = FIGURES[name]
+    found = Tight().certify(plan, delta)
+    assert found.engine == engine
+    # the ten-ary response's masses are floats: its epsilon is 1 but for round-off
+    assert found.lower * (1 - 1e-14) <= truth <= found.upper * (1 + 1e-14)
+    assert found.width <= width * truth
+    assert Tight().epsilon(plan, delta) == found.upper
+    assert Tight().bracket(plan, delta) == (found.lower, found.upper)
+
+
+@pytest.mark.parametrize(("plan", "width"), [(RESPONSES, 1e-7), (FOUR, 1e-8)], ids=["200", "four"])
+def test_incommensurable_responses_agree_with_the_grid(plan, width):
+    found = Tight().certify(plan, 1e-6)
+    assert found.width <= width * found.upper * 1.2
+    lower, upper = PLD(interval=1e-4).bracket(plan, 1e-6)
+    assert lower <= found.upper
+    assert found.lower <= upper
+    assert upper - lower < 1e-3 * upper
+
+
+@given(st.lists(finite_losses, min_size=1, max_size=4), st.sampled_from([0.1, 1e-3, 1e-6]))
+def test_the_certificate_holds_the_enumerated_epsilon(losses, delta):
+    found = Tight().certify(Sequential(losses), delta)
+    mirrored = [one.reversed for one in losses]
+    if math.isinf(found.upper):
+        assert max(sum(one.infinity for one in way) for way in (losses, mirrored)) >= delta
+        return
+    worst = max(enumerated(losses, found.upper), enumerated(mirrored, found.upper))
+    assert worst <= delta * (1 + 1e-9)
+    below = found.lower * (1 - 1e-9) - 1e-12
+    if below > 0:
+        worst = max(enumerated(losses, below), enumerated(mirrored, below))
+        assert worst >= delta * (1 - 1e-6)
+
+
+@given(st.lists(finite_losses, min_size=1, max_size=4), st.floats(0.0, 3.0))
+def test_delta_is_the_enumerated_one(losses, epsilon):
+    found = Tight().delta(Sequential(losses), epsilon)
+    mirrored = [one.reversed for one in losses]
+    truth = max(enumerated(losses, epsilon), enumerated(mirrored, epsilon))
+    assert truth * (1 - 1e-12) - 1e-15 <= found <= truth * (1 + 1e-7) + 1e-15
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [MANY, 64 * LaplaceLoss(1 / 20), FOUR, DP_SGD, DP_SGD.reversed, 3 * GaussianLoss(2.0),
+     20 * PureLoss(0.3) + GaussianLoss(0.5), 5 * ApproxLoss(0.2, 1e-9) + LaplaceLoss(1.0)],
+    ids=range(8),
+)  # fmt: skip
+@pytest.mark.parametrize("delta", [1e-2, 1e-8])
+def test_delta_and_epsilon_meet(plan, delta):
+    found = Tight().certify(plan, delta)
+    assert Tight().delta(plan, found.upper) <= delta * (1 + 1e-6)
+    assert Tight().delta(plan, found.lower) >= delta * (1 - 1e-6)
+
+
+def test_at_delta_zero_it_is_the_sum_of_the_bounds():
+    plan = 10 * PureLoss(0.1) + 3 * LaplaceLoss(0.2)
+    assert Tight().certify(plan, 0.0) == Certificate(1.6, 1.6, "sum of the bounds")
+    assert Tight().epsilon(plan + GaussianLoss(0.1), 0.0) == math.inf
+
+
+def test_both_directions_count():
+    plan = 50 * PoissonSampled(GaussianLoss(1.0), 0.1)
+    forth, back = (Tight()._certify(way, 1e-5).upper for way in (plan, plan.reversed))
+    assert forth > back * 1.1
+    assert Tight().epsilon(plan, 1e-5) == Tight().epsilon(plan.reversed, 1e-5) == forth
+
+
+def test_mass_at_infinity_at_least_delta_is_no_privacy():
+    loss = ApproxLoss(0.1, 1e-3)
+    assert Tight().certify(10 * loss, 9e-3).lower == math.inf
+    assert Tight().certify(10 * loss, 1.1e-2).upper < 1.0 + 1e-9
+    assert Tight().epsilon(loss, 1e-3) == 0.1  # all of delta, and the finite part's bound
+
+
+ENVELOPES = [
+    49 * BoundedRangeLoss(0.053808),
+    20 * ZCDPLoss(0.01),
+    10 * BoundedRangeLoss(0.2) + 5 * GaussianLoss(0.3),
+    3 * SampledWithoutReplacement(GaussianLoss(1.0), 10, 1000),
+    2 * Shuffled(PureLoss(1.0), 100),
+    3 * Parallel([LaplaceLoss(0.5), GaussianLoss(0.4)]) + PureLoss(0.1),
+]
+
+
+@pytest.mark.parametrize("plan", ENVELOPES, ids=lambda plan: repr(plan)[:50])
+def test_of_many_pairs_it_takes_the_least_bound_and_one_pair_below(plan):
+    found = Tight().certify(plan, 1e-5)
+    assert 0 < found.lower <= found.upper
+    assert found.upper <= RDP().epsilon(plan, 1e-5) * (1 + 1e-12)
+    assert found.lower > 0.5 * found.upper
+
+
+def test_one_parallel_is_its_dearest_part():
+    parts = [64 * LaplaceLoss(0.05), 100 * GaussianLoss(0.05), PureLoss(0.3)]
+    found = Tight().certify(Parallel(parts), 1e-6)
+    dearest = max((Tight().certify(part, 1e-6) for part in parts), key=lambda one: one.upper)
+    assert found == dearest
+
+
+def test_it_says_who_answered_and_how_wide():
+    found = Tight().certify(64 * LaplaceLoss(1 / 20), 1e-6)
+    assert str(found).startswith("the true epsilon is in [1.7003609")
+    assert "smoothed contour" in str(found)
+    assert found.nodes > 10_000
+    assert found.width == found.upper - found.lower
+    assert Certificate(math.inf, math.inf, "x").width == 0.0
+
+
+def test_a_coarser_width_is_wider_and_cheaper():
+    plan = 64 * LaplaceLoss(1 / 20)
+    coarse, fine = (Tight(width).certify(plan, 1e-6) for width in (1e-4, 1e-8))
+    assert coarse.lower <= fine.lower <= fine.upper <= coarse.upper
+    assert coarse.nodes < fine.nodes / 20
+    with pytest.raises(ParameterError, match="width must be"):
+        Tight(math.nan)
+
+
+def test_groups_of_sampled_gaussians_are_bounded():
+    plan = Grouped(100 * PoissonSampled(GaussianLoss(0.2), 0.01), 3)
+    found = Tight().certify(plan, 1e-6)
+    one = Tight().epsilon(plan.part, 1e-6)
+    assert one * 2 < found.upper < one * 12
+    assert found.lower == 0.0  # its profile is a numerical bound
+
+
+@pytest.mark.slow
+def test_a_million_different_releases():
+    import resource
+    import time
+
+    shifts = np.linspace(1e-4, 3e-4, 500_000)
+    plan = Sequential(
+        [LaplaceLoss(float(x)) for x in shifts] + [GaussianLoss(float(x)) for x in shifts]
+    )
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = Tight().certify(plan, 1e-6)
+    assert found.width <= 1e-8 * found.upper
+    assert time.perf_counter() - start < 30
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
