@@ -97,6 +97,8 @@ class PoissonSampled(Loss):
         if not self._added:
             return _sampled_bound(self.loss.bound, self.rate)
         most = -math.log1p(-self.rate) if self.rate < 1 else math.inf
+        if self.loss.reversed.infinity:  # an outcome that only the data without it can have
+            return up(most)
         lowest = _sampled_bound(-self.loss.reversed.bound, self.rate)
         return max(0.0, min(up(most), -lowest))
 

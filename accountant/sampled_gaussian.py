@@ -33,6 +33,7 @@ class SampledGaussian:
 
     def cumulant(self, z: Any) -> tuple[Any, Array]:
         """``ln E e^{zL}`` and a bound on its error; infinite where the tilt is out of reach."""
+        shape, z = z.shape, np.atleast_1d(z)
         value, error = np.full(z.shape, np.inf, dtype=z.dtype), np.zeros(z.shape)
         turn = float(np.max(np.abs(z.imag), initial=0.0))
         # one rule for tilts of a size
@@ -47,7 +48,7 @@ class SampledGaussian:
             tilted = log_sum(loss, log_mass, part.real)[0] if turn else found
             near = near + missed * np.exp(np.minimum(tilted.real - found.real, 700.0))
             value[some], error[some] = found.ravel(), near.ravel()
-        return value, error
+        return value.reshape(shape), error.reshape(shape)
 
     def factor(self, z: Complex, count: int) -> tuple[Complex, Array]:
         """``(E e^{zL} / E e^{aL})^count`` on equidistant nodes, and a bound on its error."""

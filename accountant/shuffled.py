@@ -117,8 +117,9 @@ class Shuffled(Symmetric):
         """Binary responses of the same epsilon, all others having the same answer."""
         if self.users > FEW_ENOUGH_TO_LIST:
             return PairLoss((1.0,), (1.0,))
-        p, q = yes_laws(self.bound, 0, self.users - 1)
-        return PairLoss(p / p.sum(), q / q.sum())
+        laws = [yes_laws(self.bound, yes, self.users - 1 - yes) for yes in (0, self.users - 1)]
+        pairs = [PairLoss(p / p.sum(), q / q.sum()) for p, q in laws]
+        return max(pairs, key=lambda pair: pair._inverse(1e-6))
 
     def _inverse(self, delta: float) -> float:
         asked = math.log(delta) - ACCURACY

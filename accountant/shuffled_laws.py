@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from accountant.loss import ACCURACY
-from accountant.numerics import Array
+from accountant.numerics import ULP, Array
 
 NARROW, WIDE = 9.5, 45.0  # deviations of a binomial: about 1e-21 and 1e-300 lie beyond
 
@@ -48,10 +48,11 @@ def yes_sticks(e0: float, users: int, epsilon: Array) -> Array:
     Which number of others is worst depends on epsilon, and it is not always none or all.
     """
     greatest, ratio = np.zeros(epsilon.shape), np.exp(np.minimum(epsilon, 700.0))
+    error = 2 * ULP * (8 + users)
     for log_ratio, above_p, above_q in _all_answers(e0, users):
         # B is a sum of independent answers, so the ratio grows with the number of yes
         first = np.searchsorted(log_ratio, epsilon, side="right")
-        stick = above_p[first] * (1 + 1e-13) - ratio * above_q[first] * (1 - 1e-13)
+        stick = above_p[first] * (1 + error) - ratio * above_q[first] * (1 - error)
         np.maximum(greatest, stick, out=greatest)
     return greatest * (1 + ACCURACY)
 

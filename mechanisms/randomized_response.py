@@ -53,6 +53,11 @@ class RandomizedResponse(Mechanism):
         return summed(terms, value, each)
 
     @property
+    def relation(self) -> str:
+        """Each user randomises their own record."""
+        return "local-replace"
+
+    @property
     def loss(self) -> PairLoss:
         """Three outcomes matter: the one label, the other label, and the rest."""
         lie = (1 - self.keep) / (self.k - 1)
