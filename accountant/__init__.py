@@ -20,6 +20,7 @@ from accountant.errors import (
     PrivateValueError,
     UnsupportedPlan,
 )
+from accountant.events import from_dp_event, from_opacus, to_dp_event
 from accountant.filter import Filter, Odometer
 from accountant.gdp import GDP, CentralLimit
 from accountant.grouped import Grouped
@@ -28,11 +29,13 @@ from accountant.loss import Loss
 from accountant.pairs import PairLoss, ZCDPLoss
 from accountant.parallel import Parallel, Stated
 from accountant.plan import Plan, Repeat, Sequential
+from accountant.plan_json import from_json, to_json
 from accountant.pld import PLD
 from accountant.rdp import RDP
 from accountant.sampled import PoissonSampled, SampledWithoutReplacement
 from accountant.shuffled import Shuffled
 from accountant.tight import Tight
+from accountant.tradeoff import tradeoff
 from accountant.zcdp import ZCDP
 
 __all__ = [
@@ -74,4 +77,10 @@ __all__ = [
     "ZCDPLoss",
     "calibrate",
     "compare",
+    "from_dp_event",
+    "from_json",
+    "from_opacus",
+    "to_dp_event",
+    "to_json",
+    "tradeoff",
 ]

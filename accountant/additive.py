@@ -129,7 +129,8 @@ class GaussianLoss(Symmetric):
             if high - low <= 4 * ULP * high:
                 break
             tail = float(log_ndtr(np.array(-self.mu / 2 - e / self.mu)))
-            step = (value - target) / math.exp(min(e + tail - value, 700.0))
+            slope = math.exp(min(e + tail - value, 700.0))
+            step = (value - target) / slope if slope else high
             if abs(step) <= 1e-13 * e and value <= target:
                 break
             e = e + step * (1 + 1e-9) + 2 * ULP * e

@@ -58,6 +58,11 @@ class Filter(Ledger):
         super().__init__(data, None, rng, public, transcript, self._spending)
         self.budget = budget
 
+    def spend(self, mechanism: Releasable) -> None:
+        """Charge a release that was made elsewhere on the same data; refused like any other."""
+        with self._lock:
+            self._spending.charge(mechanism, None)
+
     @property
     def spent(self) -> float:
         """The running total: epsilon, rho, the divergence at its order, or mu squared."""

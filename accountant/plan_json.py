@@ -87,7 +87,8 @@ def from_dict(value: Any, path: Steps = ()) -> Plan:
         return plan if count is None else Repeat(plan, count)
     except ParameterError as error:
         argument = error.argument.rsplit(".", maxsplit=1)[-1]
-        raise PlanFileError((*path, argument), error.value, error.allowed) from None
+        place = (*path, argument) if argument in {*allowed, "count"} else path
+        raise PlanFileError(place, error.value, error.allowed) from None
 
 
 def _read(value: Any, path: Steps) -> Any:

@@ -1,0 +1,211 @@
+"""Filters and the odometer: exact sums, refusal before looking, limits that convert back."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accountant import (
+    ApproxLoss,
+    Budget,
+    BudgetExceeded,
+    Filter,
+    GaussianLoss,
+    Odometer,
+    ParameterError,
+    Tight,
+    UnsupportedPlan,
+)
+from accountant.pairs import ZCDPLoss
+from mechanisms import Exponential, Gaussian, Laplace
+
+DATA = np.arange(20.0)
+TENTH = Laplace(10.0)  # costs 0.1
+
+
+def spends_until_refused(gate, mechanism):
+    count = 0
+    while True:
+        try:
+            gate.release(mechanism, np.sum)
+        except BudgetExceeded:
+            return count
+        count += 1
+
+
+def test_ten_spends_of_a_tenth_fit_into_one_exactly():
+    gate = Filter(DATA, Budget(1.0), rng=0)
+    assert spends_until_refused(gate, TENTH) == 10
+    assert gate.spent == 1.0
+    with pytest.raises(BudgetExceeded, match=r"spent epsilon 1, asked 0\.1, budget Budget"):
+        gate.release(TENTH, np.sum)
+    # row 12: not even the least spend fits afterwards
+    with pytest.raises(BudgetExceeded):
+        gate.release(Laplace(1e299), np.sum)
+
+
+def test_a_refused_release_looks_at_nothing_and_draws_nothing():
+    def drawn(asks):
+        gate = Filter(DATA, Budget(0.5), rng=3)
+        looked = []
+        for mechanism in asks:
+            with pytest.raises(BudgetExceeded) if mechanism.scale < 1 else nothing():
+                gate.release(mechanism, lambda data: looked.append(1) or data.sum())
+        return [entry.output for entry in gate.transcript], len(looked)
+
+    class nothing:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return False
+
+    with_refusals = drawn([TENTH, Laplace(0.1), TENTH, Laplace(0.5)])
+    assert with_refusals == drawn([TENTH, TENTH])
+    assert with_refusals[1] == 2
+
+
+def test_the_default_notion_follows_the_budget():
+    pure, zcdp = Filter(DATA, Budget(1.0)), Filter(DATA, Budget(1.0, 1e-6))
+    with pytest.raises(UnsupportedPlan, match="it has no epsilon; use notion='zcdp'"):
+        pure.release(Gaussian(10.0), np.sum)
+    zcdp.release(Gaussian(10.0), np.sum)
+    assert zcdp.spent == pytest.approx(0.005)
+    assert "rho=0.005" in repr(zcdp)
+
+
+def fits(gate, mechanism):
+    try:
+        gate.spend(mechanism)
+    except BudgetExceeded:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("notion", ["zcdp", "rdp", "gdp"])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-9), (8.0, 1e-3)])
+def test_what_a_filter_lets_through_is_within_the_budget(notion, epsilon, delta):
+    gate = Filter(DATA, Budget(epsilon, delta), notion)
+    noise = Gaussian(100 / epsilon)
+    count = 0
+    while fits(gate, noise):
+        count += 1
+    exact = Tight().epsilon(count * noise, delta)
+    assert exact <= epsilon
+    # for Gaussians no notion wastes much, and GDP nothing
+    assert Tight().epsilon((count + 1) * noise, delta) > epsilon * (0.8 if notion != "gdp" else 1)
+
+
+def test_the_order_of_an_rdp_filter_is_fixed_at_the_start():
+    gate = Filter(DATA, Budget(1.0, 1e-6), "rdp", order=20.0)
+    gate.spend(Exponential(10.0))
+    assert gate.spent == pytest.approx(float(Exponential(10.0).loss.renyi(20.0)))
+    with pytest.raises(ParameterError, match="leaves something of the budget"):
+        Filter(DATA, Budget(1.0, 1e-6), "rdp", order=2.0)
+    with pytest.raises(ParameterError, match="order must be"):
+        Filter(DATA, Budget(1.0, 1e-6), "rdp", order=math.nan)
+
+
+@pytest.mark.parametrize("notion", ["pld", "profile", "tight"])
+def test_invalid_filters_are_refused_with_the_reason(notion):
+    with pytest.raises(ParameterError, match="is no valid filter when answers choose"):
+        Filter(DATA, Budget(1.0, 1e-6), notion)
+
+
+def test_what_is_no_filter_is_refused():
+    for bad in ("zCDP", 3, ""):
+        with pytest.raises(ParameterError, match="notion must be"):
+            Filter(DATA, Budget(1.0, 1e-6), bad)
+    with pytest.raises(ParameterError, match="delta > 0 for the notion 'zcdp'"):
+        Filter(DATA, Budget(1.0), "zcdp")
+    with pytest.raises(ParameterError, match="budget must be a Budget"):
+        Filter(DATA, 1.0)
+
+
+def test_deltas_add_up_too():
+    gate = Filter(DATA, Budget(1.0, 3e-6), "pure")
+
+    class Leaky(Laplace.__mro__[1]):  # an additive mechanism whose loss is (0.1, 1e-6)
+        scale, sensitivity, reference = 1.0, 1.0, ""
+        loss = ApproxLoss(0.1, 1e-6)
+        release = log_density = None
+
+    for _ in range(3):
+        gate.spend(object.__new__(Leaky))
+    with pytest.raises(BudgetExceeded, match="spent delta 3e-06, asked 1e-06"):
+        gate.spend(object.__new__(Leaky))
+    with pytest.raises(UnsupportedPlan, match="a pure filter takes it if it is bounded"):
+        Filter(DATA, Budget(1.0, 1e-5)).spend(object.__new__(Leaky))
+
+
+@given(st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=30))
+def test_the_pure_sum_is_the_decimal_one(epsilons):
+    from fractions import Fraction
+
+    gate = Filter(DATA, Budget(2.0), rng=0)
+    total = Fraction(0)
+    for epsilon in epsilons:
+        mechanism = Laplace(1.0, sensitivity=epsilon)
+        fits = total + Fraction(repr(mechanism.loss.shift)) <= 2
+        try:
+            gate.spend(mechanism)
+        except BudgetExceeded:
+            assert not fits
+        else:
+            assert fits
+            total += Fraction(repr(mechanism.loss.shift))
+
+
+def test_adaptive_choice_is_allowed_and_a_ledger_it_is():
+    gate = Filter(DATA, Budget(1.0), rng=1)
+    first = gate.release(TENTH, np.sum)
+    second = gate.release(Laplace(2.0) if first > 190 else Laplace(4.0), np.sum)
+    assert [entry.output for entry in gate.transcript] == [first, second]
+    everybody = gate.release_each(TENTH, lambda rows: rows, who=[1, 2, 3])
+    assert everybody.shape == (3,)
+    with pytest.raises(TypeError, match="cannot be copied or pickled"):
+        __import__("copy").copy(gate)
+
+
+def test_the_odometer_of_pure_sums_is_the_sum():
+    meter = Odometer(DATA, rng=0)
+    for _ in range(7):
+        meter.release(TENTH, np.sum)
+    assert meter.epsilon == 0.7
+
+
+def test_the_odometer_is_honest_at_stops_that_answers_choose():
+    meter = Odometer(DATA, 1e-6, rng=0)
+    assert meter.epsilon == 0.0
+    seen = []
+    for _ in range(190):
+        meter.release(Gaussian(20.0), np.sum)
+        seen.append(meter.epsilon)
+    assert seen == sorted(seen)
+    rho = 190 / (2 * 20**2)
+    running = ZCDPLoss(rho).epsilon_at(1e-6)
+    assert seen[-1] > running  # a running total would promise too much
+    assert seen[-1] < 2 * running
+    # of the same grid of filters, each with its share of delta
+    assert seen[-1] == ZCDPLoss(2.0**-2).epsilon_at(1e-6 / 81)
+
+
+def test_a_spend_costs_the_same_however_many_there_were():
+    gate = Filter(DATA, Budget(1e9, 1e-6))
+    losses = [Gaussian(1e3 + i) for i in range(2000)]
+
+    def seconds():
+        start = time.perf_counter()
+        for one in losses:
+            gate.spend(one)
+        return time.perf_counter() - start
+
+    first = min(seconds() for _ in range(3))
+    for _ in range(20):
+        seconds()
+    assert min(seconds() for _ in range(3)) < 3 * first
+    assert Filter(DATA, Budget(1.0, 1e-6)).spent == 0.0
+    assert GaussianLoss(1.0).gdp == 1.0
