@@ -38,6 +38,10 @@ class Accountant(ABC):
         found = [self._delta(way, epsilon) for way in directions(plan)]
         return 1.0 if any(map(math.isnan, found)) else min(1.0, max(0.0, *found))
 
+    def deltas(self, plan: Plan, epsilons: Array) -> Array:
+        """`delta` at each of many epsilons."""
+        return np.array([self.delta(plan, float(e)) for e in epsilons])
+
     @abstractmethod
     def _epsilon(self, plan: Plan, delta: float) -> float:
         """Epsilon of one direction of a checked plan."""

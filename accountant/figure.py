@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from accountant.accountant import Accountant
 from accountant.comparison import SOUND
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.numerics import Array
@@ -66,8 +67,8 @@ def _range(plan: Plan, delta: float) -> Array:
     return np.linspace(0.0, 1.5 * top if 0 < top < math.inf else 1.0, POINTS)
 
 
-def _curve(one: object, plan: Plan, epsilons: Array) -> Array | None:
+def _curve(one: Accountant, plan: Plan, epsilons: Array) -> Array | None:
     try:
-        return np.array([one.delta(plan, e) for e in epsilons])  # type: ignore[attr-defined]
+        return one.deltas(plan, epsilons)
     except UnsupportedPlan:
         return None

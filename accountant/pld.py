@@ -17,7 +17,7 @@ from accountant.domains import DELTA, Interval
 from accountant.errors import UnsupportedPlan
 from accountant.grid import Grid, Profile, compose, dots_above, dots_below
 from accountant.loss import Loss
-from accountant.numerics import Array, smallest_root, up
+from accountant.numerics import ULP, Array, smallest_root, up
 from accountant.parallel import Parallel
 from accountant.plan import Item, Plan, as_plan, directions
 from accountant.rdp import RDP
@@ -60,6 +60,13 @@ class PLD(Accountant):
         if mixed or any(loss.envelope for loss, _ in _leaves(plan)):
             lower = 0.0
         return lower, self.epsilon(plan, delta)
+
+    def deltas(self, plan: Plan, epsilons: Array) -> Array:
+        """`delta` at each of many epsilons, from one grid."""
+        grids = [self._grid(way, 1e-12, above=True) for way in directions(as_plan(plan))]
+        found: Array = np.max([grid.delta(epsilons) + grid.noise for grid in grids], axis=0)
+        capped: Array = np.minimum(found * (1 + 4 * ULP), 1.0)
+        return capped
 
     def _epsilon(self, plan: Plan, delta: float) -> float:
         if delta == 0:

@@ -94,9 +94,11 @@ class SampledGaussian:
         return np.where(y < 30, near, far)
 
     def _ends(self, tilt: Array, turn: float) -> tuple[Array, Array, float]:
-        # tilting moves the mass to the right by up to mu (a + 1), or (add) to where r is 1 - rate
-        reach = self.mu * (np.maximum(tilt, 0.0) + 1)
-        left = np.log1p(np.maximum(tilt, 0.0) * self.rate) / self.mu
+        # Tilting moves the mass to the right by up to mu (a + 1), since L' < mu; or (add) to the
+        # left, where L' < rate mu, by up to a rate mu, and not beyond where r is about 1 - rate.
+        a = np.maximum(tilt, 0.0)
+        reach = self.mu * (a + 1)
+        left = np.minimum(np.log1p(a * self.rate) / self.mu, a * self.rate * self.mu)
         low, high = -TAIL - left * self.added, TAIL + reach * (not self.added)
         # r^z turns by at most turn * mu a unit of x
         step = math.pi / (14 + self.mu * (1 + 0.5 * min(turn, 1e6)))
