@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from accountant.loss import Loss
+from accountant.loss import Loss, factors_from_cumulants
 from accountant.numerics import Array, Complex
+
+MANY = 10**5
 
 
 class Cumulants:
@@ -54,7 +56,10 @@ class Cumulants:
         product = np.exp(exponent)
         missed = 2.0**-50 * np.abs(exponent) * np.abs(product)
         for kind, losses, counts in self._families:
-            one, error = kind.factors(losses, counts, z)
+            if np.max(counts) > MANY:  # a power would raise round-off as well
+                one, error = factors_from_cumulants(kind.cumulants, losses, counts, z)
+            else:
+                one, error = kind.factors(losses, counts, z)
             # no factor is above 1
             missed = missed * np.minimum(np.abs(one) + error, 1.0) + error * np.abs(product)
             product *= one
