@@ -20,7 +20,7 @@ thorough: $(READY)  ## the same laws with more examples, and the slow sweeps
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -m "slow or not slow" $(ARGS)
 
 bench: $(READY)  ## figures against a peer or a physical limit, measured now
-	for figure in benchmarks/bench_*.py; do $(BIN)/python $$figure || exit 1; done
+	for figure in benchmarks/[a-z]*.py; do $(BIN)/python $$figure || exit 1; done
 
 $(READY): requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -11,7 +11,7 @@ import numpy as np
 
 from accountant.domains import DELTA, EPSILON
 from accountant.loss import Loss
-from accountant.numerics import Array, smallest_root
+from accountant.numerics import Array, smallest_root, up
 from accountant.parallel import Parallel
 from accountant.plan import Plan, as_plan, directions
 
@@ -83,4 +83,4 @@ def atoms(plan: Plan, *, both_ways: bool = False) -> float:
         worst = max(loss.infinity, loss.reversed.infinity) if both_ways else loss.infinity
         return -math.log1p(-worst) if worst < 1 else math.inf
 
-    return -math.expm1(-float(total(plan, nats)))
+    return up(-math.expm1(-float(total(plan, nats))), 16)

@@ -60,13 +60,19 @@ class GaussianLoss(Symmetric):
         e = epsilons(epsilon)
         if self.mu < 1:
             return _narrow_log_profile(e, self.mu)
+        log_p, log_q = self._tails(e)
+        return log_p + log1mexp(np.minimum(log_q - log_p, 0.0))
+
+    def _tails(self, epsilon: Array) -> tuple[Array, Array]:
+        """``ln Phi(-x)`` and ``ln e^eps Phi(-x - mu)``, ``x = eps/mu - mu/2``."""
+        from scipy.special import erfcx
+
+        # e^eps phi(x + mu) = phi(x), so the second is phi(x) R(x + mu), R the Mills ratio
         with np.errstate(over="ignore"):
-            shift = e / self.mu
-        log_p = log_ndtr(self.mu / 2 - shift)
-        log_q = log_ndtr(-self.mu / 2 - shift)
-        with np.errstate(invalid="ignore"):
-            ratio = np.where(np.isfinite(log_q), e + log_q - log_p, -np.inf)
-        return log_p + log1mexp(np.minimum(ratio, 0.0))
+            x = np.minimum(epsilon / self.mu, 1e150) - self.mu / 2
+        y = x + self.mu
+        log_mills = np.log(erfcx(y / math.sqrt(2))) - math.log(2)
+        return log_ndtr(-x), -x * x / 2 + log_mills
 
     @property
     def infinity(self) -> float:
@@ -128,8 +134,7 @@ class GaussianLoss(Symmetric):
             low, high = (low, e) if value <= target else (e, high)
             if high - low <= 4 * ULP * high:
                 break
-            tail = float(log_ndtr(np.array(-self.mu / 2 - e / self.mu)))
-            slope = math.exp(min(e + tail - value, 700.0))
+            slope = math.exp(min(float(self._tails(np.array(e))[1]) - value, 700.0))
             step = (value - target) / slope if slope else high
             if abs(step) <= 1e-13 * e and value <= target:
                 break

@@ -73,7 +73,8 @@ class Advanced(Accountant):
 
     def _delta(self, plan: Plan, epsilon: float) -> float:
         searched, bounds = Accountant._delta, _bounds(plan)
-        if bounds is None or len(bounds) != 1 or max(bounds.values()) > MOST_RELEASES:
+        ranged = any(isinstance(item, BoundedRangeLoss) for item, _ in plan.losses())
+        if bounds is None or len(bounds) != 1 or max(bounds.values()) > MOST_RELEASES or ranged:
             return searched(self, plan, epsilon)
         ((bound, count),) = bounds.items()
         mass = atoms(plan, both_ways=True)

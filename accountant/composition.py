@@ -68,7 +68,8 @@ def closed_form(loss: Loss, delta: float) -> Certificate:
         return Certificate(0.0, upper, ENVELOPE)
     # the profile is inexact by ACCURACY of itself, and the inverse asks for as much less
     lower = inverse(loss.attained, min(delta * (1 + 4 * ACCURACY), math.nextafter(1.0, 0.0)))
-    return Certificate(min(lower, upper), upper, ENVELOPE if loss.envelope else "closed form")
+    lower = min(lower * (1 - 64 * ULP), upper)  # an inverse is rounded up
+    return Certificate(lower, upper, ENVELOPE if loss.envelope else "closed form")
 
 
 def inverse(loss: Loss, delta: float) -> float:
@@ -168,7 +169,10 @@ class Composition:
         for i, (epsilon, a) in enumerate(aims):
             some = inside & (served == i)
             if some.any():
-                engine = next(self._engines(a, epsilon))
+                engine = next(self._engines(a, epsilon), None)
+                if engine is None:
+                    result[some] = 1.0
+                    continue
                 logs = np.array([min(engine.bounds(e)[1], 0.0) for e in flat[some].tolist()])
                 result[some] += np.exp(logs)
         capped: Array = np.minimum(result, 1.0).reshape(np.shape(epsilons))
@@ -228,7 +232,9 @@ class Composition:
         # the sandwich is about S (a + 1) wide
         smoothing = self._width * max(epsilon, 1e-3 / a) / (a + 1) * 0.7
         finest = False
-        while not finest and smoothing > 1e-30:
+        for _ in range(4):
+            if finest:
+                return
             contour = Contour(self._cumulants, a, epsilon, smoothing)
             while not affordable(contour) and smoothing < 1:
                 finest = True

@@ -35,7 +35,8 @@ class Contour:
         self.reach = self._reach(epsilon)
         self.nodes = self.reach / self.step + 2 if self.step else math.inf
         many = math.isfinite(self.nodes)
-        self.work = self.nodes * cumulants.terms(self.reach) if many else math.inf
+        # the terms have a price of their own, however few the nodes
+        self.work = (self.nodes + 5000) * cumulants.terms(self.reach) if many else math.inf
 
     def _reach(self, epsilon: float) -> float:
         """Where the integrand has died out."""
@@ -83,6 +84,8 @@ class Contour:
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Logarithms of a lower and an upper bound on delta at ``epsilon``."""
         scale = self._height - self.tilt * epsilon
+        if self._scale_error(scale) > 0.1:
+            return -math.inf, math.inf
         total = self._sum(self._terms, epsilon)
         noise = (
             self._noise[0] + self._noise[1] * abs(epsilon) + self._scale_error(scale) * abs(total)

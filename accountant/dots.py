@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accountant.exponentials import log_sum, product_of_ratios, sums_of_logs
-from accountant.loss import Loss, epsilons
+from accountant.loss import ACCURACY, Loss, epsilons
 from accountant.numerics import ULP, Array, Complex
 
 Profile = Callable[[Array], Array]
@@ -84,7 +84,7 @@ def above(profile: Profile, points: Array, last: float | None = None) -> Dots:
     """
     values = np.clip(profile(points), 0.0, 1.0)
     values[-1] = values[-1] if last is None else last
-    values = np.minimum.accumulate(values) * (1 + 16 * ULP)
+    values = np.minimum.accumulate(values) * (1 + ACCURACY)
     x, values = np.append(0.0, np.exp(points)), np.append(1.0, np.minimum(values, 1.0))
     corners = lower_hull(x, values)
     return _pair(points, x, values, corners, float(values[-1]))
@@ -128,6 +128,8 @@ def dots(loss: Loss, tail: float, *, upper: bool) -> Dots:
 
 def _end(loss: Loss, tail: float, size: float) -> float:
     """Where the profile has come down to its limit, but for ``tail``."""
+    if loss.bound < 1e-9 * size:
+        return max(loss.bound, 1e-9 * size)
     low, high = min(1e-3 * size, loss.bound / 2), min(loss.bound, 700.0)
     for _ in range(3):
         ladder = np.geomspace(low, high, 10)

@@ -32,41 +32,52 @@ MOST_STEPS = Whole(1, 10_000)
 def to_dp_event(plan: Plan) -> Any:
     """Return ``plan`` as a `dp_accounting.DpEvent`, or raise `UnsupportedPlan`.
 
-    The losses carry their sensitivities, so the event is for readers of add/remove neighbours.
+    The event is for readers of the neighbours ``plan`` was stated for: add-remove by default,
+    replace-one where it says so, as sampling without replacement does.
     """
+    plan = as_plan(plan)
+    relation = plan.relation or ADD_REMOVE
+    if relation not in (ADD_REMOVE, REPLACE_ONE):
+        raise UnsupportedPlan(plan, "to_dp_event", f"dp-accounting has no {relation} neighbours")
+    return _event(plan, relation)
+
+
+def _event(plan: Plan, relation: str) -> Any:
     from dp_accounting import dp_event
 
-    plan = as_plan(plan)
     if isinstance(plan, Sequential):
-        return dp_event.ComposedDpEvent([to_dp_event(part) for part in plan.parts])
+        return dp_event.ComposedDpEvent([_event(part, relation) for part in plan.parts])
     if isinstance(plan, Repeat):
         if plan.count == 0:
             return dp_event.NoOpDpEvent()
-        return dp_event.SelfComposedDpEvent(to_dp_event(plan.part), plan.count)
+        return dp_event.SelfComposedDpEvent(_event(plan.part, relation), plan.count)
     if isinstance(plan, Stated):
-        return to_dp_event(plan.part)
+        return _event(plan.part, relation)
+    found = None
     if isinstance(plan, PoissonSampled):
-        inner = plan.loss
-        if isinstance(inner, (GaussianLoss, LaplaceLoss)):
-            return dp_event.PoissonSampledDpEvent(plan.rate, _loss_event(inner, dp_event))
+        if isinstance(plan.loss, (GaussianLoss, LaplaceLoss)):
+            inner = _loss_event(plan.loss, relation)
+            found = dp_event.PoissonSampledDpEvent(plan.rate, inner)
     elif isinstance(plan, SampledWithoutReplacement):
         if isinstance(plan.loss, GaussianLoss):
-            inner = _loss_event(plan.loss, dp_event)
+            inner = _loss_event(plan.loss, relation)
             sizes = (plan.population, plan.sample)
-            return dp_event.SampledWithoutReplacementDpEvent(*sizes, inner)
+            found = dp_event.SampledWithoutReplacementDpEvent(*sizes, inner)
     else:
-        found = _loss_event(as_loss(plan), dp_event)
-        if found is not None:
-            return found
-    raise UnsupportedPlan(plan, "to_dp_event", "dp-accounting has no event of this loss")
+        found = _loss_event(as_loss(plan), relation)
+    if found is None:
+        raise UnsupportedPlan(plan, "to_dp_event", "dp-accounting has no event of this loss")
+    return found
 
 
-def _loss_event(loss: Loss, dp_event: Any) -> Any:
+def _loss_event(loss: Loss, relation: str) -> Any:
+    from dp_accounting import dp_event
+
     if isinstance(loss, GaussianLoss):
-        return dp_event.GaussianDpEvent(1 / loss.mu)
+        return dp_event.GaussianDpEvent(_moved(relation) / loss.mu)
     if isinstance(loss, LaplaceLoss):
-        return dp_event.LaplaceDpEvent(1 / loss.shift)
-    if isinstance(loss, PureLoss):
+        return dp_event.LaplaceDpEvent(_moved(relation) / loss.shift)
+    if isinstance(loss, PureLoss) and relation == ADD_REMOVE:
         # discrete Laplace noise on a whole number is binary randomised response
         return dp_event.DiscreteLaplaceDpEvent(loss.epsilon, 1)
     if isinstance(loss, ZCDPLoss):

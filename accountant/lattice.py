@@ -48,8 +48,11 @@ def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | N
     for one, (_, count) in zip(values, items, strict=True):
         start = float(np.min(one))
         steps = np.round((one - start) / unit)
-        mismatch += count * float(np.max(np.abs(one - start - steps * unit)))
-        mismatch += 4 * ULP * count * float(np.max(np.abs(one)))
+        # the sum is of the losses as they are: no further off than round-off, or none
+        largest = float(np.max(np.abs(one)))
+        if np.max(np.abs(one - start - steps * unit)) > 8 * ULP * largest:
+            return None
+        mismatch += 16 * ULP * count * largest
         offset += count * start
     return offset, unit, mismatch
 

@@ -80,7 +80,8 @@ class Loss(Release):
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of the finite part, elementwise over ``order > 1``."""
         a = orders(order) - 1.0
-        log_moment: Array = np.log(np.vectorize(self._moment, otypes=[float])(a))
+        with np.errstate(divide="ignore"):  # nothing finite may be left
+            log_moment: Array = np.log(np.vectorize(self._moment, otypes=[float])(a))
         return log_moment / a
 
     def cumulant(self, z: ArrayLike) -> Any:
@@ -205,7 +206,7 @@ class Loss(Release):
         # the profile is inaccurate by a hair: ask for slightly less of what may be spent
         asked = delta - ACCURACY * (delta - self.infinity)
         found = smallest_root(self.profile, asked, self.bound)
-        return min(found, self.bound) if delta >= self.infinity else found
+        return min(up(found, 16), self.bound) if delta >= self.infinity else found
 
     def _moment(self, z: complex) -> complex:
         """``E_P[e^{zL}; L finite]`` by quadrature of the two profiles (infinite: diverges)."""

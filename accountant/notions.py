@@ -42,7 +42,10 @@ class PureSum(Notion):
 
     def __init__(self, budget: Budget | None) -> None:
         self.total, self.delta = Decimal(0), Decimal(0)
-        self._limit = (decimal(budget.epsilon), decimal(budget.delta)) if budget else None
+        # an odometer has no limit for epsilon, and no delta to spend
+        self._limit = Decimal("Infinity"), Decimal(0)
+        if budget is not None:
+            self._limit = decimal(budget.epsilon), decimal(budget.delta)
         self._known: dict[Loss, tuple[Decimal, Decimal]] = {}
 
     def spend(self, loss: Loss, budget: Budget) -> None:
@@ -56,11 +59,10 @@ class PureSum(Notion):
             cost = decimal(epsilon), decimal(max(one.infinity for one in both))
             self._known[loss] = cost
         total, delta = EXACT.add(self.total, cost[0]), EXACT.add(self.delta, cost[1])
-        if self._limit is not None:
-            if total > self._limit[0]:
-                raise BudgetExceeded(float(self.total), float(cost[0]), budget)
-            if delta > self._limit[1]:
-                raise BudgetExceeded(float(self.delta), float(cost[1]), budget, "delta")
+        if total > self._limit[0]:
+            raise BudgetExceeded(float(self.total), float(cost[0]), budget)
+        if delta > self._limit[1]:
+            raise BudgetExceeded(float(self.delta), float(cost[1]), budget, "delta")
         self.total, self.delta = total, delta
 
 
@@ -129,6 +131,8 @@ def notion_of(name: str, budget: Budget, order: float | None) -> Notion:
 def greatest(cost: object, budget: Budget) -> float:
     """The greatest parameter whose cost was seen to stay within the budget."""
     low, high = 1e-200, 1e200
+    if not cost(low) <= budget.epsilon:  # type: ignore[operator]
+        raise ParameterError("budget", budget, "one that this notion can keep")
     while high / low > 1 + 1e-13:
         middle = math.sqrt(low) * math.sqrt(high)
         low, high = (middle, high) if cost(middle) <= budget.epsilon else (low, middle)  # type: ignore[operator]

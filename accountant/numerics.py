@@ -58,6 +58,21 @@ def log1p(x: Any) -> Any:
     return result
 
 
+def log_mixed(x: Array, share: float) -> Array:
+    """``ln(1 - share + share e^x)``, without cancelling."""
+    if share == 1:
+        return x
+    if share == 0:
+        return np.zeros_like(x)
+    with np.errstate(over="ignore", divide="ignore"):
+        near = np.log1p(share * np.expm1(np.minimum(x, 30.0)))
+        # where e^x is small, and so may be what is left
+        low = np.log((1 - share) + share * np.exp(np.minimum(x, 0.0)))
+        far = np.maximum(x, 30.0) + np.log(share + (1 - share) * np.exp(-np.maximum(x, 30.0)))
+    result: Array = np.where(x > 30, far, np.where((x < 0) & (share > 0.5), low, near))
+    return result
+
+
 def log_ndtr(x: Array) -> Array:
     """Logarithm of the standard normal distribution function, accurate in the far tail."""
     from scipy.special import log_ndtr as scipy_log_ndtr

@@ -33,7 +33,7 @@ class PairLoss(Loss):
         first, second = _distribution("p", p), _distribution("q", q)
         if first.size != second.size:
             raise ParameterError("q", q, f"as long as p, which has {first.size} outcomes")
-        merged: dict[float, list[float]] = {}
+        merged: dict[tuple[int, float], list[float]] = {}
         for a, b in zip(first.tolist(), second.tolist(), strict=True):
             if a or b:
                 total = merged.setdefault(_ratio(a, b), [0.0, 0.0])
@@ -110,7 +110,11 @@ class PairLoss(Loss):
         # ln p/q, without cancelling where they are near and without overflow where they are far
         near = np.abs(p - q) < q / 2
         gap = np.where(near, (p - q) / np.where(near, q, 1.0), 0.0)
-        return p, np.where(near, np.log1p(gap), np.log(p) - np.log(q))
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            ratio = p / q
+            plain = (ratio > 1e-300) & (ratio < 1e300)
+            far = np.where(plain, np.log(np.where(plain, ratio, 1.0)), np.log(p) - np.log(q))
+        return p, np.where(near, np.log1p(gap), far)
 
 
 @final
@@ -200,11 +204,12 @@ class ZCDPLoss(Symmetric):
         return f"ZCDPLoss(rho={self._rho!r}, xi={self.xi!r})"
 
 
-def _ratio(p: float, q: float) -> float:
-    """``p / q``; infinite only where q is 0."""
+def _ratio(p: float, q: float) -> tuple[int, float]:
+    """The order of an outcome by ``p / q``, also where that overflows."""
     if q == 0:
-        return math.inf
-    return min(p / q, 1.7e308)
+        return 2, 0.0
+    ratio = p / q
+    return (0, ratio) if ratio < math.inf else (1, math.log(p) - math.log(q))
 
 
 def _distribution(argument: str, probabilities: Sequence[float]) -> Array:

@@ -20,7 +20,7 @@ from accountant.domains import Interval, OneOf, Whole
 from accountant.errors import ParameterError
 from accountant.exponentials import product_of_ratios, sums_of_logs
 from accountant.loss import Loss, Symmetric, epsilons, orders
-from accountant.numerics import Array, Complex, up
+from accountant.numerics import Array, Complex, log_mixed, up
 from accountant.plan import Item, Plan, as_plan
 from accountant.relations import ADD_REMOVE, REPLACE_ONE
 from accountant.sampled_gaussian import SampledGaussian
@@ -61,13 +61,17 @@ class PoissonSampled(Loss):
         return as_loss(self.part)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield itself; an empty sample releases nothing about anybody."""
-        if self.rate > 0:
+        """Yield itself; an empty sample releases nothing, a full one is the part."""
+        if self.rate == 1:
+            yield (self.loss.reversed if self._added else self.loss), 1
+        elif self.rate > 0:
             yield self, 1
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """``q delta(ln(1 + (e^eps - 1) / q))``, or its mirror where the record was added."""
         e, q = epsilons(epsilon), self.rate
+        if q == 0:
+            return np.zeros(e.shape)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             if not self._added:
                 inner = np.where(e > 700, e - math.log(q), np.log1p(np.expm1(e) / q))
@@ -148,9 +152,7 @@ class PoissonSampled(Loss):
             return None
         # masses of P' = (1 - q) Q + q P and of Q; where P has none, the loss is ln(1 - q)
         ratio, p = loss.outcomes
-        shifted = np.log1p(q * np.expm1(ratio)) if np.max(ratio) < 700 else None
-        if shifted is None:
-            return None
+        shifted = log_mixed(ratio, q)
         mass = p * np.exp(-ratio) if self._added else p * (q + (1 - q) * np.exp(-ratio))
         lost = loss.reversed.infinity
         if lost and q < 1:
@@ -247,6 +249,8 @@ class SampledWithoutReplacement(Symmetric):
     def profile(self, epsilon: ArrayLike) -> Array:
         """``q delta(ln(1 + (e^eps - 1) / q))`` with q the sampled share, the worse direction."""
         e, q = epsilons(epsilon), self.sample / self.population
+        if q == 0:
+            return np.zeros(e.shape)
         with np.errstate(over="ignore"):
             inner = np.where(e > 700, e - math.log(q), np.log1p(np.expm1(e) / q))
         worse: Array = q * np.maximum(self.loss.profile(inner), self.loss.reversed.profile(inner))
@@ -277,7 +281,5 @@ class SampledWithoutReplacement(Symmetric):
 
 def _sampled_bound(bound: float, rate: float) -> float:
     """``ln(1 + rate (e^bound - 1))``, rounded away from 0."""
-    if bound > 700:
-        return min(bound, up(bound + math.log(rate), 16)) if rate else 0.0
-    inner = rate * math.expm1(bound)
-    return up(math.log1p(inner), 16) if inner > -1 else -math.inf
+    mixed = float(log_mixed(np.array(bound), rate)) if bound else 0.0
+    return math.copysign(up(abs(mixed), 16), mixed)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from accountant.exponentials import log_sum, power, ratio, round_off
-from accountant.numerics import Array, Complex, logsumexp
+from accountant.numerics import Array, Complex, log_mixed, logsumexp
 
 TAIL = 9.5  # Phi(-9.5) is 1e-21: what is left out at the sides
 MOST_POINTS = 2_000  # a tilt that needs more is out of reach
@@ -53,8 +53,8 @@ class SampledGaussian:
     def factor(self, z: Complex, count: int) -> tuple[Complex, Array]:
         """``(E e^{zL} / E e^{aL})^count`` on equidistant nodes, and a bound on its error."""
         loss, log_mass, missed = _rule(self, z[0, 0].real, z[-1, -1].imag)
-        one, spread = ratio(loss, log_mass, z)
-        return power(one, count), round_off(count, spread, z) + 2 * count * missed
+        one, spread, own = ratio(loss, log_mass, z)
+        return power(one, count), round_off(count, spread, z, own) + 2 * count * missed
 
     def decay(self, a: float, u: Array) -> Array:
         """Logarithm of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``."""
@@ -63,7 +63,7 @@ class SampledGaussian:
         if self._points(np.array(a), 0.0) > MOST_POINTS:
             return np.zeros(u.shape)
         low, high, _ = self._ends(np.array(a), 0.0)
-        x = np.linspace(float(low), float(high), 1200)
+        x = np.linspace(float(low), float(high), max(1200, math.ceil(50 * float(high - low))))
         power = -a if self.added else a + 1
         size = power * self.log_ratio(x) - x * x / 2
         density = np.exp(size - np.max(size))
@@ -88,17 +88,16 @@ class SampledGaussian:
 
     def log_ratio(self, x: Array) -> Array:
         """``ln r(x)``."""
-        y = self.mu * x - self.mu * self.mu / 2
-        near = np.log1p(self.rate * np.expm1(np.minimum(y, 30.0)))
-        far = np.maximum(y, 30.0) + np.log(self.rate + (1 - self.rate) * np.exp(-np.maximum(y, 30)))
-        return np.where(y < 30, near, far)
+        return log_mixed(self.mu * x - self.mu * self.mu / 2, self.rate)
 
     def _ends(self, tilt: Array, turn: float) -> tuple[Array, Array, float]:
         # Tilting moves the mass to the right by up to mu (a + 1), since L' < mu; or (add) to the
-        # left, where L' < rate mu, by up to a rate mu, and not beyond where r is about 1 - rate.
+        # left, where L' < rate mu, by up to a rate mu, and not beyond where r^-a is flat.
         a = np.maximum(tilt, 0.0)
         reach = self.mu * (a + 1)
-        left = np.minimum(np.log1p(a * self.rate) / self.mu, a * self.rate * self.mu)
+        with np.errstate(divide="ignore"):
+            flat = np.log1p(a * self.rate / np.float64(1 - self.rate)) / self.mu
+        left = np.minimum(flat, a * self.rate * self.mu)
         low, high = -TAIL - left * self.added, TAIL + reach * (not self.added)
         # r^z turns by at most turn * mu a unit of x
         step = math.pi / (14 + self.mu * (1 + 0.5 * min(turn, 1e6)))
@@ -123,9 +122,15 @@ class SampledGaussian:
         for d in (0.03, 0.1, 0.2, 0.4, 0.8, 1.2):
             if self.mu * d > math.pi / 2:
                 break
-            r = 1 - self.rate + self.rate * np.exp(self.mu * (x + 1j * d) - self.mu**2 / 2)
-            size = (d * d - x * x) / 2 + power * np.log(np.abs(r))
-            size += turn * np.abs(np.angle(r))  # the less favourable sign
+            # ln r off the line; e^w factored out where it is large
+            w = self.mu * (x + 1j * d) - self.mu**2 / 2
+            large = w.real > 30
+            v = np.where(large, -w, w)
+            ends = (self.rate, 1 - self.rate)
+            inner = np.where(large, *ends) + np.where(large, *ends[::-1]) * np.exp(v)
+            log_r = np.where(large, w, 0.0) + np.log(inner)
+            size = (d * d - x * x) / 2 + power * log_r.real
+            size += turn * np.abs(log_r.imag)  # the less favourable sign
             best = min(best, logsumexp(size) - logsumexp(real) - 2 * math.pi * d / h)
         return 4 * math.exp(min(best, 700.0)) + 1e-20
 

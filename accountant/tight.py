@@ -24,6 +24,7 @@ from accountant.rdp import RDP
 from accountant.zcdp import ZCDP
 
 ROUGH = 1e-6  # of epsilon: how much too large dots are
+LOOSE = 0.01
 MOST_TERMS = 5000
 
 
@@ -84,7 +85,7 @@ class Tight(Accountant):
         losses = as_losses(items)
         if not any(one.envelope or one.rounded or not one.certified for one, _ in losses):
             found = Composition(losses, self.width).certify(delta)
-            if found.width <= ROUGH * found.upper or math.isinf(found.lower):
+            if found.width <= ROUGH * min(found.upper, 1e300) or math.isinf(found.lower):
                 return found
             # few smooth losses, far up a contour: dots need fewer terms
             other = self._between(way, losses, delta, most=MOST_TERMS)
@@ -110,7 +111,7 @@ class Tight(Accountant):
             dots = certified(losses, delta, upper=True, most=most)
             above = Composition(dots, max(self.width, ROUGH)).certify(delta)
         others = [above.upper]
-        if any(one.envelope for one, _ in losses):
+        if any(one.envelope for one, _ in losses) or not above.width < LOOSE * above.upper:
             # facts of their own that a dominating pair does not know
             others += [one._epsilon(way, delta) for one in (Basic(), Advanced(), ZCDP(), RDP())]
         upper = max(0.0, min(others))

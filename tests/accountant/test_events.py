@@ -21,6 +21,7 @@ from accountant import (
     Repeat,
     SampledWithoutReplacement,
     Sequential,
+    Stated,
     Tight,
     UnsupportedPlan,
     ZCDPLoss,
@@ -52,8 +53,14 @@ def test_export_merges_what_is_one_gaussian():
     event = to_dp_event(PoissonSampled(3 * Gaussian(2.0) + Gaussian(2.0), 0.1))
     assert event.sampling_probability == 0.1
     assert event.event.noise_multiplier == pytest.approx(1.0)
-    without = to_dp_event(SampledWithoutReplacement(GaussianLoss(0.5), 10, 100))
+    plan = SampledWithoutReplacement(GaussianLoss(0.5), 10, 100)
+    without = to_dp_event(plan)
     assert (without.source_dataset_size, without.sample_size) == (100, 10)
+    assert from_dp_event(without, "replace-one") == plan
+    stated = Stated(3 * GaussianLoss(0.5), "replace-one")
+    assert from_dp_event(to_dp_event(stated), "replace-one") == stated.part
+    with pytest.raises(UnsupportedPlan, match="no local-replace neighbours"):
+        to_dp_event(Stated(PureLoss(0.5), "local-replace"))
     assert isinstance(to_dp_event(0 * PureLoss(1.0)), dp_event.NoOpDpEvent)
 
 

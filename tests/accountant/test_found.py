@@ -16,14 +16,21 @@ from accountant import (
     Basic,
     BoundedRangeLoss,
     Budget,
+    BudgetExceeded,
+    Filter,
     GaussianLoss,
     LaplaceLoss,
     Ledger,
+    Odometer,
     PairLoss,
     Parallel,
+    ParameterError,
+    PoissonSampled,
     PureLoss,
     Repeat,
+    SampledWithoutReplacement,
     Sequential,
+    Shuffled,
     Tight,
     ZCDPLoss,
 )
@@ -180,3 +187,104 @@ def test_the_lower_end_of_crossing_parallels_is_not_above_the_adaptive_truth(del
 def test_the_binomial_is_not_an_ulp_too_small(count, e0, delta):
     epsilon = Advanced().epsilon(count * PureLoss(e0), delta)
     assert exact_delta(count, e0, epsilon) <= delta * (1 + mpmath.mpf(10) ** -12)
+
+
+# --- what an independent check of exact accounting found, each once wrong
+
+
+def sampled(mu, rate):
+    return PoissonSampled(GaussianLoss(mu), rate)
+
+
+@pytest.mark.parametrize(
+    ("plan", "delta", "truth"),
+    [
+        # the mass a great tilt moves to the left was cut off
+        ((sampled(1.0, 1 - 1e-12) + sampled(1.0, 1 - 1e-12).reversed), 1e-100, 30.900664),
+        (2 * sampled(2.0, 1 - 1e-12).reversed, 1e-50, 45.845558),
+        # two Gaussians
+        (2 * sampled(1.0, 1.0), 1e-50, 21.8871180),
+        # an outcome that only the data without the record can have: ln 2
+        (PoissonSampled(PairLoss((0.0, 1.0), (0.3, 0.7)), 0.5), 1e-6, 0.693144),
+        # 1e-12 off a lattice is off it
+        (12 * PairLoss(
+            (3.802024076768216e-06, 0.04437168824872835, 0.38534469201324173,
+             0.05438807775528803, 0.002249546987142915, 0.5136421929715222),
+            (6.355494354279542e-08, 0.04049658067948112, 0.9559964185171693,
+             0.0003344596281748438, 1.3833595147468955e-05, 0.0031586440250837137)),
+         0.00134133605600016, 55.9350241541),
+    ],
+    ids=range(5),
+)  # fmt: skip
+def test_certificates_hold_where_they_once_did_not(plan, delta, truth):
+    found = Tight()._certify(plan, delta)
+    assert found.lower <= truth * (1 + 1e-6)
+    assert found.upper >= truth * (1 - 1e-6)
+    assert found.width < 1e-4 * truth
+    for one in (Basic(), RDP(), ZCDP(), Advanced()):
+        assert one.epsilon(plan, delta) >= truth * (1 - 1e-6)
+
+
+def test_bounds_of_sampled_losses_are_rounded_outwards():
+    assert PoissonSampled(ApproxLoss(0.1, 0.3), 0.5).reversed.bound >= math.log(2)
+    assert PoissonSampled(PureLoss(30.0), 1.0).reversed.bound >= 30.0
+    nearly = PoissonSampled(PureLoss(30.0), 1 - 1e-12).reversed
+    assert nearly.bound == pytest.approx(27.541588, rel=1e-6)
+
+
+def test_mass_at_infinity_is_taken_off_with_its_round_off():
+    # 100 x (.1, 1e-8) at a delta a hair above its mass: 6.954603823679
+    assert Advanced().epsilon(100 * ApproxLoss(0.1, 1e-8), 1.0000001e-6) >= 6.954603823679
+
+
+def test_ratios_that_overflow_stay_apart():
+    pair = PairLoss([0.3, 0.3, 0.4], [5e-324, 1e-309, 1.0])
+    assert len(pair.p) == 3
+    assert pair.epsilon_at(0.01) >= 743.1
+
+
+def test_an_odometer_without_delta_takes_no_leaks():
+    with pytest.raises(BudgetExceeded, match=r"spent delta 0, asked 0\.1"):
+        Odometer(np.ones(3))._spending.notion.spend(ApproxLoss(1.0, 0.1), Budget(1.0))
+
+
+def test_a_budget_that_a_notion_cannot_keep_is_refused():
+    with pytest.raises(ParameterError, match="one that this notion can keep"):
+        Filter(np.ones(3), Budget(1e-9, 1e-30), "zcdp")
+
+
+def test_huge_shifts_do_not_cancel():
+    # delta = 1/2 lies at mu^2 / 2
+    assert 5e19 <= GaussianLoss(1e10).epsilon_at(0.5) <= 5e19 * (1 + 1e-9)
+    assert GaussianLoss(1e100).epsilon_at(0.9) >= 4.99e199
+    wide = Tight().certify(10 * sampled(20.0, 0.01), 1e-6)
+    assert 781.12 < wide.lower < wide.upper < 781.2
+    assert Tight().epsilon(3 * sampled(20.0, 1.0), 1e-6) == Tight().epsilon(
+        3 * GaussianLoss(20.0), 1e-6
+    )
+
+
+def test_a_loss_of_bound_zero_can_be_sampled_and_composed():
+    plan = SampledWithoutReplacement(ApproxLoss(0.0, 1e-6), 1, 10) + LaplaceLoss(0.3)
+    assert Tight().epsilon(plan, 1e-3) == pytest.approx(0.298, abs=1e-3)
+    assert sampled(1.0, 0.0).delta_at(0.1) == 0.0
+    assert SampledWithoutReplacement(GaussianLoss(1.0), 0, 10).epsilon_at(0.1) == 0.0
+
+
+def test_many_users_weigh_no_less_than_one():
+    from accountant.shuffled_laws import binomial
+
+    for users in (10**5, 10**7, 10**9):
+        assert binomial(users, 0.3, 9.5)[1].sum() >= 1.0
+
+
+def test_delta_at_the_epsilon_found_is_the_delta_asked():
+    plan = 2 * BoundedRangeLoss(0.14444)
+    found = Tight().epsilon(plan, 0.038617)
+    assert Tight().delta(plan, found) <= 0.038617 * (1 + 1e-6)
+
+
+def test_shuffling_composes_in_seconds():
+    for plan in (2 * Shuffled(PureLoss(1.0), 1), 3 * Shuffled(PureLoss(0.3), 1000)):
+        found = Tight().certify(plan, 1e-6)
+        assert 0 < found.lower <= found.upper
