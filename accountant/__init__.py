@@ -12,7 +12,7 @@ from accountant.bounded import ApproxLoss, BoundedRangeLoss, PureLoss
 from accountant.budget import Budget
 from accountant.calibration import calibrate
 from accountant.certificate import Certificate
-from accountant.comparison import Comparison, compare
+from accountant.comparison import Comparison, compare, compare_deltas
 from accountant.errors import (
     BudgetExceeded,
     OffPlan,
@@ -77,6 +77,7 @@ __all__ = [
     "ZCDPLoss",
     "calibrate",
     "compare",
+    "compare_deltas",
     "from_dp_event",
     "from_json",
     "from_opacus",

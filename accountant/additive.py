@@ -70,9 +70,9 @@ class GaussianLoss(Symmetric):
         # e^eps phi(x + mu) = phi(x), so the second is phi(x) R(x + mu), R the Mills ratio
         with np.errstate(over="ignore"):
             x = np.minimum(epsilon / self.mu, 1e150) - self.mu / 2
-        y = x + self.mu
-        log_mills = np.log(erfcx(y / math.sqrt(2))) - math.log(2)
-        return log_ndtr(-x), -x * x / 2 + log_mills
+            log_phi = -x * x / 2
+        log_mills = np.log(erfcx((x + self.mu) / math.sqrt(2))) - math.log(2)
+        return log_ndtr(-x), log_phi + log_mills
 
     @property
     def infinity(self) -> float:

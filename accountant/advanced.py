@@ -19,7 +19,12 @@ from accountant.bounded import BoundedRangeLoss, PureLoss
 from accountant.numerics import ULP, Array, smallest_root, up
 from accountant.parallel import Parallel
 from accountant.plan import Plan
-from accountant.ranges import MOST_ADAPTIVE, adaptive_epsilon, nonadaptive_epsilon
+from accountant.ranges import (
+    MOST_ADAPTIVE,
+    adaptive_delta,
+    adaptive_epsilon,
+    nonadaptive_epsilon,
+)
 
 MOST_RELEASES = 10**8  # beyond, the binomial takes seconds; the martingale bound is sound too
 MOST_KINDS = 1000
@@ -60,26 +65,31 @@ class Advanced(Accountant):
     def _ranges(self, plan: Plan, delta: float) -> float:
         """The optimum of a plan of exponential mechanisms of one range; infinite for others."""
         items = list(plan.losses())
-        if len(items) != 1:
-            return math.inf
-        loss, count = items[0]
-        if not isinstance(loss, BoundedRangeLoss) or loss.epsilon > GREATEST_RANGE:
+        loss, count = items[0] if len(items) == 1 else (None, 0)
+        if not isinstance(loss, BoundedRangeLoss):
             return math.inf
         if not self.adaptive and count <= MOST_FIXED:
             return nonadaptive_epsilon(loss.epsilon, count, delta)
-        if self.adaptive and count <= MOST_ADAPTIVE:
+        if self.adaptive and _recursive(loss, count):
             return adaptive_epsilon(loss.epsilon, count, delta)
         return math.inf
 
     def _delta(self, plan: Plan, epsilon: float) -> float:
-        searched, bounds = Accountant._delta, _bounds(plan)
-        ranged = any(isinstance(item, BoundedRangeLoss) for item, _ in plan.losses())
-        if bounds is None or len(bounds) != 1 or max(bounds.values()) > MOST_RELEASES or ranged:
-            return searched(self, plan, epsilon)
+        bounds, items = _bounds(plan), list(plan.losses())
+        loss, count = items[0] if len(items) == 1 else (None, 0)
+        if self.adaptive and isinstance(loss, BoundedRangeLoss) and _recursive(loss, count):
+            return adaptive_delta(loss.epsilon, count, epsilon)
+        if bounds is None or len(bounds) != 1 or max(bounds.values()) > MOST_RELEASES:
+            return Accountant._delta(self, plan, epsilon)
         ((bound, count),) = bounds.items()
         mass = atoms(plan, both_ways=True)
         rest = float(_Binomial(bound, count).delta(np.array([epsilon]))[0])
         return up(mass + (1 - mass) * rest)
+
+
+def _recursive(loss: BoundedRangeLoss, count: int) -> bool:
+    """Whether the recursion is quick, and its exponentials floats."""
+    return count <= MOST_ADAPTIVE and loss.epsilon <= GREATEST_RANGE
 
 
 def optimal_epsilon(epsilon: float, count: int, delta: float) -> float:

@@ -150,7 +150,8 @@ class Composition:
         for engine in self._engines(a, epsilon):
             logs = engine.bounds(epsilon)
             low, high = max(low, math.exp(logs[0])), min(high, math.exp(min(logs[1], 0.0)))
-            if high - low <= self._width * high:
+            # a width of epsilon is about `a` times as much of delta
+            if high - low <= 4 * max(1.0, a * epsilon) * self._width * high:
                 break
         return self.infinity * (1 - 8 * ULP) + low, up(self.infinity + high, 16)
 

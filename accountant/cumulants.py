@@ -11,6 +11,7 @@ from accountant.loss import Loss, factors_from_cumulants
 from accountant.numerics import Array, Complex
 
 MANY = 10**5
+FEW_TERMS = 16
 
 
 class Cumulants:
@@ -56,7 +57,8 @@ class Cumulants:
         product = np.exp(exponent)
         missed = 2.0**-50 * np.abs(exponent) * np.abs(product)
         for kind, losses, counts in self._families:
-            if np.max(counts) > MANY:  # a power would raise round-off as well
+            # a power would raise round-off as well
+            if np.max(counts) > MANY and losses[0].terms(0.0) <= FEW_TERMS:
                 one, error = factors_from_cumulants(kind.cumulants, losses, counts, z)
             else:
                 one, error = kind.factors(losses, counts, z)

@@ -49,8 +49,9 @@ def plot(plan: Plan, delta: float, path: str | Path) -> None:
     left.axhline(max(delta, 1e-300), color="#888888", lw=0.8, ls=":")
     left.legend(frameon=False)
     alpha = np.linspace(0, 1, 201)
-    right.fill_between(alpha, tradeoff(plan, alpha), 1 - alpha, color="#4e79a7", alpha=0.15, lw=0)
-    right.plot(alpha, tradeoff(plan, alpha), color="#111111", lw=2, label="any test, at best")
+    beta = tradeoff(plan, alpha)
+    right.fill_between(alpha, beta, 1 - alpha, color="#4e79a7", alpha=0.15, lw=0)
+    right.plot(alpha, beta, color="#111111", lw=2, label="any test, at best")
     right.plot(alpha, 1 - alpha, color="#888888", lw=0.8, ls=":", label="guessing")
     right.set(
         xlabel="type I error", ylabel="type II error", aspect="equal", xlim=(0, 1), ylim=(0, 1),
@@ -68,7 +69,8 @@ def _range(plan: Plan, delta: float) -> Array:
 
 
 def _curve(one: Accountant, plan: Plan, epsilons: Array) -> Array | None:
+    drawn = Tight(width=1e-4) if isinstance(one, Tight) else one  # finer than the line
     try:
-        return one.deltas(plan, epsilons)
+        return drawn.deltas(plan, epsilons)
     except UnsupportedPlan:
         return None

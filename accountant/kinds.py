@@ -7,7 +7,6 @@ under the entry point ``dp_attest.plans`` and registers them when it is imported
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import inspect
 
 from accountant.additive import GaussianLoss, LaplaceLoss
@@ -40,5 +39,7 @@ def fields(kind: type[Plan]) -> dict[str, inspect.Parameter]:
 
 @functools.cache
 def _load_declared() -> None:
+    import importlib.metadata
+
     for point in importlib.metadata.entry_points(group="dp_attest.plans"):
         point.load()

@@ -9,6 +9,7 @@ References: Dong, Durfee & Rogers (2020), Theorem 2 (non-adaptive) and section 5
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -50,18 +51,8 @@ def _nonadaptive_delta(e0: float, count: int, epsilon: float) -> float:
 
 
 def adaptive_epsilon(e0: float, count: int, delta: float) -> float:
-    """Least epsilon of ``count`` releases of range ``e0``, each chosen by the answers before it.
-
-    An upper bound: the profile is kept on a grid of x = e^epsilon, in which it is convex, so that
-    straight lines between its points are above it.
-    """
-    step, reach = e0 / CELLS, count * CELLS
-    # beyond 14 deviations (at most e0 / 2 each) there is nothing to see
-    half = min(reach, math.ceil(7 * CELLS * math.sqrt(count)) + 2 * CELLS)
-    epsilon = step * np.arange(-half, half + 1)
-    value = np.maximum(-np.expm1(epsilon), 0.0)
-    for _ in range(count):
-        value = _worst_next(value, e0)
+    """Least epsilon of ``count`` releases of range ``e0``, each chosen by the answers before it."""
+    epsilon, value = _adaptive_profile(e0, count)
     first = int(np.argmax((value <= delta) & (epsilon >= 0)))
     if not value[first] <= delta:
         return up(count * e0)
@@ -69,8 +60,33 @@ def adaptive_epsilon(e0: float, count: int, delta: float) -> float:
         return 0.0
     # on the line between two points, linear in e^epsilon
     share = (value[first - 1] - delta) / (value[first - 1] - value[first])
-    inside = float(epsilon[first - 1]) + math.log1p(share * math.expm1(step))
+    inside = float(epsilon[first - 1]) + math.log1p(share * math.expm1(e0 / CELLS))
     return min(up(inside, 64), up(count * e0))
+
+
+def adaptive_delta(e0: float, count: int, epsilon: float) -> float:
+    """Least delta of ``count`` releases of range ``e0``, each chosen by the answers before it."""
+    if epsilon >= count * e0:
+        return 0.0
+    points, value = _adaptive_profile(e0, count)
+    # a chord in e^epsilon is above the profile
+    return up(float(np.interp(math.exp(epsilon), np.exp(points), value)), 64)
+
+
+@functools.lru_cache(maxsize=256)
+def _adaptive_profile(e0: float, count: int) -> tuple[Array, Array]:
+    """Epsilons on a grid, and upper bounds on delta there.
+
+    The profile is convex in x = e^epsilon, so that straight lines between points are above it.
+    """
+    step, reach = e0 / CELLS, count * CELLS
+    # beyond 14 deviations (at most e0 / 2 each) there is nothing to see
+    half = min(reach, math.ceil(7 * CELLS * math.sqrt(count)) + 2 * CELLS)
+    epsilon: Array = step * np.arange(-half, half + 1, dtype=float)
+    value: Array = np.maximum(-np.expm1(epsilon), 0.0)
+    for _ in range(count):
+        value = _worst_next(value, e0)
+    return epsilon, value
 
 
 def _worst_next(value: Array, e0: float) -> Array:

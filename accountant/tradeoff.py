@@ -14,14 +14,14 @@ from accountant.loss import ACCURACY, Loss
 from accountant.numerics import Array
 from accountant.plan import Plan, as_plan, directions
 
-POINTS = 2048
+POINTS = 512
 
 
 def tradeoff(plan: Plan, alpha: ArrayLike) -> Array:
     """Least type II error at each type I error ``alpha`` in [0, 1]: rounded down, both ways.
 
     Every epsilon gives a line below the curve, ``beta >= 1 - delta(eps) - e^eps alpha``; this is
-    the greatest of 2,048 of them, so no test of any release of ``plan`` does better.
+    the greatest of 512 of them, so no test of any release of ``plan`` does better.
     """
     plan, level = as_plan(plan), np.asarray(alpha, dtype=float)
     if not np.all((level >= 0) & (level <= 1)):

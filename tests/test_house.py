@@ -57,6 +57,13 @@ def test_the_readme_runs():
     assert found.failed == 0
 
 
+@pytest.mark.parametrize("page", ["accounting.md"])
+def test_the_pages_run(page):
+    found = doctest.testfile(str(ROOT / "docs" / page), module_relative=False)
+    assert found.attempted > 2
+    assert found.failed == 0
+
+
 def modules():
     return [
         f"{package.__name__}.{module.name}" for package in PACKAGES

@@ -205,7 +205,7 @@ def sampled(mu, rate):
         # two Gaussians
         (2 * sampled(1.0, 1.0), 1e-50, 21.8871180),
         # an outcome that only the data without the record can have: ln 2
-        (PoissonSampled(PairLoss((0.0, 1.0), (0.3, 0.7)), 0.5), 1e-6, 0.693144),
+        (PoissonSampled(PairLoss((0.0, 1.0), (0.3, 0.7)), 0.5).reversed, 1e-6, 0.693144),
         # 1e-12 off a lattice is off it
         (12 * PairLoss(
             (3.802024076768216e-06, 0.04437168824872835, 0.38534469201324173,
