@@ -20,7 +20,7 @@ from accountant.domains import Interval, OneOf, Whole
 from accountant.errors import ParameterError
 from accountant.exponentials import product_of_ratios, sums_of_logs
 from accountant.loss import Loss, Symmetric, epsilons, orders
-from accountant.numerics import Array, Complex, log_mixed, up
+from accountant.numerics import Array, Complex, log_mixed, square_up, up
 from accountant.plan import Item, Plan, as_plan
 from accountant.relations import ADD_REMOVE, REPLACE_ONE
 from accountant.sampled_gaussian import SampledGaussian
@@ -109,12 +109,21 @@ class PoissonSampled(Loss):
     @property
     def rho(self) -> float:
         """That of the part: sampling never makes a divergence larger."""
+        if self._betrayed:
+            return square_up(self.pure, 2)
         return max(self.loss.rho, self.loss.reversed.rho)
+
+    @property
+    def _betrayed(self) -> bool:
+        """Whether outcomes at infinity for the part are finite in this direction."""
+        return self._added and self.loss.reversed.infinity > 0
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of the sampled pair, never above the part's."""
         a = orders(order)
         part = np.maximum(self.loss.renyi(a), self.loss.reversed.renyi(a))
+        if self._betrayed:
+            part = np.full(a.shape, self.bound)
         if not self.certified:
             return np.minimum(Loss.renyi(self, a), part)
         value, error = self.cumulants([self], np.ones(1), (a - 1).astype(complex))
