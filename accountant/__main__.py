@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from accountant.command_line import leave, status_of
+
 if TYPE_CHECKING:
     from accountant.comparison import Comparison
 
-# click's ClickException, be it click's own or the one inside typer
-CommandLineError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
-USAGE, INTERRUPTED = 2, 130
+PROGRAM = "python -m accountant"
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
@@ -99,42 +98,10 @@ def _number(text: str) -> object:
         return text
 
 
-def _complain(words: str) -> None:
-    print(f"python -m accountant: {words}", file=sys.stderr)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
-    try:
-        app(args=arguments, prog_name="python -m accountant", standalone_mode=False)
-    except typer.Exit as stop:
-        return int(stop.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
-        _complain("interrupted")
-        return INTERRUPTED
-    except CommandLineError as error:
-        _complain(error.format_message())
-        return USAGE
-    except SystemExit:  # rich leaves so when nobody reads its output any more
-        return USAGE
-    except OSError as error:
-        _complain(f"{error.filename or 'output'}: {error.strerror}")
-        return USAGE
-    except ValueError as error:
-        from accountant.errors import ParameterError
-
-        if not isinstance(error, ParameterError):
-            raise
-        _complain(str(error))
-        return USAGE
-    return 0
+    return status_of(app, PROGRAM, sys.argv[1:] if arguments is None else arguments)
 
 
 if __name__ == "__main__":
-    status = main()
-    try:
-        sys.stdout.flush()
-    except OSError:
-        status = USAGE
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(status)
+    leave(PROGRAM, main())

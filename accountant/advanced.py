@@ -15,7 +15,7 @@ import numpy as np
 
 from accountant.accountant import Accountant, atoms
 from accountant.basic import Basic
-from accountant.bounded import BoundedRangeLoss, PureLoss
+from accountant.bounded import BoundedRangeLoss
 from accountant.numerics import ULP, Array, smallest_root, up
 from accountant.parallel import Parallel
 from accountant.plan import Plan
@@ -25,6 +25,7 @@ from accountant.ranges import (
     adaptive_epsilon,
     nonadaptive_epsilon,
 )
+from accountant.responses import PureLoss
 
 MOST_RELEASES = 10**8  # beyond, the binomial takes seconds; the martingale bound is sound too
 MOST_KINDS = 1000

@@ -10,9 +10,10 @@ from typing import cast, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.additive import GaussianLoss
+from accountant.accountant import atoms
 from accountant.composition import Composition
 from accountant.dots import dots
+from accountant.gaussian import GaussianLoss
 from accountant.loss import Loss, epsilons
 from accountant.numerics import Array, up
 from accountant.plan import Item, Plan, Sequential
@@ -68,8 +69,6 @@ class Composed(Loss):
     @property
     def infinity(self) -> float:
         """What the parts' masses come to."""
-        from accountant.accountant import atoms
-
         return atoms(self.plan)
 
     @property

@@ -4,79 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
 
-from accountant.additive import GaussianLoss, square_sum
 from accountant.certificate import Certificate, invert
+from accountant.closed import ClosedForm, Engine, closed_form
 from accountant.contour import Contour
 from accountant.cumulants import Cumulants
 from accountant.enumeration import Enumeration, number_of_sums
+from accountant.gaussian import GaussianLoss, square_sum
 from accountant.lattice import MOST_POINTS, Lattice, common_unit
-from accountant.loss import ACCURACY, Loss
+from accountant.loss import Loss
 from accountant.numerics import ULP, Array, up
 from accountant.saddle import saddle
 
 DIRECT_NODES = 2**13  # a contour of so many nodes is cheap: nothing needs smoothing
 MOST_NODES = 2**20
 MOST_WORK = 2e8  # exponentials, multiplied in half a second
-ENVELOPE = "a bound on many pairs"
 AIMS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)  # deltas that a profile is aimed at
 
 
 # where a tilt is too great the cumulant overflows, and such tilts are left out by hand
 quiet = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
-
-
-class Engine(Protocol):
-    """Bounds on the finite part of delta, near where it was made for."""
-
-    @property
-    def name(self) -> str:
-        """What it is called in a certificate."""
-        ...
-
-    @property
-    def nodes(self) -> float:
-        """How many terms its sum has."""
-        ...
-
-    def bounds(self, epsilon: float) -> tuple[float, float]:
-        """Logarithms of a lower and an upper bound on delta."""
-        ...
-
-
-class ClosedForm:
-    """A single loss: its own profile."""
-
-    name, nodes = "closed form", 0
-
-    def __init__(self, loss: Loss) -> None:
-        self._loss = loss
-
-    def bounds(self, epsilon: float) -> tuple[float, float]:
-        """Logarithms of a lower and an upper bound on delta at ``epsilon``."""
-        value = float(self._loss.log_profile(epsilon))
-        return value - ACCURACY, value + ACCURACY
-
-
-def closed_form(loss: Loss, delta: float) -> Certificate:
-    """One release of one loss: its profile, inverted."""
-    upper = inverse(loss, delta)
-    if loss.rounded:
-        return Certificate(0.0, upper, ENVELOPE)
-    # the profile is inexact by ACCURACY of itself, and the inverse asks for as much less
-    lower = inverse(loss.attained, min(delta * (1 + 4 * ACCURACY), math.nextafter(1.0, 0.0)))
-    lower = min(lower * (1 - 64 * ULP), upper)  # an inverse is rounded up
-    return Certificate(lower, upper, ENVELOPE if loss.envelope else "closed form")
-
-
-def inverse(loss: Loss, delta: float) -> float:
-    """Smallest epsilon of one direction at ``delta``, rounded up; infinite where there is none."""
-    if delta <= loss.infinity:
-        return loss.bound if delta == loss.infinity else math.inf
-    return loss._inverse(delta)
 
 
 class Composition:

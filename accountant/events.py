@@ -11,17 +11,20 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from accountant.additive import GaussianLoss, LaplaceLoss
-from accountant.bounded import PureLoss
 from accountant.composed import as_loss
+from accountant.concentrated import ZCDPLoss
 from accountant.domains import POSITIVE, Interval, OneOf, Whole
 from accountant.errors import ParameterError, UnsupportedPlan
+from accountant.gaussian import GaussianLoss
+from accountant.laplace import LaplaceLoss
 from accountant.loss import Loss
-from accountant.pairs import PairLoss, ZCDPLoss
+from accountant.pairs import PairLoss
 from accountant.parallel import Stated
 from accountant.plan import Plan, Repeat, Sequential, as_plan
 from accountant.relations import ADD_REMOVE, REPLACE_ONE
-from accountant.sampled import PoissonSampled, SampledWithoutReplacement
+from accountant.responses import PureLoss
+from accountant.sampled import PoissonSampled
+from accountant.without_replacement import SampledWithoutReplacement
 
 RELATION = OneOf((ADD_REMOVE, REPLACE_ONE))
 RATE = Interval(0.0, 1.0)

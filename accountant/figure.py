@@ -15,7 +15,7 @@ from accountant.numerics import Array
 from accountant.outputs import write_whole
 from accountant.plan import Plan, as_plan
 from accountant.tight import Tight
-from accountant.tradeoff import tradeoff
+from accountant.tradeoff_curves import tradeoff
 
 POINTS = 33
 # dark to light in the order of `SOUND`; Tight is drawn last, thick

@@ -6,12 +6,12 @@ import math
 from typing import Any, final
 
 from accountant.budget import Budget
+from accountant.concentrated import ZCDPLoss
 from accountant.data import Users
 from accountant.domains import DELTA
 from accountant.errors import ParameterError
 from accountant.ledger import Ledger
 from accountant.notions import Additive, Notion, PureSum, notion_of
-from accountant.pairs import ZCDPLoss
 from accountant.protocols import Releasable
 from accountant.randomness import Rng
 

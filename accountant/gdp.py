@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import final
 
 from accountant.accountant import Accountant, total
-from accountant.additive import GaussianLoss
 from accountant.composed import item_loss
 from accountant.domains import DELTA
 from accountant.errors import UnsupportedPlan
+from accountant.gaussian import GaussianLoss
 from accountant.numerics import up
 from accountant.plan import Item, Plan, as_plan
 

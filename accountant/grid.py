@@ -1,22 +1,18 @@
 """Privacy-loss distributions on a grid, above or below the true one: connect the dots.
 
-A profile is convex in x = e^epsilon.  Joining its values on a grid by straight lines gives a
-profile above it (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Algorithm 1); lowering the
-values by the greatest gap of a neighbouring cell and taking the convex hull gives one below it.
-Either is the profile of a pair of laws on the grid, and domination survives composition.
+A profile's finite pairs above and below (`dots.py`) are put on a grid and convolved; domination
+survives composition.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from accountant.dots import Dots, Profile, above, below
 from accountant.numerics import ULP, Array
-
-Profile = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,50 +99,23 @@ def compose(
     return Grid(loss, np.maximum(mass, 0.0), -math.expm1(-nats), noise)
 
 
-def dots_above(profile: Profile, low: int, high: int, interval: float) -> tuple[Array, float]:
+def dots_above(
+    profile: Profile, infinity: float | None, low: int, high: int, interval: float
+) -> tuple[Array, float]:
     """Masses on ``interval * [low..high]`` and at infinity whose profile is above ``profile``."""
-    from dp_accounting.pld import pld_pmf
-
-    grid: Array = interval * np.arange(low, high + 1, dtype=float)
-    values = np.minimum.accumulate(np.clip(profile(grid), 0.0, 1.0))
-    pmf = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(interval, low, high, values)
-    return np.asarray(pmf.to_dense_pmf()._probs), float(values[-1])
+    points: Array = interval * np.arange(low, high + 1, dtype=float)
+    return _masses(above(profile, points, infinity), low, points.size, interval)
 
 
 def dots_below(
     profile: Profile, infinity: float, low: int, high: int, interval: float
 ) -> tuple[Array, float]:
     """Masses on the grid and at infinity whose profile is below ``profile``."""
-    grid: Array = interval * np.arange(low, high + 1, dtype=float)
-    # x = 0, where every profile is 1 and falls at most with slope -1, is a grid point too
-    x = np.append(0.0, np.exp(grid))
-    values = np.append(1.0, np.clip(profile(grid), 0.0, 1.0))
-    slope = np.concatenate([[-1.0], np.diff(values) / np.diff(x), [0.0]])
-    # In a cell the convex curve lies above the chords of its two neighbours, prolonged: the gap
-    # to its own chord is greatest where those meet.
-    left, right = np.maximum(np.diff(slope)[:-1], 0.0), np.maximum(np.diff(slope)[1:], 0.0)
-    gap = np.diff(x) * left * right / np.maximum(left + right, 1e-300)
-    lowered = values - np.maximum(np.append(0.0, gap), np.append(gap, 0.0)) - 4 * ULP
-    lowered = np.maximum(lowered, infinity)
-    # Beyond the grid only `infinity` is known; where the curve reaches it inside the last cell,
-    # the whole cell must be that low.
-    lowered[-1 if gap[-1] <= 0 else -2 :] = infinity
-    corners = _lower_hull(x, lowered)
-    slopes = np.diff(lowered[corners]) / np.diff(x[corners])
-    mass = np.zeros(x.size)
-    # the mass of Q at a corner is the change of slope there; that of P is x times it
-    mass[corners[1:]] = x[corners[1:]] * np.diff(np.append(slopes, 0.0))
-    return np.maximum(mass[1:], 0.0), infinity
+    points: Array = interval * np.arange(low, high + 1, dtype=float)
+    return _masses(below(profile, infinity, points), low, points.size, interval)
 
 
-def _lower_hull(x: Array, y: Array) -> list[int]:
-    """Indices of the lower convex hull of points with increasing x (Andrew's monotone chain)."""
-    xs, ys, hull = x.tolist(), y.tolist(), [0]
-    for i in range(1, len(xs)):
-        while len(hull) > 1:
-            a, b = hull[-2], hull[-1]
-            if (ys[b] - ys[a]) * (xs[i] - xs[b]) < (ys[i] - ys[b]) * (xs[b] - xs[a]):
-                break
-            hull.pop()
-        hull.append(i)
-    return hull
+def _masses(dots: Dots, low: int, size: int, interval: float) -> tuple[Array, float]:
+    mass = np.zeros(size)
+    mass[np.rint(dots.loss / interval).astype(int) - low] = dots.mass
+    return mass, dots.beyond

@@ -13,8 +13,8 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.additive import RECORDS
 from accountant.composed import item_loss
+from accountant.domains import RECORDS
 from accountant.dots import dots, lower_hull
 from accountant.exponentials import log_sum, product_of_ratios, sums_of_logs
 from accountant.loss import Loss, Symmetric, epsilons, orders

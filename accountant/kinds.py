@@ -9,14 +9,18 @@ from __future__ import annotations
 import functools
 import inspect
 
-from accountant.additive import GaussianLoss, LaplaceLoss
-from accountant.bounded import ApproxLoss, BoundedRangeLoss, PureLoss
+from accountant.bounded import BoundedRangeLoss
+from accountant.concentrated import ZCDPLoss
+from accountant.gaussian import GaussianLoss
 from accountant.grouped import Grouped
-from accountant.pairs import PairLoss, ZCDPLoss
+from accountant.laplace import LaplaceLoss
+from accountant.pairs import PairLoss
 from accountant.parallel import Parallel, Stated
 from accountant.plan import DECLARED, Plan, Repeat, Sequential
-from accountant.sampled import PoissonSampled, SampledWithoutReplacement
+from accountant.responses import ApproxLoss, PureLoss
+from accountant.sampled import PoissonSampled
 from accountant.shuffled import Shuffled
+from accountant.without_replacement import SampledWithoutReplacement
 
 OWN: tuple[type[Plan], ...] = (
     ApproxLoss, BoundedRangeLoss, GaussianLoss, Grouped, LaplaceLoss, PairLoss, Parallel,

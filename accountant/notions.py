@@ -13,13 +13,13 @@ from typing import final
 
 import numpy as np
 
-from accountant.additive import GaussianLoss
 from accountant.basic import EXACT, decimal
 from accountant.budget import Budget
+from accountant.concentrated import ZCDPLoss
 from accountant.domains import Interval
 from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
+from accountant.gaussian import GaussianLoss
 from accountant.loss import Loss
-from accountant.pairs import ZCDPLoss
 
 ORDER = Interval(1.0, 1e9, "(]")
 

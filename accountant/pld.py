@@ -14,8 +14,9 @@ import numpy as np
 from accountant.accountant import Accountant, atoms, total
 from accountant.basic import Basic
 from accountant.domains import DELTA, Interval
+from accountant.dots import Profile
 from accountant.errors import UnsupportedPlan
-from accountant.grid import Grid, Profile, compose, dots_above, dots_below
+from accountant.grid import Grid, compose, dots_above, dots_below
 from accountant.loss import Loss
 from accountant.numerics import ULP, Array, smallest_root, up
 from accountant.parallel import Parallel
@@ -90,7 +91,7 @@ class PLD(Accountant):
         for (item, count), (high, low) in zip(items, ends, strict=True):
             first, last = -math.ceil(low / step), max(math.ceil(high / step), 1)
             if above:
-                mass, infinity = dots_above(self._profile(item, above), first, last, step)
+                mass, infinity = dots_above(self._profile(item, above), None, first, last, step)
             else:
                 lost = item.infinity if isinstance(item, Loss) else 0.0
                 mass, infinity = dots_below(self._profile(item, above), lost, first, last, step)
@@ -154,7 +155,7 @@ def _ends(item: Item, tail: float) -> tuple[float, float]:
 def _loss_end(loss: Loss, tail: float) -> float:
     beyond = loss.infinity + tail
     end = smallest_root(loss.profile, min(beyond, 1.0), loss.bound)
-    return min(end, loss.bound, 1e6)
+    return min(end, loss.bound, 700.0)  # e^700 is still a float
 
 
 def _composed_end(plan: Plan, tail: float) -> float:

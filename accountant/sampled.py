@@ -14,15 +14,15 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.additive import GaussianLoss
 from accountant.composed import as_loss
 from accountant.domains import Interval, OneOf, Whole
 from accountant.errors import ParameterError
 from accountant.exponentials import product_of_ratios, sums_of_logs
-from accountant.loss import Loss, Symmetric, epsilons, orders
+from accountant.gaussian import GaussianLoss
+from accountant.loss import Loss, epsilons, orders
 from accountant.numerics import Array, Complex, log_mixed, square_up, up
 from accountant.plan import Item, Plan, as_plan
-from accountant.relations import ADD_REMOVE, REPLACE_ONE
+from accountant.relations import ADD_REMOVE
 from accountant.sampled_gaussian import SampledGaussian
 
 RATE = Interval(0.0, 1.0)
@@ -99,11 +99,11 @@ class PoissonSampled(Loss):
     def bound(self) -> float:
         """``ln(1 + q (e^b - 1))``, or ``-ln(1 - q)`` at most where the record was added."""
         if not self._added:
-            return _sampled_bound(self.loss.bound, self.rate)
+            return sampled_bound(self.loss.bound, self.rate)
         most = -math.log1p(-self.rate) if self.rate < 1 else math.inf
         if self.loss.reversed.infinity:  # an outcome that only the data without it can have
             return up(most)
-        lowest = _sampled_bound(-self.loss.reversed.bound, self.rate)
+        lowest = sampled_bound(-self.loss.reversed.bound, self.rate)
         return max(0.0, min(up(most), -lowest))
 
     @property
@@ -223,72 +223,7 @@ class PoissonSampled(Loss):
         return SampledGaussian(mu, self.rate, self._added)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class SampledWithoutReplacement(Symmetric):
-    """``part`` on a uniform sample of ``sample`` of the ``population`` records.
-
-    Stated for replace-one neighbours, as the part must be.
-    """
-
-    part: Plan
-    sample: int
-    population: int
-    relation: str = REPLACE_ONE
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "population", SIZE.check("population", self.population))
-        allowed = Whole(0, self.population)
-        object.__setattr__(self, "sample", allowed.check("sample", self.sample))
-        OneOf((REPLACE_ONE,)).check("relation", self.relation)
-        if as_plan(self.part).relation not in (None, REPLACE_ONE):
-            reason = "stated for replace-one neighbours: a sample of fixed size replaces records"
-            raise ParameterError("part", self.part, reason)
-
-    @property
-    def loss(self) -> Loss:
-        """What the part costs a record that is in the sample."""
-        return as_loss(self.part)
-
-    def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield itself; a sample of nobody releases nothing."""
-        if self.sample:
-            yield self, 1
-
-    def profile(self, epsilon: ArrayLike) -> Array:
-        """``q delta(ln(1 + (e^eps - 1) / q))`` with q the sampled share, the worse direction."""
-        e, q = epsilons(epsilon), self.sample / self.population
-        if q == 0:
-            return np.zeros(e.shape)
-        with np.errstate(over="ignore"):
-            inner = np.where(e > 700, e - math.log(q), np.log1p(np.expm1(e) / q))
-        worse: Array = q * np.maximum(self.loss.profile(inner), self.loss.reversed.profile(inner))
-        return worse
-
-    @property
-    def infinity(self) -> float:
-        """That of the part, times the sampled share."""
-        worst = max(self.loss.infinity, self.loss.reversed.infinity)
-        return self.sample / self.population * worst
-
-    @property
-    def bound(self) -> float:
-        """``ln(1 + q (e^b - 1))``."""
-        worst = max(self.loss.bound, self.loss.reversed.bound)
-        return _sampled_bound(worst, self.sample / self.population)
-
-    @property
-    def envelope(self) -> bool:
-        """Always: the worst records beside the sample depend on epsilon."""
-        return True
-
-    @property
-    def rho(self) -> float:
-        """That of the part: sampling never makes a divergence larger."""
-        return max(self.loss.rho, self.loss.reversed.rho)
-
-
-def _sampled_bound(bound: float, rate: float) -> float:
+def sampled_bound(bound: float, rate: float) -> float:
     """``ln(1 + rate (e^bound - 1))``, rounded away from 0."""
     mixed = float(log_mixed(np.array(bound), rate)) if bound else 0.0
     return math.copysign(up(abs(mixed), 16), mixed)

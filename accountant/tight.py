@@ -14,8 +14,9 @@ from accountant.accountant import Accountant
 from accountant.advanced import Advanced
 from accountant.basic import Basic
 from accountant.certificate import Certificate
+from accountant.closed import ENVELOPE, closed_form
 from accountant.composed import as_losses, certified
-from accountant.composition import ENVELOPE, Composition, closed_form
+from accountant.composition import Composition
 from accountant.domains import DELTA, Interval
 from accountant.loss import ACCURACY, Loss
 from accountant.parallel import Parallel

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import final
 
 from accountant.accountant import Accountant, atoms, total
+from accountant.concentrated import ZCDPLoss
 from accountant.numerics import up
-from accountant.pairs import ZCDPLoss
 from accountant.plan import Plan
 
 

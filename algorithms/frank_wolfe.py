@@ -48,7 +48,7 @@ def best_rounds(
     data T* is several times too long: the bound's constants are worst cases.
     """
     from accountant.calibration import calibrate
-    from accountant.pairs import ZCDPLoss
+    from accountant.concentrated import ZCDPLoss
 
     vertices = 2 * features
     # expected loss of one selection over its noise scale: ln|S| for Gumbel, H_|S| for Laplace

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from accountant.command_line import leave, status_of
 
 if TYPE_CHECKING:
     from audits.cases import Case, Row
 
-# click's ClickException, be it click's own or the one inside typer
-CommandLineError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
-FAILED, USAGE, INCONCLUSIVE, INTERRUPTED = 1, 2, 3, 130
+PROGRAM = "python -m audits"
+FAILED, INCONCLUSIVE = 1, 3
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
     help="Try to falsify the privacy claims of mechanisms and algorithms.",
@@ -146,49 +147,14 @@ def _status(rows: list[Row], strict: bool) -> int:
     return FAILED if wrong else 0
 
 
-def _complain(words: str) -> None:
-    print(f"python -m audits: {words}", file=sys.stderr)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
     words = sys.argv[1:] if arguments is None else arguments
     # a first word that is no subcommand means `run`
     if not words or words[0] not in {"run", "list"}:
         words = ["run", *words]
-    try:
-        status = app(args=words, prog_name="python -m audits", standalone_mode=False)
-    except typer.Exit as stop:
-        status = stop.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        status = INTERRUPTED
-    except CommandLineError as error:
-        _complain(error.format_message())
-        return USAGE
-    except SystemExit:  # rich leaves so when nobody reads its output any more
-        return USAGE
-    except OSError as error:
-        _complain(f"could not write: {error.strerror}")
-        return USAGE
-    except ValueError as error:
-        from accountant.errors import ParameterError
-
-        if not isinstance(error, ParameterError):
-            raise
-        _complain(str(error))
-        return USAGE
-    if status == INTERRUPTED:
-        print("interrupted: nothing was written", file=sys.stderr)
-    return int(status or 0)
+    return status_of(app, PROGRAM, words)
 
 
 if __name__ == "__main__":
-    status = main()
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        _complain(f"could not write: {error.strerror}")
-        status = USAGE
-    sys.stderr.flush()
-    # threads that were interrupted must not be waited for
-    os._exit(status)
+    leave(PROGRAM, main())

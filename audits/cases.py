@@ -10,8 +10,8 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.bounded import ApproxLoss
 from accountant.loss import Loss
+from accountant.responses import ApproxLoss
 from audits.densities import exact_epsilon
 from audits.examination import Examination, examine
 from audits.finding import Finding, Guesses, Outcome

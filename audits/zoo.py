@@ -10,10 +10,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.bounded import PureLoss
 from accountant.loss import Loss
 from accountant.parallel import Parallel
 from accountant.plan import Plan, Repeat
+from accountant.responses import PureLoss
 from mechanisms.laplace import Laplace
 from mechanisms.randomized_response import RandomizedResponse
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.additive import LaplaceLoss
 from accountant.domains import POSITIVE
+from accountant.laplace import LaplaceLoss
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from mechanisms.additive import Additive

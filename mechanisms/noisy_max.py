@@ -7,11 +7,12 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.bounded import BoundedRangeLoss, PureLoss
+from accountant.bounded import BoundedRangeLoss
 from accountant.domains import POSITIVE, OneOf
 from accountant.loss import Loss
 from accountant.numerics import Array, legendre
 from accountant.randomness import Rng, generator
+from accountant.responses import PureLoss
 from mechanisms.exponential import Exponential
 from mechanisms.mechanism import Mechanism, draws
 from mechanisms.parameters import declare, param

@@ -83,7 +83,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from accountant.additive import GaussianLoss
+from accountant.gaussian import GaussianLoss
 from accountant.domains import POSITIVE
 from mechanisms.gaussian import Gaussian
 from mechanisms.mechanism import Mechanism

@@ -88,7 +88,7 @@ def smoothing_taken_off_the_upper_end(patch):
 
 
 def count_off_by_one(patch):
-    patch.setattr("accountant.additive.power", lambda base, count: power(base, count - 1))
+    patch.setattr("accountant.laplace.power", lambda base, count: power(base, count - 1))
 
 
 def one_direction(patch):
@@ -110,7 +110,7 @@ def laplace_without_its_slope(patch):
         value = np.log(0.5 * np.exp(z * shift) + 0.5 * np.exp(-(z + 1) * shift))
         return value, np.zeros(value.shape)
 
-    patch.setattr("accountant.additive._laplace_cumulant", atoms_only)
+    patch.setattr("accountant.laplace._laplace_cumulant", atoms_only)
 
 
 def sampled_rate_doubled(patch):
