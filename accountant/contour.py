@@ -34,9 +34,11 @@ class Contour:
         self.step = 2 * math.pi / self._aliases.period
         self.reach = self._reach(epsilon)
         self.nodes = self.reach / self.step + 2 if self.step else math.inf
-        many = math.isfinite(self.nodes)
-        # the terms have a price of their own, however few the nodes
-        self.work = (self.nodes + 5000) * cumulants.terms(self.reach) if many else math.inf
+        self.work = math.inf
+        if math.isfinite(self.nodes):
+            # a quadrature has a price of its own, however few the nodes
+            total, most = cumulants.terms(self.reach)
+            self.work = self.nodes * total + 5000 * most
 
     def _reach(self, epsilon: float) -> float:
         """Where the integrand has died out."""

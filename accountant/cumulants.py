@@ -67,14 +67,16 @@ class Cumulants:
             product *= one
         return product, missed
 
-    def terms(self, turn: float) -> float:
-        """How many exponentials a node of a contour up to ``turn`` costs."""
-        return sum(
-            losses[0].terms(turn) * len(losses)
-            if len(losses) > 50
-            else sum(loss.terms(turn) for loss in losses)
-            for _, losses, _ in self._families
-        )
+    def terms(self, turn: float) -> tuple[float, float]:
+        """Exponentials that a node of a contour up to ``turn`` costs: in all, and of one loss."""
+        total = most = 0.0
+        for kind, losses, _ in self._families:
+            some = losses[:50]
+            each = [one.terms(turn) for one in some]
+            number = min(len(losses), kind.distinct)
+            total += sum(each) * max(1.0, number / len(some))
+            most = max(most, *each)
+        return total, most
 
     def decay(self, a: float, u: Array) -> Array:
         """Bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,6 +32,7 @@ class GaussianLoss(Symmetric):
     """
 
     mu: float
+    distinct: ClassVar[float] = 1  # all are one
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", POSITIVE.check("mu", self.mu))

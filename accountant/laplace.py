@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,6 +37,7 @@ class LaplaceLoss(Symmetric):
     """
 
     shift: float
+    distinct: ClassVar[float] = FEW  # more are interpolated
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shift", POSITIVE.check("shift", self.shift))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -116,6 +116,9 @@ class Loss(Release):
     def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
         """Bound ``sum_i counts[i] ln |E e^{(a+iv)L_i} / E e^{aL_i}|`` for every ``v >= u``."""
         return np.zeros(u.shape)
+
+    # how many different losses of a class cost something each
+    distinct: ClassVar[float] = math.inf
 
     def terms(self, turn: float) -> float:
         """How many exponentials stand for it on a contour that reaches up to ``turn``."""

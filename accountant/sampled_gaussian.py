@@ -116,22 +116,23 @@ class SampledGaussian:
 
         It is at most ``2 int |f(x +- id)| dx / (e^{2 pi d / h} - 1)``, the best of some d.
         """
-        best, h = math.inf, x[1] - x[0]
-        power = -tilt if self.added else tilt + 1
-        real = power * self.log_ratio(x) - x * x / 2
-        for d in (0.03, 0.1, 0.2, 0.4, 0.8, 1.2):
-            if self.mu * d > math.pi / 2:
-                break
+        h, power = x[1] - x[0], -tilt if self.added else tilt + 1
+        widest = min(1.2, math.pi / 2 / self.mu)
+        if turn == 0 and power >= 0:  # |r(x + id)| <= r(x), so f grows by e^{d^2 / 2} at most
+            return 4 * math.exp(widest**2 / 2 - 2 * math.pi * widest / h) + 1e-20
+        best, real = math.inf, logsumexp(power * self.log_ratio(x) - x * x / 2)
+        for d in widest * np.array([1.0] if turn == 0 else [0.03, 0.1, 0.25, 0.5, 1.0]):
             # ln r off the line; e^w factored out where it is large
             w = self.mu * (x + 1j * d) - self.mu**2 / 2
             large = w.real > 30
-            v = np.where(large, -w, w)
             ends = (self.rate, 1 - self.rate)
-            inner = np.where(large, *ends) + np.where(large, *ends[::-1]) * np.exp(v)
+            inner = np.where(large, *ends) + np.where(large, *ends[::-1]) * np.exp(
+                np.where(large, -w, w)
+            )
             log_r = np.where(large, w, 0.0) + np.log(inner)
-            size = (d * d - x * x) / 2 + power * log_r.real
-            size += turn * np.abs(log_r.imag)  # the less favourable sign
-            best = min(best, logsumexp(size) - logsumexp(real) - 2 * math.pi * d / h)
+            # the less favourable sign of the turn
+            size = (d * d - x * x) / 2 + power * log_r.real + turn * np.abs(log_r.imag)
+            best = min(best, float(logsumexp(size) - real) - 2 * math.pi * d / h)
         return 4 * math.exp(min(best, 700.0)) + 1e-20
 
 
