@@ -16,6 +16,7 @@ import numpy as np
 from accountant.accountant import Accountant, atoms
 from accountant.basic import Basic
 from accountant.bounded import BoundedRangeLoss
+from accountant.composition import Composition
 from accountant.numerics import ULP, Array, smallest_root, up
 from accountant.parallel import Parallel
 from accountant.plan import Plan
@@ -80,11 +81,14 @@ class Advanced(Accountant):
         loss, count = items[0] if len(items) == 1 else (None, 0)
         if self.adaptive and isinstance(loss, BoundedRangeLoss) and _recursive(loss, count):
             return adaptive_delta(loss.epsilon, count, epsilon)
-        if bounds is None or len(bounds) != 1 or max(bounds.values()) > MOST_RELEASES:
+        if not bounds or len(bounds) > MOST_KINDS:
             return Accountant._delta(self, plan, epsilon)
-        ((bound, count),) = bounds.items()
         mass = atoms(plan, both_ways=True)
-        rest = float(_Binomial(bound, count).delta(np.array([epsilon]))[0])
+        ((bound, number), *others) = bounds.items()
+        if not others and number <= MOST_RELEASES:
+            rest = float(_Binomial(bound, number).delta(np.array([epsilon]))[0])
+        else:
+            rest = _responses(bounds).delta(epsilon)[1]
         return up(mass + (1 - mass) * rest)
 
 
@@ -138,9 +142,12 @@ def unequal_epsilon(bounds: dict[float, int], delta: float) -> float:
 
     The optimum that Murtagh & Vadhan (2016) show hard to compute exactly.
     """
-    from accountant.composition import Composition
+    return _responses(bounds).certify(delta).upper
 
-    return Composition([(PureLoss(e), n) for e, n in bounds.items()], 1e-8).certify(delta).upper
+
+def _responses(bounds: dict[float, int]) -> Composition:
+    """Randomised responses with these epsilons and counts."""
+    return Composition([(PureLoss(e), n) for e, n in bounds.items()], 1e-8)
 
 
 def drv_epsilon(bounds: dict[float, int], delta: float) -> float:

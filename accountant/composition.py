@@ -92,10 +92,15 @@ class Composition:
     @quiet
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Return a lower and an upper bound on delta at ``epsilon``."""
-        low, high = 0.0, 1.0
+        low = 0.0
         if epsilon >= self.top or not self._items:
             return self.infinity * (1 - 8 * ULP), up(self.infinity, 16)
         a = saddle(self._cumulants, epsilon=epsilon)
+        # real tilts alone give a bound already (Canonne, Kamath & Steinke 2020)
+        near = a * np.geomspace(0.5, 2.0, 21)
+        size = self._cumulants.real(near) + near * np.log(near) - (1 + near) * np.log1p(near)
+        size = (size - near * epsilon)[np.isfinite(size)]
+        high = min(1.0, math.exp(min(float(np.min(size, initial=0.0)) + 1e-12, 0.0)))
         for engine in self._engines(a, epsilon):
             logs = engine.bounds(epsilon)
             low, high = max(low, math.exp(logs[0])), min(high, math.exp(min(logs[1], 0.0)))

@@ -135,7 +135,9 @@ class Tight(Accountant):
         losses = as_losses(items)
         found = 1.0
         if not losses or not all(one.by_renyi for one, _ in losses):
-            above = Composition(certified(losses, 1e-12, upper=True), self.width)
+            whole = all(one.certified for one, _ in losses)
+            width = self.width if whole else max(self.width, ROUGH)
+            above = Composition(certified(losses, 1e-12, upper=True), width)
             found = above.delta(epsilon)[1]
         if any(one.envelope for one, _ in losses):
             others = (Basic(), Advanced(), ZCDP(), RDP())
