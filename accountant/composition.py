@@ -11,7 +11,7 @@ from accountant.certificate import Certificate, invert
 from accountant.closed import ClosedForm, Engine, closed_form
 from accountant.contour import Contour
 from accountant.cumulants import Cumulants
-from accountant.enumeration import Enumeration, number_of_sums
+from accountant.enumeration import MOST_SUMS, Enumeration, number_of_sums
 from accountant.gaussian import GaussianLoss, square_sum
 from accountant.lattice import MOST_POINTS, Lattice, common_unit
 from accountant.loss import Loss
@@ -20,8 +20,10 @@ from accountant.saddle import saddle
 
 DIRECT_NODES = 2**13  # a contour of so many nodes is cheap: nothing needs smoothing
 MOST_NODES = 2**20
+FEW_SUMS = 5_000  # enumerated before anything else is tried
 MOST_WORK = 2e8  # exponentials, multiplied in half a second
 AIMS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)  # deltas that a profile is aimed at
+NEAR = np.geomspace(0.5, 2.0, 21)  # tilts around the best one
 
 
 # where a tilt is too great the cumulant overflows, and such tilts are left out by hand
@@ -80,14 +82,14 @@ class Composition:
 
     @quiet
     def chernoff(self, delta: float) -> float:
-        """An upper bound on epsilon from real tilts alone (Canonne, Kamath & Steinke 2020)."""
+        """An upper bound on epsilon from real tilts alone."""
         left = delta - self.infinity * (1 + 8 * ULP)
         if left <= 0 or not self._items:
             return math.inf if self._items else 0.0
         a = saddle(self._cumulants, log_delta=math.log(left))
-        near = a * np.geomspace(0.5, 2.0, 21)
-        size = self._cumulants.real(near) + near * np.log(near) - (1 + near) * np.log1p(near)
-        return up(float(np.nanmin((size - math.log(left)) / near)), 64)
+        near = a * NEAR
+        size = self._cumulants.log_chernoff(near) - math.log(left)
+        return up(float(np.nanmin(size / near)), 64)
 
     @quiet
     def delta(self, epsilon: float) -> tuple[float, float]:
@@ -96,11 +98,10 @@ class Composition:
         if epsilon >= self.top or not self._items:
             return self.infinity * (1 - 8 * ULP), up(self.infinity, 16)
         a = saddle(self._cumulants, epsilon=epsilon)
-        # real tilts alone give a bound already (Canonne, Kamath & Steinke 2020)
-        near = a * np.geomspace(0.5, 2.0, 21)
-        size = self._cumulants.real(near) + near * np.log(near) - (1 + near) * np.log1p(near)
-        size = (size - near * epsilon)[np.isfinite(size)]
-        high = min(1.0, math.exp(min(float(np.min(size, initial=0.0)) + 1e-12, 0.0)))
+        # real tilts alone give a bound already
+        size = self._cumulants.log_chernoff(a * NEAR) - a * NEAR * epsilon
+        least = float(np.min(size[np.isfinite(size)], initial=0.0))
+        high = math.exp(min(least + 1e-12 * (1 + abs(least)), 0.0))
         for engine in self._engines(a, epsilon):
             logs = engine.bounds(epsilon)
             low, high = max(low, math.exp(logs[0])), min(high, math.exp(min(logs[1], 0.0)))
@@ -160,7 +161,7 @@ class Composition:
             yield ClosedForm(self._items[0][0])
             return
         sums = number_of_sums(self._items)
-        if sums <= 5_000:
+        if sums <= FEW_SUMS:
             yield Enumeration(self._items)
             return
         unit = common_unit(self._items)
@@ -170,7 +171,7 @@ class Composition:
                 lattice.integrate(self._cumulants)
                 yield lattice
         yield from self._contours(a, epsilon)
-        if sums <= 200_000:
+        if sums <= MOST_SUMS:
             yield Enumeration(self._items)
 
     def _contours(self, a: float, epsilon: float) -> Iterator[Engine]:
@@ -186,24 +187,24 @@ class Composition:
             return
         # the sandwich is about S (a + 1) wide
         smoothing = self._width * max(epsilon, 1e-3 / a) / (a + 1) * 0.7
-        finest = False
         for _ in range(4):
-            if finest:
-                return
-            contour = Contour(self._cumulants, a, epsilon, smoothing)
-            while not affordable(contour) and smoothing < 1:
-                finest = True
-                smoothing *= 4
-                contour = Contour(self._cumulants, a, epsilon, smoothing)
+            contour = self._smoothed(a, epsilon, smoothing)
             if affordable(direct) and direct.work <= contour.work:
-                direct.integrate()
-                yield direct
-                return
-            if not affordable(contour):
+                contour = direct
+            elif not affordable(contour):
                 return
             contour.integrate()
             yield contour
+            if contour is direct or contour.smoothing > smoothing:
+                return  # nothing finer is to be had
             smoothing /= 4
+
+    def _smoothed(self, a: float, epsilon: float, smoothing: float) -> Contour:
+        """A contour with this smoothing, or the least above it that is affordable."""
+        contour = Contour(self._cumulants, a, epsilon, smoothing)
+        while not affordable(contour) and contour.smoothing < 1:
+            contour = Contour(self._cumulants, a, epsilon, 4 * contour.smoothing)
+        return contour
 
 
 def affordable(contour: Contour) -> bool:

@@ -89,9 +89,8 @@ class Contour:
         if self._scale_error(scale) > 0.1:
             return -math.inf, math.inf
         total = self._sum(self._terms, epsilon)
-        noise = (
-            self._noise[0] + self._noise[1] * abs(epsilon) + self._scale_error(scale) * abs(total)
-        )
+        noise = self._noise[0] + self._noise[1] * abs(epsilon)
+        noise += self._scale_error(scale) * abs(total)
         noise += math.exp(min(self._truncated, 700.0))
         high = total + noise
         low = total - noise - math.exp(min(self._aliases.log_size(epsilon) - scale, 700.0))

@@ -10,8 +10,8 @@ import numpy as np
 from accountant.loss import Loss, factors_from_cumulants
 from accountant.numerics import Array, Complex
 
-MANY = 10**5
-FEW_TERMS = 16
+MANY = 10**5  # counts above it: a power of a factor is less exact than a sum of logarithms
+FEW_TERMS = 16  # losses of more terms than these are powers all the same, logarithms being dear
 
 
 class Cumulants:
@@ -42,6 +42,12 @@ class Cumulants:
             total: Array = value + error
             return total
 
+    def log_chernoff(self, a: Array) -> Array:
+        """``ln c`` at real ``a`` such that delta at any epsilon is at most ``c e^{-a epsilon}``."""
+        # the greatest of (1 - e^{-y}) e^{-ay} is a^a / (1+a)^{1+a} (Canonne, Kamath & Steinke 2020)
+        log_bound: Array = self.real(a) + a * np.log(a) - (1 + a) * np.log1p(a)
+        return log_bound
+
     def at(self, z: Any) -> tuple[Any, Array]:
         """``K(z)``, at real or complex ``z``, and a bound on its round-off."""
         total = self.smoothing * (z * z + z) / 2
@@ -57,7 +63,6 @@ class Cumulants:
         product = np.exp(exponent)
         missed = 2.0**-50 * np.abs(exponent) * np.abs(product)
         for kind, losses, counts in self._families:
-            # a power would raise round-off as well
             if np.max(counts) > MANY and losses[0].terms(0.0) <= FEW_TERMS:
                 one, error = factors_from_cumulants(kind.cumulants, losses, counts, z)
             else:

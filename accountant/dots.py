@@ -38,9 +38,10 @@ class Dots(Loss):
         return total
 
     @property
-    def reversed(self) -> Loss:
-        """Not needed: dots are made for one direction."""
-        raise NotImplementedError
+    def reversed(self) -> Dots:
+        """The pair exchanged: what Q has beyond the values is where P has none."""
+        mass = self.mass * np.exp(-self.loss)
+        return Dots(-self.loss, mass, max(0.0, 1 - float(mass.sum())))
 
     @property
     def infinity(self) -> float:
@@ -117,7 +118,6 @@ def dots(loss: Loss, tail: float, *, upper: bool) -> Dots:
     ends = np.arcsinh(np.array([-low, high]) / size)
     near = size * np.sinh(np.linspace(ends[0], ends[1], loss.dots // 2))
     points = np.unique(np.concatenate([near, np.linspace(-low, high, loss.dots // 2), [0.0]]))
-    points = points[np.diff(np.exp(points), prepend=0.0) > 0]
     points = points[np.diff(np.exp(points), prepend=0.0) > 0]
     if upper:
         # at its bound a profile is `infinity`, whatever round-off says

@@ -66,7 +66,7 @@ class Filter(Ledger):
     @property
     def spent(self) -> float:
         """The running total: epsilon, rho, the divergence at its order, or mu squared."""
-        return _total(self._spending.notion)
+        return self._spending.notion.spent
 
     def __repr__(self) -> str:
         unit = self._spending.notion.unit
@@ -83,7 +83,9 @@ class Odometer(Ledger):
 
     def __init__(self, data: Any, delta: float = 0.0, rng: Rng = None, public: Any = None) -> None:
         self._delta = DELTA.check("delta", delta)
-        notion: Notion = Additive("rho", math.inf) if delta else PureSum(None)
+        notion: Notion = (
+            Additive("rho", lambda loss: loss.rho, math.inf) if delta else PureSum(None)
+        )
         unlimited = Budget(1e300, self._delta)
         self._spending = _Spending(notion, unlimited)
         super().__init__(data, None, rng, public, "full", self._spending)
@@ -91,12 +93,8 @@ class Odometer(Ledger):
     @property
     def epsilon(self) -> float:
         """What all releases so far cost at ``delta``, at any stop."""
-        total = _total(self._spending.notion)
+        total = self._spending.notion.spent
         if not self._delta or total == 0:
             return total
         size = next((r for k in range(STEPS) if (r := 2.0 ** (k / 2 - 20)) >= total), math.inf)
         return ZCDPLoss(size).epsilon_at(self._delta / STEPS) if size < math.inf else math.inf
-
-
-def _total(notion: Notion) -> float:
-    return float(notion.total)  # type: ignore[attr-defined]  # both kinds have one

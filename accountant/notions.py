@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from decimal import Decimal
 from typing import final
 
@@ -28,6 +29,7 @@ class Notion(ABC):
     """A running total and its limit."""
 
     unit: str
+    spent: float  # the running total
 
     @abstractmethod
     def spend(self, loss: Loss, budget: Budget) -> None:
@@ -41,7 +43,7 @@ class PureSum(Notion):
     unit = "epsilon"
 
     def __init__(self, budget: Budget | None) -> None:
-        self.total, self.delta = Decimal(0), Decimal(0)
+        self._total, self._delta, self.spent = Decimal(0), Decimal(0), 0.0
         # an odometer has no limit for epsilon, and no delta to spend
         self._limit = Decimal("Infinity"), Decimal(0)
         if budget is not None:
@@ -58,20 +60,20 @@ class PureSum(Notion):
                 raise UnsupportedPlan(loss, "a pure filter", "it has no epsilon; use notion='zcdp'")
             cost = decimal(epsilon), decimal(max(one.infinity for one in both))
             self._known[loss] = cost
-        total, delta = EXACT.add(self.total, cost[0]), EXACT.add(self.delta, cost[1])
+        total, delta = EXACT.add(self._total, cost[0]), EXACT.add(self._delta, cost[1])
         if total > self._limit[0]:
-            raise BudgetExceeded(float(self.total), float(cost[0]), budget)
+            raise BudgetExceeded(self.spent, float(cost[0]), budget)
         if delta > self._limit[1]:
-            raise BudgetExceeded(float(self.delta), float(cost[1]), budget, "delta")
-        self.total, self.delta = total, delta
+            raise BudgetExceeded(float(self._delta), float(cost[1]), budget, "delta")
+        self._total, self._delta, self.spent = total, delta, float(total)
 
 
 @final
 class Additive(Notion):
     """A fact of every loss that adds up: rho, the divergence at one order, or mu squared."""
 
-    def __init__(self, unit: str, limit: float, order: float | None = None) -> None:
-        self.unit, self.limit, self.order, self.total = unit, limit, order, 0.0
+    def __init__(self, unit: str, fact: Callable[[Loss], float], limit: float) -> None:
+        self.unit, self._fact, self.limit, self.spent = unit, fact, limit, 0.0
         self._known: dict[Loss, float] = {}
 
     def spend(self, loss: Loss, budget: Budget) -> None:
@@ -80,19 +82,14 @@ class Additive(Notion):
         if cost is None:
             cost = self._known[loss] = self._cost(loss)
         # each sum is rounded up
-        total = math.nextafter(self.total + cost, math.inf)
+        total = math.nextafter(self.spent + cost, math.inf)
         if not total <= self.limit:
-            raise BudgetExceeded(self.total, cost, budget, self.unit)
-        self.total = total
+            raise BudgetExceeded(self.spent, cost, budget, self.unit)
+        self.spent = total
 
     def _cost(self, loss: Loss) -> float:
         both = (loss, loss.reversed)
-        if self.unit == "rho":
-            cost = max(one.rho for one in both)
-        elif self.unit == "mu^2":
-            cost = math.nextafter(max(one.gdp for one in both) ** 2, math.inf)
-        else:
-            cost = max(float(one.renyi(np.array(self.order))) for one in both)
+        cost = math.nextafter(max(self._fact(one) for one in both), math.inf)
         if any(one.infinity for one in both) or not math.isfinite(cost):
             reason = f"it has no {self.unit}; a pure filter takes it if it is bounded"
             raise UnsupportedPlan(loss, f"a filter of {self.unit}", reason)
@@ -112,10 +109,11 @@ def notion_of(name: str, budget: Budget, order: float | None) -> Notion:
     if budget.delta == 0:
         raise ParameterError("budget", budget, f"one with delta > 0 for the notion {name!r}")
     if name == "zcdp":
-        return Additive("rho", greatest(lambda rho: ZCDPLoss(rho).epsilon_at(budget.delta), budget))
+        rho = greatest(lambda rho: ZCDPLoss(rho).epsilon_at(budget.delta), budget)
+        return Additive("rho", lambda loss: loss.rho, rho)
     if name == "gdp":
         mu = greatest(lambda mu: GaussianLoss(mu).epsilon_at(budget.delta), budget)
-        return Additive("mu^2", mu * mu * (1 - 1e-15))
+        return Additive("mu^2", lambda loss: loss.gdp**2, mu * mu * (1 - 1e-15))
     if name != "rdp":
         raise ParameterError("notion", name, "'pure', 'zcdp', 'rdp' or 'gdp'")
     nats = -math.log(budget.delta)
@@ -125,15 +123,17 @@ def notion_of(name: str, budget: Budget, order: float | None) -> Notion:
     limit = budget.epsilon - (nats - a * math.log1p(1 / a) - math.log1p(a)) / a
     if limit <= 0:
         raise ParameterError("order", order, "one that leaves something of the budget")
-    return Additive(f"divergence of order {order:.6g}", limit * (1 - 1e-14), order)
+    fixed = np.array(order)
+    unit = f"divergence of order {order:.6g}"
+    return Additive(unit, lambda loss: float(loss.renyi(fixed)), limit * (1 - 1e-14))
 
 
-def greatest(cost: object, budget: Budget) -> float:
+def greatest(cost: Callable[[float], float], budget: Budget) -> float:
     """The greatest parameter whose cost was seen to stay within the budget."""
     low, high = 1e-200, 1e200
-    if not cost(low) <= budget.epsilon:  # type: ignore[operator]
+    if not cost(low) <= budget.epsilon:
         raise ParameterError("budget", budget, "one that this notion can keep")
     while high / low > 1 + 1e-13:
         middle = math.sqrt(low) * math.sqrt(high)
-        low, high = (middle, high) if cost(middle) <= budget.epsilon else (low, middle)  # type: ignore[operator]
+        low, high = (middle, high) if cost(middle) <= budget.epsilon else (low, middle)
     return low

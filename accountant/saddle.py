@@ -40,7 +40,7 @@ class Aliases:
     def __init__(self, cumulants: Cumulants, a: float, height: float, epsilon: float) -> None:
         ladder = np.concatenate([2.0 ** -np.arange(0.1, 8, 0.35), 2.0 ** np.arange(0.05, 8, 0.35)])
         b = a * ladder
-        self._chernoff = cumulants.real(b) + b * np.log(b) - (1 + b) * np.log1p(b)
+        self._chernoff = cumulants.log_chernoff(b)
         good = np.isfinite(self._chernoff)
         self._b, self._chernoff, self._a = b[good], self._chernoff[good], a
         target = height - a * epsilon - math.log(20 * a * (a + 1)) + math.log(SMALL)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.composed import as_loss
-from accountant.domains import Interval, OneOf, Whole
+from accountant.domains import Interval, OneOf
 from accountant.errors import ParameterError
 from accountant.exponentials import product_of_ratios, sums_of_logs
 from accountant.gaussian import GaussianLoss
@@ -26,7 +26,6 @@ from accountant.relations import ADD_REMOVE
 from accountant.sampled_gaussian import SampledGaussian
 
 RATE = Interval(0.0, 1.0)
-SIZE = Whole(1)
 
 
 @final
