@@ -8,23 +8,23 @@ loss takes the points as values, and domination survives composition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.exponentials import log_sum, product_of_ratios, sums_of_logs
+from accountant.finite import Finite
 from accountant.loss import ACCURACY, Loss, epsilons
-from accountant.numerics import ULP, Array, Complex
+from accountant.numerics import ULP, Array
 
 Profile = Callable[[Array], Array]
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Dots(Loss):
+class Dots(Finite):
     """A loss with finitely many values; ``infinity`` is the mass beyond them."""
 
     loss: Array
@@ -54,28 +54,9 @@ class Dots(Loss):
         return float(np.max(np.abs(self.loss), initial=0.0))
 
     @property
-    def certified(self) -> bool:
-        """Its cumulant is a finite sum."""
-        return True
-
-    @property
     def outcomes(self) -> tuple[Array, Array]:
         """Values and masses."""
         return self.loss, self.mass
-
-    def cumulant(self, z: ArrayLike) -> Any:
-        """``ln sum mass e^{z loss}``."""
-        return log_sum(self.loss, np.log(self.mass), np.asarray(z, dtype=complex))[0][()]
-
-    @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
-        """Sum over the losses."""
-        return sums_of_logs([one.outcomes for one in losses], counts, z)
-
-    @classmethod
-    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
-        """Product over the losses, one matrix product each."""
-        return product_of_ratios([one.outcomes for one in losses], counts, z)
 
 
 def above(profile: Profile, points: Array, last: float | None = None) -> Dots:

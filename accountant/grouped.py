@@ -6,9 +6,9 @@ References: Dong, Roth & Su (2022), Theorem 2.14: group privacy by iterating the
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 from accountant.composed import item_loss
 from accountant.domains import RECORDS
 from accountant.dots import dots, lower_hull
-from accountant.exponentials import log_sum, product_of_ratios, sums_of_logs
-from accountant.loss import Loss, Symmetric, epsilons, orders
-from accountant.numerics import ULP, Array, Complex, up
+from accountant.finite import Finite
+from accountant.loss import Loss, epsilons, orders
+from accountant.numerics import ULP, Array, up
 from accountant.plan import Item, Plan, as_plan
 
 
@@ -60,11 +60,16 @@ class Grouped(Plan):
 
 @final
 @dataclass(frozen=True, slots=True)
-class GroupLoss(Symmetric):
+class GroupLoss(Finite):
     """One release of ``loss`` against a group of ``size``: power composed with power."""
 
     loss: Loss
     size: int
+
+    @property
+    def reversed(self) -> GroupLoss:
+        """Itself: a record of the group may change either way."""
+        return self
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """``sup_a h(h(...h(a))) - e^eps a``, h the greatest power at level a."""
@@ -97,11 +102,6 @@ class GroupLoss(Symmetric):
         return self.loss.outcomes is None
 
     @property
-    def certified(self) -> bool:
-        """Its cumulant is a finite sum."""
-        return True
-
-    @property
     def outcomes(self) -> tuple[Array, Array]:
         """Each piece of the power curve is an outcome, its slope the ratio."""
         level, power = _curve(self.loss, self.size)
@@ -115,21 +115,6 @@ class GroupLoss(Symmetric):
         value, error = self.cumulants([self], np.ones(1), a)
         divergence: Array = (value + error) / a
         return divergence
-
-    def cumulant(self, z: ArrayLike) -> Any:
-        """``ln sum mass e^{z loss}``."""
-        loss, mass = self.outcomes
-        return log_sum(loss, np.log(mass), np.asarray(z, dtype=complex))[0][()]
-
-    @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
-        """Sum over the losses."""
-        return sums_of_logs([one.outcomes for one in losses], counts, z)
-
-    @classmethod
-    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
-        """Product over the losses, one matrix product each."""
-        return product_of_ratios([one.outcomes for one in losses], counts, z)
 
 
 @functools.lru_cache(maxsize=64)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.errors import ParameterError
-from accountant.exponentials import log_sum, product_of_ratios, sums_of_logs
-from accountant.loss import Loss, epsilons, orders
-from accountant.numerics import Array, Complex, logsumexp, up, up_sum
+from accountant.finite import Finite
+from accountant.loss import epsilons, orders
+from accountant.numerics import Array, logsumexp, up, up_sum
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class PairLoss(Loss):
+class PairLoss(Finite):
     """Two finite distributions: outcome i has probability ``p[i]``, and ``q[i]`` on the neighbour.
 
     Outcomes of equal ratio are merged and sorted, so equality is meaning.
@@ -77,30 +77,10 @@ class PairLoss(Loss):
         return divergence
 
     @property
-    def certified(self) -> bool:
-        """Its cumulant is a finite sum."""
-        return True
-
-    @property
     def outcomes(self) -> tuple[Array, Array]:
         """Log-ratios and masses of the finite part."""
         p, loss = self._finite()
         return loss, p
-
-    def cumulant(self, z: ArrayLike) -> Any:
-        """``ln sum_i p_i (p_i / q_i)^z`` over the finite part."""
-        loss, mass = self.outcomes
-        return log_sum(loss, np.log(mass), np.asarray(z, dtype=complex))[0][()]
-
-    @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
-        """Sum over the losses."""
-        return sums_of_logs([loss.outcomes for loss in losses], counts, z)
-
-    @classmethod
-    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
-        """Product over the losses, one matrix product each."""
-        return product_of_ratios([loss.outcomes for loss in losses], counts, z)
 
     def _finite(self) -> tuple[Array, Array]:
         both = [(a, b) for a, b in zip(self.p, self.q, strict=True) if a and b]
