@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from accountant.loss import Loss, factors_from_cumulants
+from accountant.exponentials import factors_from_cumulants
+from accountant.loss import Loss
 from accountant.numerics import Array, Complex
 
 MANY = 10**5  # counts above it: a power of a factor is less exact than a sum of logarithms

@@ -6,7 +6,7 @@ nodes of a contour, is special: its exponentials are outer products, and the sum
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -109,3 +109,17 @@ def _block(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]:
         # an exponent is inexact by an ulp of itself: the mean of |z L|
         size = 1 + (np.abs(terms) @ np.abs(loss)) * np.abs(z[:, 0]) / np.abs(total)
     return value, 16 * ULP * (size + np.abs(value))
+
+
+def factors_from_cumulants(
+    cumulants: Callable[[Any, Array, Any], tuple[Any, Array]],
+    losses: Any,
+    counts: Array,
+    z: Complex,
+) -> tuple[Complex, Array]:
+    """`Loss.factors` by way of logarithms."""
+    height, _ = cumulants(losses, counts, z[:1, :1].real)
+    value, error = cumulants(losses, counts, z)
+    with np.errstate(under="ignore"):
+        product: Complex = np.exp(value - height)
+    return product, np.abs(product) * (error + 4 * ULP * (1 + abs(float(height[0, 0]))))

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, RECORDS
-from accountant.exponentials import phases, power, round_off
+from accountant.exponentials import factors_from_cumulants, phases, power, round_off
 from accountant.interpolation import in_blocks, interpolated
-from accountant.loss import Loss, Symmetric, epsilons, factors_from_cumulants, orders
+from accountant.loss import Loss, Symmetric, epsilons, orders
 from accountant.numerics import (
     ULP,
     Array,

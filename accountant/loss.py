@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
-from accountant.numerics import ULP, Array, Complex, legendre, smallest_root, square_up, up
+from accountant.exponentials import factors_from_cumulants
+from accountant.moments import FAR, moment
+from accountant.numerics import ULP, Array, Complex, gaussian_mu, smallest_root, square_up, up
 from accountant.plan import Item, Release
 
 # Profiles are evaluated to this relative accuracy or better; answers are rounded by as much.
 ACCURACY = 2.0**-36
-# e^700 is still a float, so the profile there is finite and bounds its own limit from above.
-FAR = 700.0
 
 
 class Loss(Release):
@@ -75,19 +75,21 @@ class Loss(Release):
     @property
     def gdp(self) -> float:
         """Least mu known such that no test does better than on N(0, 1) against N(mu, 1)."""
-        return pure_gdp(self.pure)
+        return gaussian_mu(self.pure)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of the finite part, elementwise over ``order > 1``."""
         a = orders(order) - 1.0
         with np.errstate(divide="ignore"):  # nothing finite may be left
-            log_moment: Array = np.log(np.vectorize(self._moment, otypes=[float])(a))
+            log_moment: Array = np.log(
+                np.vectorize(lambda one: moment(self, one), otypes=[float])(a)
+            )
         return log_moment / a
 
     def cumulant(self, z: ArrayLike) -> Any:
         """``ln E_P[e^{zL}; L finite]``, elementwise at complex ``z`` where it converges."""
-        moments = np.vectorize(self._moment, otypes=[complex])(np.asarray(z, dtype=complex))
-        return np.log(moments)[()]
+        each = np.vectorize(lambda one: moment(self, one), otypes=[complex])
+        return np.log(each(np.asarray(z, dtype=complex)))[()]
 
     @classmethod
     def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
@@ -211,60 +213,6 @@ class Loss(Release):
         found = smallest_root(self.profile, asked, self.bound)
         return min(up(found, 16), self.bound) if delta >= self.infinity else found
 
-    def _moment(self, z: complex) -> complex:
-        """``E_P[e^{zL}; L finite]`` by quadrature of the two profiles (infinite: diverges)."""
-        # E = 1 - d(z+1) + z(z+1) [ int_0^inf e^{ze} (delta_PQ(e) - d) de
-        #                         + int_0^inf e^{-(z+1)e} delta_QP(e) de ]
-        end, atom, real = self._reach(z.real), self.infinity, isinstance(z, float)
-        if math.isinf(end):
-            return math.inf
-        nodes, weights = _panels(end)
-        with np.errstate(divide="ignore"):
-            log_profile = np.log(np.maximum(self.profile(nodes) - atom, 0.0))
-        with np.errstate(over="ignore"):
-            forward = np.sum(weights * np.exp(z * nodes + log_profile))
-        end = min(self.reversed.bound, FAR, max(end, 40.0 / (z.real + 1.0)))
-        nodes, weights = _panels(end)
-        backward = np.sum(weights * np.exp(-(z + 1) * nodes) * self.reversed.profile(nodes))
-        backward += self.reversed.infinity * np.exp(-(z + 1) * end) / (z + 1)
-        moment = 1 - atom * (z + 1) + z * (z + 1) * (forward + backward)
-        return float(moment.real) if real else complex(moment)
-
-    def _reach(self, a: float) -> float:
-        """Where ``e^{a e} (delta(e) - d)`` has died out; infinity where it never does."""
-        if math.isfinite(self.bound):
-            return max(self.bound, 1e-9)
-        ladder = 2.0 ** np.arange(-6, 9.1, 0.25)
-        with np.errstate(divide="ignore"):
-            size = a * ladder + np.log(np.maximum(self.profile(ladder) - self.infinity, 0.0))
-        gone = size < np.max(size) - 50.0
-        gone &= np.arange(ladder.size) > np.argmax(size)
-        return float(ladder[np.argmax(gone)]) if gone.any() else math.inf
-
-
-def factors_from_cumulants(
-    cumulants: Callable[[Any, Array, Any], tuple[Any, Array]],
-    losses: Any,
-    counts: Array,
-    z: Complex,
-) -> tuple[Complex, Array]:
-    """`Loss.factors` by way of logarithms."""
-    height, _ = cumulants(losses, counts, z[:1, :1].real)
-    value, error = cumulants(losses, counts, z)
-    with np.errstate(under="ignore"):
-        product: Complex = np.exp(value - height)
-    return product, np.abs(product) * (error + 4 * ULP * (1 + abs(float(height[0, 0]))))
-
-
-def pure_gdp(epsilon: float) -> float:
-    """The mu of epsilon-DP: its trade-off curve touches the Gaussian's at its corner."""
-    from scipy.special import ndtri_exp
-
-    # Phi(-mu / 2) = 1 / (1 + e^epsilon)
-    if epsilon == 0 or math.isinf(epsilon):
-        return epsilon
-    return up(max(-2 * float(ndtri_exp(-np.logaddexp(0.0, epsilon))), 0.0) + 1e-15, 64)
-
 
 class Symmetric(Loss):
     """A loss that is its own reverse."""
@@ -291,12 +239,3 @@ def epsilons(epsilon: ArrayLike) -> Array:
     if raw.dtype.kind not in "iuf" or np.isnan(raw).any():
         raise ParameterError("epsilon", epsilon, "a real number")
     return raw.astype(float, copy=False)
-
-
-def _panels(end: float, panels: int = 128) -> tuple[Array, Array]:
-    """Nodes and weights of a composite 16-point Gauss-Legendre rule on ``[0, end]``."""
-    x, w = legendre(16)
-    width = end / panels
-    starts = width * np.arange(panels)
-    nodes = starts[:, None] + width * (x + 1) / 2
-    return nodes.ravel(), np.tile(w * width / 2, panels)

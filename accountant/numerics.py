@@ -91,6 +91,16 @@ def logsumexp(terms: Array, axis: int = -1) -> Array:
     return total
 
 
+def gaussian_mu(epsilon: float) -> float:
+    """The mu of epsilon-DP: its trade-off curve touches the Gaussian's at its corner."""
+    from scipy.special import ndtri_exp
+
+    # Phi(-mu / 2) = 1 / (1 + e^epsilon)
+    if epsilon == 0 or math.isinf(epsilon):
+        return epsilon
+    return up(max(-2 * float(ndtri_exp(-np.logaddexp(0.0, epsilon))), 0.0) + 1e-15, 64)
+
+
 def smallest_root(decreasing: Callable[[Array], Array], target: float, high: float) -> float:
     """Smallest ``x`` in ``[0, high]`` that was seen to satisfy ``decreasing(x) <= target``.
 
