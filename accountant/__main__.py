@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from accountant.command_line import leave, status_of
+from accountant.command_line import leave, number, status_of
 
 if TYPE_CHECKING:
     from accountant.comparison import Comparison
@@ -70,9 +70,9 @@ def cost(
     check_writable({"--json": None if json == "-" else json, "--plot": plot})
     whole = read_plan(plan)
     if delta is not None:
-        table = compare(whole, DELTA.check("--delta", _number(delta)))
+        table = compare(whole, DELTA.check("--delta", number(delta)))
     else:
-        table = compare_deltas(whole, EPSILON.check("--epsilon", _number(cast("str", epsilon))))
+        table = compare_deltas(whole, EPSILON.check("--epsilon", number(cast("str", epsilon))))
     _report(table, json)
     if plot is not None:
         from accountant.figure import plot as draw
@@ -88,14 +88,6 @@ def _report(table: Comparison, json: str | None) -> None:
         sys.stdout.write(table.to_json())
     elif json is not None:
         write_whole(Path(json), table.to_json())
-
-
-def _number(text: str) -> object:
-    """The number that the words mean, or the words themselves."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def main(arguments: list[str] | None = None) -> int:

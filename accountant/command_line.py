@@ -13,6 +13,16 @@ CommandLineError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2
 USAGE, INTERRUPTED = 2, 130
 
 
+def number(text: str) -> object:
+    """The number that the words mean, or the words themselves."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
 def complain(program: str, words: str) -> None:
     """One line on stderr."""
     print(f"{program}: {words}", file=sys.stderr)

@@ -8,6 +8,7 @@ loss takes the points as values, and domination survives composition.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
@@ -105,6 +106,12 @@ def dots(loss: Loss, tail: float, *, upper: bool) -> Dots:
         known = loss.infinity if high >= loss.bound else None
         return above(loss.signed_profile, points, known)
     return below(loss.signed_profile, loss.infinity, points)
+
+
+@functools.lru_cache(maxsize=64)
+def above_all(loss: Loss) -> Dots:
+    """Dots above a bounded loss, up to its bound."""
+    return dots(loss, 0.0, upper=True)
 
 
 def _end(loss: Loss, tail: float, size: float) -> float:

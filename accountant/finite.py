@@ -43,3 +43,7 @@ class Finite(Loss):
     def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
         """Product over the losses, one matrix product each."""
         return product_of_ratios([loss.outcomes for loss in losses], counts, z)
+
+    def real_cumulant(self, a: Array) -> tuple[Array, Array]:
+        """The cumulant at real ``a``, and a bound on its round-off."""
+        return self.cumulants([self], np.ones(1), a)

@@ -112,7 +112,7 @@ class GroupLoss(Finite):
     def renyi(self, order: ArrayLike) -> Array:
         """That of the finite sum."""
         a = orders(order) - 1
-        value, error = self.cumulants([self], np.ones(1), a)
+        value, error = self.real_cumulant(a)
         divergence: Array = (value + error) / a
         return divergence
 

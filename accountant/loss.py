@@ -80,10 +80,16 @@ class Loss(Release):
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of the finite part, elementwise over ``order > 1``."""
         a = orders(order) - 1.0
+        if math.isfinite(self.bound):
+            # of dots above the profile, which reach up to the bound: never too small
+            from accountant.dots import above_all
+
+            value, error = above_all(self).real_cumulant(a)
+            divergence: Array = (value + error) / a
+            return divergence
         with np.errstate(divide="ignore"):  # nothing finite may be left
-            log_moment: Array = np.log(
-                np.vectorize(lambda one: moment(self, one), otypes=[float])(a)
-            )
+            each = np.vectorize(lambda one: moment(self, one), otypes=[float])
+            log_moment: Array = np.log(each(a))
         return log_moment / a
 
     def cumulant(self, z: ArrayLike) -> Any:

@@ -6,7 +6,6 @@ here; their closed form is 2 to 4 times looser).
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,9 +17,8 @@ from numpy.typing import ArrayLike
 from accountant.certificate import falling_root
 from accountant.composed import as_loss
 from accountant.domains import Whole
-from accountant.dots import Dots, dots
 from accountant.errors import ParameterError
-from accountant.loss import ACCURACY, Loss, Symmetric, epsilons, orders
+from accountant.loss import ACCURACY, Loss, Symmetric, epsilons
 from accountant.numerics import Array
 from accountant.pairs import PairLoss
 from accountant.plan import Item, Plan, as_plan
@@ -100,13 +98,6 @@ class Shuffled(Symmetric):
         """That of the local randomiser: there may be nobody to hide among."""
         return self.loss.pure
 
-    def renyi(self, order: ArrayLike) -> Array:
-        """That of dots above the profile."""
-        above, a = _above(self), orders(order) - 1
-        value, error = above.cumulants([above], np.ones(1), a)
-        divergence: Array = (value + error) / a
-        return divergence
-
     @property
     def envelope(self) -> bool:
         """Always: what the others say is not known."""
@@ -129,9 +120,3 @@ class Shuffled(Symmetric):
             return math.log(value) - asked if value > 0 else -math.inf
 
         return min(falling_root(excess, self.bound / 2, 1.0, self.bound)[0], self.bound)
-
-
-@functools.lru_cache(maxsize=64)
-def _above(loss: Shuffled) -> Dots:
-    """Its dots, which reach up to its bound."""
-    return dots(loss, 0.0, upper=True)

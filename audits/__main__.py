@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from accountant.command_line import leave, status_of
+from accountant.command_line import leave, number, status_of
 
 if TYPE_CHECKING:
     from audits.cases import Case, Row
@@ -64,28 +64,18 @@ def run(
     from audits.guess import CONFIDENCE, RUNS, seeded
     from audits.running import chosen
 
-    runs = RUNS.check("--samples", _number(samples))
-    level = CONFIDENCE.check("--confidence", _number(confidence))
+    runs = RUNS.check("--samples", number(samples))
+    level = CONFIDENCE.check("--confidence", number(confidence))
     threads = os.cpu_count() or 1
     if jobs is not None:
-        threads = Whole(1, 1024).check("--jobs", _number(jobs))
-    start = None if seed is None else Whole(0).check("--seed", _number(seed))
+        threads = Whole(1, 1024).check("--jobs", number(jobs))
+    start = None if seed is None else Whole(0).check("--seed", number(seed))
     check_writable({"--json": None if json == "-" else json, "--html": html})
     todo = chosen(names or [])
     used = seeded(start)[0] or 0
     rows = _with_progress(todo, runs, level, used, threads)
     _report(rows, used, json, html)
     raise typer.Exit(_status(rows, strict))
-
-
-def _number(text: str) -> object:
-    """The number that the words mean, or the words themselves."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 @app.command("list")
