@@ -18,14 +18,20 @@ class ParameterError(ValueError):
 
 
 class PrivateValueError(ParameterError):
-    """A private value is not what it must be: says which rule it broke, never the value."""
+    """A private value is not what it must be: says which rule it broke and where, never the value.
 
-    def __init__(self, argument: str, allowed: str) -> None:
+    ``index`` is the place of the first wrong entry, None where the whole value is wrong.
+    """
+
+    def __init__(self, argument: str, allowed: str, index: tuple[int, ...] | None = None) -> None:
         super().__init__(argument, None, allowed)
-        self.args = (argument, allowed)
+        self.index = index
+        self.args = (argument, allowed, index)
 
     def __str__(self) -> str:
-        return f"{self.argument} must be {self.allowed} (the value is private and not shown)"
+        place = ", ".join(map(str, self.index or ()))
+        where = f"wrong at index {place}; " if place else ""
+        return f"{self.argument} must be {self.allowed} ({where}the value is private and not shown)"
 
 
 class UnsupportedPlan(RuntimeError):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,7 @@ from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
 from accountant.numerics import Array, legendre
 from mechanisms.mechanism import Mechanism
-
-LogDensity = Callable[[Array], Array]
+from mechanisms.supports import Line
 
 
 def exact(mechanism: Mechanism, epsilon: float) -> float:
@@ -30,18 +29,14 @@ def exact(mechanism: Mechanism, epsilon: float) -> float:
 def hockey_stick(mechanism: Mechanism, pair: tuple[Any, Any], epsilon: float) -> float:
     """``sup_S P(S) - e^epsilon Q(S)`` between the releases of two values (numbers or scores)."""
     first, second = pair
-    outcomes = mechanism.support.outcomes(first)
-    if outcomes is not None:
-        p, q = (mechanism.log_density(outcomes, value) for value in pair)
-        return float(np.sum(_stick(p, q, epsilon)))
-    if np.ndim(first) != 0:
+    cells = mechanism.support.cells(first, second)
+    if cells is not None:
+        p, q = (mechanism.log_density(cells.outputs, value) for value in pair)
+        return float(np.sum(cells.measure * _stick(p, q, epsilon)))
+    line = mechanism.support
+    if np.size(first) != 1 or not isinstance(line, Line):
         raise ParameterError("pair", f"shape {np.shape(first)}", "two single numbers")
-    return _on_the_line(
-        lambda x: mechanism.log_density(x, first),
-        lambda x: mechanism.log_density(x, second),
-        (float(first), float(second)),
-        epsilon,
-    )
+    return _on_the_line(mechanism, line, (float(np.sum(first)), float(np.sum(second))), epsilon)
 
 
 def exact_epsilon(mechanism: Mechanism, delta: float) -> float:
@@ -70,18 +65,19 @@ def _stick(log_p: Array, log_q: Array, epsilon: float) -> Array:
 
 
 def _on_the_line(
-    log_p: LogDensity, log_q: LogDensity, values: tuple[float, float], epsilon: float
+    mechanism: Mechanism, line: Line, values: tuple[float, float], epsilon: float
 ) -> float:
-    """Composite Gauss-Legendre between the values, the sign changes and a ladder around them."""
+    """Composite Gauss-Legendre between values, jumps, sign changes and a ladder around them."""
+    log_p, log_q = (functools.partial(_density, mechanism, value) for value in values)
     # one over the density's height at its centre is about its width
-    width = max(
-        math.exp(-float(log(np.array(v)))) for log, v in zip((log_p, log_q), values, strict=True)
-    )
+    width = math.exp(-min(float(log_p(np.array(values[0]))), float(log_q(np.array(values[1])))))
     ladder = width * np.concatenate([np.linspace(0.0, 16.0, 65), 16 * 1.25 ** np.arange(1, 22)])
-    points = np.unique(np.concatenate([v + side * ladder for v in values for side in (-1, 1)]))
+    around = [v + side * ladder for v in values for side in (-1, 1)]
+    points = np.unique(np.concatenate([*around, *map(line.breaks, values)]))
 
     def excess(x: Array) -> Array:
-        return log_p(x) - log_q(x) - epsilon
+        with np.errstate(invalid="ignore"):  # where neither can be
+            return log_p(x) - log_q(x) - epsilon
 
     # a sign change inside a cell is a kink: find it, so that every cell is smooth
     sign = excess(points) > 0
@@ -96,3 +92,7 @@ def _on_the_line(
     half = np.diff(cells)[:, None] / 2
     nodes = cells[:-1, None] + half * (x + 1)
     return float(np.sum(half * w * _stick(log_p(nodes), log_q(nodes), epsilon)))
+
+
+def _density(mechanism: Mechanism, value: float, x: Array) -> Array:
+    return mechanism.log_density(x, value)

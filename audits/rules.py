@@ -46,7 +46,7 @@ def density_score(mechanism: Mechanism, pair: tuple[Any, Any]) -> Score:
     def ratio(output: NDArray[Any]) -> Array:
         return mechanism.log_density(output, first) - mechanism.log_density(output, second)
 
-    if outcomes is None or np.ndim(first) != mechanism.support.value_axes:
+    if outcomes is None or np.ndim(first) != mechanism.value_axes:
         return ratio
     table = ratio(outcomes)
     return lambda output: table[output]

@@ -7,7 +7,7 @@ import importlib
 import pkgutil
 from typing import Any
 
-from mechanisms.mechanism import Arithmetic, Mechanism, registry
+from mechanisms.mechanism import EXACT, IDEALISED, Arithmetic, Mechanism, registry
 from mechanisms.parameters import declare, param
 
 for _module in pkgutil.iter_modules(__path__):
@@ -15,7 +15,7 @@ for _module in pkgutil.iter_modules(__path__):
 
 _DECLARED = {cls.__name__: cls for cls in registry()}
 
-__all__ = ["Arithmetic", "Mechanism", "declare", "param", "registry"]
+__all__ = ["EXACT", "IDEALISED", "Arithmetic", "Mechanism", "declare", "param", "registry"]
 __all__ += list(_DECLARED)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mechanisms.mechanism import Mechanism
-from mechanisms.supports import Line
+from mechanisms.supports import Line, Support
+from mechanisms.values import Reals, Values
 
 
 class Additive(Mechanism):
@@ -19,6 +20,11 @@ class Additive(Mechanism):
         return self.sensitivity, 0.0
 
     @property
-    def support(self) -> Line:
+    def values(self) -> Values:
+        """Numbers, or vectors of any length."""
+        return Reals(self.sensitivity)
+
+    @property
+    def support(self) -> Support:
         """The real line."""
         return Line()

@@ -14,8 +14,9 @@ from accountant.numerics import Array, logsumexp
 from accountant.randomness import Rng, generator
 from mechanisms.mechanism import Mechanism, draws
 from mechanisms.parameters import declare, param
-from mechanisms.selection import gap_of_range, picked, scores_of, two_candidates
+from mechanisms.selection import gap_of_range, picked, two_candidates
 from mechanisms.supports import Candidates
+from mechanisms.values import Scores, unbatched
 
 
 @final
@@ -36,7 +37,8 @@ class Exponential(Mechanism):
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Select by inverting the distribution function; see `Mechanism.release`."""
-        scores, source = scores_of(value, size), generator(rng)
+        scores, source = self.values.check(value), generator(rng)
+        unbatched(size, scores, 1)
         cumulative = np.cumsum(np.exp(self._log_probabilities(scores)), axis=-1)
         cumulative[..., -1] = np.inf  # rounding must not leave a gap above the last
         if scores.ndim == 1:
@@ -46,7 +48,7 @@ class Exponential(Mechanism):
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Log-softmax of ``value / scale`` at the output."""
-        return picked(self._log_probabilities(scores_of(value)), output, each)
+        return picked(self._log_probabilities(self.values.check(value)), output, each)
 
     @property
     def loss(self) -> BoundedRangeLoss:
@@ -58,6 +60,11 @@ class Exponential(Mechanism):
         e0 = self.loss.epsilon
         gap = self.scale * gap_of_range(e0, min(abs(epsilon), e0 * (1 - 1e-9)) * np.sign(epsilon))
         return two_candidates(gap, self.sensitivity)
+
+    @property
+    def values(self) -> Scores:
+        """Scores."""
+        return Scores(self.sensitivity)
 
     @property
     def support(self) -> Candidates:

@@ -12,7 +12,7 @@ from accountant.gaussian import GaussianLoss
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from mechanisms.additive import Additive
-from mechanisms.mechanism import draws, real_value, summed
+from mechanisms.mechanism import draws, summed
 from mechanisms.parameters import declare, param
 
 
@@ -32,13 +32,13 @@ class Gaussian(Additive):
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise; see `Mechanism.release`."""
-        real = real_value(value)
+        real = self.values.check(value)
         return real + self.scale * generator(rng).standard_normal(draws(size, real.shape))
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """``-(output - value)^2 / (2 scale^2) - ln(scale sqrt(2 pi))``, summed."""
         z = np.subtract(output, value) / self.scale
-        return summed(-z * z / 2 - np.log(self.scale * np.sqrt(2 * np.pi)), value, each)
+        return summed(-z * z / 2 - np.log(self.scale * np.sqrt(2 * np.pi)), np.ndim(value), each)
 
     @property
     def loss(self) -> GaussianLoss:

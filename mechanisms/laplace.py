@@ -12,7 +12,7 @@ from accountant.laplace import LaplaceLoss
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from mechanisms.additive import Additive
-from mechanisms.mechanism import draws, real_value, summed
+from mechanisms.mechanism import draws, summed
 from mechanisms.parameters import declare, param
 
 
@@ -30,13 +30,13 @@ class Laplace(Additive):
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise; see `Mechanism.release`."""
-        real = real_value(value)
+        real = self.values.check(value)
         return real + self.scale * generator(rng).laplace(size=draws(size, real.shape))
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """``-|output - value| / scale - ln(2 scale)``, summed."""
         distance = np.abs(np.subtract(output, value)) / self.scale
-        return summed(-distance - np.log(2 * self.scale), value, each)
+        return summed(-distance - np.log(2 * self.scale), np.ndim(value), each)
 
     @property
     def loss(self) -> LaplaceLoss:

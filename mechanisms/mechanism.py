@@ -13,35 +13,66 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.domains import Interval, Whole
-from accountant.errors import ParameterError, PrivateValueError
+from accountant.domains import Interval, OneOf, Whole
+from accountant.errors import ParameterError
 from accountant.loss import Loss
 from accountant.numerics import Array
 from accountant.plan import Item, Release
-from mechanisms.parameters import ALL, REQUIRED, meanings
+from mechanisms.parameters import ALL, REQUIRED, meanings, param
 from mechanisms.supports import Support
+from mechanisms.values import Values
 
 SIZE = Whole(0)
 
 
-class Arithmetic(enum.Enum):
-    """Whether the analysis holds to the last bit of the sampler."""
+class Arithmetic(enum.StrEnum):
+    """Whether the claim holds of the sampler as it runs.
 
-    IDEALISED = "floats stand for real numbers; the low-order bits can leak"
-    EXACT = "integers: the sampler's law is the analysed one, bit for bit"
+    IDEALISED: floats stand for real numbers, and the low-order bits can leak.  EXACT: given
+    ideal random bits the claim holds of what is released, to the last bit.
+    """
+
+    IDEALISED = "idealised"
+    EXACT = "exact"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+IDEALISED, EXACT = Arithmetic
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ArithmeticOf:
+    """The arithmetics that a mechanism offers."""
+
+    choices: tuple[Arithmetic, ...]
+
+    def check(self, argument: str, value: object) -> Arithmetic:
+        """One of the choices, by name or by value."""
+        return Arithmetic(OneOf(self.choices).check(argument, value))
+
+    def __str__(self) -> str:
+        return str(OneOf(tuple(one.value for one in self.choices)))
+
+
+def arithmetic_of(*choices: Arithmetic) -> Any:
+    """Declare the field that says which arithmetic samples; the first is the default."""
+    text = "arithmetic of the sampler: floats that stand for real numbers, or exact integers"
+    return param(ArithmeticOf(choices), text, typical=choices, default=choices[0])
 
 
 class Mechanism(Release):
     """A frozen value that releases a private value with noise; equality is meaning.
 
     A subclass declares its parameters with `param`, is decorated with `@declare`, and gives
-    `release`, `log_density`, `loss`, `worst_pair`, `support`, `releases` and `reference`.
+    `release`, `log_density`, `loss`, `worst_pair`, `values`, `support`, `releases`, `reference`.
     """
 
     __slots__ = ()
-    arithmetic: ClassVar[Arithmetic] = Arithmetic.IDEALISED
     releases: ClassVar[str]
     reference: ClassVar[str]
+    limits: ClassVar[str] = ""
 
     @abstractmethod
     def release(
@@ -75,13 +106,23 @@ class Mechanism(Release):
 
     @property
     @abstractmethod
+    def values(self) -> Values:
+        """What may be released, and who its neighbours are."""
+
+    @property
+    @abstractmethod
     def support(self) -> Support:
-        """Where outputs lie: the real line, or finitely many outcomes."""
+        """Where outputs lie: the real line, or cells of constant density."""
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """Whether the claim holds to the last bit; a field where there is a choice."""
+        return IDEALISED
 
     @property
     def value_axes(self) -> int | None:
         """Axes of one value; None where an array of any shape is one value."""
-        return self.support.value_axes
+        return self.values.axes
 
     @property
     def loose(self) -> bool:
@@ -145,27 +186,13 @@ def registry() -> tuple[type[Mechanism], ...]:
     return tuple(sorted(ALL, key=lambda cls: cls.__name__))
 
 
-def real_value(value: ArrayLike) -> Array:
-    """``value`` as an array of finite floats, or `PrivateValueError`."""
-    try:
-        raw = np.asarray(value)
-    except ValueError:
-        raise PrivateValueError("value", "rectangular, not ragged") from None
-    if raw.dtype.kind not in "biuf":
-        raise PrivateValueError("value", "an array of real numbers")
-    array: Array = raw.astype(float, copy=False)
-    if not np.isfinite(array).all():
-        raise PrivateValueError("value", "finite in every entry")
-    return array
-
-
 def draws(size: int | None, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Shape of ``size`` draws of something of the given shape."""
     return shape if size is None else (SIZE.check("size", size), *shape)
 
 
-def summed(terms: NDArray[Any], value: ArrayLike, each: bool) -> Array:
-    """Sum log-densities over the axes of ``value``, all but the first with ``each``."""
-    axes = tuple(range(each - np.ndim(value), 0)) if np.ndim(value) else ()
+def summed(terms: NDArray[Any], value_axes: int, each: bool) -> Array:
+    """Sum log-densities over the last ``value_axes`` axes, all but the first with ``each``."""
+    axes = tuple(range(each - value_axes, 0)) if value_axes else ()
     result: Array = terms.sum(axis=axes) if axes else terms
     return result

@@ -16,8 +16,9 @@ from accountant.responses import PureLoss
 from mechanisms.exponential import Exponential
 from mechanisms.mechanism import Mechanism, draws
 from mechanisms.parameters import declare, param
-from mechanisms.selection import picked, scores_of, two_candidates
+from mechanisms.selection import picked, two_candidates
 from mechanisms.supports import Candidates
+from mechanisms.values import Scores, unbatched
 
 
 @final
@@ -45,7 +46,8 @@ class NoisyMax(Mechanism):
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise to every score and tell the winner; see `Mechanism.release`."""
-        scores, source = scores_of(value, size), generator(rng)
+        scores, source = self.values.check(value), generator(rng)
+        unbatched(size, scores, 1)
         sample = source.gumbel if self.noise == "gumbel" else source.laplace
         noisy = sample(scale=self.scale, size=draws(size, scores.shape))
         noisy += scores
@@ -55,7 +57,7 @@ class NoisyMax(Mechanism):
         """Log-probability of the winner: a softmax, or one integral for Laplace noise."""
         if self.noise == "gumbel":
             return Exponential(self.scale, self.sensitivity).log_density(output, value, each)
-        scores = scores_of(value) / self.scale
+        scores = self.values.check(value) / self.scale
         rows = np.atleast_2d(scores)
         table = np.stack([laplace_wins(row) for row in rows]).reshape(scores.shape)
         return picked(table, output, each)
@@ -80,6 +82,11 @@ class NoisyMax(Mechanism):
         gaps = np.linspace(-20.0, e0 + 20.0, 401)
         sticks = difference(gaps) - np.exp(epsilon) * difference(gaps - e0)
         return two_candidates(self.scale * float(gaps[np.argmax(sticks)]), self.sensitivity)
+
+    @property
+    def values(self) -> Scores:
+        """Scores."""
+        return Scores(self.sensitivity)
 
     @property
     def support(self) -> Candidates:

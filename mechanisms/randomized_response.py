@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import Interval, Whole
-from accountant.errors import PrivateValueError
 from accountant.numerics import Array
 from accountant.pairs import PairLoss
 from accountant.randomness import Rng, generator
 from mechanisms.mechanism import Mechanism, draws, summed
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Labels
+from mechanisms.values import Categories
 
 
 @final
@@ -34,7 +34,7 @@ class RandomizedResponse(Mechanism):
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Randomise every label; see `Mechanism.release`."""
-        truth, source = self._labels(value), generator(rng)
+        truth, source = self.values.check(value), generator(rng)
         shape = draws(size, truth.shape)
         # One uniform decides both: below `keep` the truth, else which of the k-1 others.
         uniform = source.random(shape)
@@ -47,10 +47,10 @@ class RandomizedResponse(Mechanism):
         """``ln keep`` for the truth, ``ln((1 - keep) / (k - 1))`` for any other label, summed."""
         truth, lie = np.log([self.keep, (1 - self.keep) / (self.k - 1)])
         told = np.asarray(output)
-        same: NDArray[np.bool_] = told == self._labels(value)
+        same: NDArray[np.bool_] = told == self.values.check(value)
         possible = (told >= 0) & (told < self.k)
         terms = np.where(same, truth, np.where(possible, lie, -np.inf))
-        return summed(terms, value, each)
+        return summed(terms, np.ndim(value), each)
 
     @property
     def relation(self) -> str:
@@ -70,18 +70,11 @@ class RandomizedResponse(Mechanism):
         return 0, 1
 
     @property
+    def values(self) -> Categories:
+        """The labels."""
+        return Categories(self.k)
+
+    @property
     def support(self) -> Labels:
         """The labels."""
         return Labels(self.k)
-
-    def _labels(self, value: ArrayLike) -> NDArray[np.intp]:
-        allowed = f"whole numbers from 0 to {self.k - 1}"
-        try:
-            labels = np.asarray(value)
-        except ValueError:
-            raise PrivateValueError("value", allowed) from None
-        if labels.dtype.kind not in "iu":
-            raise PrivateValueError("value", allowed)
-        if labels.size and not (labels.min() >= 0 and labels.max() < self.k):
-            raise PrivateValueError("value", allowed)
-        return labels.astype(np.intp, copy=False)

@@ -1,4 +1,4 @@
-"""What selection mechanisms share: score vectors, the chosen index, pairs of two candidates."""
+"""What selection mechanisms share: the chosen index, pairs of two candidates."""
 
 from __future__ import annotations
 
@@ -7,19 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.errors import ParameterError, PrivateValueError
 from accountant.numerics import Array
-from mechanisms.mechanism import real_value
-
-
-def scores_of(value: ArrayLike, size: int | None = None) -> Array:
-    """Scores of at least one candidate along the last axis; a second axis in front is a batch."""
-    scores = real_value(value)
-    if scores.ndim not in (1, 2) or scores.shape[-1] == 0:
-        raise PrivateValueError("value", "a vector of scores, or one such row for each user")
-    if size is not None and scores.ndim == 2:
-        raise ParameterError("size", size, "None for a batch of score vectors")
-    return scores
 
 
 def picked(log_probabilities: Array, output: ArrayLike, each: bool) -> Array:

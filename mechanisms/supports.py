@@ -1,44 +1,65 @@
-"""Where a mechanism's outputs lie."""
+"""Where a mechanism's outputs lie, and what there is to sum over."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.errors import ParameterError
+from accountant.numerics import Array
 
-class Support(Protocol):
-    """Finitely many outcomes, or None for the real line."""
+MANY = 1 << 22  # more cells than this are not listed
 
-    @property
-    def value_axes(self) -> int | None:
-        """Axes of one value: 0 for a label, 1 for scores, None where any array is one value."""
-        ...
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Parts of the outputs on which the densities of two values are constant.
+
+    One output of each, its measure, and where other outputs belong.
+    """
+
+    outputs: NDArray[Any]
+    measure: Array
+    locate: Callable[[NDArray[Any]], NDArray[np.intp]]
+
+
+class Support:
+    """Outputs; a subclass lists its labels, or its cells, or neither (the real line)."""
+
+    __slots__ = ()
 
     def outcomes(self, value: Any) -> NDArray[np.intp] | None:
-        """Every output that can follow ``value``, or None where they fill the real line."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """The real line, one for each coordinate of the value."""
-
-    value_axes: ClassVar[None] = None
-
-    def outcomes(self, value: Any) -> None:
-        """None: outputs are real numbers."""
+        """All outputs that can follow ``value`` where they are 0, 1, 2, ..., else None."""
         del value
+        return None
+
+    def cells(self, first: Any, second: Any) -> Cells | None:
+        """The cells of two values, or None where the outputs fill the real line."""
+        del second
+        found = self.outcomes(first)
+        if found is None:
+            return None
+        return Cells(found, np.ones(found.size), lambda output: np.asarray(output, dtype=np.intp))
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class Line(Support):
+    """The real line; the density of a value may jump at its ``breaks``."""
+
+    breaks: Callable[[float], Array] = field(default=lambda value: np.empty(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Labels(Support):
     """The labels 0 to ``count - 1``."""
 
     count: int
-    value_axes: ClassVar[int] = 0
 
     def outcomes(self, value: Any) -> NDArray[np.intp]:
         """All labels, whatever the value."""
@@ -47,11 +68,104 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """The indices of the candidates that the value scores."""
+class Candidates(Support):
+    """The indices of what the value scores, and ``more`` outcomes beyond."""
 
-    value_axes: ClassVar[int] = 1
+    more: int = 0
 
     def outcomes(self, value: Any) -> NDArray[np.intp]:
         """One outcome for each score."""
-        return np.arange(np.shape(value)[-1])
+        return np.arange(np.shape(value)[-1] + self.more)
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice(Support):
+    """The integers; those beyond ``reach`` from the value have less than 1e-30 together."""
+
+    reach: float
+
+    def cells(self, first: Any, second: Any) -> Cells | None:
+        """Every integer that matters."""
+        low, high = min(first, second) - self.reach, max(first, second) + self.reach
+        low, high = math.floor(low), math.ceil(high)
+        if not high - low < MANY:
+            raise ParameterError("mechanism", self, f"of reach below {MANY:,}, to be enumerated")
+        outputs = np.arange(low, high + 1)
+        return Cells(outputs, np.ones(outputs.size), lambda output: np.asarray(output) - low)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(Support):
+    """Finitely many outputs that are rows of numbers, whatever the value.
+
+    ``rows`` makes them; it is called only when they are asked for.
+    """
+
+    count: int
+    rows: Callable[[], NDArray[Any]]
+
+    def cells(self, first: Any, second: Any) -> Cells | None:
+        """Every row."""
+        if self.count > MANY:
+            raise ParameterError("mechanism", self, f"of at most {MANY:,} outputs, to be listed")
+        rows = self.rows()
+        place = {row.tobytes(): i for i, row in enumerate(rows)}
+
+        def locate(output: NDArray[Any]) -> NDArray[np.intp]:
+            given = np.asarray(output, dtype=rows.dtype)
+            different, back = np.unique(given, axis=0, return_inverse=True)
+            at = np.array([place[row.tobytes()] for row in different], dtype=np.intp)
+            return at[back.ravel()]
+
+        return Cells(rows, np.ones(len(rows)), locate)
+
+
+@dataclass(frozen=True, slots=True)
+class Sphere(Support):
+    """The sphere of a radius; the density is constant between ``heights`` along the value.
+
+    Measure is the share of the sphere.  Both values must lie on one line through the centre.
+    """
+
+    dimension: int
+    radius: float
+    heights: tuple[float, ...]
+
+    def cells(self, first: Any, second: Any) -> Cells:
+        """Slices of the sphere across the values."""
+        from scipy.special import betainc
+
+        values = np.stack([first, second]).astype(float)
+        length = np.sqrt(np.square(values).sum(axis=1))
+        axis = values[np.argmax(length)] / length.max() if length.max() else np.eye(len(first))[0]
+        if np.abs(values - np.outer(values @ axis, axis)).max() > 1e-9 * max(length.max(), 1e-300):
+            raise ParameterError("pair", "two directions", "two vectors along one line")
+        heights = np.array(sorted({s * h for h in self.heights for s in (-1.0, 1.0)}))
+        if self.dimension == 1:
+            ends, measure = np.array([-1.0, 1.0]), np.array([0.5, 0.5])
+        else:
+            edges = np.concatenate([[-1.0], heights, [1.0]])
+            # share of the sphere below height t: (1 + sign(t) I_{t^2}(1/2, (p-1)/2)) / 2
+            half = (self.dimension - 1) / 2
+            below = (1 + np.sign(edges) * betainc(0.5, half, edges**2)) / 2
+            ends, measure = (edges[1:] + edges[:-1]) / 2, np.diff(below)
+        across = np.roll(np.eye(self.dimension), 1, axis=1)[np.argmax(np.abs(axis))]
+        across = across - (across @ axis) * axis
+        across /= np.sqrt(across @ across) or 1.0
+        slant = np.sqrt(np.maximum(1 - ends**2, 0.0))
+        outputs = self.radius * (np.outer(ends, axis) + np.outer(slant, across))
+        return Cells(
+            outputs, measure,
+            lambda output: np.searchsorted(heights, np.asarray(output) @ axis / self.radius),
+        )  # fmt: skip
+
+
+def bit_rows(length: int, ones: int | None = None) -> NDArray[np.uint8]:
+    """All rows of bits of a length, or those with so many ones."""
+    if ones is None:
+        numbers = np.arange(1 << length)[:, None] >> np.arange(length)
+        return (numbers & 1).astype(np.uint8)
+    rows = np.zeros((math.comb(length, ones), length), dtype=np.uint8)
+    for row, chosen in zip(rows, itertools.combinations(range(length), ones), strict=True):
+        row[list(chosen)] = 1
+    return rows

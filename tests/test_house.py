@@ -89,6 +89,7 @@ from mechanisms.gaussian import Gaussian
 from mechanisms.mechanism import Mechanism
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Line
+from mechanisms.values import Reals
 
 
 @declare
@@ -111,6 +112,10 @@ class HalvedGaussian(Mechanism):
 
     def worst_pair(self, epsilon=0.0):
         return 1.0, 0.0
+
+    @property
+    def values(self):
+        return Reals(2.0)
 
     @property
     def support(self):

@@ -9,8 +9,8 @@ import pytest
 
 from audits.densities import hockey_stick
 from mechanisms import Mechanism
-from mechanisms.supports import Candidates, Line
-from tests.laws.common import every_mechanism
+from mechanisms.values import Categories, Reals, Scores
+from tests.laws.common import every_mechanism, neighbours
 from tests.laws.test_hockey_stick import profile
 
 EPSILONS = (0.0, 0.3, 0.7, 0.9)
@@ -18,17 +18,18 @@ EPSILONS = (0.0, 0.3, 0.7, 0.9)
 
 def violation(mechanism: Mechanism) -> str:
     """Where the law fails; "" where it holds."""
-    match mechanism.support:
-        case Candidates():
+    match mechanism.values:
+        case Scores():
             found = climb(mechanism)
-        case Line():
+        case Reals(axes=None):
             found = split_in_the_plane(mechanism)
-        case _:
-            labels = mechanism.support.outcomes(None)
+        case Categories(count=count):
             found = [
-                (hockey_stick(mechanism, (int(a), int(b)), eps), eps, (a, b))
-                for eps in EPSILONS for a in labels for b in labels
+                (hockey_stick(mechanism, (a, b), eps), eps, (a, b))
+                for eps in EPSILONS for a in range(count) for b in range(count)
             ]  # fmt: skip
+        case _:
+            found = at_random(mechanism)
     for delta, epsilon, where in found:
         if delta > profile(mechanism, epsilon) + 1e-9:
             return f"delta({epsilon}) = {delta} at {where}, claimed {profile(mechanism, epsilon)}"
@@ -47,14 +48,22 @@ def climb(mechanism: Mechanism, seed: int = 21, longer: int = 1):
             for step in range(steps):
                 trial = value + size * rng.normal(size=k) * (rng.random(k) < 0.5)
                 turn = np.where(rng.random(k) < 0.2, rng.uniform(-1, 1, k), move)
-                turn = np.where(rng.random(k) < 0.7, np.sign(turn), turn)
-                pair = (trial, trial + mechanism.sensitivity * turn)
+                pair = (trial, mechanism.values.moved(trial, turn, rng))
                 delta = hockey_stick(mechanism, pair, epsilon)
                 if delta > best:
                     best, value, move = delta, trial, turn
                 size *= 0.05 ** (1 / steps) if step else 1.0
             found.append((best, epsilon, (value, move)))
     return found
+
+
+def at_random(mechanism: Mechanism):
+    """(delta, epsilon, pair) of many random neighbours."""
+    rng = np.random.default_rng(22)
+    return [
+        (hockey_stick(mechanism, pair, eps), eps, pair)
+        for pair in neighbours(mechanism, rng, 300) for eps in EPSILONS
+    ]  # fmt: skip
 
 
 def split_in_the_plane(mechanism: Mechanism):
@@ -89,7 +98,7 @@ def test_no_searched_neighbours_exceed_the_profile(mechanism):
 @pytest.mark.parametrize("seed", range(10))
 @every_mechanism
 def test_longer_climbs_find_nothing_either(mechanism, seed):
-    if isinstance(mechanism.support, Candidates):
+    if isinstance(mechanism.values, Scores):
         for delta, epsilon, where in climb(mechanism, seed, longer=5):
             assert delta <= profile(mechanism, epsilon) + 1e-9, where
     else:

@@ -26,11 +26,12 @@ def violation(mechanism: Mechanism) -> str:
 
 def gap_to_density(mechanism: Mechanism, value, draws) -> tuple[float, float]:
     """(greatest gap, allowed gap) between draws and the declared density."""
-    outcomes = mechanism.support.outcomes(value)
-    if outcomes is not None:
-        seen = np.bincount(draws, minlength=outcomes.size) / draws.size
-        gap = np.abs(seen - np.exp(mechanism.log_density(outcomes, value))).max()
-        return gap, np.sqrt(np.log(2 * outcomes.size / FALSE_ALARM) / (2 * draws.size))
+    cells = mechanism.support.cells(value, value)
+    if cells is not None:
+        expected = cells.measure * np.exp(mechanism.log_density(cells.outputs, value))
+        seen = np.bincount(cells.locate(draws), minlength=expected.size) / len(draws)
+        gap = np.abs(seen - expected).max()
+        return gap, np.sqrt(np.log(2 * expected.size / FALSE_ALARM) / (2 * len(draws)))
     draws = np.sort(draws)
     width = draws[-1] - draws[0]
     grid = np.linspace(draws[0] - width, draws[-1] + width, 200_001)
