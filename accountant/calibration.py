@@ -119,11 +119,11 @@ def _search(
     cost = Cost(build, delta, judge)
     if bracket is not None:
         ends = checked_pair(bracket)
-    elif domain != POSITIVE:
+    elif domain.low > 0 and domain.high / domain.low > 1e12:  # a scale: look around 1
+        ends = straddle(cost, target, 1.0)
+    else:
         low, high = domain.low, domain.high
         ends = (math.nextafter(low, high), math.nextafter(high, low))
-    else:
-        ends = straddle(cost, target, 1.0)
     private, leaky = ends if cost(ends[0]) <= target else ends[::-1]
     if not cost(private) <= target < cost(leaky):
         costs = f"{cost(ends[0]):.6g} and {cost(ends[1]):.6g}"

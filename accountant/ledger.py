@@ -21,6 +21,9 @@ TRANSCRIPT = OneOf(("full", "digest"))
 class Ledger(Gate):
     """Data that can only be asked through a plan, one release at a time.
 
+    Noise comes from the operating system; ``rng`` (a seed, or a generator made from one) repeats
+    a run for audits and tests, and marks every entry of the transcript.
+
     ``data`` is an array or a tuple of arrays with one row a user; ``public`` whatever is public
     beside it.  ``transcript="digest"`` keeps SHA-256 digests in place of the answers.
     """
@@ -35,6 +38,7 @@ class Ledger(Gate):
         _meter: Meter | None = None,
     ) -> None:
         self._noise, words = _apart(rng)
+        self._seeded = rng is not None
         super().__init__(data, plan, public, words, _meter)
         self._digest = TRANSCRIPT.check("transcript", transcript) == "digest"
         self._entries: list[Entry] = []
@@ -47,7 +51,7 @@ class Ledger(Gate):
 
     @property
     def transcript(self) -> tuple[Entry, ...]:
-        """What was released so far, in order: (mechanism, who, output)."""
+        """What was released so far, in order: (mechanism, who, output, seeded)."""
         return tuple(self._entries)
 
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
@@ -56,7 +60,7 @@ class Ledger(Gate):
             output = read_only(self._draw(mechanism, self._value(mechanism, query, who)))
         finally:
             kept = digest(output) if self._digest and output is not None else output
-            self._entries.append(Entry(mechanism, who, kept))
+            self._entries.append(Entry(mechanism, who, kept, self._seeded))
         return output
 
     def _draw(self, mechanism: Releasable, value: Any) -> Any:
@@ -66,7 +70,7 @@ class Ledger(Gate):
 def _apart(rng: Rng) -> tuple[np.random.Generator, list[int]]:
     """Noise, and words for the coins; whoever knows all about the coins learns nothing of noise."""
     if rng is None:
-        return np.random.default_rng(), _words(np.random.SeedSequence())
+        return generator(None), _words(np.random.SeedSequence())
     seeds = generator(rng).bit_generator.seed_seq
     if not isinstance(seeds, np.random.SeedSequence):
         raise ParameterError("rng", rng, "a Generator that was made from a SeedSequence")

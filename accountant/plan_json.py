@@ -102,6 +102,8 @@ def _read(value: Any, path: Steps) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, Plan):
         return to_dict(value)
+    if callable(value):
+        raise ParameterError("plan", value, "made of numbers and names: a file holds no function")
     return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 

@@ -46,8 +46,13 @@ class Meter(Protocol):
 
 
 class Entry(NamedTuple):
-    """One line of a transcript; ``output`` is the answer, its digest, None if it failed."""
+    """One line of a transcript; ``output`` is the answer, its digest, None if it failed.
+
+    ``seeded`` marks noise that can be made again from a seed: no protection against whoever
+    knows it.
+    """
 
     mechanism: Releasable
     who: Users | None
     output: Any
+    seeded: bool = False

@@ -10,9 +10,9 @@ import numpy as np
 
 from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
-from accountant.numerics import Array, legendre
+from accountant.numerics import Array
 from mechanisms.mechanism import Mechanism
-from mechanisms.supports import Line
+from mechanisms.supports import Line, panels
 
 
 def exact(mechanism: Mechanism, epsilon: float) -> float:
@@ -69,11 +69,18 @@ def _on_the_line(
 ) -> float:
     """Composite Gauss-Legendre between values, jumps, sign changes and a ladder around them."""
     log_p, log_q = (functools.partial(_density, mechanism, value) for value in values)
-    # one over the density's height at its centre is about its width
-    width = math.exp(-min(float(log_p(np.array(values[0]))), float(log_q(np.array(values[1])))))
-    ladder = width * np.concatenate([np.linspace(0.0, 16.0, 65), 16 * 1.25 ** np.arange(1, 22)])
-    around = [v + side * ladder for v in values for side in (-1, 1)]
-    points = np.unique(np.concatenate([*around, *map(line.breaks, values)]))
+    at_ends = 0.0
+    if line.ends is not None:
+        ends = np.array(line.ends)
+        at_ends = float(np.sum(_stick(log_p(ends), log_q(ends), epsilon)))
+        points = np.concatenate([np.linspace(line.ends[0], line.ends[1], 257), np.array(values)])
+    else:
+        # one over the density's height at its centre is about its width
+        width = math.exp(-min(float(log_p(np.array(values[0]))), float(log_q(np.array(values[1])))))
+        ladder = width * np.concatenate([np.linspace(0.0, 16.0, 65), 16 * 1.25 ** np.arange(1, 22)])
+        points = np.concatenate([v + side * ladder for v in values for side in (-1, 1)])
+    points = np.concatenate([points, *map(line.breaks, values)])
+    points = np.unique(points if line.ends is None else np.clip(points, *line.ends))
 
     def excess(x: Array) -> Array:
         with np.errstate(invalid="ignore"):  # where neither can be
@@ -87,11 +94,8 @@ def _on_the_line(
         middle = (low + high) / 2
         upper = (excess(middle) > 0) == rising
         low, high = np.where(upper, low, middle), np.where(upper, middle, high)
-    cells = np.unique(np.concatenate([points, low]))
-    x, w = legendre(24)
-    half = np.diff(cells)[:, None] / 2
-    nodes = cells[:-1, None] + half * (x + 1)
-    return float(np.sum(half * w * _stick(log_p(nodes), log_q(nodes), epsilon)))
+    nodes, weights, _ = panels(np.unique(np.concatenate([points, low])))
+    return at_ends + float(np.sum(weights * _stick(log_p(nodes), log_q(nodes), epsilon)))
 
 
 def _density(mechanism: Mechanism, value: float, x: Array) -> Array:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from mechanisms.mechanism import Mechanism
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import Whole
+from accountant.numerics import Array
+from mechanisms import grid
+from mechanisms.mechanism import EXACT, Mechanism, summed
 from mechanisms.supports import Line, Support
 from mechanisms.values import Reals, Values
+
+DIMENSION = Whole(1)
 
 
 class Additive(Mechanism):
@@ -12,19 +23,52 @@ class Additive(Mechanism):
 
     __slots__ = ()
     releases = "a number or vector"
+    scale: float
     sensitivity: float
 
-    def worst_pair(self, epsilon: float = 0.0) -> tuple[float, float]:
+    @abstractmethod
+    def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
+        """Log-density of every coordinate."""
+
+    def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
+        """That of every coordinate, summed."""
+        return summed(self.terms(output, value), np.ndim(value), each)
+
+    def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
         """Two numbers one sensitivity apart, whatever epsilon."""
         del epsilon
         return self.sensitivity, 0.0
 
+    def centre(self, value: ArrayLike) -> Any:
+        """Where the law of a release is centred."""
+        return value
+
     @property
     def values(self) -> Values:
-        """Numbers, or vectors of any length."""
+        """Arrays of any shape."""
         return Reals(self.sensitivity)
 
     @property
     def support(self) -> Support:
         """The real line."""
         return Line()
+
+
+class RealNoise(Additive):
+    """Continuous noise, or exact noise on a grid to which values are rounded first."""
+
+    __slots__ = ()
+    dimension: int
+
+    def centre(self, value: ArrayLike) -> Any:
+        """The value, or its grid point."""
+        if self.arithmetic is EXACT:
+            return grid.rounded(self.values.check(value), self.scale)
+        return value
+
+    @property
+    def values(self) -> Values:
+        """Arrays of any shape; of a declared length where every coordinate is rounded."""
+        if self.arithmetic is EXACT:
+            return Reals(self.sensitivity, min(self.dimension - 1, 1), self.dimension)
+        return Reals(self.sensitivity)

@@ -26,3 +26,26 @@ def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Bit
         if edge.size:
             bits.reshape(-1)[edge] = bernoulli(float(rest), (edge.size,), rng)
     return bits
+
+
+def bernoulli_words(p: float, count: int, rng: np.random.Generator) -> NDArray[np.uint64]:
+    """Words of 64 bits that are 1 with probability ``p``, exactly, given ideal random words.
+
+    A uniform is compared with ``p`` digit by binary digit, in all bits of all words at a time;
+    words with a bit that is tied after eight digits go on with what is left of ``p``.
+    """
+    digits: list[float] = []
+    while p > 0 and len(digits) < 8:  # every step is exact in floats; the digits of 1 are .111...
+        digit, p = divmod(2 * p, 1.0) if p < 1 else (1.0, p)
+        digits.append(digit)
+    words, tied = np.zeros(count, dtype=np.uint64), np.full(count, ~np.uint64(0))
+    # a random bit says whether the next digits are the same: if not, that of p decides
+    same = rng.integers(0, 2**64, (len(digits), count), dtype=np.uint64)
+    for digit, still in zip(digits, same, strict=True):
+        if digit:
+            words |= tied & ~still
+        tied &= still
+    left = np.flatnonzero(tied)
+    if p > 0 and left.size:
+        words[left] |= tied[left] & bernoulli_words(p, left.size, rng)
+    return words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -9,17 +10,22 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
 from accountant.gaussian import GaussianLoss
-from accountant.numerics import Array
+from accountant.numerics import Array, up
 from accountant.randomness import Rng, generator
-from mechanisms.additive import Additive
-from mechanisms.mechanism import draws, summed
+from mechanisms import grid
+from mechanisms.additive import DIMENSION, RealNoise
+from mechanisms.mechanism import EXACT, IDEALISED, Arithmetic, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 
 
 @final
 @declare
-class Gaussian(Additive):
-    """``value + scale * N(0, 1)`` in every coordinate."""
+class Gaussian(RealNoise):
+    """``value + scale * N(0, 1)`` in every coordinate.
+
+    Exact arithmetic rounds to a grid and adds discrete Gaussian noise, for values of up to
+    ``dimension`` coordinates; idealised arithmetic takes a value of any shape.
+    """
 
     reference: ClassVar[str] = "Balle & Wang (2018); Dong, Roth & Su (2022)"
 
@@ -29,18 +35,36 @@ class Gaussian(Additive):
         typical=(3.7306334,), knob=True,
     )  # fmt: skip
     sensitivity: float = param(POSITIVE, "L2 sensitivity of the query", typical=(1.0,), default=1.0)
+    arithmetic: Arithmetic = arithmetic_of(IDEALISED, EXACT)
+    dimension: int = param(DIMENSION, "coordinates of a value, if exact", typical=(1,), default=1)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise; see `Mechanism.release`."""
-        real = self.values.check(value)
-        return real + self.scale * generator(rng).standard_normal(draws(size, real.shape))
+        real, source = self.values.check(value), generator(rng)
+        shape = draws(size, real.shape)
+        if self.arithmetic is EXACT:
+            return grid.noisy(real, self.scale, 2, source, shape)
+        return real + self.scale * source.standard_normal(shape)
 
-    def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """``-(output - value)^2 / (2 scale^2) - ln(scale sqrt(2 pi))``, summed."""
-        z = np.subtract(output, value) / self.scale
-        return summed(-z * z / 2 - np.log(self.scale * np.sqrt(2 * np.pi)), np.ndim(value), each)
+    def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
+        """``-(output - value)^2 / (2 scale^2) - ln(scale sqrt(2 pi))``."""
+        z = np.subtract(output, self.centre(value)) / self.scale
+        terms: Array = -z * z / 2 - np.log(self.scale * np.sqrt(2 * np.pi))
+        return terms
+
+    def log_below(self, x: float, value: ArrayLike) -> Array:
+        """Log-probability that a release is at most ``x``."""
+        from scipy.special import log_ndtr
+
+        below: Array = log_ndtr((x - np.asarray(self.centre(value))) / self.scale)
+        return below
 
     @property
     def loss(self) -> GaussianLoss:
         """Gaussian shifted by ``sensitivity / scale`` standard deviations."""
-        return GaussianLoss(self.sensitivity / self.scale)
+        if self.arithmetic is IDEALISED:
+            return GaussianLoss(self.sensitivity / self.scale)
+        # The discrete law of s >= 2^40 steps is at most as revealing as a Gaussian of
+        # sqrt(s^2 - 4), that is 2^-79 narrower; see docs/proofs/discrete.md
+        moved = up(self.sensitivity + math.sqrt(self.dimension) * grid.step(self.scale))
+        return GaussianLoss(up(moved / self.scale))

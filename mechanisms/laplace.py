@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -9,17 +10,22 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
 from accountant.laplace import LaplaceLoss
-from accountant.numerics import Array
+from accountant.numerics import Array, up
 from accountant.randomness import Rng, generator
-from mechanisms.additive import Additive
-from mechanisms.mechanism import draws, summed
+from mechanisms import grid
+from mechanisms.additive import DIMENSION, RealNoise
+from mechanisms.mechanism import EXACT, IDEALISED, Arithmetic, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 
 
 @final
 @declare
-class Laplace(Additive):
-    """``value + scale * Laplace(0, 1)`` in every coordinate."""
+class Laplace(RealNoise):
+    """``value + scale * Laplace(0, 1)`` in every coordinate.
+
+    Exact arithmetic rounds to a grid and adds discrete Laplace noise, for values of up to
+    ``dimension`` coordinates; idealised arithmetic takes a value of any shape.
+    """
 
     reference: ClassVar[str] = "Dwork, McSherry, Nissim & Smith (2006)"
 
@@ -27,18 +33,35 @@ class Laplace(Additive):
         POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True
     )
     sensitivity: float = param(POSITIVE, "L1 sensitivity of the query", typical=(1.0,), default=1.0)
+    arithmetic: Arithmetic = arithmetic_of(IDEALISED, EXACT)
+    dimension: int = param(DIMENSION, "coordinates of a value, if exact", typical=(1,), default=1)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise; see `Mechanism.release`."""
-        real = self.values.check(value)
-        return real + self.scale * generator(rng).laplace(size=draws(size, real.shape))
+        real, source = self.values.check(value), generator(rng)
+        shape = draws(size, real.shape)
+        if self.arithmetic is EXACT:
+            return grid.noisy(real, self.scale, 1, source, shape)
+        return real + self.scale * source.laplace(size=shape)
 
-    def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """``-|output - value| / scale - ln(2 scale)``, summed."""
-        distance = np.abs(np.subtract(output, value)) / self.scale
-        return summed(-distance - np.log(2 * self.scale), np.ndim(value), each)
+    def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
+        """``-|output - value| / scale - ln(2 scale)``."""
+        distance = np.abs(np.subtract(output, self.centre(value))) / self.scale
+        terms: Array = -distance - np.log(2 * self.scale)
+        return terms
+
+    def log_below(self, x: float, value: ArrayLike) -> Array:
+        """Log-probability that a release is at most ``x``."""
+        z = (x - np.asarray(self.centre(value))) / self.scale
+        far: Array = np.minimum(z, 0.0) - math.log(2)
+        return np.where(z < 0, far, np.log1p(-np.exp(-np.abs(z)) / 2))
 
     @property
     def loss(self) -> LaplaceLoss:
         """Laplace shifted by ``sensitivity / scale``."""
-        return LaplaceLoss(self.sensitivity / self.scale)
+        if self.arithmetic is IDEALISED:
+            return LaplaceLoss(self.sensitivity / self.scale)
+        # On a grid of step g: delta <= 1 - e^{(eps - shift)/2} / cosh(g / 2 scale), and
+        # cosh(x) <= e^{x^2/2} adds (g / 2 scale)^2 <= 2^-82; see docs/proofs/discrete.md
+        moved = up(self.sensitivity + self.dimension * grid.step(self.scale))
+        return LaplaceLoss(up(moved / self.scale + 2.0**-82))

@@ -14,23 +14,21 @@ from accountant.numerics import Array, legendre
 from accountant.randomness import Rng, generator
 from accountant.responses import PureLoss
 from mechanisms.exponential import Exponential
-from mechanisms.mechanism import Mechanism, draws
+from mechanisms.mechanism import IDEALISED, Arithmetic, arithmetic_of, draws
 from mechanisms.parameters import declare, param
-from mechanisms.selection import picked, two_candidates
-from mechanisms.supports import Candidates
-from mechanisms.values import Scores, unbatched
+from mechanisms.selection import FLAG, MONOTONE, Selection, above_best, beside_noise
+from mechanisms.values import unbatched
 
 
 @final
 @declare
-class NoisyMax(Mechanism):
+class NoisyMax(Selection):
     """The index of the greatest ``score + scale * noise``.
 
     With Gumbel noise it is the exponential mechanism and has bounded range; with Laplace noise
     it has not (five candidates reach 1.17 times the range) and is accounted as pure.
     """
 
-    releases: ClassVar[str] = "the index of a high score"
     reference: ClassVar[str] = "Dwork & Roth (2014), Claim 3.9; Durfee & Rogers (2019) for Gumbel"
 
     scale: float = param(
@@ -43,6 +41,8 @@ class NoisyMax(Mechanism):
         OneOf(("gumbel", "laplace")), "law of the noise",
         typical=("gumbel", "laplace"), default="gumbel",
     )  # fmt: skip
+    monotone: bool = param(FLAG, MONOTONE, typical=(False, True), default=False)
+    arithmetic: Arithmetic = arithmetic_of(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise to every score and tell the winner; see `Mechanism.release`."""
@@ -50,23 +50,22 @@ class NoisyMax(Mechanism):
         unbatched(size, scores, 1)
         sample = source.gumbel if self.noise == "gumbel" else source.laplace
         noisy = sample(scale=self.scale, size=draws(size, scores.shape))
-        noisy += scores
+        noisy += beside_noise(scores, self.scale)
         return noisy.argmax(axis=-1)
 
-    def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """Log-probability of the winner: a softmax, or one integral for Laplace noise."""
+    def log_probabilities(self, scores: Array) -> Array:
+        """A softmax, or one integral for Laplace noise."""
         if self.noise == "gumbel":
-            return Exponential(self.scale, self.sensitivity).log_density(output, value, each)
-        scores = self.values.check(value) / self.scale
-        rows = np.atleast_2d(scores)
-        table = np.stack([laplace_wins(row) for row in rows]).reshape(scores.shape)
-        return picked(table, output, each)
+            return Exponential(self.scale, self.sensitivity).log_probabilities(scores)
+        heights = above_best(scores, self.scale)
+        table: Array = np.apply_along_axis(laplace_wins, -1, heights) if heights.size else heights
+        return table
 
     @property
     def loss(self) -> Loss:
-        """Range, or pure epsilon, of ``2 sensitivity / scale``."""
+        """Range, or pure epsilon, of ``2 sensitivity / scale``, or half that if monotone."""
         kind = BoundedRangeLoss if self.noise == "gumbel" else PureLoss
-        return kind(2 * self.sensitivity / self.scale)
+        return kind(self._range)
 
     @property
     def loose(self) -> bool:
@@ -74,24 +73,14 @@ class NoisyMax(Mechanism):
         return self.noise == "laplace"
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
-        """Two candidates whose gap shrinks by twice the sensitivity."""
+        """Two candidates whose gap shrinks by as much as it can."""
         if self.noise == "gumbel":
-            return Exponential(self.scale, self.sensitivity).worst_pair(epsilon)
+            return Exponential(self.scale, self.sensitivity, self.monotone).worst_pair(epsilon)
         # P(first wins) at a gap is that of the difference of two Laplace draws
-        e0 = 2 * self.sensitivity / self.scale
+        e0 = self._range
         gaps = np.linspace(-20.0, e0 + 20.0, 401)
         sticks = difference(gaps) - np.exp(epsilon) * difference(gaps - e0)
-        return two_candidates(self.scale * float(gaps[np.argmax(sticks)]), self.sensitivity)
-
-    @property
-    def values(self) -> Scores:
-        """Scores."""
-        return Scores(self.sensitivity)
-
-    @property
-    def support(self) -> Candidates:
-        """The candidates."""
-        return Candidates()
+        return self._pair(float(gaps[np.argmax(sticks)]))
 
 
 def difference(x: Array) -> Array:

@@ -5,21 +5,17 @@ from __future__ import annotations
 from typing import Any, ClassVar, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from accountant.domains import Interval, Whole
-from accountant.numerics import Array
-from accountant.pairs import PairLoss
-from accountant.randomness import Rng, generator
-from mechanisms.mechanism import Mechanism, draws, summed
+from mechanisms.frequencies import FrequencyOracle, Reports, coins, narrow, tally
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Labels
-from mechanisms.values import Categories
 
 
 @final
 @declare
-class RandomizedResponse(Mechanism):
+class RandomizedResponse(FrequencyOracle):
     """The true label with probability ``keep``, else one of the others, each alike."""
 
     releases: ClassVar[str] = "a label of each user"
@@ -32,47 +28,53 @@ class RandomizedResponse(Mechanism):
         typical=(0.2319693,), knob=True,
     )  # fmt: skip
 
-    def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Randomise every label; see `Mechanism.release`."""
-        truth, source = self.values.check(value), generator(rng)
-        shape = draws(size, truth.shape)
-        # One uniform decides both: below `keep` the truth, else which of the k-1 others.
-        uniform = source.random(shape)
-        other = np.minimum((uniform - self.keep) * ((self.k - 1) / (1 - self.keep)), self.k - 2)
-        shifted = truth + 1 + other.astype(np.intp)
-        shifted -= self.k * (shifted >= self.k)
-        return np.where(uniform < self.keep, truth, shifted)[()]
-
-    def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """``ln keep`` for the truth, ``ln((1 - keep) / (k - 1))`` for any other label, summed."""
-        truth, lie = np.log([self.keep, (1 - self.keep) / (self.k - 1)])
-        told = np.asarray(output)
-        same: NDArray[np.bool_] = told == self.values.check(value)
-        possible = (told >= 0) & (told < self.k)
-        terms = np.where(same, truth, np.where(possible, lie, -np.inf))
-        return summed(terms, np.ndim(value), each)
+    @property
+    def truth(self) -> float:
+        """``keep``."""
+        return self.keep
 
     @property
-    def relation(self) -> str:
-        """Each user randomises their own record."""
-        return "local-replace"
+    def other(self) -> float:
+        """The lie, shared by the other labels."""
+        return (1 - self.keep) / (self.k - 1)
 
     @property
-    def loss(self) -> PairLoss:
-        """Three outcomes matter: the one label, the other label, and the rest."""
-        lie = (1 - self.keep) / (self.k - 1)
-        rest = max(0.0, 1 - self.keep - lie)
-        return PairLoss((self.keep, lie, rest), (lie, self.keep, rest))
-
-    def worst_pair(self, epsilon: float = 0.0) -> tuple[int, int]:
-        """Any two labels, whatever epsilon."""
-        del epsilon
-        return 0, 1
+    def alone(self) -> tuple[float, float]:
+        """A report supports one label."""
+        return self.truth, self.other
 
     @property
-    def values(self) -> Categories:
-        """The labels."""
-        return Categories(self.k)
+    def layout(self) -> tuple[tuple[int, ...], Any]:
+        """A label."""
+        return (), np.intp
+
+    def randomised(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
+        """Who lies moves 1 to k-1 labels on, around the circle."""
+        # to draw a step for the honest too costs less than to find who lies
+        word = narrow(2 * self.k)
+        told = rng.integers(1, self.k, labels.size, word)
+        told *= ~coins(self.keep, labels.size, rng)
+        told += labels.astype(word)
+        reports: Reports = np.minimum(told, told - word.type(self.k))  # below 0 is very great
+        return reports
+
+    def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """The label that is told."""
+        return np.equal(reports, labels)
+
+    def possible(self, reports: Reports) -> NDArray[np.bool_]:
+        """Labels."""
+        return (reports >= 0) & (reports < self.k)
+
+    def log_masses(self, reports: Reports) -> tuple[float, float]:
+        """``ln keep`` for the truth, ``ln((1 - keep) / (k - 1))`` for any other label."""
+        del reports
+        truth, lie = np.log([self.truth, self.other])
+        return truth, lie
+
+    def counts(self, reports: Reports) -> NDArray[np.int64]:
+        """How often each label was told."""
+        return tally(reports, self.k)
 
     @property
     def support(self) -> Labels:

@@ -12,21 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
-from accountant.numerics import Array
+from accountant.numerics import Array, legendre
 
 MANY = 1 << 22  # more cells than this are not listed
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Parts of the outputs on which the densities of two values are constant.
+    """Outputs that stand for all, each with the measure of what it stands for.
 
-    One output of each, its measure, and where other outputs belong.
+    ``locate`` tells the part an output belongs to; parts have one cell each, or those that
+    ``parts`` gives where a part is summed over by quadrature.
     """
 
     outputs: NDArray[Any]
     measure: Array
     locate: Callable[[NDArray[Any]], NDArray[np.intp]]
+    parts: NDArray[np.intp] | None = None
 
 
 class Support:
@@ -50,9 +52,13 @@ class Support:
 
 @dataclass(frozen=True, slots=True)
 class Line(Support):
-    """The real line; the density of a value may jump at its ``breaks``."""
+    """The real line; the density of a value may jump at its ``breaks``.
+
+    Where there are two ``ends``, nothing lies beyond and each has a mass of its own.
+    """
 
     breaks: Callable[[float], Array] = field(default=lambda value: np.empty(0))
+    ends: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,44 +126,12 @@ class Rows(Support):
         return Cells(rows, np.ones(len(rows)), locate)
 
 
-@dataclass(frozen=True, slots=True)
-class Sphere(Support):
-    """The sphere of a radius; the density is constant between ``heights`` along the value.
-
-    Measure is the share of the sphere.  Both values must lie on one line through the centre.
-    """
-
-    dimension: int
-    radius: float
-    heights: tuple[float, ...]
-
-    def cells(self, first: Any, second: Any) -> Cells:
-        """Slices of the sphere across the values."""
-        from scipy.special import betainc
-
-        values = np.stack([first, second]).astype(float)
-        length = np.sqrt(np.square(values).sum(axis=1))
-        axis = values[np.argmax(length)] / length.max() if length.max() else np.eye(len(first))[0]
-        if np.abs(values - np.outer(values @ axis, axis)).max() > 1e-9 * max(length.max(), 1e-300):
-            raise ParameterError("pair", "two directions", "two vectors along one line")
-        heights = np.array(sorted({s * h for h in self.heights for s in (-1.0, 1.0)}))
-        if self.dimension == 1:
-            ends, measure = np.array([-1.0, 1.0]), np.array([0.5, 0.5])
-        else:
-            edges = np.concatenate([[-1.0], heights, [1.0]])
-            # share of the sphere below height t: (1 + sign(t) I_{t^2}(1/2, (p-1)/2)) / 2
-            half = (self.dimension - 1) / 2
-            below = (1 + np.sign(edges) * betainc(0.5, half, edges**2)) / 2
-            ends, measure = (edges[1:] + edges[:-1]) / 2, np.diff(below)
-        across = np.roll(np.eye(self.dimension), 1, axis=1)[np.argmax(np.abs(axis))]
-        across = across - (across @ axis) * axis
-        across /= np.sqrt(across @ across) or 1.0
-        slant = np.sqrt(np.maximum(1 - ends**2, 0.0))
-        outputs = self.radius * (np.outer(ends, axis) + np.outer(slant, across))
-        return Cells(
-            outputs, measure,
-            lambda output: np.searchsorted(heights, np.asarray(output) @ axis / self.radius),
-        )  # fmt: skip
+def panels(edges: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+    """Gauss-Legendre nodes between neighbouring edges, their weights, and their panels."""
+    x, w = legendre(24)
+    half = np.diff(edges)[:, None] / 2
+    nodes = edges[:-1, None] + half * (x + 1)
+    return nodes.ravel(), (half * w).ravel(), np.repeat(np.arange(half.size), x.size)
 
 
 def bit_rows(length: int, ones: int | None = None) -> NDArray[np.uint8]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,10 +46,7 @@ class Reals:
 
     def check(self, value: ArrayLike) -> Array:
         """Finite floats, of at most ``dimension`` coordinates where that is declared."""
-        real = real_value(value)
-        if self.axes == 1 and not 1 <= np.shape(real)[-1:][0] <= (self.dimension or math.inf):
-            raise PrivateValueError("value", f"vectors of at most {self.dimension} coordinates")
-        return real
+        return at_most(real_value(value), self.axes, self.dimension)
 
     def example(self, rng: Generator) -> Any:
         """A number, or a short vector where only vectors are values."""
@@ -58,7 +55,7 @@ class Reals:
     def neighbour(self, value: Any, rng: Generator) -> Any:
         """Up to one sensitivity away, along one coordinate."""
         step = rng.choice([1.0, -1.0, rng.uniform(-1, 1)]) * self.sensitivity
-        return value + np.eye(np.size(value))[0] * step if np.ndim(value) else value + step
+        return value + (np.eye(np.size(value))[0] if np.ndim(value) else 1) * step
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +63,26 @@ class Integers:
     """Whole numbers or vectors of them; neighbours are ``sensitivity`` apart."""
 
     sensitivity: float
-    axes: ClassVar[None] = None
+    axes: int | None = None
+    dimension: int | None = None
 
     def check(self, value: ArrayLike) -> NDArray[np.int64]:
         """64-bit integers; bools and floats are none."""
-        return whole_value(value, "whole numbers of at most 64 bits")
+        whole = whole_value(value, "whole numbers of at most 64 bits")
+        return at_most(whole, self.axes, self.dimension)
 
-    def example(self, rng: Generator) -> int:
-        """A number."""
-        return int(rng.integers(-20, 21))
+    def example(self, rng: Generator) -> Any:
+        """A number, or a short vector where only vectors are values."""
+        pair = rng.integers(-20, 21, size=2)
+        return pair if self.axes == 1 else int(pair[0])
 
-    def neighbour(self, value: Any, rng: Generator) -> int:
-        """Up to one sensitivity away."""
+    def neighbour(self, value: Any, rng: Generator) -> Any:
+        """Up to one sensitivity away, along one coordinate."""
         most = math.floor(self.sensitivity)
-        steps = np.array([most, -most, rng.integers(-most, most + 1)])
-        return int(value + rng.choice(steps))
+        step = int(rng.choice(np.array([most, -most, rng.integers(-most, most + 1)])))
+        return (
+            value + np.eye(np.size(value), dtype=int)[0] * step if np.ndim(value) else value + step
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,16 @@ def whole_value(value: ArrayLike, allowed: str) -> NDArray[np.int64]:
     if raw.dtype.kind not in "iu" or (raw.dtype == np.uint64 and (raw >> np.uint64(63)).any()):
         raise PrivateValueError("value", allowed)
     return raw.astype(np.int64, copy=False)
+
+
+A = TypeVar("A", bound=NDArray[Any])
+
+
+def at_most(value: A, axes: int | None, dimension: int | None) -> A:
+    """``value`` if its last axis holds at most ``dimension`` coordinates, where values have one."""
+    if axes == 1 and not (value.ndim > 0 and value.shape[-1] <= (dimension or math.inf)):
+        raise PrivateValueError("value", f"vectors of at most {dimension} coordinates")
+    return value
 
 
 def unbatched(size: int | None, value: NDArray[Any], axes: int) -> None:

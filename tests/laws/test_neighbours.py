@@ -9,6 +9,7 @@ import pytest
 
 from audits.densities import hockey_stick
 from mechanisms import Mechanism
+from mechanisms.additive import Additive
 from mechanisms.values import Categories, Reals, Scores
 from tests.laws.common import every_mechanism, neighbours
 from tests.laws.test_hockey_stick import profile
@@ -21,7 +22,7 @@ def violation(mechanism: Mechanism) -> str:
     match mechanism.values:
         case Scores():
             found = climb(mechanism)
-        case Reals(axes=None):
+        case Reals(axes=None) if isinstance(mechanism, Additive):
             found = split_in_the_plane(mechanism)
         case Categories(count=count):
             found = [

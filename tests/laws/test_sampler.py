@@ -29,18 +29,23 @@ def gap_to_density(mechanism: Mechanism, value, draws) -> tuple[float, float]:
     cells = mechanism.support.cells(value, value)
     if cells is not None:
         expected = cells.measure * np.exp(mechanism.log_density(cells.outputs, value))
+        if cells.parts is not None:
+            expected = np.bincount(cells.parts, weights=expected)
         seen = np.bincount(cells.locate(draws), minlength=expected.size) / len(draws)
         gap = np.abs(seen - expected).max()
         return gap, np.sqrt(np.log(2 * expected.size / FALSE_ALARM) / (2 * len(draws)))
     draws = np.sort(draws)
     width = draws[-1] - draws[0]
-    grid = np.linspace(draws[0] - width, draws[-1] + width, 200_001)
+    ends = mechanism.support.ends
+    low, high = ends or (draws[0] - width, draws[-1] + width)
+    grid = np.linspace(low, high, 200_001)[1:-1]
     density = np.exp(mechanism.log_density(grid, value))
     cdf = np.append(0.0, np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(grid)))
-    at_draws = np.interp(draws, grid, cdf)
-    steps = np.arange(draws.size + 1) / draws.size
-    gap = max(np.abs(at_draws - steps[1:]).max(), np.abs(at_draws - steps[:-1]).max())
-    return gap, np.sqrt(np.log(2 / FALSE_ALARM) / (2 * draws.size)) + 1e-6
+    cdf += np.exp(mechanism.log_density(low, value)) if ends else 0.0
+    gap = np.abs(cdf - np.searchsorted(draws, grid, side="right") / draws.size).max()
+    # jumps of the density cost the rule as much as one step of the grid
+    rule = 2 * density.max() * (grid[1] - grid[0])
+    return gap, np.sqrt(np.log(2 / FALSE_ALARM) / (2 * draws.size)) + rule
 
 
 @every_mechanism

@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 import pytest
 
 import mechanisms
@@ -12,7 +13,8 @@ from tests.laws.common import every_mechanism
 @every_mechanism
 def test_equal_hash_pickle_and_repr(mechanism):
     rebuilt = eval(
-        repr(mechanism), {name: getattr(mechanisms, name) for name in mechanisms.__all__}
+        repr(mechanism),
+        {name: getattr(mechanisms, name) for name in mechanisms.__all__} | {"numpy": np},
     )
     for twin in (rebuilt, pickle.loads(pickle.dumps(mechanism))):
         assert twin == mechanism
@@ -37,8 +39,6 @@ def test_described(mechanism):
 
 @every_mechanism
 def test_same_seed_same_release(mechanism):
-    import numpy as np
-
     from tests.laws.common import example_value
 
     value = example_value(mechanism, np.random.default_rng(2))

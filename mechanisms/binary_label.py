@@ -1,0 +1,82 @@
+"""A bounded number, rounded to an end of its range and told by randomised response."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import POSITIVE, Interval
+from accountant.numerics import Array
+from accountant.pairs import PairLoss
+from accountant.randomness import Rng, generator
+from mechanisms.bits import bernoulli
+from mechanisms.means import FixedLength, beyond, rounded
+from mechanisms.mechanism import EXACT, Arithmetic, draws, summed
+from mechanisms.parameters import declare, param
+from mechanisms.supports import Rows
+from mechanisms.values import Segment
+
+
+@final
+@declare
+class BinaryLabel(FixedLength):
+    """One of two numbers ``+-bound / (2 keep - 1)``, so that the mean is the value."""
+
+    releases: ClassVar[str] = "a bounded number of each user, for its mean"
+    reference: ClassVar[str] = "Duchi, Jordan & Wainwright (2018), Section 4.2, in one dimension"
+
+    bound: float = param(POSITIVE, "greatest size of the number", typical=(1.0,))
+    keep: float = param(
+        Interval(0.5, 1.0, "()"), "probability of the sign of a number of full size",
+        typical=(0.7310585786300049,), knob=True,
+    )  # fmt: skip
+    larger: str = beyond("larger number")
+
+    def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
+        """Randomise every number; see `Mechanism.release`."""
+        numbers, source = self.values.check(value), generator(rng)
+        shape = draws(size, numbers.shape)
+        # The number is rounded to +-bound without bias, and the sign told with probability keep.
+        # The rounding only mixes the two, so its floats cannot cost privacy; `bernoulli` is exact.
+        told = bernoulli(self.keep, shape, source) == rounded(numbers / self.bound, shape, source)
+        return np.where(told, self.length, -self.length)[()]
+
+    def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
+        """``ln (1/2 +- (keep - 1/2) value / bound)``, summed."""
+        numbers, given = self.values.check(value), np.asarray(output, dtype=float)
+        tilt = (2 * self.keep - 1) * (numbers / self.bound)
+        possible = np.abs(given) == self.length
+        terms = np.where(possible, np.log1p(np.sign(given) * tilt) - np.log(2), -np.inf)
+        return summed(terms, numbers.ndim, each)
+
+    @property
+    def length(self) -> float:
+        """Size of every report."""
+        return self.bound / (2 * self.keep - 1)
+
+    @property
+    def loss(self) -> PairLoss:
+        """Binary randomised response."""
+        return PairLoss((self.keep, 1 - self.keep), (1 - self.keep, self.keep))
+
+    def worst_pair(self, epsilon: float = 0.0) -> tuple[float, float]:
+        """The two ends, whatever epsilon."""
+        del epsilon
+        return self.bound, -self.bound
+
+    @property
+    def values(self) -> Segment:
+        """The numbers within the bound."""
+        return Segment(self.bound, self.larger == "clip")
+
+    @property
+    def support(self) -> Rows:
+        """Two numbers."""
+        return Rows(2, lambda: np.array([-self.length, self.length]))
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """Exact: the sign is told by exact bits."""
+        return EXACT

@@ -1,0 +1,160 @@
+"""A vector of the cube, hidden in a random corner of its half."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accountant.domains import POSITIVE, Interval, Whole
+from accountant.numerics import Array
+from accountant.pairs import PairLoss
+from accountant.randomness import Rng, generator
+from mechanisms.bits import Bits, bernoulli
+from mechanisms.means import FixedLength, beyond, gamma_ratio
+from mechanisms.mechanism import EXACT, Arithmetic, draws, summed
+from mechanisms.parameters import declare, param
+from mechanisms.supports import Rows, bit_rows
+from mechanisms.values import Ball, unbatched
+
+
+@final
+@declare
+class CubeLinf(FixedLength):
+    """A corner of a cube: of those nearer to the value than to its opposite, each is likelier.
+
+    By ``keep / (1 - keep)``; where the dimension is even, corners halfway are of the less likely.
+    """
+
+    releases: ClassVar[str] = "a vector of each user, for its mean"
+    # both closed half-cubes would cost ln(1 + e^epsilon) where the dimension is even
+    reference: ClassVar[str] = (
+        "Duchi, Jordan & Wainwright (2018), Section 4.2; Nguyên et al. (2016) for even dimensions"
+    )
+
+    dimension: int = param(Whole(1), "number of coordinates", typical=(3, 4))
+    radius: float = param(POSITIVE, "greatest size of a coordinate", typical=(1.0,))
+    keep: float = param(
+        Interval(0.5, 1.0, "()"), "keep / (1 - keep) is the ratio of the two probabilities",
+        typical=(0.7310585786300049,), knob=True,
+    )  # fmt: skip
+    longer: str = beyond("greater vector")
+
+    def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
+        """Randomise every vector; see `Mechanism.release`."""
+        vectors, source = self.values.check(value), generator(rng)
+        unbatched(size, vectors, 1)
+        # every coordinate is rounded to an end of its range, without bias; any law would be private
+        uniform = np.asarray(source.random(draws(size, vectors.shape)))
+        uniform -= 0.5
+        uniform *= 2 * self.radius
+        corners = uniform < vectors
+        told = self._told(corners.reshape(-1, self.dimension), source)
+        return np.where(told, self.end, -self.end).reshape(corners.shape)
+
+    def _told(self, corners: Bits, rng: np.random.Generator) -> Bits:
+        # A uniform corner is turned over where the coin of probability keep says so, to agree with
+        # the user's or not: 2 keep and 2 (1 - keep) times uniform.  One that is halfway is kept
+        # with probability 2 (1 - keep), else all is drawn anew.  Only exact bits decide.
+        told = np.empty_like(corners)
+        left = np.arange(len(corners))
+        while left.size:
+            drawn, own = fair_rows(left.size, self.dimension, rng), corners[left]
+            agreeing = 2 * np.count_nonzero(drawn == own, axis=1) - self.dimension
+            agree = bernoulli(self.keep, left.shape, rng)
+            drawn ^= ((agreeing > 0) != agree)[:, None] & (agreeing != 0)[:, None]
+            told[left] = drawn
+            halfway = left[agreeing == 0]
+            left = halfway[bernoulli(2 * self.keep - 1, halfway.shape, rng)]
+        return told
+
+    def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
+        """Logarithm of the probability of a corner, summed."""
+        vectors, given = self.values.check(value), np.asarray(output, dtype=float)
+        # P(z | v) = lie + (truth - lie) P(more than half of the rounded coordinates agree with z)
+        agree = (1 + np.sign(given) * (vectors / self.radius)) / 2
+        more = more_than_half(agree)
+        terms = np.log1p(-self.keep + (2 * self.keep - 1) * more) - math.log(self._total)
+        possible = (np.abs(given) == self.end).all(axis=-1)
+        terms = np.where(possible, terms - self.dimension * math.log(2), -np.inf)
+        return summed(terms, vectors.ndim - 1, each)
+
+    @property
+    def end(self) -> float:
+        """Size of every coordinate of a report, which makes it unbiased."""
+        # sum_z P(z | V) <z, V> = (2 keep - 1) / total E|S| / 2, where S adds d random signs and
+        # E|S| = d C(2m, m) / 4^m with m = floor(d/2)
+        per_coordinate = (self.keep - 0.5) / self._total * central(self.dimension // 2)
+        return self.radius / per_coordinate
+
+    @property
+    def length(self) -> float:
+        """Every report is a corner."""
+        return math.sqrt(self.dimension) * self.end
+
+    @property
+    def loss(self) -> PairLoss:
+        """Three outcomes matter: corners of this half, of the other half, and halfway."""
+        truth = self.keep * (1 - self._ties) / 2 / self._total
+        lie = (1 - self.keep) * (1 - self._ties) / 2 / self._total
+        rest = (1 - self.keep) * self._ties / self._total
+        return PairLoss((truth, lie, rest), (lie, truth, rest))
+
+    @property
+    def _ties(self) -> float:
+        """Share of the corners that are halfway."""
+        return 0.0 if self.dimension % 2 else central(self.dimension // 2)
+
+    @property
+    def _total(self) -> float:
+        """Mean over the corners of ``keep`` and ``1 - keep``, which normalises."""
+        return (1 - self._ties * (2 * self.keep - 1)) / 2
+
+    def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
+        """Two opposite corners, whatever epsilon."""
+        del epsilon
+        corner = np.full(self.dimension, self.radius)
+        return corner, -corner
+
+    @property
+    def values(self) -> Ball:
+        """The cube."""
+        return Ball(self.dimension, self.radius, math.inf, self.longer == "clip")
+
+    @property
+    def support(self) -> Rows:
+        """The corners."""
+        ends = np.array([-self.end, self.end])
+        return Rows(2**self.dimension, lambda: ends[bit_rows(self.dimension)])
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """Exact: given the rounded vector, only exact bits decide."""
+        return EXACT
+
+
+def central(m: int) -> float:
+    """``C(2m, m) / 4^m``, the chance that 2m random signs add up to 0."""
+    return 1 / (math.sqrt(math.pi) * gamma_ratio(m + 0.5))
+
+
+def more_than_half(chances: Array) -> Array:
+    """Probability that more than half of independent events of these chances happen."""
+    dimension = chances.shape[-1]
+    counts = np.zeros((*chances.shape[:-1], dimension + 1))
+    counts[..., 0] = 1.0
+    for chance in np.moveaxis(chances, -1, 0)[..., None]:
+        happens = counts[..., :-1] * chance
+        counts *= 1 - chance
+        counts[..., 1:] += happens
+    more: Array = counts[..., dimension // 2 + 1 :].sum(axis=-1)
+    return more
+
+
+def fair_rows(count: int, length: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Rows of fair bits."""
+    octets = -(-length // 8)
+    raw = np.frombuffer(rng.bytes(count * octets), np.uint8).reshape(count, octets)
+    return np.unpackbits(raw, axis=1, count=length).view(bool)

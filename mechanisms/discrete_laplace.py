@@ -1,0 +1,100 @@
+"""Discrete Laplace (geometric) noise on integers, exact."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import Interval, Whole
+from accountant.laplace import LaplaceLoss
+from accountant.loss import Loss
+from accountant.numerics import Array, up
+from accountant.pairs import PairLoss
+from accountant.randomness import Rng, generator
+from mechanisms.additive import Additive
+from mechanisms.integer_noise import IntegerNoise
+from mechanisms.mechanism import EXACT, Arithmetic, draws
+from mechanisms.parameters import declare, param
+from mechanisms.supports import Lattice
+from mechanisms.values import Integers
+
+STEPS = Interval(1e-300, 2.0**50)
+FEW = 2048  # outcomes of a loss that are listed
+
+
+@final
+@declare
+class DiscreteLaplace(Additive):
+    """``value + k`` with probability proportional to ``exp(-|k| / scale)``, k whole."""
+
+    releases: ClassVar[str] = "a whole number or a vector of them"
+    reference: ClassVar[str] = "Ghosh, Roughgarden & Sundararajan (2012)"
+
+    scale: float = param(STEPS, "noise scale", typical=(1.0, 2.7), knob=True)
+    sensitivity: int = param(Whole(1), "L1 sensitivity, whole", typical=(1, 3), default=1)
+
+    def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
+        """Add noise; see `Mechanism.release`."""
+        whole, source = self.values.check(value), generator(rng)
+        return IntegerNoise(self.scale, 1).released(whole, draws(size, whole.shape), source)
+
+    def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
+        """``-|output - value| / scale + ln tanh(1 / (2 scale))``."""
+        distance = np.abs(np.subtract(output, value)) / self.scale
+        terms: Array = -distance + math.log(math.tanh(1 / (2 * self.scale)))
+        return terms
+
+    def log_below(self, x: float, value: ArrayLike) -> Array:
+        """Log-probability that a release is at most ``x``."""
+        # P(k <= m) = e^{m / scale} / (1 + e^{-1 / scale}) for m <= 0; above, that of k > m
+        m = np.floor(np.subtract(x, value))
+        far = (np.minimum(m, 0) - 0.0) / self.scale - math.log1p(math.exp(-1 / self.scale))
+        beyond = -(np.maximum(m, 0) + 1) / self.scale - math.log1p(math.exp(-1 / self.scale))
+        return np.where(m <= 0, far, np.log1p(-np.exp(beyond)))
+
+    @property
+    def loss(self) -> Loss:
+        """That of two numbers one sensitivity apart; vectors cost no more.
+
+        A path of unit steps leads from neighbour to neighbour, and no pair that such a path
+        joins is further apart than the two numbers (`docs/proofs/discrete.md`).
+        """
+        if self.sensitivity < FEW:
+            return _listed(self.scale, self.sensitivity)
+        return LaplaceLoss(up(self.sensitivity / self.scale + 1 / (4 * self.scale**2)))
+
+    @property
+    def loose(self) -> bool:
+        """A long list of outcomes is replaced by the continuous law a little wider."""
+        return self.sensitivity >= FEW
+
+    @property
+    def values(self) -> Integers:
+        """Whole numbers."""
+        return Integers(self.sensitivity)
+
+    @property
+    def support(self) -> Lattice:
+        """The integers."""
+        return Lattice(70 * self.scale)
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """Exact."""
+        return EXACT
+
+
+@functools.lru_cache(maxsize=1024)
+def _listed(scale: float, shift: int) -> PairLoss:
+    # x <= 0 and x >= shift tell all they can; between lie shift - 1 integers
+    x = np.arange(shift + 1)
+    log_p = -x / scale + math.log(math.tanh(1 / (2 * scale)))
+    p = np.exp(log_p).tolist()
+    # P(x <= 0) = 1 / (1 + e^{-1/scale})
+    p[0] = 1 / (1 + math.exp(-1 / scale))
+    p[-1] = math.exp(-shift / scale) * p[0]
+    return PairLoss(p, p[::-1])

@@ -1,0 +1,107 @@
+"""Hadamard response: a column of a Hadamard matrix where the label's row is likely +1."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.domains import Interval, Whole
+from mechanisms.frequencies import FrequencyOracle, Reports, coins, narrow, tally
+from mechanisms.parameters import declare, param
+from mechanisms.supports import Labels
+
+
+@final
+@declare
+class HadamardResponse(FrequencyOracle):
+    """A uniform column where row ``label + 1`` is +1 with probability ``keep``, else where -1.
+
+    The matrix is Sylvester's, its order the least power of two above ``k``: the entry of row r
+    and column c is +1 where ``r & c`` has an even number of ones.
+    """
+
+    releases: ClassVar[str] = "a column of a Hadamard matrix, of each user"
+    reference: ClassVar[str] = "Acharya, Sun & Zhang (2019)"
+
+    k: int = param(Whole(2), "number of labels 0 .. k-1", typical=(5,))
+    # .7310586 is e / (e + 1)
+    keep: float = param(
+        Interval(0.5, 1.0, "()"), "probability that the label's row is +1 at the column",
+        typical=(0.7310586,), knob=True,
+    )  # fmt: skip
+
+    @property
+    def order(self) -> int:
+        """The least power of two above ``k``: row 0 is all ones and stands for no label."""
+        return 1 << self.k.bit_length()
+
+    @property
+    def truth(self) -> float:
+        """``keep``."""
+        return self.keep
+
+    @property
+    def other(self) -> float:
+        """Rows are orthogonal: where one is +1, and where it is -1, half of another is +1."""
+        return 0.5
+
+    @property
+    def alone(self) -> tuple[float, float]:
+        """A quarter of the columns each, which is half of those of a sign."""
+        return self.keep / 2, (1 - self.keep) / 2
+
+    @property
+    def layout(self) -> tuple[tuple[int, ...], Any]:
+        """A column."""
+        return (), np.intp
+
+    def randomised(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
+        """Any column, moved to its partner of the other sign where it has the wrong one."""
+        word = narrow(self.order)
+        rows = (labels + 1).astype(word)
+        columns = rng.integers(0, self.order, labels.size, word)
+        wrong = odd(rows & columns) == coins(self.keep, labels.size, rng)
+        # the lowest bit of the row, flipped in the column, turns the sign
+        columns ^= (rows & (~rows + word.type(1))) * wrong
+        return columns
+
+    def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """The labels whose rows are +1 at the column."""
+        return ~odd(np.asarray(reports & (labels + 1)))
+
+    def possible(self, reports: Reports) -> NDArray[np.bool_]:
+        """Columns."""
+        return (reports >= 0) & (reports < self.order)
+
+    def log_masses(self, reports: Reports) -> tuple[float, float]:
+        """Half of the columns share either."""
+        del reports
+        half = math.log(self.order // 2)
+        return math.log(self.keep) - half, math.log1p(-self.keep) - half
+
+    def counts(self, reports: Reports) -> NDArray[np.int64]:
+        """By the fast Walsh-Hadamard transform of how often each column was told."""
+        sums, half = tally(reports, self.order), 1
+        while half < self.order:
+            even, uneven = np.moveaxis(sums.reshape(-1, 2, half), 1, 0)
+            sums, half = np.stack([even + uneven, even - uneven], axis=1).reshape(-1), 2 * half
+        # reports at +1 less reports at -1
+        supporting: NDArray[np.int64] = (len(reports) + sums[1 : self.k + 1]) // 2
+        return supporting
+
+    @property
+    def support(self) -> Labels:
+        """The columns."""
+        return Labels(self.order)
+
+
+def odd(numbers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether the number of ones among the bits is odd."""
+    folded, shift = numbers.copy(), 4 * numbers.dtype.itemsize
+    while shift:
+        folded ^= folded >> shift
+        shift //= 2
+    return (folded & 1).astype(np.bool_)

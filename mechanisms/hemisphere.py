@@ -1,0 +1,99 @@
+"""A vector of the Euclidean ball, hidden in a random direction of its hemisphere."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import POSITIVE, Interval, Whole
+from accountant.numerics import Array
+from accountant.pairs import PairLoss
+from accountant.randomness import Rng, generator
+from mechanisms.bits import bernoulli
+from mechanisms.means import FixedLength, beyond, gamma_ratio, on_sphere, rounded, share
+from mechanisms.mechanism import EXACT, Arithmetic, draws, summed
+from mechanisms.parameters import declare, param
+from mechanisms.sphere import Sphere
+from mechanisms.values import Ball, norms, unbatched
+
+
+@final
+@declare
+class HemisphereL2(FixedLength):
+    """A direction of the value's hemisphere with probability ``keep``, else of the other one."""
+
+    releases: ClassVar[str] = "a vector of each user, for its mean"
+    reference: ClassVar[str] = "Duchi, Jordan & Wainwright (2018), Section 4.2"
+
+    dimension: int = param(Whole(1), "number of coordinates", typical=(3,))
+    radius: float = param(POSITIVE, "greatest Euclidean norm of a vector", typical=(1.0,))
+    keep: float = param(
+        Interval(0.5, 1.0, "()"), "probability of the vector's own hemisphere",
+        typical=(0.7310585786300049,), knob=True,
+    )  # fmt: skip
+    longer: str = beyond("longer vector")
+
+    def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
+        """Randomise every vector; see `Mechanism.release`."""
+        # The vector v is rounded to b v/|v|, where b = +-1 has mean |v| / radius.  Of a normal u
+        # the report is u or -u, scaled to the length: the one ahead, <., b v> > 0, with
+        # probability keep.  Floats negate exactly, so u and -u give the same two candidates in
+        # the same order: whatever the law of u, and of b, either candidate of two has probability
+        # 1 - keep to keep given the other user's or this one's value, to the last bit.  Neither is
+        # ahead where floats say <u, v> = 0: then a fair coin decides, which is in between.
+        vectors, source = self.values.check(value), generator(rng)
+        unbatched(size, vectors, 1)
+        reports: Array = source.standard_normal(draws(size, vectors.shape))
+        users = reports.shape[:-1]
+        along = np.einsum("...i,...i", reports, vectors)
+        ahead = np.where(along == 0, source.random(users) < 0.5, along > 0)
+        positive = rounded(share(vectors, self.radius), users, source)
+        told = bernoulli(self.keep, users, source) ^ positive ^ ahead
+        scale = self.length / norms(reports, 2)
+        reports *= np.where(told, scale, -scale)[..., None]
+        return reports
+
+    def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
+        """Relative to the uniform law on the sphere; each hemisphere has its constant, summed."""
+        vectors, given = self.values.check(value), np.asarray(output, dtype=float)
+        along = np.sign(np.einsum("...i,...i", given / self.length, vectors))
+        # P(own hemisphere) = 1/2 + (keep - 1/2) |v| / radius, and each is half of the sphere
+        tilt = (2 * self.keep - 1) * np.minimum(share(vectors, self.radius), 1.0)
+        terms = np.where(on_sphere(given, self.length), np.log1p(along * tilt), -np.inf)
+        return summed(terms, vectors.ndim - 1, each)
+
+    @property
+    def length(self) -> float:
+        """Length of every report, which makes it unbiased."""
+        # E<u, v/|v|> = (2 keep - 1) E|u_1|, and E|u_1| = Gamma(p/2) / (sqrt(pi) Gamma((p+1)/2))
+        mean = 1 / (math.sqrt(math.pi) * gamma_ratio(self.dimension / 2))
+        return self.radius / (2 * self.keep - 1) / mean
+
+    @property
+    def loss(self) -> PairLoss:
+        """Two outcomes matter: this hemisphere and the other."""
+        return PairLoss((self.keep, 1 - self.keep), (1 - self.keep, self.keep))
+
+    def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
+        """Two opposite vectors of full length, whatever epsilon."""
+        del epsilon
+        vector = self.radius * np.eye(self.dimension)[0]
+        return vector, -vector
+
+    @property
+    def values(self) -> Ball:
+        """The ball."""
+        return Ball(self.dimension, self.radius, 2.0, self.longer == "clip")
+
+    @property
+    def support(self) -> Sphere:
+        """The sphere, halved."""
+        return Sphere(self.dimension, self.length, (0.0,))
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """Exact: floats decide the direction up to its sign, and exact bits the sign."""
+        return EXACT

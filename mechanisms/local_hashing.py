@@ -1,0 +1,136 @@
+"""Local hashing: a public random hash of the label, told by randomised response."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.domains import POSITIVE, Interval, Whole
+from mechanisms.frequencies import BELOW_ONE, FrequencyOracle, Reports, coins, within
+from mechanisms.parameters import declare, param
+from mechanisms.supports import Rows
+
+FITS = 2**31 - 1  # a prime; products of two residues fit into 64 bits
+
+
+@final
+@declare
+class LocalHashing(FrequencyOracle):
+    """Rows ``a, b, bucket``: a random hash, and the bucket of the label or any other.
+
+    The hash is ``((a x + b) mod prime) mod buckets`` with the least prime from ``k`` on.
+    """
+
+    releases: ClassVar[str] = "a hash and a bucket of each user"
+    reference: ClassVar[str] = (
+        "Bassily & Smith (2015); Wang, Blocki, Li & Jha (2017); Carter & Wegman (1979) for the hash"
+    )
+
+    k: int = param(Whole(2, FITS), "number of labels 0 .. k-1", typical=(5,))
+    buckets: int = param(Whole(2, FITS), "number of buckets", typical=(3,))
+    # .5761169 is e / (e + 2)
+    keep: float = param(
+        lambda self: Interval(1 / self.buckets, 1.0, "()"),
+        "probability of the label's own bucket", typical=(0.5761169,), knob=True,
+    )  # fmt: skip
+
+    @classmethod
+    def optimised(cls, k: int, epsilon: float) -> Self:
+        """The buckets of the least variance, about ``e^epsilon + 1``."""
+        epsilon = POSITIVE.check("epsilon", epsilon)
+        buckets = round(math.exp(min(epsilon, 20.0))) + 1
+        keep = min(1 / (1 + (buckets - 1) * math.exp(-epsilon)), BELOW_ONE)
+        return within(lambda x: cls(k, buckets, x), keep, 1 / buckets, epsilon)
+
+    @property
+    def prime(self) -> int:
+        """The least prime from ``k`` on."""
+        return prime_from(self.k)
+
+    @property
+    def collision(self) -> float:
+        """Probability that two given labels have one hash."""
+        # The pair (a x + b, a y + b) is uniform among the ordered pairs of different residues.  Of
+        # those below the prime, `more` buckets hold each + 1 and the other buckets hold `each`.
+        each, more = divmod(self.prime, self.buckets)
+        pairs = more * (each + 1) * each + (self.buckets - more) * each * (each - 1)
+        return pairs / (self.prime * (self.prime - 1))
+
+    @property
+    def truth(self) -> float:
+        """``keep``."""
+        return self.keep
+
+    @property
+    def other(self) -> float:
+        """The truth where the hashes collide, one of the lies where they do not."""
+        return self.collision * self.keep + self.alone[1]
+
+    @property
+    def alone(self) -> tuple[float, float]:
+        """Randomised response among the buckets, where the hashes differ."""
+        lie = (1 - self.keep) / (self.buckets - 1)
+        return (1 - self.collision) * self.keep, (1 - self.collision) * lie
+
+    @property
+    def layout(self) -> tuple[tuple[int, ...], Any]:
+        """``a``, ``b`` and the bucket."""
+        return (3,), np.int32
+
+    def randomised(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
+        """Draw a hash; who lies moves 1 to buckets - 1 buckets on, around the circle."""
+        factor = rng.integers(1, self.prime, labels.size)
+        offset = rng.integers(0, self.prime, labels.size)
+        steps = rng.integers(1, self.buckets, labels.size)
+        steps *= ~coins(self.keep, labels.size, rng)
+        bucket = (self._hash(factor, offset, labels) + steps) % self.buckets
+        return np.stack([factor, offset, bucket], axis=-1)
+
+    def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """The labels whose hash is the bucket."""
+        factor, offset, bucket = np.moveaxis(reports, -1, 0)
+        return np.asarray(self._hash(factor, offset, labels) == bucket)
+
+    def possible(self, reports: Reports) -> NDArray[np.bool_]:
+        """A hash of the family, and a bucket."""
+        ends = np.array([self.prime, self.prime, self.buckets])
+        return np.asarray(((reports >= [1, 0, 0]) & (reports < ends)).all(axis=-1))
+
+    def log_masses(self, reports: Reports) -> tuple[float, float]:
+        """All hashes alike, and buckets by randomised response."""
+        del reports
+        hashes = math.log(self.prime) + math.log(self.prime - 1)
+        lie = math.log1p(-self.keep) - math.log(self.buckets - 1)
+        return math.log(self.keep) - hashes, lie - hashes
+
+    @property
+    def support(self) -> Rows:
+        """All hashes with all buckets."""
+        return Rows((self.prime - 1) * self.prime * self.buckets, self._rows)
+
+    def _rows(self) -> Reports:
+        ends = self.prime - 1, self.prime, self.buckets
+        rows = np.indices(ends, dtype=np.int32).reshape(3, -1).T
+        rows[:, 0] += 1
+        return np.ascontiguousarray(rows)
+
+    def _hash(
+        self, factor: NDArray[Any], offset: NDArray[Any], labels: NDArray[Any]
+    ) -> NDArray[np.int64]:
+        a, b, x = (np.asarray(each).astype(np.uint64) for each in (factor, offset, labels))
+        hashed = np.asarray(a * x + b)
+        for modulus in (np.uint64(self.prime), np.uint64(self.buckets)):
+            hashed -= hashed // modulus * modulus  # numpy has this vectorised, and % not
+        return hashed.astype(np.int64)
+
+
+@functools.cache
+def prime_from(number: int) -> int:
+    """The least prime that is not less."""
+    while any(number % divisor == 0 for divisor in range(2, math.isqrt(number) + 1)):
+        number += 1
+    return number

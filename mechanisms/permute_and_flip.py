@@ -1,0 +1,75 @@
+"""Permute and flip: candidates in random order, each taken with probability e^(score - best)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import POSITIVE
+from accountant.laplace import LaplaceLoss
+from accountant.numerics import Array, legendre
+from accountant.randomness import Rng, generator
+from mechanisms.mechanism import IDEALISED, Arithmetic, arithmetic_of, draws
+from mechanisms.parameters import declare, param
+from mechanisms.selection import FLAG, MONOTONE, Selection, above_best, beside_noise
+from mechanisms.values import unbatched
+
+
+@final
+@declare
+class PermuteAndFlip(Selection):
+    """The first r, in random order, whose coin of ``exp((score[r] - best) / scale)`` shows heads.
+
+    Never worse than the exponential mechanism of the same epsilon.  It has not bounded range:
+    a tie of two that opens to a gap of the range e0 has e0 + ln(2 - e^-e0).
+    """
+
+    reference: ClassVar[str] = "McKenna & Sheldon (2020); Ding, Kifer, Steinke et al. (2021)"
+
+    scale: float = param(POSITIVE, "scores are divided by it", typical=(2.0,), knob=True)
+    sensitivity: float = param(
+        POSITIVE, "sensitivity of every single score", typical=(1.0,), default=1.0
+    )
+    monotone: bool = param(FLAG, MONOTONE, typical=(False, True), default=False)
+    arithmetic: Arithmetic = arithmetic_of(IDEALISED)
+
+    def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
+        """Tell the greatest score after exponential noise, which is the same law."""
+        scores, source = self.values.check(value), generator(rng)
+        unbatched(size, scores, 1)
+        noisy = source.exponential(self.scale, size=draws(size, scores.shape))
+        noisy += beside_noise(scores, self.scale)
+        return noisy.argmax(axis=-1)
+
+    def log_probabilities(self, scores: Array) -> Array:
+        """One integral of a polynomial, which the quadrature has exactly."""
+        height = above_best(scores, self.scale)
+        heads, count = np.exp(height), scores.shape[-1]
+        # P(r wins) = heads_r int_0^1 prod_{j != r} (1 - heads_j t) dt.  Half as many nodes as
+        # candidates are exact; 4 sqrt(count) suffice, for the product decays no faster than
+        # e^(-count t) and the nodes are 1 / nodes^2 apart near 0.
+        nodes, weights = legendre(min(count // 2 + 1, 4 * math.isqrt(count) + 4))
+        share = np.zeros_like(heads)
+        for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+            tails = 1 - node * heads
+            share += weight * tails.prod(axis=-1, keepdims=True) / tails
+        result: Array = height + np.log(share)
+        return result
+
+    @property
+    def loss(self) -> LaplaceLoss:
+        """That of Laplace noise on a number, moved by ``2 sensitivity / scale``, or half of it.
+
+        Two candidates attain it; see `docs/proofs/noisy_max.md`.
+        """
+        return LaplaceLoss(self._range)
+
+    def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
+        """Two candidates of which now one and then the other is ahead."""
+        # P(first wins) is Laplace's distribution function of the gap, which moves from g to
+        # g - e0; the densities there have log-ratio epsilon at g = (e0 - epsilon) / 2
+        e0 = self._range
+        return self._pair((e0 - min(max(epsilon, -e0), e0)) / 2)

@@ -1,0 +1,106 @@
+"""A bounded number, hidden in a piece of an interval."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import POSITIVE, Interval
+from accountant.numerics import Array, up
+from accountant.pairs import PairLoss
+from accountant.randomness import Rng, generator
+from mechanisms.means import MeanOracle, beyond
+from mechanisms.mechanism import IDEALISED, Arithmetic, arithmetic_of, draws, summed
+from mechanisms.parameters import declare, param
+from mechanisms.supports import Line
+from mechanisms.values import Segment
+
+
+@final
+@declare
+class PiecewiseUniform(MeanOracle):
+    """Uniform on a piece about the value with probability ``keep``, else on the rest."""
+
+    releases: ClassVar[str] = "a bounded number of each user, for its mean"
+    reference: ClassVar[str] = "Wang et al. (2019), Algorithm 2"
+
+    # In units of the radius, with e = keep / (1 - keep) = e^(epsilon/2), outputs fill [-C, C],
+    # C = (e + 1) / (e - 1), and the piece of v is [l, l + C - 1], l = ((C + 1) v - (C - 1)) / 2.
+
+    radius: float = param(POSITIVE, "greatest size of the number", typical=(1.0,))
+    # ln-odds 1/2
+    keep: float = param(
+        Interval(0.5, 1.0, "()"), "probability of the piece about the number",
+        typical=(0.6224593312018546,), knob=True,
+    )  # fmt: skip
+    larger: str = beyond("larger number")
+    arithmetic: Arithmetic = arithmetic_of(IDEALISED)
+
+    def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
+        """Randomise every number; see `Mechanism.release`."""
+        numbers, source = self.values.check(value), generator(rng)
+        shape = draws(size, numbers.shape)
+        low = self._low(numbers)
+        near = source.random(shape) < self.keep
+        place = source.random(shape)
+        rest = place * (self.reach + 1) - self.reach
+        rest += (self.reach - 1) * (rest > low)  # the piece is left out
+        report = np.where(near, low + place * (self.reach - 1), rest)
+        return (np.clip(report, -self.reach, self.reach) * self.radius)[()]
+
+    def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
+        """One constant on the piece and a lower one on the rest of the interval, summed."""
+        numbers = self.values.check(value)
+        low, at = self._low(numbers), np.asarray(output, dtype=float) / self.radius
+        heights = np.array([self.keep / (self.reach - 1), (1 - self.keep) / (self.reach + 1)])
+        near, far = np.log(heights) - np.log(self.radius)
+        piece = (low <= at) & (at <= low + self.reach - 1)
+        terms = np.where(piece, near, np.where(np.abs(at) <= self.reach, far, -np.inf))
+        return summed(terms, numbers.ndim, each)
+
+    def variance(self, value: ArrayLike) -> Array:
+        """``v^2 / (e - 1) + radius^2 (e + 3) / (3 (e - 1)^2)`` (Lemma 1 of the reference)."""
+        numbers = self.values.check(value)
+        r = (1 - self.keep) / (2 * self.keep - 1)  # 1 / (e - 1)
+        spread: Array = r * np.square(numbers) + r * (1 + 4 * r) / 3 * self.radius * self.radius
+        return spread
+
+    @property
+    def reach(self) -> float:
+        """The greatest output, in units of the radius."""
+        return 1 / (2 * self.keep - 1)
+
+    @property
+    def loss(self) -> PairLoss:
+        """Three outcomes matter: the piece of one value, of the other, and the rest."""
+        # the other's piece is a share (C - 1) / (C + 1) = (1 - keep) / keep of this one's rest
+        lie = up((1 - self.keep) * (1 - self.keep) / self.keep, -4)
+        rest = max(0.0, 1 - self.keep - lie)
+        return PairLoss((self.keep, lie, rest), (lie, self.keep, rest))
+
+    def worst_pair(self, epsilon: float = 0.0) -> tuple[float, float]:
+        """The two ends, whose pieces do not meet, whatever epsilon."""
+        del epsilon
+        return self.radius, -self.radius
+
+    @property
+    def values(self) -> Segment:
+        """The numbers within the radius."""
+        return Segment(self.radius, self.larger == "clip")
+
+    @property
+    def support(self) -> Line:
+        """The interval, cut at both ends of the piece."""
+        return Line(self._breaks)
+
+    def _breaks(self, value: float) -> Array:
+        low = float(self._low(np.asarray(value)))
+        cuts = np.array([-self.reach, low, low + self.reach - 1, self.reach])
+        return cuts * self.radius
+
+    def _low(self, numbers: Array) -> Array:
+        """Lower end of the piece, in units of the radius."""
+        low: Array = ((self.reach + 1) * (numbers / self.radius) - (self.reach - 1)) / 2
+        return low

@@ -1,0 +1,100 @@
+"""Staircase noise on a number: the least expected error of all pure mechanisms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import POSITIVE, Interval
+from accountant.numerics import Array
+from accountant.pairs import PairLoss
+from accountant.randomness import Rng, generator
+from mechanisms.additive import Additive
+from mechanisms.mechanism import IDEALISED, Arithmetic, arithmetic_of, draws
+from mechanisms.parameters import declare, param
+from mechanisms.supports import Line
+from mechanisms.values import Reals
+
+
+@final
+@declare
+class Staircase(Additive):
+    """``value + noise`` whose density falls in steps, by ``exp(-sensitivity / scale)`` each.
+
+    Every stair is ``sensitivity`` wide and has its upper part first, ``upper`` of the width.
+    """
+
+    releases: ClassVar[str] = "a number"
+    reference: ClassVar[str] = "Geng & Viswanath (2014), Theorem 2"
+    limits: ClassVar[str] = "a vector's coordinates would each cost a whole stair"
+
+    scale: float = param(
+        POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True
+    )
+    sensitivity: float = param(POSITIVE, "sensitivity of the number", typical=(1.0,), default=1.0)
+    # 1 / (1 + e^{eps / 2}) has the least expected absolute error; this is it at epsilon 1
+    upper: float = param(
+        Interval(1e-9, 1 - 1e-9), "share of a stair that is its upper part",
+        typical=(0.3775406687981454, 0.8), default=0.5,
+    )  # fmt: skip
+    arithmetic: Arithmetic = arithmetic_of(IDEALISED)
+
+    def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
+        """Add noise; see `Mechanism.release`."""
+        real, source = self.values.check(value), generator(rng)
+        shape = draws(size, real.shape)
+        # a stair, its upper or lower part, a place inside and a sign (their Algorithm 1)
+        fall = self._fall
+        stair = source.geometric(-math.expm1(-fall), shape) - 1.0
+        lower = source.random(shape) >= self.upper / (
+            self.upper + (1 - self.upper) * math.exp(-fall)
+        )
+        inside = source.random(shape)
+        place = np.where(lower, self.upper + (1 - self.upper) * inside, self.upper * inside)
+        sign = 1 - 2.0 * source.integers(0, 2, shape)
+        return real + sign * (stair + place) * self.sensitivity
+
+    def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
+        """``ln height - sensitivity / scale`` times the steps down to there."""
+        distance = np.abs(np.subtract(output, value)) / self.sensitivity
+        stair = np.floor(distance)
+        steps = stair + (distance - stair >= self.upper)
+        terms: Array = math.log(self._height) - steps * self._fall
+        return terms
+
+    @property
+    def loss(self) -> PairLoss:
+        """Three outcomes: up a step, level, down a step."""
+        # left of both values the density is e^fall times the other's, and between them on the
+        # narrower of the two parts of a stair
+        narrow = min(self.upper, 1 - self.upper)
+        up_a_step = 0.5 + self._height * narrow * self.sensitivity
+        down = up_a_step * math.exp(-self._fall)
+        level = max(0.0, 1 - up_a_step - down)
+        return PairLoss((up_a_step, level, down), (down, level, up_a_step))
+
+    @property
+    def values(self) -> Reals:
+        """Numbers."""
+        return Reals(self.sensitivity, axes=0)
+
+    @property
+    def support(self) -> Line:
+        """The real line, with stairs."""
+        # forty falls of e^-1 are below all rounding
+        stairs = np.arange(math.ceil(40 / self._fall) + 1)
+        edges = np.concatenate([stairs, stairs + self.upper]) * self.sensitivity
+        return Line(lambda value: value + np.concatenate([-edges, edges]))
+
+    @property
+    def _fall(self) -> float:
+        return self.sensitivity / self.scale
+
+    @property
+    def _height(self) -> float:
+        # (1 - e^-fall) / (2 sensitivity (upper + e^-fall (1 - upper)))
+        share = self.upper + math.exp(-self._fall) * (1 - self.upper)
+        return -math.expm1(-self._fall) / (2 * self.sensitivity * share)

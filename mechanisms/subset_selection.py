@@ -1,0 +1,124 @@
+"""Subset selection: a few labels, among which the true one is likelier than any other."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accountant.domains import POSITIVE, Interval, Whole
+from mechanisms.frequencies import BELOW_ONE, FrequencyOracle, Reports, coins, narrow, tally, within
+from mechanisms.parameters import declare, param
+from mechanisms.supports import Rows
+
+
+@final
+@declare
+class SubsetSelection(FrequencyOracle):
+    """``size`` labels in order: the true one with probability ``keep``, the rest uniform."""
+
+    releases: ClassVar[str] = "a set of labels of each user"
+    reference: ClassVar[str] = "Wang et al. (2016); Ye & Barg (2018)"
+
+    k: int = param(Whole(2), "number of labels 0 .. k-1", typical=(6,))
+    size: int = param(
+        lambda self: Whole(1, self.k - 1), "number of labels that are told", typical=(2,)
+    )
+    # .5761169 is 2e / (2e + 4)
+    keep: float = param(
+        lambda self: Interval(self.size / self.k, 1.0, "()"),
+        "probability that the true label is among them", typical=(0.5761169,), knob=True,
+    )  # fmt: skip
+
+    @classmethod
+    def optimised(cls, k: int, epsilon: float) -> Self:
+        """The size of the least variance, about ``k / (e^epsilon + 1)``."""
+        odds = math.exp(-POSITIVE.check("epsilon", epsilon))
+        size = max(1, math.ceil(k * odds / (1 + odds)))
+        keep = min(size / (size + (k - size) * odds), BELOW_ONE)
+        return within(lambda x: cls(k, size, x), keep, size / k, epsilon)
+
+    @property
+    def truth(self) -> float:
+        """``keep``."""
+        return self.keep
+
+    @property
+    def other(self) -> float:
+        """One of ``size - 1`` others with the truth, of ``size`` without."""
+        d, p = self.size, self.keep
+        return (p * (d - 1) + (1 - p) * d) / (self.k - 1)
+
+    @property
+    def alone(self) -> tuple[float, float]:
+        """The true one and not the other of k-1; the other among ``size`` of them."""
+        share = self.keep * (self.k - self.size), (1 - self.keep) * self.size
+        return share[0] / (self.k - 1), share[1] / (self.k - 1)
+
+    @property
+    def layout(self) -> tuple[tuple[int, ...], Any]:
+        """Labels that grow along the row, so that equal sets are equal rows."""
+        return (self.size,), np.min_scalar_type(self.k - 1)
+
+    @property
+    def width(self) -> int:
+        """A byte for each label."""
+        return self.k
+
+    def randomised(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
+        """Floyd's algorithm for a uniform set of the others, all users a step at a time."""
+        starts = np.arange(0, labels.size * self.k, self.k)
+        chosen = np.zeros(labels.size * self.k, dtype=bool)
+        honest = coins(self.keep, labels.size, rng)
+        # Bentley & Floyd (1987): add one of 0 .. last, or `last` itself where that is there.  The
+        # first of `size` steps is for those who leave the true label out.
+        first, end = self.k - 1 - self.size, self.k - 1
+        for last in range(first, end):
+            users = starts[~honest] if last == first else starts
+            drawn = rng.integers(0, last, users.size, narrow(self.k), endpoint=True)
+            drawn += (last - drawn) * chosen[users + drawn]
+            chosen[users + drawn] = True
+        # so far of 0 .. k-2: label k-1 takes the place of the true one
+        own = starts + labels
+        chosen[starts + self.k - 1] |= chosen[own]
+        chosen[own] = honest
+        return np.flatnonzero(chosen).reshape(-1, self.size) - starts[:, None]
+
+    def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """The labels that are told."""
+        return np.asarray(np.equal(reports, labels[..., None]).any(axis=-1))
+
+    def supported(self, reports: ArrayLike) -> NDArray[np.bool_]:
+        """The labels that are told."""
+        rows = np.asarray(reports)
+        found = np.zeros((*rows.shape[:-1], self.k), dtype=bool)
+        np.put_along_axis(found, rows.astype(np.intp), True, axis=-1)
+        return found
+
+    def possible(self, reports: Reports) -> NDArray[np.bool_]:
+        """Labels that grow along the row."""
+        growing = (reports[..., 1:] > reports[..., :-1]).all(axis=-1)
+        inside: NDArray[np.bool_] = (reports[..., 0] >= 0) & (reports[..., -1] < self.k)
+        return growing & inside
+
+    def log_masses(self, reports: Reports) -> tuple[float, float]:
+        """Shared by all sets with the label, and by all without it."""
+        del reports
+        with_it = math.comb(self.k - 1, self.size - 1)
+        without = math.comb(self.k - 1, self.size)
+        return math.log(self.keep) - math.log(with_it), math.log1p(-self.keep) - math.log(without)
+
+    def counts(self, reports: Reports) -> NDArray[np.int64]:
+        """How often each label was told."""
+        return tally(reports, self.k)
+
+    @property
+    def support(self) -> Rows:
+        """All sets of the size."""
+        return Rows(math.comb(self.k, self.size), self._sets)
+
+    def _sets(self) -> Reports:
+        return np.array(list(itertools.combinations(range(self.k), self.size)), self.layout[1])

@@ -1,0 +1,133 @@
+"""Unary encoding: one random bit for every label, and the true one's is 1 more often."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accountant.domains import POSITIVE, Interval, Whole
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.randomness import Rng, generator
+from mechanisms.bits import bernoulli_words
+from mechanisms.frequencies import FrequencyOracle, Reports, blocks, coins, in_blocks, within
+from mechanisms.parameters import declare, param
+from mechanisms.supports import Rows, bit_rows
+
+LEAST = 1e-300
+
+
+@final
+@declare
+class UnaryEncoding(FrequencyOracle):
+    """``k`` independent bits: 1 with probability ``p`` at the true label, ``q`` at all others."""
+
+    releases: ClassVar[str] = "a bit for each label, of each user"
+    reference: ClassVar[str] = "Erlingsson, Pihur & Korolova (2014); Wang, Blocki, Li & Jha (2017)"
+
+    k: int = param(Whole(2), "number of labels 0 .. k-1", typical=(5,))
+    p: float = param(
+        Interval(LEAST, 1.0, "()"), "probability of a 1 at the true label", typical=(0.5,)
+    )
+    # .2689414 is 1 / (e + 1)
+    q: float = param(
+        lambda self: Interval(LEAST, self.p, "[)"), "probability of a 1 at any other label",
+        typical=(0.2689414,), knob=True,
+    )  # fmt: skip
+
+    @classmethod
+    def symmetric(cls, k: int, epsilon: float) -> Self:
+        """Both bits are flipped alike, ``p = 1 - q``, at half of ``epsilon`` each: RAPPOR."""
+        epsilon = POSITIVE.check("epsilon", epsilon)
+        least = max(1 / (1 + math.exp(min(epsilon / 2, 600.0))), 2.0**-53)
+        return within(lambda q: cls(k, 1 - q, q), least, 0.5, epsilon)
+
+    @classmethod
+    def optimised(cls, k: int, epsilon: float) -> Self:
+        """Of the least variance: a fair coin at the true label, one in ``e^epsilon + 1``."""
+        epsilon = POSITIVE.check("epsilon", epsilon)
+        least = 1 / (1 + math.exp(min(epsilon, 600.0)))
+        return within(lambda q: cls(k, 0.5, q), least, 0.5, epsilon)
+
+    @property
+    def truth(self) -> float:
+        """``p``."""
+        return self.p
+
+    @property
+    def other(self) -> float:
+        """``q``."""
+        return self.q
+
+    @property
+    def alone(self) -> tuple[float, float]:
+        """Two independent bits."""
+        return self.p * (1 - self.q), self.q * (1 - self.p)
+
+    @property
+    def layout(self) -> tuple[tuple[int, ...], Any]:
+        """A 0 or 1 for every label."""
+        return (self.k,), np.uint8
+
+    def packed(self, value: ArrayLike, rng: Rng = None) -> Any:
+        """Release with eight labels to a byte, as `np.packbits` has them, and never more memory."""
+        labels, source = self.values.check(value), generator(rng)
+        width = -(-self.k // 8)
+        return in_blocks(lambda some: self._packed(some, source), labels, (width,), np.uint8, width)
+
+    def decode_packed(self, packed: ArrayLike) -> Array:
+        """`decode` of packed reports."""
+        rows = np.asarray(packed)
+        if rows.dtype != np.uint8 or rows.shape[1:] != (-(-self.k // 8),) or not rows.size:
+            raise ParameterError("packed", f"shape {rows.shape}", f"packed reports of {self!r}")
+        total = np.zeros(self.k, dtype=np.int64)
+        for at in blocks(rows, self.k):
+            total += self._unpacked(rows[at]).sum(axis=0, dtype=np.int64)
+        return self.estimate(total, len(rows))
+
+    def randomised(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
+        """Unpacked bits."""
+        return self._unpacked(self._packed(labels, rng))
+
+    def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """The labels whose bits are 1."""
+        own = np.equal(labels[..., None], np.arange(self.k))
+        return np.asarray((own & (reports != 0)).any(axis=-1))
+
+    def supported(self, reports: ArrayLike) -> NDArray[np.bool_]:
+        """The bits."""
+        return np.asarray(reports).astype(bool)
+
+    def possible(self, reports: Reports) -> NDArray[np.bool_]:
+        """Rows of bits."""
+        return np.asarray(((reports >= 0) & (reports <= 1)).all(axis=-1))
+
+    def log_masses(self, reports: Reports) -> tuple[Array, Array]:
+        """``q`` or ``1 - q`` for every bit, but that of the label itself."""
+        one, zero = math.log(self.q), math.log1p(-self.q)
+        ones = reports.sum(axis=-1)
+        others = ones * one + (self.k - ones) * zero
+        return others + math.log(self.p) - one, others + math.log1p(-self.p) - zero
+
+    @property
+    def support(self) -> Rows:
+        """All rows of bits."""
+        return Rows(1 << self.k, lambda: bit_rows(self.k))
+
+    def _packed(self, labels: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.uint8]:
+        # every bit as if of another label, and then the true one's anew
+        users, width = labels.size, -(-self.k // 8)
+        words = bernoulli_words(self.q, -(-users * width // 8), rng)
+        rows = words.view(np.uint8)[: users * width].reshape(users, width)
+        rows[:, -1] &= 256 - (1 << -self.k % 8)  # no bits beyond the last label
+        byte, own = labels >> 3, (128 >> (labels & 7)).astype(np.uint8)
+        place = np.arange(0, users * width, width) + byte
+        flat = rows.reshape(-1)
+        flat[place] = (flat[place] & ~own) | (own * coins(self.p, users, rng))
+        return rows
+
+    def _unpacked(self, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        return np.unpackbits(rows, axis=-1, count=self.k)

@@ -1,0 +1,179 @@
+"""What docs/proofs/discrete.md says, enumerated in small cases; vectors under bounded noise."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.special import log_ndtr
+
+from accountant import GaussianLoss, LaplaceLoss, PairLoss
+from mechanisms import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Staircase,
+    TruncatedLaplace,
+)
+
+EPSILONS = (-1.0, -0.2, 0.0, 0.1, 0.3, 0.6, 0.9, 1.5)
+
+
+def stick(mechanism, move, epsilon, reach):
+    """Hockey stick of vectors ``move`` apart, by enumeration of a box of integers."""
+    axes = [np.arange(-reach, reach + 1)] * len(move)
+    box = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    values = np.array(move), np.zeros(len(move), dtype=int)
+    p, q = (np.exp(mechanism.log_density(box, value)) for value in values)
+    return np.maximum(p - math.exp(epsilon) * q, 0).sum()
+
+
+@pytest.mark.parametrize("scale", [0.6, 1.0, 2.5])
+@pytest.mark.parametrize("move", [(1, 1), (1, 2), (-1, 1), (2, 2), (1, 1, 1), (3, 1)])
+def test_vectors_under_discrete_laplace_noise_cost_no_more_than_numbers(scale, move):
+    made = DiscreteLaplace(scale, sum(map(abs, move)))
+    for epsilon in EPSILONS:
+        found = stick(made, move, epsilon, 30 if len(move) == 3 else 60)
+        assert found <= made.loss.signed_profile(np.array(epsilon)) + 1e-12
+
+
+@pytest.mark.parametrize(("scale", "steps"), [(0.4, 1), (1.0, 3), (5.0, 7), (40.0, 40)])
+def test_laplace_noise_on_a_grid_is_a_little_more_revealing_and_bounded(scale, steps):
+    listed = DiscreteLaplace(scale, steps).loss
+    shift = steps / scale
+    epsilon = np.linspace(-shift, shift, 101)
+    found = listed.signed_profile(epsilon)
+    assert (found > LaplaceLoss(shift).signed_profile(epsilon) - 1e-12).any()
+    assert (found <= LaplaceLoss(shift + 1 / (4 * scale**2)).signed_profile(epsilon) + 1e-14).all()
+
+
+def test_many_steps_take_the_bound_of_a_few():
+    few, many = DiscreteLaplace(900.0, 2047), DiscreteLaplace(900.0, 2048)
+    assert isinstance(few.loss, PairLoss)
+    assert many.loss.shift == pytest.approx(2048 / 900 + 1 / (4 * 900**2))
+    assert many.loose
+
+
+@pytest.mark.parametrize("scale", [4.0, 5.5, 12.0])
+@pytest.mark.parametrize("move", [(1,), (2,), (1, 1), (2, 1), (3, 4), (-1, 2)])
+def test_discrete_gaussian_noise_is_at_most_as_revealing_as_a_narrower_gaussian(scale, move):
+    norm = math.hypot(*move)
+    made = DiscreteGaussian(scale, norm, max(2, len(move)))
+    assert made.loss == GaussianLoss(made.loss.mu)
+    assert made.loss.mu == pytest.approx(norm / math.sqrt(scale**2 - 4))
+    for epsilon in EPSILONS:
+        found = stick(made, move, epsilon, int(9 * scale))
+        assert found <= made.loss.signed_profile(np.array(epsilon)) + 1e-13
+
+
+def test_numbers_under_narrow_gaussian_noise_are_listed_and_the_concentrated_bound_holds():
+    made = DiscreteGaussian(2.0, 3.0)
+    assert isinstance(made.loss, PairLoss)
+    # Canonne, Kamath & Steinke (2020), Theorem 14: sensitivity^2 / (2 scale^2)-zCDP
+    orders = np.array([1.1, 1.5, 2.0, 3.0, 10.0])
+    assert (made.loss.renyi(orders) <= orders * 9 / 8 + 1e-9).all()
+    assert made.loss.renyi(2.0) == pytest.approx(9 / 4, rel=1e-9)
+    assert DiscreteGaussian(2.0, 3.0, 2).loss.rho == pytest.approx(9 / 8)
+    # a fraction of a step is none
+    assert DiscreteGaussian(2.0, 3.9).loss == made.loss
+
+
+def test_vectors_need_their_length_declared():
+    with pytest.raises(ValueError, match="at most 2 coordinates"):
+        DiscreteGaussian(4.0, 1.0, 2).release([1, 2, 3], 1)
+    assert DiscreteGaussian(4.0).value_axes == 0
+
+
+@pytest.mark.parametrize("made", [Laplace(0.7), Gaussian(2.0), DiscreteLaplace(1.3)], ids=repr)
+def test_mass_below_is_the_sum_of_the_density(made):
+    for x in (-7.0, -1.0, 0.0, 0.4, 2.0, 5.0):
+        found = float(np.exp(made.log_below(x, 1)))
+        if isinstance(made, DiscreteLaplace):
+            k = np.arange(-200, math.floor(x) + 1)
+            assert found == pytest.approx(np.exp(made.terms(k, 1)).sum(), rel=1e-12)
+        else:
+            grid = np.linspace(-60, x, 2_000_001)
+            assert found == pytest.approx(np.trapezoid(np.exp(made.terms(grid, 1)), grid), rel=1e-6)
+    far = made.log_below(-1000.0, 0)
+    assert far < -600
+    assert math.isfinite(far)
+    if isinstance(made, Gaussian):
+        assert far == pytest.approx(log_ndtr(-500.0))
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+def test_the_best_staircase_beats_laplace_noise(epsilon):
+    # Geng & Viswanath (2014), Theorem 3: least E|noise| is e^{eps/2} / (e^eps - 1)
+    made = Staircase(1 / epsilon, 1.0, 1 / (1 + math.exp(epsilon / 2)))
+    edges = np.unique(np.concatenate([np.arange(400), np.arange(400) + made.upper]))
+    middle, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    error = 2 * (np.exp(made.terms(middle, 0.0)) * width * middle).sum()
+    assert error == pytest.approx(math.exp(epsilon / 2) / math.expm1(epsilon), rel=1e-9)
+    assert error < 1 / epsilon
+    assert made.loss.pure == pytest.approx(epsilon)
+
+
+def test_truncated_laplace_meets_its_formula():
+    # Geng, Ding, Guo & Kumar (2020), Definition 1: bound (D / eps) ln(1 + (e^eps - 1) / (2 delta))
+    epsilon, delta = 0.8, 1e-4
+    made = TruncatedLaplace(1 / epsilon, math.log1p(math.expm1(epsilon) / (2 * delta)))
+    assert made.loss.infinity == pytest.approx(delta, rel=1e-9)
+    assert made.loss.delta_at(epsilon) == pytest.approx(delta, rel=1e-9)
+    assert made.loss.epsilon_at(delta * (1 + 1e-9)) == pytest.approx(epsilon, rel=1e-6)
+    assert made.loss.epsilon_at(delta / 2) == math.inf
+    assert np.abs(made.release(0.0, 1, 100_000)).max() < made.reach * made.scale
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.8, 0.2), (0.3, 0.3, 0.4)])
+def test_truncated_vectors_cost_no_more_than_is_claimed(shares):
+    made = TruncatedLaplace(1.0, 3.0, 1.0, len(shares))
+    claim = made.loss
+    rng = np.random.default_rng(1)
+    value = np.array(shares)
+    draws = made.release(value, rng, 400_000)
+    with np.errstate(invalid="ignore"):
+        ratio = made.log_density(draws, value) - made.log_density(draws, 0 * value)
+    assert (ratio[np.isfinite(ratio)] <= claim.pure + 1e-12).all() or math.isinf(claim.pure)
+    assert (ratio[np.isfinite(ratio)] <= 1.0 + 1e-12).all()
+    lost = np.isposinf(ratio).mean()
+    assert lost < claim.infinity + math.sqrt(math.log(1e9) / (2 * 400_000))
+    # what is proved: the sum over coordinates of what each loses
+    parts = sum(TruncatedLaplace(1.0, 3.0, s).loss.infinity for s in shares)
+    assert parts <= claim.infinity
+
+
+def test_pure_from_approximate_reaches_its_bound_at_the_corners():
+    # methods.md 1.7: 7.99 eps at (.1, 12) and 7.70 eps at (.25, 7)
+    from mechanisms import PureFromApproximate
+
+    for epsilon, candidates, ratio in ((0.1, 12, 7.99), (0.25, 7, 7.70)):
+        made = PureFromApproximate(Gaussian(40.0), 2 * epsilon, candidates)
+        assert made.loss.epsilon == pytest.approx(ratio * epsilon, abs=0.006 * epsilon)
+        assert made.loss.epsilon < 10 * epsilon
+    # by enumeration of the bits, over corners of the box
+    low, high, t = math.exp(-0.2) / 2, math.exp(0.2) / 2, 4
+    made = PureFromApproximate(Gaussian(40.0), 0.2, t)
+
+    def share(p):
+        total = 0.0
+        for bits in itertools.product((0, 1), repeat=t):
+            chance = math.prod(x if b else 1 - x for x, b in zip(p, bits, strict=True))
+            total += chance * (bits[0] / sum(bits) if any(bits) else 1 / t)
+        return total
+
+    corners = [share(p) for p in itertools.product((low, high), repeat=t)]
+    assert math.log(max(corners) / min(corners)) == pytest.approx(made.loss.epsilon, rel=1e-9)
+
+
+def test_pure_from_approximate_gives_nearly_the_inner_law():
+    from mechanisms import PureFromApproximate
+
+    inner = Gaussian(10.0)
+    made = PureFromApproximate(inner, 0.65, 200)
+    chosen = made.chosen(made.release(1.0, 1, 20_000))
+    assert chosen.mean() == pytest.approx(1.0, abs=0.5)  # 7 standard errors
+    assert chosen.std() == pytest.approx(10.0, abs=0.5)
+    reports = made.release(np.array([1.0, -1.0, 0.5]), 1)
+    assert reports.shape == (3, 201)
+    assert made.log_density(reports, np.array([1.0, -1.0, 0.5]), each=True).shape == (3,)
