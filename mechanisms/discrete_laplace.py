@@ -72,6 +72,11 @@ class DiscreteLaplace(Additive):
         """A long list of outcomes is replaced by the continuous law a little wider."""
         return self.sensitivity >= FEW
 
+    def worst_pair(self, epsilon: float = 0.0) -> tuple[int, int]:
+        """Two numbers one sensitivity apart, whatever epsilon."""
+        del epsilon
+        return self.sensitivity, 0
+
     @property
     def values(self) -> Integers:
         """Whole numbers."""

@@ -128,10 +128,10 @@ def test_what_is_no_filter_is_refused():
 def test_deltas_add_up_too():
     gate = Filter(DATA, Budget(1.0, 3e-6), "pure")
 
-    class Leaky(Laplace.__mro__[1]):  # an additive mechanism whose loss is (0.1, 1e-6)
+    class Leaky(Laplace.__mro__[1]):  # a mechanism of noise whose loss is (0.1, 1e-6)
         scale, sensitivity, reference = 1.0, 1.0, ""
         loss = ApproxLoss(0.1, 1e-6)
-        release = log_density = None
+        release = terms = None
 
     for _ in range(3):
         gate.spend(object.__new__(Leaky))

@@ -51,7 +51,7 @@ def test_permute_and_flip_of_many_candidates(count, gap):
 
 
 def test_permute_and_flip_has_not_bounded_range():
-    e0 = PermuteAndFlip(2.0).loss.epsilon
+    e0 = PermuteAndFlip(2.0).loss.shift
     tie, gap = np.zeros(2), np.array([1.0, -1.0])
     ratio = [PermuteAndFlip(2.0).log_density(r, gap) - PermuteAndFlip(2.0).log_density(r, tie)
              for r in (0, 1)]  # fmt: skip
@@ -94,13 +94,13 @@ def test_no_log_ratio_exceeds_pure_epsilon(mechanism, monotone):
         log_p, log_q = (mechanism.log_density(outputs, one) for one in (value, moved))
         ratio = np.abs(log_p - log_q)[log_p > -25]  # what is rarer the quadrature may not have
         worst = max(worst, ratio.max())
-    assert reached * mechanism.loss.epsilon < worst <= mechanism.loss.epsilon + 1e-9
+    assert reached * mechanism.loss.pure < worst <= mechanism.loss.pure + 1e-9
 
 
 @BOTH
 def test_ten_answers_attain_the_epsilon_of_above_threshold(monotone):
     mechanism = AboveThreshold(0.0, 2.0, monotone=monotone)
-    assert mechanism.loss.epsilon == (0.75 if monotone else 1.0)
+    assert mechanism.loss.pure == (0.75 if monotone else 1.0)
     low = np.append(np.full(10, 28.0), -80.0)  # ten surely above, yet the last is found
     moved = low + np.append(np.full(10, 1.0), 0.0 if monotone else -1.0)
     ratio = float(mechanism.log_density(10, low) - mechanism.log_density(10, moved))
