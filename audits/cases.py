@@ -12,13 +12,16 @@ import numpy as np
 
 from accountant.loss import Loss
 from accountant.responses import ApproxLoss
+from audits.bits import audit_bits
 from audits.densities import exact_epsilon
 from audits.examination import Examination, examine
 from audits.finding import Finding, Guesses, Outcome
 from audits.guess import audit, claimed_delta
 from audits.housing import load
 from audits.zoo import ZOO, Specimen
-from mechanisms import Mechanism, registry
+from mechanisms import EXACT, Mechanism, registry
+from mechanisms.additive import Additive
+from mechanisms.supports import Line
 
 FAMILY_ERROR = 1e-6  # chance that any honest row of a whole run is called falsified
 LOSS_SAMPLES = 300
@@ -84,6 +87,7 @@ def cases() -> list[Case]:
     """Every registry instance, every specimen of the zoo, every algorithm."""
     instances = [one for cls in registry() for one in cls.instances()]
     rows = [_mechanism_case(one) for one in instances]
+    rows += [_bits_case(one) for one in instances if _adds_floats(one)]
     rows += [_specimen_case(one) for one in ZOO]
     rows.append(
         Case(HOUSING, "algorithm", "replayed and attacked on real data", Outcome.SURVIVED, _housing)
@@ -105,6 +109,24 @@ def _mechanism_case(mechanism: Mechanism) -> Case:
         return _guessed(subject, "mechanism", mechanism.loss, finding, expected, exact)
 
     return Case(subject, "mechanism", mechanism.releases, expected, check)
+
+
+def _adds_floats(mechanism: Mechanism) -> bool:
+    return isinstance(mechanism, Additive) and isinstance(mechanism.support, Line)
+
+
+def _bits_case(mechanism: Mechanism) -> Case:
+    """Idealised samplers must be found out by their low-order bits, exact ones not."""
+    subject = f"low bits of {mechanism!r}"
+    expected = Outcome.SURVIVED if mechanism.arithmetic is EXACT else Outcome.FALSIFIED
+
+    def check(settings: Settings, rng: np.random.Generator) -> Row:
+        finding = audit_bits(
+            mechanism, runs=settings.samples, confidence=settings.confidence, rng=rng
+        )
+        return _guessed(subject, "bits", mechanism.loss, finding, expected, None)
+
+    return Case(subject, "bits", "the lowest bit of a release", expected, check)
 
 
 def _specimen_case(specimen: Specimen) -> Case:

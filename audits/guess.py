@@ -90,11 +90,14 @@ def count_guesses(
 
 
 def claimed_delta(claim: Loss | None) -> float:
-    """The delta at which a claim is tested: its own, else 0 if pure, else 1e-5."""
+    """The delta at which a claim is tested: its own, else 0 if pure, else 1e-5.
+
+    A delta of its own that no runs could ever show counts as none.
+    """
     if claim is None:
         return 0.0
     own = max(claim.infinity, claim.reversed.infinity)
-    return own if own > 0 or np.isfinite(claim.pure) else 1e-5
+    return own if own > 1e-12 or np.isfinite(claim.pure) else 1e-5
 
 
 def seeded(rng: Rng) -> tuple[int | None, np.random.Generator]:

@@ -33,6 +33,7 @@ class AboveThreshold(Mechanism):
 
     releases: ClassVar[str] = "the index of the first high answer"
     reference: ClassVar[str] = "Dwork & Roth (2014), Algorithm 1; Lyu, Su & Li (2017)"
+    limits: ClassVar[str] = "probabilities are good to about 1e-15, as floats are"
 
     threshold: float = param(REAL, "what an answer must exceed", typical=(1.0,))
     scale: float = param(

@@ -39,6 +39,7 @@ class DiscreteGaussian(Additive):
 
     releases: ClassVar[str] = "a whole number or a vector of them"
     reference: ClassVar[str] = "Canonne, Kamath & Steinke (2020)"
+    limits: ClassVar[str] = "the time of a draw varies; sums stay at the ends of 64 bits"
 
     scale: float = param(STEPS, "standard deviation of the noise", typical=(3.75,), knob=True)
     sensitivity: float = param(POSITIVE, "L2 sensitivity", typical=(1.0, 2.5), default=1.0)

@@ -33,6 +33,7 @@ class DiscreteLaplace(Additive):
 
     releases: ClassVar[str] = "a whole number or a vector of them"
     reference: ClassVar[str] = "Ghosh, Roughgarden & Sundararajan (2012)"
+    limits: ClassVar[str] = "the time of a draw varies; sums stay at the ends of 64 bits"
 
     scale: float = param(STEPS, "noise scale", typical=(1.0, 2.7), knob=True)
     sensitivity: int = param(Whole(1), "L1 sensitivity, whole", typical=(1, 3), default=1)

@@ -23,6 +23,7 @@ class Exponential(Selection):
     """The index r of a score with probability proportional to ``exp(score[r] / scale)``."""
 
     reference: ClassVar[str] = "McSherry & Talwar (2007); Dong, Durfee & Rogers (2020)"
+    limits: ClassVar[str] = "probabilities are good to about 1e-15, as floats are"
 
     scale: float = param(
         POSITIVE, "scores are divided by it; the scale of the equivalent Gumbel noise",

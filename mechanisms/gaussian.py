@@ -28,6 +28,7 @@ class Gaussian(RealNoise):
     """
 
     reference: ClassVar[str] = "Balle & Wang (2018); Dong, Roth & Su (2022)"
+    limits: ClassVar[str] = "idealised: low-order bits leak; exact: the time of a draw varies"
 
     # 3.7306334 is (1, 1e-5)
     scale: float = param(

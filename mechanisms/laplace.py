@@ -28,6 +28,7 @@ class Laplace(RealNoise):
     """
 
     reference: ClassVar[str] = "Dwork, McSherry, Nissim & Smith (2006)"
+    limits: ClassVar[str] = "idealised: low-order bits leak; exact: the time of a draw varies"
 
     scale: float = param(
         POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True

@@ -51,14 +51,6 @@ class Mapped(Wrapper):
     )  # fmt: skip
     function: Callable[[Any], Any] = param(Functions(), "applied to outputs", typical=(np.sign,))
 
-    def __repr__(self) -> str:
-        # a universal function of numpy knows its name only
-        name = getattr(self.function, "__qualname__", type(self.function).__name__)
-        module = "numpy" if isinstance(self.function, np.ufunc) else self.function.__module__
-        if isinstance(self.function, np.ufunc):
-            name = self.function.__name__
-        return f"Mapped(inner={self.inner!r}, function={module}.{name})"
-
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Release and apply the function; see `Mechanism.release`."""
         return self.function(self.inner.release(value, rng, size))

@@ -23,6 +23,7 @@ from mechanisms.supports import Support
 from mechanisms.values import Values
 
 SIZE = Whole(0)
+ALWAYS_SHOWN = ("sensitivity", "arithmetic")
 
 
 class Arithmetic(enum.StrEnum):
@@ -137,6 +138,14 @@ class Mechanism(Release):
             object.__setattr__(self, name, checked)
         _ = self.loss  # a mechanism that cannot say what it costs cannot be made
 
+    def __repr__(self) -> str:
+        shown = [
+            f"{field.name}={_shown(getattr(self, field.name))}"
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]  # declared
+            if field.name in ALWAYS_SHOWN or getattr(self, field.name) != field.default
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield its loss, once."""
         yield self.loss, 1
@@ -196,3 +205,12 @@ def summed(terms: NDArray[Any], value_axes: int, each: bool) -> Array:
     axes = tuple(range(each - value_axes, 0)) if value_axes else ()
     result: Array = terms.sum(axis=axes) if axes else terms
     return result
+
+
+def _shown(value: object) -> str:
+    """A field as it would be written; a function by the name it is imported by."""
+    if isinstance(value, np.ufunc):
+        return f"numpy.{value.__name__}"
+    if callable(value) and not isinstance(value, Mechanism):
+        return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__name__)}"
+    return repr(value)

@@ -30,6 +30,7 @@ class NoisyMax(Selection):
     """
 
     reference: ClassVar[str] = "Dwork & Roth (2014), Claim 3.9; Durfee & Rogers (2019) for Gumbel"
+    limits: ClassVar[str] = "probabilities are good to about 1e-15, as floats are"
 
     scale: float = param(
         POSITIVE, "noise scale, in the units of the scores", typical=(2.0,), knob=True

@@ -49,7 +49,7 @@ def meanings(cls: Any) -> dict[str, Meaning]:
 @dataclass_transform(frozen_default=True, field_specifiers=(param,))
 def declare(cls: type[M]) -> type[M]:
     """Make a frozen dataclass of a mechanism and register it."""
-    made = dataclasses.dataclass(frozen=True, slots=True)(cls)
+    made = dataclasses.dataclass(frozen=True, slots=True, repr=False)(cls)
     ALL.append(made)
     DECLARED.append(made)  # type: ignore[arg-type]  # plan files may name it
     return made

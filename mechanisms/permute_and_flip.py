@@ -28,6 +28,7 @@ class PermuteAndFlip(Selection):
     """
 
     reference: ClassVar[str] = "McKenna & Sheldon (2020); Ding, Kifer, Steinke et al. (2021)"
+    limits: ClassVar[str] = "probabilities are good to about 1e-15, as floats are"
 
     scale: float = param(POSITIVE, "scores are divided by it", typical=(2.0,), knob=True)
     sensitivity: float = param(

@@ -25,6 +25,7 @@ class PiecewiseUniform(MeanOracle):
 
     releases: ClassVar[str] = "a bounded number of each user, for its mean"
     reference: ClassVar[str] = "Wang et al. (2019), Algorithm 2"
+    limits: ClassVar[str] = "low-order bits leak"
 
     # In units of the radius, with e = keep / (1 - keep) = e^(epsilon/2), outputs fill [-C, C],
     # C = (e + 1) / (e - 1), and the piece of v is [l, l + C - 1], l = ((C + 1) v - (C - 1)) / 2.

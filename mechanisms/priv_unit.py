@@ -31,6 +31,7 @@ class PrivUnit(FixedLength):
 
     releases: ClassVar[str] = "a vector of each user, for its mean"
     reference: ClassVar[str] = "Bhowmick et al. (2018), Algorithm 1; Asi, Feldman & Talwar (2022)"
+    limits: ClassVar[str] = "low-order bits leak"
 
     dimension: int = param(Whole(2), "number of coordinates", typical=(3,))
     height: float = param(

@@ -74,6 +74,7 @@ class TruncatedLaplace(Additive):
 
     releases: ClassVar[str] = "a number or vector, within a known distance"
     reference: ClassVar[str] = "Geng, Ding, Guo & Kumar (2020)"
+    limits: ClassVar[str] = "low-order bits leak"
 
     scale: float = param(POSITIVE, "noise scale before the cut", typical=(1.0,), knob=True)
     reach: float = param(POSITIVE, "greatest size of the noise, in scales", typical=(11.0,))

@@ -12,6 +12,7 @@ from audits.examination import Profile
 
 TITLES = {
     "mechanism": "Declared mechanisms: claimed, exact, attacked",
+    "bits": "Low-order bits: floats that stand for real numbers are found out, exact noise is not",
     "specimen": "The zoo: broken on purpose, each must be caught",
     "algorithm": "Algorithms: replayed and attacked",
 }
