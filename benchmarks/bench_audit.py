@@ -10,7 +10,7 @@ from accountant import PureLoss, calibrate
 from audits import audit
 from mechanisms import Gaussian, Laplace, RandomizedResponse, registry
 
-RUNS = 20_000_000
+RUNS = 4_000_000
 CHUNK = 1 << 15
 # The Neyman-Pearson limit at 100,000 runs a side, 95 % (reverse information projection).
 LIMITS = {"Laplace": 0.990, "RandomizedResponse": 0.985, "Gaussian": 0.741}
@@ -30,7 +30,7 @@ def bare(value, rng, size):
 
 
 def main():
-    print("audit: million runs a second on one core, sampling included (aims: 20 Laplace, 8 any)")
+    print("audit: million runs a second on one core, sampling included (aim: 20 for Laplace)")
     for cls in registry():
         for one in cls.instances():
             limit = draws_alone(one)

@@ -36,9 +36,7 @@ class PureFromApproximate(Wrapper):
 
     releases: ClassVar[str] = "a number of each user"
     reference: ClassVar[str] = "Bun, Nelson & Stemmer (2019), Algorithm GenProt"
-    limits: ClassVar[str] = (
-        "a report is as long as the public samples"
-    )
+    limits: ClassVar[str] = "a report is as long as the public samples"
 
     inner: Any = param(
         MechanismWith("terms", "a mechanism of numbers, such as Gaussian"), "is to be made pure",

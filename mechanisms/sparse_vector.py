@@ -34,9 +34,7 @@ class SparseVector(Mechanism):
 
     releases: ClassVar[str] = "the first high answer and its index"
     reference: ClassVar[str] = "Dwork & Roth (2014), Section 3.6; Lyu, Su & Li (2017)"
-    limits: ClassVar[str] = (
-        "low-order bits leak; answers beyond 2^53 answer_scale lose their noise"
-    )
+    limits: ClassVar[str] = "low-order bits leak; answers beyond 2^53 answer_scale lose their noise"
 
     threshold: float = param(REAL, "what an answer must exceed", typical=(1.0,))
     scale: float = param(

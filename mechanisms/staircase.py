@@ -29,9 +29,7 @@ class Staircase(Additive):
 
     releases: ClassVar[str] = "a number"
     reference: ClassVar[str] = "Geng & Viswanath (2014), Theorem 2"
-    limits: ClassVar[str] = (
-        "low-order bits leak; each coordinate of a vector would cost a stair"
-    )
+    limits: ClassVar[str] = "low-order bits leak; each coordinate of a vector would cost a stair"
 
     scale: float = param(
         POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True

@@ -1,0 +1,174 @@
+"""How fast mechanisms draw, beside the bare draws they cannot do without, and beside peers.
+
+Peers (opendp, multi-freq-ldpy) come with the extra `peers`; what is not installed is left out.
+"""
+
+import importlib.util
+import time
+import tracemalloc
+
+import numpy as np
+
+from accountant import Ledger, Parallel, calibrate
+from mechanisms import (
+    CubeLinf,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    HadamardResponse,
+    HemisphereL2,
+    Laplace,
+    LocalHashing,
+    PrivUnit,
+    RandomizedResponse,
+    SubsetSelection,
+    UnaryEncoding,
+)
+from mechanisms.integer_noise import IntegerNoise
+
+RNG = np.random.default_rng(0)
+
+
+def best(work, times=3):
+    """Least seconds of a few runs."""
+    found = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def line(name, seconds, peer, peer_seconds, aim=""):
+    print(f"  {name:44} {seconds * 1e3:9.1f} ms   {seconds / peer_seconds:6.2f} x {peer}"
+          f" ({peer_seconds * 1e3:.1f} ms){aim}")  # fmt: skip
+
+
+def exact_noise():
+    print("exact noise: million draws a second on one core (aim 2)")
+    count, ask = 2_000_000, 100_000
+    for made, power in ((DiscreteLaplace(10.0), 1), (DiscreteGaussian(10.0), 2)):
+        zeros = np.zeros(count, dtype=np.int64)
+        for source in ("a seed", "the operating system's key"):
+            rng = np.random.default_rng(1) if source == "a seed" else None
+            rate = count / best(lambda: made.release(zeros, rng)) / 1e6
+            print(f"  {made!s:44} {rate:9.1f} M/s from {source}")
+        if importlib.util.find_spec("opendp"):
+            draws, seconds = from_opendp(power, ask)
+            peer = ask / seconds / 1e6
+            print(f"    opendp {peer:.3f} M/s: {rate / peer:.0f} times fewer; its {ask:,} draws"
+                  f" under our law: chi-square tail {tail(draws, made):.3f}")  # fmt: skip
+    for wide in (1e3, 1e9):
+        for power in (1, 2):
+            law = IntegerNoise(wide, power)
+            rate = count / best(lambda: law.draw(count, RNG)) / 1e6
+            print(f"  {law!s:44} {rate:9.1f} M/s")
+    values = np.zeros(count)
+    for cls in (Laplace, Gaussian):
+        naive, sound = (cls(1.0, arithmetic=kind) for kind in ("idealised", "exact"))
+        line(f"{cls.__name__}, exact, {count:,}", best(lambda: sound.release(values, RNG)),
+             "idealised", best(lambda: naive.release(values, RNG)))  # fmt: skip
+
+
+def from_opendp(power, count):
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int)), (dp.l1_distance if power == 1
+                                                      else dp.l2_distance)(T=int)  # fmt: skip
+    maker = dp.m.make_laplace if power == 1 else dp.m.make_gaussian
+    release = maker(*space, scale=10.0)
+    zeros = [0] * count
+    start = time.perf_counter()
+    draws = release(zeros)
+    return np.array(draws), time.perf_counter() - start
+
+
+def tail(draws, made):
+    from scipy.stats import chi2
+
+    k = np.arange(-400, 401)
+    expected = np.exp(made.terms(k, 0)) * draws.size
+    seen = np.bincount(draws + 400, minlength=801)
+    kept = expected > 20
+    return chi2.sf(((seen - expected)[kept] ** 2 / expected[kept]).sum(), kept.sum() - 1)
+
+
+def vectors():
+    print("vectors: 100,000 users x 100 (aim: 1.5 x the normals)")
+    n, p = 100_000, 100
+    values = RNG.normal(size=(n, p))
+    values /= np.sqrt(np.square(values).sum(axis=1, keepdims=True))
+    normals = best(lambda: RNG.standard_normal((n, p)), 5)
+    for made in (
+        calibrate(HemisphereL2, dimension=p, radius=1.0, epsilon=1.0),
+        calibrate(CubeLinf, dimension=p, radius=1.0, epsilon=1.0),
+        PrivUnit.optimised(p, 1.0),
+    ):
+        line(
+            type(made).__name__, best(lambda: made.release(values, RNG), 5), "its normals", normals
+        )
+    for epsilon in (1.0, 4.0, 8.0):
+        one = PrivUnit.optimised(p, epsilon)
+        other = calibrate(HemisphereL2, dimension=p, radius=1.0, epsilon=epsilon)
+        ratio = other.variance(values[0]) / one.variance(values[0])
+        print(
+            f"    epsilon {epsilon:g}: HemisphereL2 has {ratio:.2f} times the variance of PrivUnit"
+        )
+
+
+def labels():
+    print("labels (aims: k-ary 2 x its integers, unary 2 x its bits)")
+    n, k = 10_000_000, 10
+    truth = RNG.integers(0, k, n)
+    made = calibrate(RandomizedResponse, k=k, epsilon=1.0)
+    integers = best(lambda: RNG.integers(0, k, n))
+    line("RandomizedResponse, 10^7 users", best(lambda: made.release(truth, RNG)),
+         "rng.integers", integers)  # fmt: skip
+    n, k = 1_000_000, 100
+    truth = RNG.integers(0, k, n)
+    made = UnaryEncoding.optimised(k, 1.0)
+    bits = best(lambda: RNG.random((n, k)) < made.q)
+    line(
+        "UnaryEncoding, 10^6 x 100", best(lambda: made.release(truth, RNG)), "rng.random < q", bits
+    )
+    line("UnaryEncoding, packed", best(lambda: made.packed(truth, RNG)), "rng.random < q", bits)
+    for made in (
+        SubsetSelection.optimised(k, 1.0),
+        calibrate(HadamardResponse, k=k, epsilon=1.0),
+        LocalHashing.optimised(k, 1.0),
+    ):
+        line(f"{type(made).__name__}, 10^6 users", best(lambda: made.release(truth, RNG)),
+             "rng.random", best(lambda: RNG.random(n)))  # fmt: skip
+    if importlib.util.find_spec("multi_freq_ldpy"):
+        from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client
+
+        some = truth[:20_000].tolist()
+        seconds = best(lambda: [GRR_Client(one, k, 1.0) for one in some], 1) / len(some)
+        made = calibrate(RandomizedResponse, k=k, epsilon=1.0)
+        ours = best(lambda: made.release(truth, RNG)) / n
+        print(f"    multi-freq-ldpy k-ary {seconds * 1e6:.1f} us a user, here {ours * 1e9:.1f} ns:"
+              f" {seconds / ours:,.0f} times")  # fmt: skip
+
+
+def memory():
+    n = 10_000_000
+    truth = RNG.integers(0, 10, n)
+    made = calibrate(RandomizedResponse, k=10, epsilon=1.0)
+    ledger = Ledger(truth, Parallel([made] * 100), rng=0, transcript="digest")
+    tracemalloc.start()
+    counts = np.zeros(10)
+    for part in range(100):
+        who = slice(part * n // 100, (part + 1) * n // 100)
+        counts += made.decode(ledger.release_each(made, lambda rows: rows, who)) / 100
+    peak = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
+    print(f"10^7 users through release_each in 100 groups: {peak:.0f} MiB beside the data's "
+          f"{truth.nbytes / 2**20:.0f}; largest error {np.abs(counts - 0.1).max():.5f}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    exact_noise()
+    vectors()
+    labels()
+    memory()
