@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 Bits = NDArray[np.bool_]
-WORD = 2.0**-53
 
 
 def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Bits:
-    """Bits that are 1 with probability ``p``, exactly, given ideal random words.
+    """Bits that are 1 with probability ``p < 1``, exactly, given ideal random words.
 
-    A uniform of 53 bits decides unless it is the one that ``p`` falls into; there a fresh
-    uniform is compared with what is left of ``p``.
+    Sixteen binary digits of a uniform decide, unless they are those of ``p``: then a fresh
+    uniform is compared with what is left of it.
     """
-    # p = (whole + rest) / 2^53: U = j / 2^53 is below p for j < whole, and j = whole is a coin
-    whole = np.floor(p / WORD)
-    rest = p / WORD - whole
-    uniform = np.asarray(rng.random(shape))
-    bits: Bits = np.empty(shape, dtype=bool)
-    np.less(uniform, whole * WORD, out=bits)
-    if rest > 0:
-        edge = np.flatnonzero(uniform == whole * WORD)
-        if edge.size:
-            bits.reshape(-1)[edge] = bernoulli(float(rest), (edge.size,), rng)
-    return bits
+    count = math.prod(shape)
+    digits, rest = divmod(p * 2**16, 1.0)
+    drawn = rng.integers(0, 2**64, -(-count // 4), np.uint64).view(np.uint16)[:count]
+    bits = np.less(drawn, np.uint16(digits))
+    tied = np.flatnonzero(drawn == np.uint16(digits))
+    if rest > 0 and tied.size:
+        bits[tied] = bernoulli(rest, tied.shape, rng)
+    return bits.reshape(shape)
 
 
 def bernoulli_words(p: float, count: int, rng: np.random.Generator) -> NDArray[np.uint64]:

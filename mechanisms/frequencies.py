@@ -191,18 +191,6 @@ def in_blocks(
     return reports.reshape(labels.shape + shape)[()]
 
 
-def coins(p: float, count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Bits that are True with probability ``p < 1``, exactly; a byte each."""
-    # 16 binary digits of a uniform decide, unless they are those of p: then what is left of it
-    digits, rest = divmod(p * 2**16, 1.0)
-    drawn = rng.integers(0, 2**64, -(-count // 4), np.uint64).view(np.uint16)[:count]
-    below = np.less(drawn, np.uint16(digits))
-    tied = np.flatnonzero(drawn == np.uint16(digits))
-    if rest > 0 and tied.size:
-        below[tied] = coins(rest, tied.size, rng)
-    return below
-
-
 def narrow(most: int) -> np.dtype[Any]:
     """The unsigned integers that reach ``most`` and are drawn the fastest: of 16 bits or more."""
     return np.result_type(np.uint16, np.min_scalar_type(most))

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.domains import Interval, Whole
-from mechanisms.frequencies import FrequencyOracle, Reports, coins, narrow, tally
+from mechanisms.bits import bernoulli
+from mechanisms.frequencies import FrequencyOracle, Reports, narrow, tally
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Labels
 
@@ -63,7 +64,7 @@ class HadamardResponse(FrequencyOracle):
         word = narrow(self.order)
         rows = (labels + 1).astype(word)
         columns = rng.integers(0, self.order, labels.size, word)
-        wrong = odd(rows & columns) == coins(self.keep, labels.size, rng)
+        wrong = odd(rows & columns) == bernoulli(self.keep, labels.shape, rng)
         # the lowest bit of the row, flipped in the column, turns the sign
         columns ^= (rows & (~rows + word.type(1))) * wrong
         return columns

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.domains import POSITIVE, Interval, Whole
-from mechanisms.frequencies import BELOW_ONE, FrequencyOracle, Reports, coins, within
+from mechanisms.bits import bernoulli
+from mechanisms.frequencies import BELOW_ONE, FrequencyOracle, Reports, within
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Rows
 
@@ -86,7 +87,7 @@ class LocalHashing(FrequencyOracle):
         factor = rng.integers(1, self.prime, labels.size)
         offset = rng.integers(0, self.prime, labels.size)
         steps = rng.integers(1, self.buckets, labels.size)
-        steps *= ~coins(self.keep, labels.size, rng)
+        steps *= ~bernoulli(self.keep, labels.shape, rng)
         bucket = (self._hash(factor, offset, labels) + steps) % self.buckets
         return np.stack([factor, offset, bucket], axis=-1)
 

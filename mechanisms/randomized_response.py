@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.domains import Interval, Whole
-from mechanisms.frequencies import FrequencyOracle, Reports, coins, narrow, tally
+from mechanisms.bits import bernoulli
+from mechanisms.frequencies import FrequencyOracle, Reports, narrow, tally
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Labels
 
@@ -53,7 +54,7 @@ class RandomizedResponse(FrequencyOracle):
         # to draw a step for the honest too costs less than to find who lies
         word = narrow(2 * self.k)
         told = rng.integers(1, self.k, labels.size, word)
-        told *= ~coins(self.keep, labels.size, rng)
+        told *= ~bernoulli(self.keep, labels.shape, rng)
         told += labels.astype(word)
         reports: Reports = np.minimum(told, told - word.type(self.k))  # below 0 is very great
         return reports

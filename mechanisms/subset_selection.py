@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import POSITIVE, Interval, Whole
-from mechanisms.frequencies import BELOW_ONE, FrequencyOracle, Reports, coins, narrow, tally, within
+from mechanisms.bits import bernoulli
+from mechanisms.frequencies import BELOW_ONE, FrequencyOracle, Reports, narrow, tally, within
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Rows
 
@@ -72,7 +73,7 @@ class SubsetSelection(FrequencyOracle):
         """Floyd's algorithm for a uniform set of the others, all users a step at a time."""
         starts = np.arange(0, labels.size * self.k, self.k)
         chosen = np.zeros(labels.size * self.k, dtype=bool)
-        honest = coins(self.keep, labels.size, rng)
+        honest = bernoulli(self.keep, labels.shape, rng)
         # Bentley & Floyd (1987): add one of 0 .. last, or `last` itself where that is there.  The
         # first of `size` steps is for those who leave the true label out.
         first, end = self.k - 1 - self.size, self.k - 1

@@ -12,8 +12,8 @@ from accountant.domains import POSITIVE, Interval, Whole
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.bits import bernoulli_words
-from mechanisms.frequencies import FrequencyOracle, Reports, blocks, coins, in_blocks, within
+from mechanisms.bits import bernoulli, bernoulli_words
+from mechanisms.frequencies import FrequencyOracle, Reports, blocks, in_blocks, within
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Rows, bit_rows
 
@@ -126,7 +126,7 @@ class UnaryEncoding(FrequencyOracle):
         byte, own = labels >> 3, (128 >> (labels & 7)).astype(np.uint8)
         place = np.arange(0, users * width, width) + byte
         flat = rows.reshape(-1)
-        flat[place] = (flat[place] & ~own) | (own * coins(self.p, users, rng))
+        flat[place] = (flat[place] & ~own) | (own * bernoulli(self.p, (users,), rng))
         return rows
 
     def _unpacked(self, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:

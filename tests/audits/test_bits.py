@@ -13,11 +13,11 @@ def test_the_lowest_bit_of_a_float():
     assert lowest_bit(numbers).tolist() == [0, 0, -2, 70, -52, -55, -1074, NO_BIT]
 
 
-@pytest.mark.parametrize(
-    "made",
-    [Laplace(1.0), Gaussian(3.7306334), Staircase(1.0), TruncatedLaplace(1.0, 11.0)],
-    ids=repr,
-)
+IDEALISED = [Laplace(1.0), Gaussian(3.7306334), Staircase(1.0), TruncatedLaplace(1.0, 11.0)]
+EXACT = [Laplace(1.0, 1.0, "exact"), Gaussian(3.7306334, 1.0, "exact")]
+
+
+@pytest.mark.parametrize("made", IDEALISED, ids=repr)
 def test_idealised_noise_is_convicted_by_ten_thousand_runs_a_side(made):
     finding = audit_bits(made, runs=20_000, rng=1)
     assert finding.outcome.name == "FALSIFIED"

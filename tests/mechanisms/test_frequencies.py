@@ -21,8 +21,8 @@ from mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
-from mechanisms.bits import WORD, bernoulli, bernoulli_words
-from mechanisms.frequencies import FrequencyOracle, coins
+from mechanisms.bits import bernoulli, bernoulli_words
+from mechanisms.frequencies import FrequencyOracle
 from mechanisms.hadamard_response import odd
 from mechanisms.local_hashing import prime_from
 from tests.laws.common import FALSE_ALARM, INSTANCES
@@ -242,25 +242,6 @@ class Script:
         return np.asarray(self.words.pop(0), dtype=np.uint64).reshape(shape)
 
 
-class Uniforms:
-    """A generator whose uniforms are written beforehand."""
-
-    def __init__(self, *uniforms):
-        self.uniforms = list(uniforms)
-
-    def random(self, shape):
-        return np.asarray(self.uniforms.pop(0)).reshape(shape)
-
-
-def test_a_uniform_that_p_falls_into_is_decided_by_a_fresh_one():
-    # .1 is (j + r) / 2^53: the uniforms j - 1, j, j, j + 1, and r against .4 and .9 for the two
-    at = math.floor(0.1 * 2**53)
-    rest = 0.1 * 2**53 - at
-    first = (at + np.array([-1, 0, 0, 1])) * WORD
-    made = bernoulli(0.1, (4,), Uniforms(first, [rest - 2.0**-53, rest + 2.0**-53]))
-    assert made.tolist() == [True, True, False, False]
-
-
 ALL, PATTERN = 2**64 - 1, 0x0123456789ABCDEF
 
 
@@ -276,13 +257,14 @@ def test_coins_decide_a_tie_by_the_digits_that_are_left():
     assert made.tolist() == [ALL ^ PATTERN, ALL]
 
 
-def test_coins_of_a_byte_decide_a_tie_by_what_is_left():
+def test_bits_decide_a_tie_by_what_is_left():
     # sixteen digits of p = (32768 + .5) / 65536, and those of .5 for the two that tie
     first, second = (
         np.array(digits, dtype=np.uint16).view(np.uint64)
         for digits in ([32767, 32768, 32768, 32769], [32767, 32768, 0, 0])
     )
-    assert coins(0.5 + 2.0**-17, 4, Script(first, second)).tolist() == [True, True, False, False]
+    made = bernoulli(0.5 + 2.0**-17, (2, 2), Script(first, second))
+    assert made.tolist() == [[True, True], [False, False]]
 
 
 @pytest.mark.parametrize("eighths", range(9))
@@ -306,7 +288,7 @@ def test_coins_of_all_words_are_exactly_as_many(eighths):
 @pytest.mark.parametrize("p", [1e-300, 1e-5, 0.1, 1 / 3, 0.5, 0.731, 1 - 2.0**-53])
 def test_coins_fall_as_often_as_they_should(p):
     count = 1_000_001
-    bits = coins(p, count, np.random.default_rng(2))
+    bits = bernoulli(p, (count,), np.random.default_rng(2))
     assert bits.shape == (count,)
     rate = math.log(2 / FALSE_ALARM)
     bound = math.sqrt(2 * count * p * (1 - p) * rate) + 2 * rate / 3
@@ -314,7 +296,7 @@ def test_coins_fall_as_often_as_they_should(p):
 
 
 def test_neighbouring_coins_are_independent():
-    bits = coins(0.3, 1_000_000, np.random.default_rng(3)).astype(float) - 0.3
+    bits = bernoulli(0.3, (1_000_000,), np.random.default_rng(3)).astype(float) - 0.3
     for lag in (1, 2, 8, 63, 64, 65):
         products = bits[lag:] * bits[:-lag]
         assert abs(products.mean()) <= 0.49 * math.sqrt(math.log(2 / FALSE_ALARM) / 1e6 * 2)
