@@ -143,7 +143,7 @@ class Rotations(Support):
         """Every index with every row."""
         del first, second
         count, inner = self.of.candidates, self.of.inner
-        rng, rows = np.random.default_rng(0), 50
+        rng, rows = np.random.default_rng(0), 6
         samples = np.reshape(
             inner.release(self.of.reference_value, rng, rows * count), (rows, count)
         )

@@ -115,15 +115,29 @@ class Rows(Support):
         if self.count > MANY:
             raise ParameterError("mechanism", self, f"of at most {MANY:,} outputs, to be listed")
         rows = self.rows()
-        place = {row.tobytes(): i for i, row in enumerate(rows)}
+        keys = _keys(rows)
+        order = np.argsort(keys)
+        sorted_keys = keys[order]
 
         def locate(output: NDArray[Any]) -> NDArray[np.intp]:
-            given = np.asarray(output, dtype=rows.dtype)
-            different, back = np.unique(given, axis=0, return_inverse=True)
-            at = np.array([place[row.tobytes()] for row in different], dtype=np.intp)
-            return at[back.ravel()]
+            found = _keys(np.asarray(output, dtype=rows.dtype))
+            at = np.minimum(np.searchsorted(sorted_keys, found), keys.size - 1)
+            if not (sorted_keys[at] == found).all():
+                raise ParameterError("output", "rows beyond the list", f"outputs of {self!r}")
+            return order[at]
 
         return Cells(rows, np.ones(len(rows)), locate)
+
+
+def _keys(rows: NDArray[Any]) -> NDArray[np.uint64]:
+    """A number for every row, the same for equal rows; different rows differ but for bad luck."""
+    raw = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
+    words = np.zeros((len(raw), -(-raw.shape[1] // 8)), dtype=np.uint64)
+    words.view(np.uint8)[:, : raw.shape[1]] = raw
+    odd = np.random.default_rng(0).integers(0, 2**63, words.shape[1], dtype=np.uint64)
+    mixed = (words ^ (words >> np.uint64(29))) * (2 * odd + np.uint64(1))
+    keys: NDArray[np.uint64] = (mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
+    return keys
 
 
 def panels(edges: Array) -> tuple[Array, Array, NDArray[np.intp]]:
