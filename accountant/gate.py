@@ -5,6 +5,7 @@ The ledger is the gate that spends; an audit's replay is one that hands back wha
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -38,6 +39,7 @@ class Gate(ABC):
         # a plan is walked; without one, whatever is asked must fit the meter
         self._meter = Walk(as_plan(plan), self._users) if meter is None else meter
         self._lock = threading.RLock()
+        self._process = os.getpid()
         self._answering = False
         self.plan: Plan = Sequential(()) if plan is None else plan
         self.public = public
@@ -83,6 +85,9 @@ class Gate(ABC):
             raise ParameterError("mechanism", mechanism, allowed)
         if not callable(query):
             raise ParameterError("query", query, "a function of the data")
+        if os.getpid() != self._process:
+            # two children would spend the plan twice, with the same noise
+            raise OffPlan(mechanism, self.next, "this gate belongs to the process that forked")
         with self._lock:
             if self._answering:
                 raise OffPlan(mechanism, self.next, "a query may not ask the gate itself")
@@ -96,7 +101,11 @@ class Gate(ABC):
 
     def _value(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         """The query's value: one that a single release pays for, or one for each user."""
-        value = query(self._data if who is None else rows(self._data, who))
+        asked = query(self._data if who is None else rows(self._data, who))
+        try:  # the mechanism gets the very array whose shape is checked here
+            value = np.asarray(asked)
+        except ValueError:
+            raise PrivateValueError("value", "rectangular, not ragged") from None
         axes, shape = mechanism.value_axes, np.shape(value)
         if who is None:
             if axes is not None and len(shape) != axes:

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from decimal import Decimal
-from typing import final
+from typing import NoReturn, final
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from accountant.gaussian import GaussianLoss
 from accountant.loss import Loss
 
 ORDER = Interval(1.0, 1e9, "(]")
+ASIDE = 1e-12  # share of delta kept for masses at infinity that no list of outcomes can do without
 
 
 class Notion(ABC):
@@ -70,10 +71,14 @@ class PureSum(Notion):
 
 @final
 class Additive(Notion):
-    """A fact of every loss that adds up: rho, the divergence at one order, or mu squared."""
+    """A fact of every loss that adds up: rho, the divergence at one order, or mu squared.
+
+    Masses at infinity add up too, within a share of delta that the limit leaves aside.
+    """
 
     def __init__(self, unit: str, fact: Callable[[Loss], float], limit: float) -> None:
         self.unit, self._fact, self.limit, self.spent = unit, fact, limit, 0.0
+        self._infinity = 0.0
         self._known: dict[Loss, float] = {}
 
     def spend(self, loss: Loss, budget: Budget) -> None:
@@ -85,15 +90,21 @@ class Additive(Notion):
         total = math.nextafter(self.spent + cost, math.inf)
         if not total <= self.limit:
             raise BudgetExceeded(self.spent, cost, budget, self.unit)
-        self.spent = total
+        infinity = self._infinity + max(loss.infinity, loss.reversed.infinity)
+        if infinity > budget.delta * ASIDE:
+            self._refuse(loss)
+        self.spent, self._infinity = total, infinity
 
     def _cost(self, loss: Loss) -> float:
         both = (loss, loss.reversed)
         cost = math.nextafter(max(self._fact(one) for one in both), math.inf)
-        if any(one.infinity for one in both) or not math.isfinite(cost):
-            reason = f"it has no {self.unit}; a pure filter takes it if it is bounded"
-            raise UnsupportedPlan(loss, f"a filter of {self.unit}", reason)
+        if not math.isfinite(cost):
+            self._refuse(loss)
         return cost
+
+    def _refuse(self, loss: Loss) -> NoReturn:
+        reason = f"it has no {self.unit}; a pure filter takes it if it is bounded"
+        raise UnsupportedPlan(loss, f"a filter of {self.unit}", reason)
 
 
 def notion_of(name: str, budget: Budget, order: float | None) -> Notion:
@@ -108,15 +119,16 @@ def notion_of(name: str, budget: Budget, order: float | None) -> Notion:
         return PureSum(budget)
     if budget.delta == 0:
         raise ParameterError("budget", budget, f"one with delta > 0 for the notion {name!r}")
+    delta = budget.delta * (1 - ASIDE)
     if name == "zcdp":
-        rho = greatest(lambda rho: ZCDPLoss(rho).epsilon_at(budget.delta), budget)
+        rho = greatest(lambda rho: ZCDPLoss(rho).epsilon_at(delta), budget)
         return Additive("rho", lambda loss: loss.rho, rho)
     if name == "gdp":
-        mu = greatest(lambda mu: GaussianLoss(mu).epsilon_at(budget.delta), budget)
+        mu = greatest(lambda mu: GaussianLoss(mu).epsilon_at(delta), budget)
         return Additive("mu^2", lambda loss: loss.gdp**2, mu * mu * (1 - 1e-15))
     if name != "rdp":
         raise ParameterError("notion", name, "'pure', 'zcdp', 'rdp' or 'gdp'")
-    nats = -math.log(budget.delta)
+    nats = -math.log(delta)
     if order is None:  # the best for Gaussians
         order = 1 + 2 * nats / budget.epsilon
     a = ORDER.check("order", order) - 1

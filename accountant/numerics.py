@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,14 @@ ULP = 2.0**-52
 def up(x: float, ulps: float = 4.0) -> float:
     """``x`` rounded up by a few units in the last place; exact zeros and infinities stay."""
     return x + abs(x) * ulps * ULP
+
+
+def ratio_up(x: float, y: float) -> float:
+    """The least float that is not below ``x / y``; exact ratios stay."""
+    ratio = x / y
+    if not 0 < ratio < math.inf or Fraction(ratio) * Fraction(y) >= Fraction(x):
+        return ratio
+    return math.nextafter(ratio, math.inf)
 
 
 def square_up(x: float, divisor: float) -> float:

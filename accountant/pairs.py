@@ -95,6 +95,16 @@ class PairLoss(Finite):
         return p, np.where(near, np.log1p(gap), far)
 
 
+def response_pair(most: float, least: float, ulps: float = 4.0) -> PairLoss:
+    """Three outcomes: one of mass ``most``, its mirror of mass ``least``, and the rest alike.
+
+    The greater mass is rounded up and the lesser down, which moves the pair apart.
+    """
+    most, least = min(up(most, ulps), 1.0), max(up(least, -ulps), 0.0)
+    rest = max(0.0, 1 - most - least)
+    return PairLoss((most, least, rest), (least, most, rest))
+
+
 def _ratio(p: float, q: float) -> tuple[int, float]:
     """The order of an outcome by ``p / q``, also where that overflows."""
     if q == 0:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, REAL
-from accountant.numerics import Array, legendre, logsumexp
+from accountant.numerics import Array, legendre, logsumexp, ratio_up
 from accountant.randomness import Rng, generator
 from accountant.responses import PureLoss
 from mechanisms.mechanism import IDEALISED, Arithmetic, Mechanism, arithmetic_of, draws
@@ -70,7 +70,7 @@ class AboveThreshold(Mechanism):
         """Pure epsilon ``2 sensitivity / scale``, or three quarters of it if monotone."""
         # sensitivity / scale moves the threshold along with the answers below it; the one above
         # may move against it, by 2 sensitivity at noise 2 scale, but not if all move alike
-        return PureLoss((1.5 if self.monotone else 2) * self.sensitivity / self.scale)
+        return PureLoss(ratio_up((1.5 if self.monotone else 2) * self.sensitivity, self.scale))
 
     @property
     def loose(self) -> bool:

@@ -35,9 +35,14 @@ class Additive(Mechanism):
         return summed(self.terms(output, value), np.ndim(value), each)
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
-        """Two numbers one sensitivity apart, whatever epsilon."""
+        """Two numbers one sensitivity apart, or vectors in one coordinate, whatever epsilon."""
         del epsilon
-        return self.sensitivity, 0.0
+        return self._apart(self.sensitivity)
+
+    def _apart(self, distance: float) -> tuple[Any, Any]:
+        if self.value_axes == 1:
+            return np.array([distance]), np.zeros(1, dtype=type(distance))
+        return distance, type(distance)(0)
 
     def centre(self, value: ArrayLike) -> Any:
         """Where the law of a release is centred."""
@@ -63,7 +68,7 @@ class RealNoise(Additive):
     def centre(self, value: ArrayLike) -> Any:
         """The value, or its grid point."""
         if self.arithmetic is EXACT:
-            return grid.rounded(self.values.check(value), self.scale)
+            return grid.rounded(np.asarray(value, dtype=float), self.scale)
         return value
 
     @property

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import POSITIVE, Interval, Whole
 from accountant.numerics import Array
-from accountant.pairs import PairLoss
+from accountant.pairs import PairLoss, response_pair
 from accountant.randomness import Rng, generator
 from mechanisms.bits import Bits, bernoulli
 from mechanisms.means import FixedLength, beyond, gamma_ratio
@@ -97,10 +97,8 @@ class CubeLinf(FixedLength):
     @property
     def loss(self) -> PairLoss:
         """Three outcomes matter: corners of this half, of the other half, and halfway."""
-        truth = self.keep * (1 - self._ties) / 2 / self._total
-        lie = (1 - self.keep) * (1 - self._ties) / 2 / self._total
-        rest = (1 - self.keep) * self._ties / self._total
-        return PairLoss((truth, lie, rest), (lie, truth, rest))
+        each = (1 - self._ties) / 2 / self._total
+        return response_pair(self.keep * each, (1 - self.keep) * each, 16.0)
 
     @property
     def _ties(self) -> float:

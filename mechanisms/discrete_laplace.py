@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from accountant.domains import Interval, Whole
 from accountant.laplace import LaplaceLoss
 from accountant.loss import Loss
-from accountant.numerics import Array, up
+from accountant.numerics import ULP, Array, up
 from accountant.pairs import PairLoss
 from accountant.randomness import Rng, generator
 from mechanisms.additive import Additive
@@ -22,7 +22,7 @@ from mechanisms.parameters import declare, param
 from mechanisms.supports import Lattice
 from mechanisms.values import Integers
 
-STEPS = Interval(1e-300, 2.0**50)
+STEPS = Interval(0.01, 2.0**50)
 FEW = 2048  # outcomes of a loss that are listed
 
 
@@ -64,19 +64,14 @@ class DiscreteLaplace(Additive):
         A path of unit steps leads from neighbour to neighbour, and no pair that such a path
         joins is further apart than the two numbers (`docs/proofs/discrete.md`).
         """
-        if self.sensitivity < FEW:
+        if not self.loose:
             return _listed(self.scale, self.sensitivity)
         return LaplaceLoss(up(self.sensitivity / self.scale + 1 / (4 * self.scale**2)))
 
     @property
     def loose(self) -> bool:
-        """A long list of outcomes is replaced by the continuous law a little wider."""
-        return self.sensitivity >= FEW
-
-    def worst_pair(self, epsilon: float = 0.0) -> tuple[int, int]:
-        """Two numbers one sensitivity apart, whatever epsilon."""
-        del epsilon
-        return self.sensitivity, 0
+        """A long list of outcomes, or of nearly equal ones, gives way to a wider continuous law."""
+        return self.sensitivity >= FEW or self.scale > 1e4 or self.sensitivity > 500 * self.scale
 
     @property
     def values(self) -> Integers:
@@ -99,8 +94,10 @@ def _listed(scale: float, shift: int) -> PairLoss:
     # x <= 0 and x >= shift tell all they can; between lie shift - 1 integers
     x = np.arange(shift + 1)
     log_p = -x / scale + math.log(math.tanh(1 / (2 * scale)))
-    p = np.exp(log_p).tolist()
+    p = np.exp(log_p)
     # P(x <= 0) = 1 / (1 + e^{-1/scale})
     p[0] = 1 / (1 + math.exp(-1 / scale))
     p[-1] = math.exp(-shift / scale) * p[0]
-    return PairLoss(p, p[::-1])
+    # rounded apart: greater masses up, lesser ones down
+    p *= 1 + 8 * ULP * np.sign(shift - 2 * x)
+    return PairLoss(p.tolist(), p[::-1].tolist())

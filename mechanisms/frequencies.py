@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import RECORDS
 from accountant.errors import ParameterError
-from accountant.numerics import ULP, Array, up
-from accountant.pairs import PairLoss
+from accountant.numerics import ULP, Array
+from accountant.pairs import PairLoss, response_pair
 from accountant.randomness import Rng, generator
 from mechanisms.mechanism import EXACT, Arithmetic, Mechanism, draws, summed
 from mechanisms.values import Categories
@@ -152,12 +152,8 @@ class FrequencyOracle(Mechanism):
     @property
     def loss(self) -> PairLoss:
         """Three outcomes matter: only the one label is supported, only the other, and the rest."""
-        # A report that supports both or neither is as likely from either label.  The greater mass
-        # is rounded up and the lesser down, which moves the pair apart.
-        most, least = self.alone
-        most, least = up(most), -up(-least)
-        rest = max(0.0, 1 - most - least)
-        return PairLoss((most, least, rest), (least, most, rest))
+        # a report that supports both or neither is as likely from either label
+        return response_pair(*self.alone)
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[int, int]:
         """Any two labels, whatever epsilon."""

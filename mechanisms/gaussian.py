@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
 from accountant.gaussian import GaussianLoss
-from accountant.numerics import Array, up
+from accountant.numerics import Array, ratio_up, up
 from accountant.randomness import Rng, generator
 from mechanisms import grid
 from mechanisms.additive import DIMENSION, RealNoise
@@ -64,7 +64,7 @@ class Gaussian(RealNoise):
     def loss(self) -> GaussianLoss:
         """Gaussian shifted by ``sensitivity / scale`` standard deviations."""
         if self.arithmetic is IDEALISED:
-            return GaussianLoss(self.sensitivity / self.scale)
+            return GaussianLoss(ratio_up(self.sensitivity, self.scale))
         # The discrete law of s >= 2^40 steps is at most as revealing as a Gaussian of
         # sqrt(s^2 - 4), that is 2^-79 narrower; see docs/proofs/discrete.md
         moved = up(self.sensitivity + math.sqrt(self.dimension) * grid.step(self.scale))

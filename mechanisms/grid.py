@@ -53,7 +53,7 @@ def noisy(
     total = np.where(near, steps, 0.0).astype(np.int64) + noise
     with np.errstate(over="ignore"):
         # one rounding of the exact sum: that of the integer to 53 bits
-        answer: Array = np.clip(np.ldexp(total.astype(float), k), -LARGEST, LARGEST)
+        answer: Array = np.asarray(np.clip(np.ldexp(total.astype(float), k), -LARGEST, LARGEST))
     if not near.all():
         far = np.broadcast_to(value, shape)[~near]
         pairs = zip(far.tolist(), noise[~near].tolist(), strict=True)

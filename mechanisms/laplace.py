@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
 from accountant.laplace import LaplaceLoss
-from accountant.numerics import Array, up
+from accountant.numerics import Array, ratio_up, up
 from accountant.randomness import Rng, generator
 from mechanisms import grid
 from mechanisms.additive import DIMENSION, RealNoise
@@ -61,7 +61,7 @@ class Laplace(RealNoise):
     def loss(self) -> LaplaceLoss:
         """Laplace shifted by ``sensitivity / scale``."""
         if self.arithmetic is IDEALISED:
-            return LaplaceLoss(self.sensitivity / self.scale)
+            return LaplaceLoss(ratio_up(self.sensitivity, self.scale))
         # On a grid of step g: delta <= 1 - e^{(eps - shift)/2} / cosh(g / 2 scale), and
         # cosh(x) <= e^{x^2/2} adds (g / 2 scale)^2 <= 2^-82; see docs/proofs/discrete.md
         moved = up(self.sensitivity + self.dimension * grid.step(self.scale))

@@ -53,7 +53,12 @@ class Mapped(Wrapper):
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Release and apply the function; see `Mechanism.release`."""
-        return self.function(self.inner.release(value, rng, size))
+        released = self.inner.release(value, rng, size)
+        made = self.function(released)
+        if np.shape(made) != np.shape(released):
+            shapes = f"{np.shape(released)} to {np.shape(made)}"
+            raise ParameterError("function", f"one that maps shape {shapes}", str(Functions()))
+        return made
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Sum over all inner outputs that the function maps to ``output``."""
@@ -63,7 +68,8 @@ class Mapped(Wrapper):
         for one in np.unique(values):
             images, log_mass = self._law(one.item())
             at = np.minimum(np.searchsorted(images, told), images.size - 1)
-            found = np.where(images[at] == told, log_mass[at], -np.inf)
+            same = np.isclose(images[at], told, rtol=0, atol=0, equal_nan=True)
+            found = np.where(same, log_mass[at], -np.inf)
             terms = np.where(values == one, found, terms)
         return summed(terms, values.ndim, each)
 

@@ -57,7 +57,9 @@ class NoisyMax(Selection):
     def log_probabilities(self, scores: Array) -> Array:
         """A softmax, or one integral for Laplace noise."""
         if self.noise == "gumbel":
-            return Exponential(self.scale, self.sensitivity).log_probabilities(scores)
+            return Exponential(self.scale, self.sensitivity, self.monotone).log_probabilities(
+                scores
+            )
         heights = above_best(scores, self.scale)
         table: Array = np.apply_along_axis(laplace_wins, -1, heights) if heights.size else heights
         return table

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, Interval
-from accountant.numerics import Array, up
-from accountant.pairs import PairLoss
+from accountant.numerics import Array
+from accountant.pairs import PairLoss, response_pair
 from accountant.randomness import Rng, generator
 from mechanisms.means import MeanOracle, beyond
 from mechanisms.mechanism import IDEALISED, Arithmetic, arithmetic_of, draws, summed
@@ -77,9 +77,7 @@ class PiecewiseUniform(MeanOracle):
     def loss(self) -> PairLoss:
         """Three outcomes matter: the piece of one value, of the other, and the rest."""
         # the other's piece is a share (C - 1) / (C + 1) = (1 - keep) / keep of this one's rest
-        lie = up((1 - self.keep) * (1 - self.keep) / self.keep, -4)
-        rest = max(0.0, 1 - self.keep - lie)
-        return PairLoss((self.keep, lie, rest), (lie, self.keep, rest))
+        return response_pair(self.keep, (1 - self.keep) * (1 - self.keep) / self.keep)
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[float, float]:
         """The two ends, whose pieces do not meet, whatever epsilon."""

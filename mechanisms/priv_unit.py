@@ -12,7 +12,7 @@ from accountant.calibration import calibrate
 from accountant.domains import POSITIVE, Interval, Whole
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.pairs import PairLoss
+from accountant.pairs import PairLoss, response_pair
 from accountant.randomness import Rng, generator
 from mechanisms.means import FixedLength, beyond, gamma_ratio, on_sphere, rounded, share
 from mechanisms.mechanism import IDEALISED, Arithmetic, arithmetic_of, draws, summed
@@ -130,9 +130,7 @@ class PrivUnit(FixedLength):
         if mass < 1e-290:
             raise ParameterError("PrivUnit.height", self.height, "where the cap has some mass")
         # caps of two values share least where they are opposite; scipy's cap is good to 1e-12
-        lie = (1 - self.keep) * mass / (1 - mass) * (1 - 1e-12)
-        rest = max(0.0, 1 - self.keep - lie)
-        return PairLoss((self.keep, lie, rest), (lie, self.keep, rest))
+        return response_pair(self.keep, (1 - self.keep) * mass / (1 - mass) * (1 - 1e-12))
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Two opposite vectors of full length, whatever epsilon."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
@@ -10,17 +11,32 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import REAL, Interval, Whole
+from accountant.errors import ParameterError
 from accountant.numerics import Array, legendre, up
 from accountant.randomness import Rng, generator
 from accountant.responses import PureLoss
 from mechanisms.gaussian import Gaussian
-from mechanisms.mechanism import Mechanism, draws, summed
+from mechanisms.mechanism import IDEALISED, Arithmetic, Mechanism, draws, summed
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Cells, Support
+from mechanisms.values import Values
 from mechanisms.wrapper import MechanismWith, Wrapper
 
 # beyond ln 2 half of e^odds is no probability
 ODDS = Interval(1e-6, math.log(2))
+
+
+class Numbers(MechanismWith):
+    """Mechanisms that release one number at a time."""
+
+    __slots__ = ()
+
+    def check(self, argument: str, value: object) -> Mechanism:
+        """The mechanism itself."""
+        found = MechanismWith.check(self, argument, value)
+        if found.value_axes == 1:
+            raise ParameterError(argument, value, str(self))
+        return found
 
 
 @final
@@ -39,7 +55,7 @@ class PureFromApproximate(Wrapper):
     limits: ClassVar[str] = "a report is as long as the public samples"
 
     inner: Any = param(
-        MechanismWith("terms", "a mechanism of numbers, such as Gaussian"), "is to be made pure",
+        Numbers("terms", "a mechanism of numbers, such as Gaussian"), "is to be made pure",
         typical=(Gaussian(40.0),),
     )  # fmt: skip
     odds: float = param(
@@ -55,7 +71,7 @@ class PureFromApproximate(Wrapper):
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Draw the public samples, then a bit for each, then one of the ones."""
-        values, source = self.inner.values.check(value), generator(rng)
+        values, source = self.values.check(value), generator(rng)
         shape = draws(size, values.shape)
         some = math.prod(shape) * self.candidates
         samples = np.reshape(
@@ -105,6 +121,17 @@ class PureFromApproximate(Wrapper):
         return PureLoss(up(math.log(self._share(most, least) / self._share(least, most)), 64))
 
     @property
+    def values(self) -> Values:
+        """Numbers: each coordinate of a vector would cost as much again."""
+        numbers: Values = dataclasses.replace(self.inner.values, axes=0)
+        return numbers
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """Floats decide the bits."""
+        return IDEALISED
+
+    @property
     def relation(self) -> str:
         """Each user chooses among samples of their own."""
         return "local-replace"
@@ -122,9 +149,9 @@ class PureFromApproximate(Wrapper):
 
     def _chances(self, samples: Array, values: NDArray[Any]) -> Array:
         """Probability of a one for each sample; a half where the odds leave the box."""
-        own = self.inner.terms(samples, values[..., None])
         with np.errstate(over="ignore", invalid="ignore"):
-            odds = own - self.inner.terms(samples, np.asarray(self.reference_value))
+            odds = self.inner.terms(samples, values[..., None])
+            odds = odds - self.inner.terms(samples, np.asarray(self.reference_value))
             inside = np.abs(odds) <= self.odds
             chances: Array = np.where(inside, np.exp(np.where(inside, odds, 0.0)) / 2, 0.5)
         return np.minimum(chances, 1.0)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accountant.errors import ParameterError
-from accountant.numerics import Array
+from accountant.numerics import Array, ratio_up
 from mechanisms.mechanism import Mechanism
 from mechanisms.supports import Candidates
 from mechanisms.values import Scores
@@ -66,7 +66,7 @@ class Selection(Mechanism):
     @property
     def _range(self) -> float:
         # how far neighbours can move the gap of two scores, over the scale
-        return (1 if self.monotone else 2) * self.sensitivity / self.scale
+        return ratio_up((1 if self.monotone else 2) * self.sensitivity, self.scale)
 
     def _pair(self, gap: float) -> tuple[Array, Array]:
         # two candidates whose gap, over the scale, shrinks by the range

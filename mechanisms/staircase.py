@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, Interval
+from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.pairs import PairLoss
+from accountant.pairs import PairLoss, response_pair
 from accountant.randomness import Rng, generator
 from mechanisms.additive import Additive
 from mechanisms.mechanism import IDEALISED, Arithmetic, arithmetic_of, draws
@@ -32,8 +33,8 @@ class Staircase(Additive):
     limits: ClassVar[str] = "low-order bits leak; each coordinate of a vector would cost a stair"
 
     scale: float = param(
-        POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True
-    )
+        POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True,
+    )  # fmt: skip
     sensitivity: float = param(POSITIVE, "sensitivity of the number", typical=(1.0,), default=1.0)
     # 1 / (1 + e^{eps / 2}) has the least expected absolute error; this is it at epsilon 1
     upper: float = param(
@@ -68,13 +69,14 @@ class Staircase(Additive):
     @property
     def loss(self) -> PairLoss:
         """Three outcomes: up a step, level, down a step."""
+        if not 1e-4 <= self._fall <= 100:
+            allowed = "between a hundredth and 10,000 times the sensitivity"
+            raise ParameterError("Staircase.scale", self.scale, allowed)
         # left of both values the density is e^fall times the other's, and between them on the
         # narrower of the two parts of a stair
         narrow = min(self.upper, 1 - self.upper)
         up_a_step = 0.5 + self._height * narrow * self.sensitivity
-        down = up_a_step * math.exp(-self._fall)
-        level = max(0.0, 1 - up_a_step - down)
-        return PairLoss((up_a_step, level, down), (down, level, up_a_step))
+        return response_pair(up_a_step, up_a_step * math.exp(-self._fall), 16.0)
 
     @property
     def values(self) -> Reals:

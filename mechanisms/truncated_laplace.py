@@ -9,9 +9,9 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.domains import POSITIVE
+from accountant.domains import POSITIVE, Interval
 from accountant.loss import Loss, Symmetric, epsilons
-from accountant.numerics import Array, up
+from accountant.numerics import ULP, Array, ratio_up, square_up, up
 from accountant.randomness import Rng, generator
 from accountant.responses import ApproxLoss
 from mechanisms.additive import DIMENSION, Additive
@@ -31,20 +31,21 @@ class TruncatedLaplaceLoss(Symmetric):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Noise up to ``x`` tells the most, with ``x = (shift - epsilon) / 2``."""
-        e = epsilons(epsilon)
-        x = (self.shift - np.minimum(e, self.shift)) / 2
-        # Q(noise <= x) of the moved law starts at its own lower end
-        x = np.clip(x, self.shift - self.reach, self.reach)
-        inside = self._below(x) - np.exp(np.minimum(e, self.shift)) * self._below(x - self.shift)
-        total: Array = np.clip(np.maximum(inside, self.infinity) * (1 + 1e-15), 0.0, 1.0)
-        return total
+        e = np.minimum(epsilons(epsilon), self.shift)
+        # the moved law begins at shift - reach, and this one ends at reach
+        x = np.clip((self.shift - e) / 2, self.shift - self.reach, self.reach)
+        inside = self._below(x, 0.0) - self._below(x - self.shift, e)
+        total: Array = np.clip(np.maximum(inside, 0.0) + 4 * ULP, self.infinity, 1.0)
+        return np.where(epsilons(epsilon) >= self.shift, self.infinity, total)
 
-    def _below(self, x: Array) -> Array:
-        # F(x) = (1 + sign(x) (1 - e^-|x|) / (1 - e^-bound)) / 2
-        share = np.expm1(-np.minimum(np.abs(x), self.reach))
-        share = share / math.expm1(-self.reach)
-        below: Array = (1 + np.sign(x) * share) / 2
-        return below
+    def _below(self, x: Array, log_factor: ArrayLike) -> Array:
+        """``e^log_factor P(noise <= x)``, without cancelling in the lower tail."""
+        # P(noise <= -y) = P(noise >= y) = e^-y (1 - e^-(reach - y)) / d with d = 2 (1 - e^-reach)
+        d, factor = -2 * math.expm1(-self.reach), np.asarray(log_factor)
+        share = -np.expm1(-np.maximum(self.reach - np.abs(x), 0.0)) / d
+        lower = np.exp(np.where(x < 0, factor, 0.0) - np.abs(x)) * share
+        upper = np.exp(np.where(x < 0, 0.0, factor)) * (1 - np.exp(-np.abs(x)) * share)
+        return np.where(x < 0, lower, upper)
 
     @property
     def bound(self) -> float:
@@ -52,16 +53,20 @@ class TruncatedLaplaceLoss(Symmetric):
         return self.shift
 
     @property
+    def rho(self) -> float:
+        """Of the finite part, which is pure."""
+        return square_up(self.shift, 2)
+
+    @property
     def infinity(self) -> float:
         """Mass of the noise beyond the other's end."""
-        # (e^-(bound - shift) - e^-bound) / (2 (1 - e^-bound))
-        if self.shift >= 2 * self.reach:
+        # (e^-(reach - shift) - e^-reach) / (2 (1 - e^-reach)), or its mirror beyond the middle
+        d, beyond = -2 * math.expm1(-self.reach), self.shift - self.reach
+        if beyond >= self.reach:
             return 1.0
-        end = np.array(self.shift - self.reach)
-        if end > 0:
-            return up(float(self._below(end)))
-        least = math.exp(-self.reach)
-        return up(least * math.expm1(self.shift) / (2 * -math.expm1(-self.reach)))
+        if beyond > 0:
+            return min(1.0, up(1 + math.exp(-beyond) * math.expm1(beyond - self.reach) / d))
+        return max(up(math.exp(beyond) * -math.expm1(-self.shift) / d, 16.0), 1e-300)
 
 
 @final
@@ -77,7 +82,9 @@ class TruncatedLaplace(Additive):
     limits: ClassVar[str] = "low-order bits leak"
 
     scale: float = param(POSITIVE, "noise scale before the cut", typical=(1.0,), knob=True)
-    reach: float = param(POSITIVE, "greatest size of the noise, in scales", typical=(11.0,))
+    reach: float = param(
+        Interval(1e-3, 1e4), "greatest size of the noise, in scales", typical=(11.0,)
+    )
     sensitivity: float = param(POSITIVE, "L1 sensitivity of the query", typical=(1.0,), default=1.0)
     dimension: int = param(DIMENSION, "coordinates of a value", typical=(1,), default=1)
     arithmetic: Arithmetic = arithmetic_of(IDEALISED)
@@ -100,7 +107,7 @@ class TruncatedLaplace(Additive):
     @property
     def loss(self) -> Loss:
         """That of two numbers; for vectors what is proved of them, epsilon and delta."""
-        whole = TruncatedLaplaceLoss(self.sensitivity / self.scale, self.reach)
+        whole = TruncatedLaplaceLoss(ratio_up(self.sensitivity, self.scale), self.reach)
         return whole if self.dimension == 1 else ApproxLoss(up(whole.shift), whole.infinity)
 
     @property

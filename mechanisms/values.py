@@ -217,7 +217,8 @@ def real_value(value: ArrayLike) -> Array:
     raw = _array(value, "rectangular, not ragged")
     if raw.dtype.kind not in "biuf":
         raise PrivateValueError("value", "an array of real numbers")
-    array: Array = raw.astype(float, copy=False)
+    with np.errstate(over="ignore"):  # longer floats may become infinite, which is refused
+        array: Array = raw.astype(float, copy=False)
     if not np.isfinite(array).all():
         raise PrivateValueError("value", "finite in every entry", first(~np.isfinite(array)))
     return array
@@ -264,6 +265,8 @@ def first(wrong: NDArray[np.bool_]) -> tuple[int, ...]:
 
 
 def _array(value: ArrayLike, allowed: str) -> NDArray[Any]:
+    if isinstance(value, np.ma.MaskedArray):
+        raise PrivateValueError("value", "without a mask")
     try:
         return np.asarray(value)
     except ValueError:

@@ -17,17 +17,8 @@ from audits.finding import Outcome
 from audits.running import chosen
 from tests.laws.common import INSTANCES
 
-QUICK = [
-    "RandomizedResponse(k=10",
-    "half_the_noise",
-    "peek",
-    "--samples",
-    "20000",
-    "--seed",
-    "7",
-    "--jobs",
-    "1",
-]
+ONE = "RandomizedResponse(k=10"
+QUICK = [ONE, "half_the_noise", "peek", "--samples", "20000", "--seed", "7", "--jobs", "1"]
 KEYS = ["subject", "kind", "claim", "exact_epsilon", "epsilon_lower", "confidence", "runs",
         "outcome", "expected", "witness", "seconds"]  # fmt: skip
 

@@ -16,8 +16,9 @@ FALSE_ALARM = 1e-9  # of every statistical law; seeds are fixed besides
 
 
 def example_value(mechanism: Mechanism, rng: np.random.Generator) -> Any:
-    """Some value that the mechanism can release."""
-    return mechanism.values.example(rng)
+    """Some value that the mechanism can release, beyond its bound too where that is clipped."""
+    value = mechanism.values.example(rng)
+    return value * rng.choice([1.0, 3.0]) if getattr(mechanism.values, "clip", False) else value
 
 
 def neighbours(mechanism: Mechanism, rng: np.random.Generator, count: int) -> Iterator[Any]:

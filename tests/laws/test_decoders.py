@@ -36,7 +36,7 @@ def violation(mechanism: Mechanism) -> str:
             allowed = deviation(reports), deviation(squares)
         bias, excess = np.abs(mean - truth), np.abs(weights @ squares - declared)
         for name, gap, most in (("bias", bias, allowed[0]), ("variance", excess, allowed[1])):
-            if np.any(gap > most):
+            if not np.all(gap <= most):
                 return f"{name} of {np.max(gap):.3g} at {value}"
     return ""
 
@@ -52,7 +52,7 @@ def expected(mechanism: Mechanism, value) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(mechanism, FrequencyOracle):
         truth = np.eye(mechanism.k)[value]
         return truth, mechanism.variance(truth, 1)
-    return np.asarray(value, dtype=float), np.asarray(mechanism.variance(value))
+    return mechanism.values.check(value), np.asarray(mechanism.variance(value))
 
 
 def exact_cells(mechanism: Mechanism, value):

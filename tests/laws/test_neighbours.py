@@ -10,6 +10,7 @@ import pytest
 from audits.densities import hockey_stick
 from mechanisms import Mechanism
 from mechanisms.additive import Additive
+from mechanisms.laplace import Laplace
 from mechanisms.values import Categories, Reals, Scores
 from tests.laws.common import every_mechanism, neighbours
 from tests.laws.test_hockey_stick import profile
@@ -32,7 +33,7 @@ def violation(mechanism: Mechanism) -> str:
         case _:
             found = at_random(mechanism)
     for delta, epsilon, where in found:
-        if delta > profile(mechanism, epsilon) + 1e-9:
+        if not delta <= profile(mechanism, epsilon) + 1e-9:
             return f"delta({epsilon}) = {delta} at {where}, claimed {profile(mechanism, epsilon)}"
     return ""
 
@@ -63,7 +64,7 @@ def at_random(mechanism: Mechanism):
     rng = np.random.default_rng(22)
     return [
         (hockey_stick(mechanism, pair, eps), eps, pair)
-        for pair in neighbours(mechanism, rng, 300) for eps in EPSILONS
+        for pair in neighbours(mechanism, rng, 80) for eps in EPSILONS
     ]  # fmt: skip
 
 
@@ -77,7 +78,7 @@ def split_in_the_plane(mechanism: Mechanism):
     weights = np.tile(w * half, 224)
     plane = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), axis=-1)
     # an L1 ball for Laplace, an L2 ball for Gaussian: both norms of both moves are declared ones
-    one_norm = type(mechanism).__name__ == "Laplace"
+    one_norm = isinstance(mechanism, Laplace)
     found = []
     for angle in (0.0, np.pi / 8, np.pi / 4):
         move = np.array([np.cos(angle), np.sin(angle)])

@@ -1,0 +1,181 @@
+"""Wrong choices among scores and answers."""
+
+import numpy as np
+
+from accountant import BoundedRangeLoss, PureLoss
+from mechanisms.above_threshold import AboveThreshold
+from mechanisms.exponential import Exponential
+from mechanisms.laplace import Laplace
+from mechanisms.noisy_max import NoisyMax
+from mechanisms.permute_and_flip import PermuteAndFlip
+from mechanisms.selection import picked
+from mechanisms.sparse_vector import SparseVector
+from tests.mutants.specimens import Mutant
+
+
+def first_true(found, none):
+    return np.where(found.any(axis=-1), found.argmax(axis=-1), none)
+
+
+class MonotoneClaimed(Mutant):
+    """Half the cost, though scores may move against each other."""
+
+    honest = NoisyMax(2.0, 1.0, "laplace")
+    loss = PureLoss(0.5)
+    caught_by = "hockey_stick"
+
+
+class OneScoreMoves(Mutant):
+    """Thinks that a record moves one score only: in the loss, and in the worst pair."""
+
+    honest = NoisyMax(2.0)
+    loss = BoundedRangeLoss(0.5)
+    caught_by = "neighbours"
+
+    def worst_pair(self, epsilon=0.0):
+        return NoisyMax(2.0, 1.0, monotone=True).worst_pair(epsilon)
+
+
+class SensitivityOfScoresForgotten(Mutant):
+    """The range of scores that move by 1, where they move by 2."""
+
+    honest = Exponential(2.0, 2.0)
+    loss = BoundedRangeLoss(1.0)
+    caught_by = "hockey_stick"
+
+
+class OnePairOnly(Mutant):
+    """The loss at one pair of score vectors, which is not the worst at every epsilon."""
+
+    honest = Exponential(2.0)
+    loss = BoundedRangeLoss(1.0).attained
+    caught_by = "hockey_stick"
+
+
+class HalvedTwice(Mutant):
+    """Divides by twice the scale, which has the two already."""
+
+    honest = Exponential(2.0)
+    caught_by = "sampler"
+
+    def release(self, value, rng=None, size=None):
+        return Exponential(2 * self.scale).release(value, rng, size)
+
+
+class PermuteAndFlipAsBoundedRange(Mutant):
+    """Permute and flip taken for the exponential mechanism."""
+
+    honest = PermuteAndFlip(2.0)
+    loss = BoundedRangeLoss(1.0)
+    caught_by = "hockey_stick"
+
+
+class NotPermuted(Mutant):
+    """Flips in the order of the candidates."""
+
+    honest = PermuteAndFlip(2.0)
+    caught_by = "sampler"
+
+    def release(self, value, rng=None, size=None):
+        heads = np.exp((value - value.max()) / self.scale)
+        return np.argmax(rng.random((size, value.size)) < heads, axis=-1)
+
+
+class FlippedAgain(Mutant):
+    """Candidates are drawn with replacement, which is the exponential mechanism."""
+
+    honest = PermuteAndFlip(2.0)
+    caught_by = "sampler"
+
+    def release(self, value, rng=None, size=None):
+        return Exponential(self.scale).release(value, rng, size)
+
+
+class OneNoiseForTheBatch(Mutant):
+    """Draws noise for one user and gives it to all."""
+
+    honest = NoisyMax(2.0)
+    caught_by = "batch"
+
+    def release(self, value, rng=None, size=None):
+        return np.argmax(value + rng.gumbel(scale=self.scale, size=value.shape[-1]), axis=-1)
+
+
+class ThresholdWithoutNoise(Mutant):
+    """Noise on the answers alone, of twice the scale, and the same claim."""
+
+    honest = AboveThreshold(1.0, 2.0)
+    caught_by = "hockey_stick"
+
+    def release(self, value, rng=None, size=None):
+        noisy = value + rng.laplace(scale=2 * self.scale, size=(size, np.size(value)))
+        return first_true(noisy >= self.threshold, np.size(value))
+
+    def log_density(self, output, value, each=False):
+        above = -np.expm1(Laplace(2 * self.scale).log_below(self.threshold, value))
+        below = np.cumprod(np.append(1.0, 1 - above))
+        return picked(np.log(np.append(above, 1.0) * below), output, each)
+
+
+class ThresholdForEachAnswer(Mutant):
+    """Fresh noise on the threshold for every answer."""
+
+    honest = AboveThreshold(1.0, 2.0)
+    caught_by = "sampler"
+
+    def release(self, value, rng=None, size=None):
+        noise = rng.laplace(scale=[[2 * self.scale], [self.scale]], size=(size, 2, np.size(value)))
+        noisy, threshold = value + noise[:, 0], self.threshold + noise[:, 1]
+        return first_true(noisy >= threshold, np.size(value))
+
+
+class OneScaleForAll(Mutant):
+    """As much noise on the answers as on the threshold, not twice as much."""
+
+    honest = AboveThreshold(1.0, 2.0)
+    caught_by = "sampler"
+
+    def release(self, value, rng=None, size=None):
+        noisy = value + rng.laplace(scale=self.scale, size=(size, np.size(value)))
+        threshold = self.threshold + rng.laplace(scale=self.scale, size=(size, 1))
+        return first_true(noisy >= threshold, np.size(value))
+
+
+class NoneIsTheLast(Mutant):
+    """Off by one: that no answer is above is told as the index of the last."""
+
+    honest = AboveThreshold(1.0, 2.0)
+    caught_by = "sampler"
+
+    def release(self, value, rng=None, size=None):
+        return np.minimum(self.honest.release(value, rng, size), np.size(value) - 1)
+
+
+class HalfIfMonotone(Mutant):
+    """Half the cost of monotone answers, as in the exponential mechanism; it is three quarters."""
+
+    honest = AboveThreshold(1.0, 2.0, monotone=True)
+    loss = PureLoss(0.5)
+    caught_by = "hockey_stick"
+
+
+class ComparisonShown(Mutant):
+    """The answer is told with the noise that was compared."""
+
+    honest = SparseVector(1.0, 2.0, 4.0)
+    caught_by = "sampler"
+
+    def release(self, value, rng=None, size=None):
+        noisy = value + rng.laplace(scale=2 * self.scale, size=(size, np.size(value)))
+        threshold = self.threshold + rng.laplace(scale=self.scale, size=(size, 1))
+        index = first_true(noisy >= threshold, np.size(value))
+        table = np.column_stack([noisy, np.full(size, np.nan)])
+        return np.column_stack([index, table[np.arange(size), index]])
+
+
+class AnswerIsFree(Mutant):
+    """Pays for the index and forgets the answer."""
+
+    honest = SparseVector(1.0, 2.0, 4.0)
+    loss = PureLoss(1.0)
+    caught_by = "hockey_stick"
