@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from accountant.accountant import Accountant
 from accountant.bracketing import Cost, checked_pair, straddle
@@ -19,30 +19,18 @@ from accountant.rebuilding import rebuilt
 from accountant.tight import Tight
 
 TOLERANCE = 1e-6
-SPENT_co = TypeVar("SPENT_co", bound=Plan, covariant=True)
-
-
-class Calibrated(Protocol[SPENT_co]):
-    """A class of plans that says which of its fields is the knob, and where that may be."""
-
-    def knob(self, **fixed: Any) -> tuple[str, Interval]:
-        """Return the knob's name and its range, given the other fields."""
-        ...
-
-    def __call__(self, **fields: Any) -> SPENT_co:
-        """Return the plan with these fields."""
-        ...
+P = TypeVar("P", bound=Plan)
 
 
 @overload
-def calibrate(
-    plan_of: Calibrated[SPENT_co],
+def calibrate(  # type: ignore[overload-overlap]  # a class is no mere function of a number
+    plan_of: type[P],
     *,
     epsilon: float,
     delta: float = ...,
     accountant: Accountant | None = ...,
     **fixed: Any,
-) -> SPENT_co: ...
+) -> P: ...
 @overload
 def calibrate(
     plan_of: Plan,

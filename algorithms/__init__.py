@@ -1,17 +1,25 @@
 """Compositions of mechanisms: a plan made from shapes, and a run through the gate."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from algorithms.label_iht import LabelIHT
+    from algorithms.label_lasso import LabelLasso
+    from algorithms.local_iht import LocalIHT
     from algorithms.private_lasso import PrivateLasso
 
-__all__ = ["PrivateLasso"]
+# scikit-learn takes a second to import, so an estimator is loaded when it is asked for
+_HOME = {
+    "LabelIHT": "label_iht",
+    "LabelLasso": "label_lasso",
+    "LocalIHT": "local_iht",
+    "PrivateLasso": "private_lasso",
+}
+__all__ = ["LabelIHT", "LabelLasso", "LocalIHT", "PrivateLasso"]
 
 
 def __getattr__(name: str) -> Any:
-    # scikit-learn takes a second to import, so an estimator is loaded when it is asked for
-    if name in __all__:
-        from algorithms import private_lasso
-
-        return getattr(private_lasso, name)
+    if name in _HOME:
+        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -48,7 +48,6 @@ def best_rounds(
     data T* is several times too long: the bound's constants are worst cases.
     """
     from accountant.calibration import calibrate
-    from accountant.concentrated import ZCDPLoss
 
     vertices = 2 * features
     # expected loss of one selection over its noise scale: ln|S| for Gumbel, H_|S| for Laplace
@@ -60,11 +59,18 @@ def best_rounds(
         return max(1, round(math.sqrt(2 * bounds.curvature() / a)))
     # e0 = sqrt(8 rho / T) for Gumbel, sqrt(2 rho / T) for Laplace: noise(T) = a sqrt T,
     # T* = (4 Gamma / a)^(2/3)
-    rho = calibrate(ZCDPLoss, epsilon=epsilon, delta=delta, accountant=ZCDP())
+    rho = calibrate(concentrated, epsilon=epsilon, delta=delta, accountant=ZCDP())
     range_ = math.sqrt((8 if selection == "gumbel" else 2) * rho)
     a = 2 * sensitivity / range_ * regret
     rounds: float = (4 * bounds.curvature() / a) ** (2 / 3)
     return max(1, round(rounds))
+
+
+def concentrated(rho: float) -> Any:
+    """Any release of this rho."""
+    from accountant.concentrated import ZCDPLoss
+
+    return ZCDPLoss(rho)
 
 
 class Scores:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from accountant.calibration import calibrate
 from accountant.domains import DELTA, POSITIVE, OneOf, Whole
-from accountant.errors import ParameterError
 from accountant.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plan import Repeat
-from accountant.randomness import generator
+from algorithms.estimators import PrivateRegressor, checked, checked_shape, noise_source
 from algorithms.frank_wolfe import Bounds, best_rounds, clipped, descend
 from mechanisms.noisy_max import NoisyMax
 
@@ -25,7 +21,7 @@ SELECTION = OneOf(("gumbel", "laplace"))
 RELATION = OneOf(("replace", "add-remove"))
 
 
-class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PrivateLasso(PrivateRegressor):
     """Least squares over the l1 ball of ``radius``, (epsilon, delta)-DP for every record.
 
     Features and targets are clipped to ``[-x_bound, x_bound]`` and ``[-y_bound, y_bound]``, which
@@ -92,7 +88,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scik
     def fit(self, X: Any, y: Any) -> Self:
         """Fit on X (records, features) and y (records,); nothing is spent on bad input."""
         X, y = checked(self, X, y, dtype=np.float64, y_numeric=True)
-        plan, bounds, rng = self.plan(X.shape), self._bounds(), _generator(self.random_state)
+        plan, bounds, rng = self.plan(X.shape), self._bounds(), noise_source(self.random_state)
         self.plan_, self.bounds_ = plan, bounds
         self.ledger_ = Ledger((X, y), plan, rng=rng)
         self.coef_ = self.run(self.ledger_)
@@ -108,9 +104,7 @@ class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scik
         return predicted
 
     def _sensitivity(self, shape: tuple[int, ...]) -> float:
-        if not isinstance(shape, tuple) or len(shape) != 2:
-            raise ParameterError("shape", shape, "(records, features)")
-        records, _ = (Whole(1).check("shape", n) for n in shape)
+        records, _ = checked_shape(shape)
         relation = RELATION.check("relation", self.relation)
         return self._bounds().score_sensitivity(records, relation)
 
@@ -121,17 +115,6 @@ class PrivateLasso(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scik
             POSITIVE.check("y_bound", self.y_bound),
         )
 
-    def __getstate__(self) -> Any:
-        """Everything but the ledger, which cannot be copied: its transcript goes along."""
-        return {k: v for k, v in super().__getstate__().items() if k != "ledger_"}
-
-    def __sklearn_tags__(self) -> Any:
-        """Private fits on tiny data are noise: scikit-learn should not expect accuracy."""
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        tags.non_deterministic = self.random_state is None
-        return tags
-
 
 @lru_cache(maxsize=256)
 def epsilon_each(epsilon: float, delta: float, rounds: int, selection: str) -> float:
@@ -141,34 +124,3 @@ def epsilon_each(epsilon: float, delta: float, rounds: int, selection: str) -> f
         return Repeat(NoisyMax(scale, 0.5, selection), rounds)
 
     return 1 / calibrate(plan_of, epsilon=epsilon, delta=delta)
-
-
-def checked(estimator: Any, *data: Any, **rules: Any) -> Any:
-    """scikit-learn's data check; its errors become one line that shows no data."""
-    try:
-        found = validate_data(estimator, *data, **rules)
-        if isinstance(found, tuple):
-            return found[0], np.asarray(found[1], dtype=np.float64)
-    except ValueError as error:
-        raise ParameterError(
-            "X, y", _without_data(str(error)), "finite numbers, one row of features a record"
-        ) from None
-    return found
-
-
-def _without_data(words: str) -> str:
-    """What scikit-learn says is wrong, but for the numbers and strings it quotes."""
-    said = re.sub(r"array=.*?\]\.?\s", "", words, flags=re.DOTALL)
-    said = re.sub(r"(could not convert string to float|Complex data not supported).*", r"\1", said,
-                  flags=re.DOTALL)  # fmt: skip
-    return " ".join(said.split())
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    """scikit-learn's random_state as this house's rng; a legacy RandomState gives a seed."""
-    if isinstance(random_state, np.random.RandomState):
-        random_state = int(check_random_state(random_state).randint(2**31))
-    try:
-        return generator(random_state)
-    except ParameterError as error:
-        raise ParameterError("random_state", random_state, error.allowed) from None

@@ -51,10 +51,14 @@ class ArithmeticOf:
 
     def check(self, argument: str, value: object) -> Arithmetic:
         """One of the choices, by name or by value."""
-        return Arithmetic(OneOf(self.choices).check(argument, value))
+        return Arithmetic(self._names.check(argument, value))
 
     def __str__(self) -> str:
-        return str(OneOf(tuple(one.value for one in self.choices)))
+        return str(self._names)
+
+    @property
+    def _names(self) -> OneOf:
+        return OneOf(tuple(one.value for one in self.choices))
 
 
 def arithmetic_of(*choices: Arithmetic) -> Any:

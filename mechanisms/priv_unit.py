@@ -65,9 +65,7 @@ class PrivUnit(FixedLength):
 
         highest = min(math.sqrt(2 * (target + 1) / p), 1 - 1e-9)
         height = float(minimize_scalar(log_length, bounds=(0.0, highest), method="bounded").x)
-        fixed = {"dimension": p, "height": height, "radius": radius}
-        made: PrivUnit = calibrate(PrivUnit, **fixed, epsilon=target)  # type: ignore[call-overload]
-        return made
+        return calibrate(PrivUnit, dimension=p, height=height, radius=radius, epsilon=target)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Randomise every vector; see `Mechanism.release`."""

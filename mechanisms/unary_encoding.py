@@ -29,13 +29,15 @@ class UnaryEncoding(FrequencyOracle):
     reference: ClassVar[str] = "Erlingsson, Pihur & Korolova (2014); Wang, Blocki, Li & Jha (2017)"
 
     k: int = param(Whole(2), "number of labels 0 .. k-1", typical=(5,))
+    # a fair coin at the true label has the least variance
     p: float = param(
-        Interval(LEAST, 1.0, "()"), "probability of a 1 at the true label", typical=(0.5,)
-    )
-    # .2689414 is 1 / (e + 1)
+        Interval(LEAST, 1.0, "()"), "probability of a 1 at the true label", typical=(0.5,),
+        default=0.5,
+    )  # fmt: skip
+    # .2689414 is 1 / (e + 1); there is no default, which no number says as well as NaN
     q: float = param(
         lambda self: Interval(LEAST, self.p, "[)"), "probability of a 1 at any other label",
-        typical=(0.2689414,), knob=True,
+        typical=(0.2689414,), default=math.nan, knob=True,
     )  # fmt: skip
 
     @classmethod

@@ -161,17 +161,29 @@ class Ball:
 
     def check(self, value: ArrayLike) -> Array:
         """Vectors within the ball along the last of one or two axes."""
-        vectors = real_value(value)
+        vectors = _reals(value)
         name = "l2" if self.order == 2 else "l-infinity"
         allowed = f"vectors of {self.dimension} coordinates and {name} norm at most {self.radius:g}"
         if vectors.ndim not in (1, 2) or vectors.shape[-1] != self.dimension:
             raise PrivateValueError("value", allowed)
-        # dividing first, so that nothing overflows
-        size = norms(vectors / self.radius, self.order)
+        size = self._sizes(vectors)
         longer = size > 1 + 1e-12  # less is rounding of whoever scaled it
         if longer.any() and not self.clip:
             raise PrivateValueError("value", allowed, first(longer))
         return vectors if (size <= 1).all() else vectors / np.maximum(size, 1.0)[..., None]
+
+    def _sizes(self, vectors: Array) -> Array:
+        """Norms over the radius; entries are looked at one by one only where a norm is odd."""
+        if 1e-100 < self.radius < 1e100:
+            with np.errstate(over="ignore", invalid="ignore"):
+                size: Array = norms(vectors, self.order) / self.radius
+            if np.isfinite(size).all():
+                return size
+        greatest = np.abs(real_value(vectors)).max(axis=-1)
+        scaled: Array = vectors / np.where(greatest > 0, greatest, 1.0)[..., None]
+        with np.errstate(over="ignore"):
+            size = norms(scaled, self.order) * (greatest / self.radius)
+        return np.minimum(size, np.finfo(float).max)
 
     def example(self, rng: Generator) -> Array:
         """A vector, on the boundary every other time."""
@@ -214,14 +226,18 @@ class Segment:
 
 def real_value(value: ArrayLike) -> Array:
     """``value`` as an array of finite floats, or `PrivateValueError`."""
+    array = _reals(value)
+    if not np.isfinite(array).all():
+        raise PrivateValueError("value", "finite in every entry", first(~np.isfinite(array)))
+    return array
+
+
+def _reals(value: ArrayLike) -> Array:
     raw = _array(value, "rectangular, not ragged")
     if raw.dtype.kind not in "biuf":
         raise PrivateValueError("value", "an array of real numbers")
     with np.errstate(over="ignore"):  # longer floats may become infinite, which is refused
-        array: Array = raw.astype(float, copy=False)
-    if not np.isfinite(array).all():
-        raise PrivateValueError("value", "finite in every entry", first(~np.isfinite(array)))
-    return array
+        return raw.astype(float, copy=False)
 
 
 def whole_value(value: ArrayLike, allowed: str) -> NDArray[np.int64]:
@@ -229,6 +245,8 @@ def whole_value(value: ArrayLike, allowed: str) -> NDArray[np.int64]:
     raw = _array(value, allowed)
     if raw.size == 0 and raw.dtype.kind == "f":  # an empty list
         raw = raw.astype(np.int64)
+    if raw.dtype.kind == "f" and (raw != np.floor(raw)).any():
+        raise PrivateValueError("value", allowed, first(raw != np.floor(raw)))
     if raw.dtype.kind not in "iu" or (raw.dtype == np.uint64 and (raw >> np.uint64(63)).any()):
         raise PrivateValueError("value", allowed)
     return raw.astype(np.int64, copy=False)

@@ -1,0 +1,71 @@
+"""What the scikit-learn estimators here share: checked data, noise, and what is kept of a fit."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from accountant.domains import Whole
+from accountant.errors import ParameterError
+from accountant.randomness import generator
+
+
+class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """A regression that is fitted through a ledger."""
+
+    random_state: Any
+
+    def __getstate__(self) -> Any:
+        """Everything but the ledger, which cannot be copied: its transcript goes along."""
+        return {k: v for k, v in super().__getstate__().items() if k != "ledger_"}
+
+    def __sklearn_tags__(self) -> Any:
+        """Private fits on tiny data are noise: scikit-learn should not expect accuracy."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def checked(estimator: Any, *data: Any, **rules: Any) -> Any:
+    """scikit-learn's data check; its errors become one line that shows no data."""
+    try:
+        found = validate_data(estimator, *data, **rules)
+        if isinstance(found, tuple):
+            return found[0], np.asarray(found[1], dtype=np.float64)
+    except ValueError as error:
+        raise ParameterError(
+            "X, y", _without_data(str(error)), "finite numbers, one row of features a record"
+        ) from None
+    return found
+
+
+def _without_data(words: str) -> str:
+    """What scikit-learn says is wrong, but for the numbers and strings it quotes."""
+    said = re.sub(r"array=.*?\]\.?\s", "", words, flags=re.DOTALL)
+    said = re.sub(r"(could not convert string to float|Complex data not supported).*", r"\1", said,
+                  flags=re.DOTALL)  # fmt: skip
+    return " ".join(said.split())
+
+
+def noise_source(random_state: Any) -> np.random.Generator:
+    """scikit-learn's random_state as this house's rng; a legacy RandomState gives a seed."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = int(check_random_state(random_state).randint(2**31))
+    try:
+        return generator(random_state)
+    except ParameterError as error:
+        raise ParameterError("random_state", random_state, error.allowed) from None
+
+
+def checked_shape(shape: Any) -> tuple[int, int]:
+    """(records, features), or `ParameterError`."""
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        raise ParameterError("shape", shape, "(records, features)")
+    records, features = (Whole(1).check("shape", n) for n in shape)
+    return records, features

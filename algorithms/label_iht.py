@@ -1,0 +1,86 @@
+"""Sparse regression by hard thresholding when labels alone are private."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from accountant.domains import POSITIVE, Whole
+from accountant.numerics import Array
+from algorithms.estimators import checked
+from algorithms.label_noise import LabelRegressor, product
+from algorithms.links import Link, link_of
+from algorithms.thresholding import checked_step, default_step, threshold
+
+
+class LabelIHT(LabelRegressor):
+    """``y = f(<x, theta>) + noise`` with a sparse theta of the unit ball; labels are private.
+
+    Labels are clipped to ``[-label_bound, label_bound]`` and noised once: ``noise`` is
+    "gaussian", or of pure epsilon "laplace", "bounded" (two values) or "pure" (Gaussian noise
+    made pure).  ``rounds`` are free of cost; None takes ``log2(users)``.
+
+    After ``fit``: ``coef_``, ``plan_``, ``ledger_``, ``transcript_``.
+    Source: Wang & Xu (2021), Algorithms 2 and 5, with the sensitivity, the sign and the loss
+    of the link put right (docs/sparse-regression.md).
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        sparsity: int,
+        label_bound: float,
+        rounds: int | None = None,
+        step: float | None = None,
+        link: str | Link = "identity",
+        noise: str = "gaussian",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.sparsity = sparsity
+        self.label_bound = label_bound
+        self.rounds = rounds
+        self.step = step
+        self.link = link
+        self.noise = noise
+        self.random_state = random_state
+
+    def plan(self, shape: tuple[int, ...]) -> Any:
+        """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
+        plan = super().plan(shape)
+        self._settings(*shape)
+        return plan
+
+    def run(self, ledger: Any) -> Array:
+        """Return the coefficients, seen through the gate alone."""
+        X, link = ledger.public, link_of(self.link)
+        sparsity, rounds, step = self._settings(*X.shape)
+        labels, theta = self.noisy_labels(ledger), np.zeros(X.shape[1])
+        for _ in range(rounds):
+            inner = product(X, theta)
+            residual = (link.function(inner) - labels) * link.derivative(inner)
+            theta = threshold(theta, product(X.T, residual) / len(labels), step, sparsity)
+        return theta
+
+    def predict(self, X: Any) -> Array:
+        """Predict for X (records, features)."""
+        check_is_fitted(self)
+        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        predicted: Array = link_of(self.link).function(product(X, self.coef_))
+        return predicted
+
+    def _settings(self, users: int, features: int) -> tuple[int, int, float]:
+        link, sparsity = link_of(self.link), Whole(1, features).check("sparsity", self.sparsity)
+        rounds = max(1, math.ceil(math.log2(users)))
+        if self.rounds is not None:
+            rounds = Whole(1).check("rounds", self.rounds)
+        if self.step is None:
+            return sparsity, rounds, default_step(link.low, link.high)
+        step = checked_step(POSITIVE.check("step", self.step), link.low, link.high)
+        return sparsity, rounds, step

@@ -1,0 +1,56 @@
+"""The Lasso on noisy labels: as fast a rate as hard thresholding, and no sparsity to state."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import Lasso
+from sklearn.utils.validation import check_is_fitted
+
+from accountant.domains import NON_NEGATIVE
+from accountant.numerics import Array
+from algorithms.estimators import checked
+from algorithms.label_noise import LabelRegressor, product
+
+
+class LabelLasso(LabelRegressor):
+    """scikit-learn's Lasso of public features on clipped labels with Gaussian noise.
+
+    Its penalty is ``2 sqrt((noise_bound^2 + tau^2) 2 ln p / n)`` for noise of deviation tau and
+    features of about unit size; there is no intercept.
+
+    After ``fit``: ``coef_``, ``penalty_``, ``plan_``, ``ledger_``, ``transcript_``.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        label_bound: float,
+        noise_bound: float,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.label_bound = label_bound
+        self.noise_bound = noise_bound
+        self.random_state = random_state
+
+    def run(self, ledger: Any) -> Array:
+        """Return the coefficients, seen through the gate alone."""
+        X, tau = ledger.public, ledger.plan.parts[0].scale
+        users, features = X.shape
+        variance = NON_NEGATIVE.check("noise_bound", self.noise_bound) ** 2 + tau * tau
+        self.penalty_ = 2 * math.sqrt(variance * 2 * math.log(max(features, 2)) / users)
+        lasso = Lasso(alpha=self.penalty_, fit_intercept=False)
+        found: Array = lasso.fit(X, self.noisy_labels(ledger)).coef_
+        return found
+
+    def predict(self, X: Any) -> Array:
+        """Predict for X (records, features)."""
+        check_is_fitted(self)
+        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        return product(X, self.coef_)

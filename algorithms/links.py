@@ -1,0 +1,66 @@
+"""Monotone links of generalised linear models, with bounds of their slope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.domains import POSITIVE, Interval
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A function of ``<x, theta>`` whose derivative lies in ``[low, high]``, ``low > 0``."""
+
+    name: str
+    function: Callable[[Any], Any]
+    derivative: Callable[[Any], Any]
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        low = POSITIVE.check("link.low", self.low)
+        Interval(low, 1e300).check("link.high", self.high)
+        # what is declared is looked at where predictors may lie
+        slope = np.asarray(self.derivative(np.linspace(-50.0, 50.0, 20_001)))
+        inside = (slope >= low * (1 - 1e-9)) & (slope <= self.high * (1 + 1e-9))
+        if not inside.all():
+            allowed = f"monotone with a derivative from {self.low:g} to {self.high:g}"
+            raise ParameterError("link", self.name, allowed)
+
+
+def _one(x: Any) -> Array:
+    return np.ones_like(np.asarray(x, dtype=float))
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+def _wave(x: Any) -> Any:
+    return 8 * x + np.cos(x)
+
+
+def _wave_slope(x: Any) -> Any:
+    return 8 - np.sin(x)
+
+
+IDENTITY = Link("identity", _same, _one, 1.0, 1.0)
+WAVE = Link("8x + cos x", _wave, _wave_slope, 7.0, 9.0)
+LINKS = {link.name: link for link in (IDENTITY, WAVE)}
+
+
+def link_of(link: object) -> Link:
+    """A link by its name, or itself."""
+    if isinstance(link, Link):
+        return link
+    if not isinstance(link, str) or link not in LINKS:
+        names = ", ".join(map(repr, LINKS))
+        raise ParameterError("link", link, f"{names}, or a Link(name, function, derivative, ...)")
+    return LINKS[link]

@@ -1,0 +1,166 @@
+"""Sparse regression by hard thresholding when every user's whole record is private."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from accountant.calibration import calibrate
+from accountant.domains import NON_NEGATIVE, POSITIVE, Whole
+from accountant.ledger import Ledger
+from accountant.numerics import Array
+from accountant.parallel import Parallel
+from algorithms.estimators import PrivateRegressor, checked, checked_shape, noise_source
+from algorithms.links import Link, link_of
+from algorithms.thresholding import checked_step, default_step, rounds_for, threshold
+from mechanisms.hemisphere import HemisphereL2
+
+BLOCK = 1 << 14  # users whose reports are in memory at a time
+
+
+class LocalIHT(PrivateRegressor):
+    """``y = f(<x, theta>) + noise`` with a sparse theta of the unit ball; epsilon-DP for each user.
+
+    Every user takes part in one of ``rounds`` rounds and sends one randomised gradient.  Features
+    are clipped to [-1, 1]; gradients are shortened to a public bound, which none exceeds where
+    ``|noise| <= noise_bound`` and theta has ``true_sparsity`` entries (``sparsity`` by default).
+    ``residual_clip`` bounds residuals in their place: less noise, and a bias.
+
+    After ``fit``: ``coef_``, ``plan_``, ``ledger_``, ``transcript_``, ``rounds_``.
+    Source: Wang & Xu (2021), Algorithms 1 and 4, with a norm bound that holds.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        sparsity: int,
+        noise_bound: float,
+        true_sparsity: int | None = None,
+        rounds: int | None = None,
+        step: float | None = None,
+        link: str | Link = "identity",
+        residual_clip: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.sparsity = sparsity
+        self.noise_bound = noise_bound
+        self.true_sparsity = true_sparsity
+        self.rounds = rounds
+        self.step = step
+        self.link = link
+        self.residual_clip = residual_clip
+        self.random_state = random_state
+
+    def plan(self, shape: tuple[int, ...]) -> Parallel:
+        """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
+        users, features = checked_shape(shape)
+        mechanism = calibrate(
+            HemisphereL2,
+            dimension=features,
+            radius=self.norm_bound(features),
+            longer="clip",
+            epsilon=POSITIVE.check("epsilon", self.epsilon),
+        )
+        return Parallel([mechanism] * len(self._blocks(users, features)))
+
+    def norm_bound(self, features: int) -> float:
+        """What gradients are shortened to: ``sqrt(p) b (b (sqrt s + sqrt s*) + C)``."""
+        link, sparsity = link_of(self.link), self._sparsity(features)
+        if self.residual_clip is not None:
+            return (
+                math.sqrt(features)
+                * link.high
+                * POSITIVE.check("residual_clip", self.residual_clip)
+            )
+        true = sparsity
+        if self.true_sparsity is not None:
+            true = Whole(1, features).check("true_sparsity", self.true_sparsity)
+        noise = NON_NEGATIVE.check("noise_bound", self.noise_bound)
+        # |<x, theta>| <= |theta|_1 <= sqrt s on [-1, 1]^p, and the link's slope is at most b
+        residual = link.high * (math.sqrt(sparsity) + math.sqrt(true)) + noise
+        return math.sqrt(features) * link.high * residual
+
+    def run(self, ledger: Any) -> Array:
+        """Return the coefficients, seen through the gate alone."""
+        users, features = ledger.shape
+        mechanism = ledger.plan.parts[0]
+        theta, gradient = np.zeros(features), Gradient(link_of(self.link), self.residual_clip)
+        last, total, count = 0, np.zeros(features), 0
+        for group, start, stop in self._blocks(users, features):
+            if group != last:
+                theta = self._moved(theta, total / count)
+                last, total, count = group, np.zeros(features), 0
+            gradient.theta = theta
+            reports = ledger.release_each(mechanism, gradient, slice(start, stop))
+            total += reports.sum(axis=0)
+            count += len(reports)
+        return self._moved(theta, total / count)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit on X (users, features) and y (users,); nothing is spent on bad input."""
+        X, y = checked(self, X, y, dtype=np.float64, y_numeric=True)
+        plan, rng = self.plan(X.shape), noise_source(self.random_state)
+        self.plan_ = plan
+        self.ledger_ = Ledger((X, y), plan, rng=rng)
+        self.coef_ = self.run(self.ledger_)
+        self.rounds_ = self._rounds(*X.shape)
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predict for X (records, features), clipped as in the fit."""
+        check_is_fitted(self)
+        X = checked(self, X, dtype=np.float64, reset=False)
+        predicted: Array = link_of(self.link).function(np.clip(X, -1, 1) @ self.coef_)
+        return predicted
+
+    def _moved(self, theta: Array, gradient: Array) -> Array:
+        link = link_of(self.link)
+        step = default_step(link.low, link.high) if self.step is None else self.step
+        return threshold(theta, gradient, step, self._sparsity(theta.size))
+
+    def _sparsity(self, features: int) -> int:
+        link = link_of(self.link)
+        if self.step is not None:
+            checked_step(POSITIVE.check("step", self.step), link.low, link.high)
+        return Whole(1, features).check("sparsity", self.sparsity)
+
+    def _rounds(self, users: int, features: int) -> int:
+        if self.rounds is None:
+            return rounds_for(users, features)
+        return Whole(1, users).check("rounds", self.rounds)
+
+    def _blocks(self, users: int, features: int) -> list[tuple[int, int, int]]:
+        """(round, first user, end) of every block; rounds share the users as evenly as they can."""
+        rounds = self._rounds(users, features)
+        ends = [users * t // rounds for t in range(rounds + 1)]
+        return [
+            (t, start, min(start + BLOCK, ends[t + 1]))
+            for t in range(rounds)
+            for start in range(ends[t], ends[t + 1], BLOCK)
+        ]
+
+
+class Gradient:
+    """The query of a block: each user's gradient at the public ``theta``."""
+
+    def __init__(self, link: Link, residual_clip: float | None) -> None:
+        self._link, self._clip = link, residual_clip
+        self.theta = np.empty(0)
+
+    def __call__(self, rows: tuple[Array, Array]) -> Array:
+        """``x f'(<x, theta>) (f(<x, theta>) - y)``, one row a user."""
+        x, y = np.clip(rows[0], -1.0, 1.0), rows[1]
+        inner = x @ self.theta
+        residual = self._link.function(inner) - y
+        if self._clip is not None:
+            residual = np.clip(residual, -self._clip, self._clip)
+        residual *= self._link.derivative(inner)
+        x *= residual[:, None]
+        gradient: Array = x
+        return gradient

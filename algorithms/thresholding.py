@@ -1,0 +1,91 @@
+"""Iterative hard thresholding: the step all sparse regressions here share, and its window.
+
+References: Blumensath & Davies (2009); windows of the step size: Wang & Xu (2021), Theorems 6
+and 11, with constants recomputed (docs/sparse-regression.md).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+
+
+def truncate(vector: Array, sparsity: int) -> Array:
+    """``vector`` with all but the ``sparsity`` entries of the greatest size set to 0, in O(p)."""
+    kept: Array = np.zeros_like(vector)
+    if sparsity >= vector.size:
+        return vector.copy()
+    top = np.argpartition(np.abs(vector), vector.size - sparsity)[vector.size - sparsity :]
+    kept[top] = vector[top]
+    return kept
+
+
+def project(vector: Array, radius: float = 1.0) -> Array:
+    """The nearest vector of Euclidean norm at most ``radius``."""
+    norm = float(np.linalg.norm(vector))
+    return vector if norm <= radius else vector * (radius / norm)
+
+
+def threshold(theta: Array, gradient: Array, step: float, sparsity: int) -> Array:
+    """One round: a gradient step, the greatest entries, the unit ball."""
+    return project(truncate(theta - step * gradient, sparsity))
+
+
+def step_window(isometry: float, low: float = 1.0, high: float = 1.0) -> tuple[float, float]:
+    """Step sizes for which every round halves the error; low > high where there is none.
+
+    ``isometry`` is the restricted isometry constant Delta of the features (rows times ``1 /
+    sqrt n``), ``low`` and ``high`` bound the link's derivative: ``5 / (7 a^2 (1 - Delta))`` to
+    ``9 / (7 b^2 (1 + Delta))``, not empty iff ``Delta <= (9 a^2 - 5 b^2) / (9 a^2 + 5 b^2)``.
+    """
+    if not 0 <= isometry < 1:
+        raise ParameterError("isometry", isometry, "a number in [0, 1)")
+    return 5 / (7 * low**2 * (1 - isometry)), 9 / (7 * high**2 * (1 + isometry))
+
+
+def default_step(low: float = 1.0, high: float = 1.0) -> float:
+    """The middle of the window for perfect features, on a logarithmic scale."""
+    least, most = step_window(0.0, low, high)
+    return math.sqrt(least * most)
+
+
+def checked_step(step: float, low: float = 1.0, high: float = 1.0) -> float:
+    """``step``, with a warning where not even perfect features make every round contract."""
+    least, most = step_window(0.0, low, high)
+    if not least <= step <= most:
+        warnings.warn(
+            f"step {step:g} lies outside [{least:.4g}, {most:.4g}], where rounds contract",
+            UserWarning,
+            stacklevel=3,
+        )
+    return step
+
+
+def isometry_estimate(
+    features: Any, columns: int, rng: np.random.Generator, trials: int = 50
+) -> float:
+    """Greatest ``|eigenvalue - 1|`` of ``A'A / n`` over random sets of ``columns`` columns.
+
+    A lower bound of the restricted isometry constant, for public features.
+    """
+    rows, width = features.shape
+    if not 1 <= columns <= width:
+        raise ParameterError("columns", columns, f"a whole number from 1 to {width}")
+    worst = 0.0
+    for _ in range(trials):
+        some = features[:, np.sort(rng.choice(width, columns, replace=False))]
+        some = some.toarray() if hasattr(some, "toarray") else np.asarray(some)
+        values = np.linalg.eigvalsh(some.T @ some / rows)
+        worst = max(worst, 1 - float(values[0]), float(values[-1]) - 1)
+    return worst
+
+
+def rounds_for(users: int, features: int) -> int:
+    """The papers' number of rounds, ``ceil(ln(n / p))``, at least 1."""
+    return max(1, math.ceil(math.log(users / features))) if users > features else 1
