@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from accountant.calibration import calibrate
 from accountant.domains import NON_NEGATIVE, POSITIVE, Whole
+from accountant.errors import ParameterError
 from accountant.ledger import Ledger
 from accountant.numerics import Array
 from accountant.parallel import Parallel
@@ -133,7 +134,11 @@ class LocalIHT(PrivateRegressor):
     def _rounds(self, users: int, features: int) -> int:
         if self.rounds is None:
             return rounds_for(users, features)
-        return Whole(1, users).check("rounds", self.rounds)
+        rounds = Whole(1).check("rounds", self.rounds)
+        if rounds > users:
+            got = f"{rounds} for n_samples={users}"
+            raise ParameterError("rounds", got, "at most the number of users")
+        return rounds
 
     def _blocks(self, users: int, features: int) -> list[tuple[int, int, int]]:
         """(round, first user, end) of every block; rounds share the users as evenly as they can."""
