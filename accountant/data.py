@@ -17,10 +17,12 @@ def checked_data(argument: str, data: Any) -> Any:
     """Data as a read-only array or a tuple of them, none empty, ragged or not a number."""
     if isinstance(data, tuple):
         parts = tuple(checked_data(f"{argument}[{i}]", part) for i, part in enumerate(data))
-        lengths = sorted({len(part) for part in parts})
+        lengths = sorted({part.shape[0] for part in parts})
         if len(lengths) != 1:
             raise ParameterError(argument, f"arrays of {lengths} rows", "arrays of equal length")
         return parts
+    if hasattr(data, "tocsr"):
+        return _checked_sparse(argument, data)
     try:
         array = np.asarray(data)
     except ValueError:
@@ -38,6 +40,18 @@ def checked_data(argument: str, data: Any) -> Any:
     array = array.view()
     array.flags.writeable = False  # a query may look, not touch
     return array
+
+
+def _checked_sparse(argument: str, data: Any) -> Any:
+    """A sparse matrix by rows, its entries checked; a query may look, not touch."""
+    matrix = data.tocsr(copy=True)
+    if 0 in matrix.shape:
+        raise ParameterError(argument, matrix.shape, "a matrix with one row a user, not empty")
+    if matrix.data.dtype.kind not in "biuf" or not np.isfinite(matrix.data).all():
+        raise ParameterError(argument, "NaN or infinite entries", "finite numbers")
+    for part in (matrix.data, matrix.indices, matrix.indptr):
+        part.flags.writeable = False
+    return matrix
 
 
 def first_array(data: Any) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from accountant.data import Users, checked_data, checked_users, first_array, num
 from accountant.errors import OffPlan, ParameterError, PrivateValueError
 from accountant.plan import Plan, Sequential, as_plan
 from accountant.protocols import Meter, Query, Releasable
+from accountant.sampled import PoissonSampled
 from accountant.walk import Walk
 
 
@@ -35,7 +36,7 @@ class Gate(ABC):
         meter: Meter | None = None,
     ) -> None:
         self._data = checked_data("data", data)
-        self._users = len(first_array(self._data))
+        self._users = first_array(self._data).shape[0]
         # a plan is walked; without one, whatever is asked must fit the meter
         self._meter = Walk(as_plan(plan), self._users) if meter is None else meter
         self._lock = threading.RLock()
@@ -61,7 +62,8 @@ class Gate(ABC):
         """Charge ``mechanism`` to the plan, then look at the data and release ``query(data)``.
 
         Raises `OffPlan` before anything is spent, looked at or drawn.  A query that fails is
-        charged; one that asks the gate itself is refused.  The answer is read-only.
+        charged; one that asks the gate itself is refused.  The answer is read-only.  The query of
+        a `PoissonSampled` mechanism gets the rows of a secret sample, none at all now and then.
         """
         return self._pass(mechanism, query, None)
 
@@ -78,11 +80,17 @@ class Gate(ABC):
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         """Answer a request that was charged."""
 
+    @abstractmethod
+    def _sample(self, mechanism: PoissonSampled) -> Users:
+        """The users in the secret sample of one release."""
+
     def _pass(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         # not isinstance of the protocol: such a check costs as much as the draw
-        if not (isinstance(mechanism, Plan) and hasattr(mechanism, "release")):
+        if not (isinstance(mechanism, Plan) and hasattr(released(mechanism), "release")):
             allowed = "a mechanism: it has a loss and can release"
             raise ParameterError("mechanism", mechanism, allowed)
+        if who is not None and sampled(mechanism) is not None:
+            raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
         if not callable(query):
             raise ParameterError("query", query, "a function of the data")
         if os.getpid() != self._process:
@@ -101,15 +109,28 @@ class Gate(ABC):
 
     def _value(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         """The query's value: one that a single release pays for, or one for each user."""
-        asked = query(self._data if who is None else rows(self._data, who))
+        sample = sampled(mechanism)
+        seen = who if sample is None else self._sample(sample)
+        asked = query(self._data if seen is None else rows(self._data, seen))
         try:  # the mechanism gets the very array whose shape is checked here
             value = np.asarray(asked)
         except ValueError:
             raise PrivateValueError("value", "rectangular, not ragged") from None
-        axes, shape = mechanism.value_axes, np.shape(value)
+        axes, shape = released(mechanism).value_axes, np.shape(value)
         if who is None:
             if axes is not None and len(shape) != axes:
                 raise PrivateValueError("value", f"a single one, with {axes} axes")
         elif shape[:1] != (number(who),) or (axes is not None and len(shape) != axes + 1):
             raise PrivateValueError("value", f"one for each of {number(who)} users")
         return value
+
+
+def sampled(mechanism: object) -> PoissonSampled | None:
+    """The mechanism, if it is one that sees a sample."""
+    return mechanism if isinstance(mechanism, PoissonSampled) else None
+
+
+def released(mechanism: Any) -> Any:
+    """What draws the noise: the mechanism itself, or the one that sees a sample."""
+    sample = sampled(mechanism)
+    return mechanism if sample is None else sample.part

@@ -10,10 +10,11 @@ import numpy as np
 from accountant.data import Users
 from accountant.domains import OneOf
 from accountant.errors import ParameterError
-from accountant.gate import Gate
+from accountant.gate import Gate, released
 from accountant.plan import Plan
 from accountant.protocols import Entry, Meter, Query, Releasable
 from accountant.randomness import Rng, generator
+from accountant.sampled import PoissonSampled
 
 TRANSCRIPT = OneOf(("full", "digest"))
 
@@ -64,7 +65,11 @@ class Ledger(Gate):
         return output
 
     def _draw(self, mechanism: Releasable, value: Any) -> Any:
-        return mechanism.release(value, self._noise)
+        return released(mechanism).release(value, self._noise)
+
+    def _sample(self, mechanism: PoissonSampled) -> Users:
+        # U + 2^-53 <= rate holds with probability at most the rate, whatever its last bits
+        return np.flatnonzero(self._noise.random(self._users) + 2.0**-53 <= mechanism.rate)
 
 
 def _apart(rng: Rng) -> tuple[np.random.Generator, list[int]]:

@@ -49,7 +49,9 @@ class Walk:
     def _refuse_unless_allowed(self, mechanism: Releasable) -> None:
         leaf = self._next
         # a declared mechanism must be asked for as itself, a bare loss by any mechanism of it
-        asked: object = mechanism.loss if isinstance(leaf, Loss) else mechanism
+        asked: object = mechanism
+        if isinstance(leaf, Loss) and not isinstance(mechanism, Loss):
+            asked = mechanism.loss
         if asked is not leaf and (leaf is None or asked != leaf):
             raise OffPlan(mechanism, leaf)
 

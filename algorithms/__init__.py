@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from algorithms.label_lasso import LabelLasso
     from algorithms.local_iht import LocalIHT
     from algorithms.private_lasso import PrivateLasso
+    from algorithms.sparse_erm import SparseERM
 
 # scikit-learn takes a second to import, so an estimator is loaded when it is asked for
 _HOME = {
@@ -15,8 +16,9 @@ _HOME = {
     "LabelLasso": "label_lasso",
     "LocalIHT": "local_iht",
     "PrivateLasso": "private_lasso",
+    "SparseERM": "sparse_erm",
 }
-__all__ = ["LabelIHT", "LabelLasso", "LocalIHT", "PrivateLasso"]
+__all__ = ["LabelIHT", "LabelLasso", "LocalIHT", "PrivateLasso", "SparseERM"]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from accountant.domains import Whole
 from accountant.errors import ParameterError
-from accountant.randomness import generator
+from accountant.randomness import Rng, generator
+from accountant.relations import RELATIONS
+from accountant.tight import Tight
 
 
 class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """A regression that is fitted through a ledger."""
 
     random_state: Any
+    plan_: Any
+    delta: float = 0.0
+    neighbours: ClassVar[str] = "replace-one"  # where the plan does not say it
+
+    def summary(self) -> str:
+        """What the fit guarantees, what noise it took, and how much of what was seen is noise."""
+        check_is_fitted(self)
+        # at the delta that was asked for, a pure plan's epsilon is smaller yet
+        epsilon = Tight().epsilon(self.plan_, self.delta)
+        who = RELATIONS[self.plan_.relation or self.neighbours]
+        noise = self._noise()
+        guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {who}"
+        return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")
+
+    def _noise(self) -> str:
+        """The noise in words."""
+        return ""
 
     def __getstate__(self) -> Any:
         """Everything but the ledger, which cannot be copied: its transcript goes along."""
@@ -53,8 +72,10 @@ def _without_data(words: str) -> str:
     return " ".join(said.split())
 
 
-def noise_source(random_state: Any) -> np.random.Generator:
+def noise_source(random_state: Any) -> Rng:
     """scikit-learn's random_state as this house's rng; a legacy RandomState gives a seed."""
+    if random_state is None:
+        return None
     if isinstance(random_state, np.random.RandomState):
         random_state = int(check_random_state(random_state).randint(2**31))
     try:

@@ -6,7 +6,7 @@ What is made of the noisy labels afterwards costs nothing more.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class LabelRegressor(PrivateRegressor):
     epsilon: float
     delta: float
     label_bound: float
+    neighbours: ClassVar[str] = "label-replace"
+    transcript_: Any
     noise: str = "gaussian"
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
@@ -84,6 +86,14 @@ class LabelRegressor(PrivateRegressor):
         self.coef_ = self.run(self.ledger_)
         self.transcript_ = self.ledger_.transcript
         return self
+
+    def _noise(self) -> str:
+        mechanism, reports = self.plan_.parts[0], np.asarray(self.transcript_[0].output)
+        if not isinstance(mechanism, (Gaussian, Laplace)):
+            return f"labels released by {mechanism!r}"
+        variance = mechanism.scale**2 * (2 if isinstance(mechanism, Laplace) else 1)
+        share = min(1.0, variance / float(np.mean(np.square(reports))))
+        return f"noise of deviation {math.sqrt(variance):.4g}: {share:.0%} of the labels' square"
 
     def run(self, ledger: Any) -> Array:
         """Return the coefficients, seen through the gate alone."""

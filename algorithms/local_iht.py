@@ -19,7 +19,7 @@ from algorithms.links import Link, link_of
 from algorithms.thresholding import checked_step, default_step, rounds_for, threshold
 from mechanisms.hemisphere import HemisphereL2
 
-BLOCK = 1 << 14  # users whose reports are in memory at a time
+BLOCK = 1 << 13  # users whose reports are in memory at a time
 
 
 class LocalIHT(PrivateRegressor):
@@ -119,6 +119,14 @@ class LocalIHT(PrivateRegressor):
         X = checked(self, X, dtype=np.float64, reset=False)
         predicted: Array = link_of(self.link).function(np.clip(X, -1, 1) @ self.coef_)
         return predicted
+
+    def _noise(self) -> str:
+        mechanism = self.plan_.parts[0]
+        share = 1 - (mechanism.radius / mechanism.length) ** 2
+        return (
+            f"reports of length {mechanism.length:.4g} for gradients of length at most "
+            f"{mechanism.radius:.4g}: at least {share:.1%} of each report's square is noise"
+        )
 
     def _moved(self, theta: Array, gradient: Array) -> Array:
         link = link_of(self.link)

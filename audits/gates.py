@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from accountant.data import Users
-from accountant.gate import Gate
+from accountant.gate import Gate, released
 from accountant.ledger import Ledger
 from accountant.protocols import Query, Releasable
+from accountant.sampled import PoissonSampled
 
 
 class OffTranscript(RuntimeError):
@@ -23,6 +24,7 @@ class Recorder(Ledger):
     def __init__(self, data: Any, plan: Any, rng: Any, public: Any) -> None:
         super().__init__(data, plan, rng=rng, public=public)
         self.values: list[Any] = []
+        self.samples: list[Users] = []
 
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         try:
@@ -36,16 +38,22 @@ class Recorder(Ledger):
         self.values.append(np.array(value))
         return super()._draw(mechanism, value)
 
+    def _sample(self, mechanism: PoissonSampled) -> Users:
+        self.samples.append(super()._sample(mechanism))
+        return self.samples[-1]
+
 
 class Replay(Gate):
-    """The recorded answers and coins, other data, and no noise at all.
+    """The recorded answers, coins and samples, other data, and no noise at all.
 
-    ``loss`` sums log density(output | recorded value) - log density(output | value here).
+    ``loss`` sums log density(output | recorded value) - log density(output | value here); it is
+    NaN where samples were secret: their density would be a mixture over all of them.
     """
 
     def __init__(self, recorder: Recorder, data: Any) -> None:
         super().__init__(data, recorder.plan, recorder.public, recorder.coin_words)
         self._entries = list(zip(recorder.transcript, recorder.values, strict=True))
+        self._samples = iter(recorder.samples)
         self._check = np.random.default_rng(0)  # validates values; its draws are thrown away
         self._at = 0
         self._violation = ""
@@ -87,7 +95,7 @@ class Replay(Gate):
         """The query's value here, which must be one exactly where the recorded run had one."""
         try:
             value = np.array(self._value(mechanism, query, who))
-            mechanism.release(value, self._check)
+            released(mechanism).release(value, self._check)
         except Exception as error:
             if output is None:
                 raise  # it failed in the recorded run too: the algorithm sees the same
@@ -105,7 +113,14 @@ class Replay(Gate):
         if count:
             self._account(mechanism, output[changed], recorded[changed], value[changed])
 
+    def _sample(self, mechanism: PoissonSampled) -> Users:
+        del mechanism
+        return next(self._samples)
+
     def _account(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
+        if isinstance(mechanism, PoissonSampled):
+            self.loss = math.nan
+            return
         here, there = mechanism.log_density(output, value), mechanism.log_density(output, recorded)
         with np.errstate(invalid="ignore"):
             loss = float(np.sum(there - here))

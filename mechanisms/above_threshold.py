@@ -11,7 +11,7 @@ from accountant.domains import POSITIVE, REAL
 from accountant.numerics import Array, legendre, logsumexp, ratio_up
 from accountant.randomness import Rng, generator
 from accountant.responses import PureLoss
-from mechanisms.mechanism import IDEALISED, Arithmetic, Mechanism, arithmetic_of, draws
+from mechanisms.mechanism import IDEALISED, Mechanism, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 from mechanisms.selection import FLAG, MONOTONE, above, picked
 from mechanisms.supports import Candidates
@@ -44,7 +44,7 @@ class AboveThreshold(Mechanism):
         POSITIVE, "sensitivity of every single answer", typical=(1.0,), default=1.0
     )
     monotone: bool = param(FLAG, MONOTONE, typical=(False, True), default=False)
-    arithmetic: Arithmetic = arithmetic_of(IDEALISED)
+    arithmetic: str = arithmetic_of(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Compare every answer with one noisy threshold; see `Mechanism.release`."""

@@ -11,7 +11,7 @@ from accountant.bounded import BoundedRangeLoss
 from accountant.domains import POSITIVE
 from accountant.numerics import Array, logsumexp
 from accountant.randomness import Rng, generator
-from mechanisms.mechanism import IDEALISED, Arithmetic, arithmetic_of, draws
+from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 from mechanisms.selection import FLAG, MONOTONE, Selection, above_best, gap_of_range
 from mechanisms.values import unbatched
@@ -33,7 +33,7 @@ class Exponential(Selection):
         POSITIVE, "sensitivity of every single score", typical=(1.0,), default=1.0
     )
     monotone: bool = param(FLAG, MONOTONE, typical=(False, True), default=False)
-    arithmetic: Arithmetic = arithmetic_of(IDEALISED)
+    arithmetic: str = arithmetic_of(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Select by inverting the distribution function; see `Mechanism.release`."""

@@ -14,7 +14,7 @@ from accountant.numerics import Array, ratio_up, up
 from accountant.randomness import Rng, generator
 from mechanisms import grid
 from mechanisms.additive import DIMENSION, RealNoise
-from mechanisms.mechanism import EXACT, IDEALISED, Arithmetic, arithmetic_of, draws
+from mechanisms.mechanism import EXACT, IDEALISED, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 
 
@@ -34,7 +34,7 @@ class Laplace(RealNoise):
         POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True
     )
     sensitivity: float = param(POSITIVE, "L1 sensitivity of the query", typical=(1.0,), default=1.0)
-    arithmetic: Arithmetic = arithmetic_of(IDEALISED, EXACT)
+    arithmetic: str = arithmetic_of(IDEALISED, EXACT)
     dimension: int = param(DIMENSION, "coordinates of a value, if exact", typical=(1,), default=1)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:

@@ -120,8 +120,8 @@ class Mechanism(Release):
         """Where outputs lie: the real line, or cells of constant density."""
 
     @property
-    def arithmetic(self) -> Arithmetic:
-        """Whether the claim holds to the last bit; a field where there is a choice."""
+    def arithmetic(self) -> str:
+        """Whether the claim holds to the last bit: IDEALISED or EXACT; a field of many."""
         return IDEALISED
 
     @property

@@ -14,7 +14,7 @@ from accountant.numerics import Array, legendre
 from accountant.randomness import Rng, generator
 from accountant.responses import PureLoss
 from mechanisms.exponential import Exponential
-from mechanisms.mechanism import IDEALISED, Arithmetic, arithmetic_of, draws
+from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 from mechanisms.selection import FLAG, MONOTONE, Selection, above_best, beside_noise
 from mechanisms.values import unbatched
@@ -43,7 +43,7 @@ class NoisyMax(Selection):
         typical=("gumbel", "laplace"), default="gumbel",
     )  # fmt: skip
     monotone: bool = param(FLAG, MONOTONE, typical=(False, True), default=False)
-    arithmetic: Arithmetic = arithmetic_of(IDEALISED)
+    arithmetic: str = arithmetic_of(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise to every score and tell the winner; see `Mechanism.release`."""

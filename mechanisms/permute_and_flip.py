@@ -12,7 +12,7 @@ from accountant.domains import POSITIVE
 from accountant.laplace import LaplaceLoss
 from accountant.numerics import Array, legendre
 from accountant.randomness import Rng, generator
-from mechanisms.mechanism import IDEALISED, Arithmetic, arithmetic_of, draws
+from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 from mechanisms.selection import FLAG, MONOTONE, Selection, above_best, beside_noise
 from mechanisms.values import unbatched
@@ -35,7 +35,7 @@ class PermuteAndFlip(Selection):
         POSITIVE, "sensitivity of every single score", typical=(1.0,), default=1.0
     )
     monotone: bool = param(FLAG, MONOTONE, typical=(False, True), default=False)
-    arithmetic: Arithmetic = arithmetic_of(IDEALISED)
+    arithmetic: str = arithmetic_of(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Tell the greatest score after exponential noise, which is the same law."""

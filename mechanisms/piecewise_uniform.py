@@ -12,7 +12,7 @@ from accountant.numerics import Array
 from accountant.pairs import PairLoss, response_pair
 from accountant.randomness import Rng, generator
 from mechanisms.means import MeanOracle, beyond
-from mechanisms.mechanism import IDEALISED, Arithmetic, arithmetic_of, draws, summed
+from mechanisms.mechanism import IDEALISED, arithmetic_of, draws, summed
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Line
 from mechanisms.values import Segment
@@ -37,7 +37,7 @@ class PiecewiseUniform(MeanOracle):
         typical=(0.6224593312018546,), knob=True,
     )  # fmt: skip
     larger: str = beyond("larger number")
-    arithmetic: Arithmetic = arithmetic_of(IDEALISED)
+    arithmetic: str = arithmetic_of(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Randomise every number; see `Mechanism.release`."""

@@ -15,7 +15,7 @@ from accountant.numerics import Array
 from accountant.pairs import PairLoss, response_pair
 from accountant.randomness import Rng, generator
 from mechanisms.means import FixedLength, beyond, gamma_ratio, on_sphere, rounded, share
-from mechanisms.mechanism import IDEALISED, Arithmetic, arithmetic_of, draws, summed
+from mechanisms.mechanism import IDEALISED, arithmetic_of, draws, summed
 from mechanisms.parameters import declare, param
 from mechanisms.sphere import Sphere
 from mechanisms.values import Ball, norms, unbatched
@@ -46,7 +46,7 @@ class PrivUnit(FixedLength):
         POSITIVE, "greatest Euclidean norm of a vector", typical=(1.0,), default=1.0
     )
     longer: str = beyond("longer vector")
-    arithmetic: Arithmetic = arithmetic_of(IDEALISED)
+    arithmetic: str = arithmetic_of(IDEALISED)
 
     @staticmethod
     def optimised(dimension: int, epsilon: float, radius: float = 1.0) -> PrivUnit:

@@ -13,7 +13,7 @@ from accountant.numerics import Array, up
 from accountant.randomness import Rng, generator
 from accountant.responses import PureLoss
 from mechanisms.above_threshold import AboveThreshold
-from mechanisms.mechanism import IDEALISED, Arithmetic, Mechanism, arithmetic_of
+from mechanisms.mechanism import IDEALISED, Mechanism, arithmetic_of
 from mechanisms.parameters import declare, param
 from mechanisms.selection import FLAG, MONOTONE, above, at
 from mechanisms.supports import Cells, Support
@@ -49,7 +49,7 @@ class SparseVector(Mechanism):
         POSITIVE, "sensitivity of every single answer", typical=(1.0,), default=1.0
     )
     monotone: bool = param(FLAG, MONOTONE, typical=(False, True), default=False)
-    arithmetic: Arithmetic = arithmetic_of(IDEALISED)
+    arithmetic: str = arithmetic_of(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Find, then add fresh noise to what was found; see `Mechanism.release`."""

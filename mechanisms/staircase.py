@@ -14,7 +14,7 @@ from accountant.numerics import Array
 from accountant.pairs import PairLoss, response_pair
 from accountant.randomness import Rng, generator
 from mechanisms.additive import Additive
-from mechanisms.mechanism import IDEALISED, Arithmetic, arithmetic_of, draws
+from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Line
 from mechanisms.values import Reals
@@ -41,7 +41,7 @@ class Staircase(Additive):
         Interval(1e-9, 1 - 1e-9), "share of a stair that is its upper part",
         typical=(0.3775406687981454, 0.8), default=0.5,
     )  # fmt: skip
-    arithmetic: Arithmetic = arithmetic_of(IDEALISED)
+    arithmetic: str = arithmetic_of(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise; see `Mechanism.release`."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from accountant.pairs import PairLoss
-from mechanisms.mechanism import Mechanism, registry
+from mechanisms.mechanism import Arithmetic, Mechanism, registry
 from mechanisms.parameters import meanings
 
 START, END = "<!-- table of mechanisms: made by `make table` -->\n", "<!-- end of table -->"
@@ -38,7 +38,7 @@ def _rows() -> Iterator[tuple[str, ...]]:
         instances = cls.instances()
         one = instances[0]
         names = ", ".join(meanings(cls))
-        kinds = sorted({each.arithmetic.name for each in instances}, reverse=True)
+        kinds = sorted({Arithmetic(each.arithmetic).name for each in instances}, reverse=True)
         loose = " (an upper bound)" if one.loose else ""
         claim = f"`{one!r}`: {_claim(one)}{loose}"
         yield f"`{cls.__name__}({names})`", cls.releases, claim, " or ".join(kinds), cls.reference

@@ -15,7 +15,7 @@ from accountant.numerics import ULP, Array, ratio_up, square_up, up
 from accountant.randomness import Rng, generator
 from accountant.responses import ApproxLoss
 from mechanisms.additive import DIMENSION, Additive
-from mechanisms.mechanism import IDEALISED, Arithmetic, arithmetic_of, draws
+from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Line
 from mechanisms.values import Reals
@@ -87,7 +87,7 @@ class TruncatedLaplace(Additive):
     )
     sensitivity: float = param(POSITIVE, "L1 sensitivity of the query", typical=(1.0,), default=1.0)
     dimension: int = param(DIMENSION, "coordinates of a value", typical=(1,), default=1)
-    arithmetic: Arithmetic = arithmetic_of(IDEALISED)
+    arithmetic: str = arithmetic_of(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise by inverting its distribution function; see `Mechanism.release`."""

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from accountant.errors import ParameterError
 from accountant.loss import Loss
-from mechanisms.mechanism import Arithmetic, Mechanism
+from mechanisms.mechanism import Mechanism
 from mechanisms.values import Values
 
 
@@ -63,9 +63,9 @@ class Wrapper(Mechanism):
         return values
 
     @property
-    def arithmetic(self) -> Arithmetic:
+    def arithmetic(self) -> str:
         """That of the inner mechanism."""
-        arithmetic: Arithmetic = self.inner.arithmetic
+        arithmetic: str = self.inner.arithmetic
         return arithmetic
 
     def turned(self, factor: float) -> Self:

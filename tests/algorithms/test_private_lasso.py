@@ -24,6 +24,12 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+def test_noise_is_of_the_operating_system_unless_a_seed_is_given():
+    fits = [PrivateLasso(1.0, 1e-6, rounds=2, random_state=state).fit(X, Y) for state in (None, 3)]
+    marks = [{entry.seeded for entry in fit.transcript_} for fit in fits]
+    assert marks == [{False}, {True}]
+
+
 @pytest.mark.parametrize("selection", ["gumbel", "laplace"])
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-9), (5.0, 1e-3)])

@@ -171,6 +171,16 @@ def test_local_errors_fall_with_users_and_grow_with_features():
     assert wide > 1.5 * many
 
 
+def test_summaries_say_what_is_guaranteed_and_what_is_noise():
+    x, y, _ = model(3000, 6, 2)
+    words = [one.fit(x, y).summary() for one in (LOCAL, LABEL, LASSO)]
+    assert words[0].startswith("LocalIHT: (2, 0)-differential privacy: one user's own record")
+    assert re.search("at least 9[0-9.]+% of each report's square is noise", words[0])
+    for one in words[1:]:
+        assert re.search(r"\((1|0.99999\d), 0.001\)-differential privacy: one record's label", one)
+        assert re.search("noise of deviation 10[.].*: 9[0-9]% of the labels' square", one)
+
+
 def test_sparse_features_give_the_same_fit():
     x, y, _ = model(500, 12, 2)
     x[np.abs(x).cumsum(axis=1) % 3 == 0] = 0

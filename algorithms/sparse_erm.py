@@ -1,0 +1,205 @@
+"""Sparse empirical risk minimisation, all records in one place: noisy gradients, thresholded."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, Self
+
+import numpy as np
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from accountant.calibration import calibrate
+from accountant.domains import NON_NEGATIVE, POSITIVE, Interval, OneOf, Whole
+from accountant.errors import ParameterError
+from accountant.ledger import Ledger
+from accountant.numerics import Array
+from accountant.plan import Plan, Repeat
+from accountant.sampled import PoissonSampled
+from algorithms.erm_losses import LOSSES, ErmLoss, MeanGradient
+from algorithms.estimators import PrivateRegressor, checked, checked_shape, noise_source
+from algorithms.thresholding import truncate
+from mechanisms.gaussian import Gaussian
+
+LOSS = OneOf(tuple(LOSSES))
+RATE = Interval(0.0, 1.0, "()")
+POSITIVE_DELTA = Interval(0.0, 1.0, "()")
+
+
+class SparseERM(PrivateRegressor):
+    """A sparse linear model by noisy hard thresholding; (epsilon, delta)-DP for every record.
+
+    ``loss`` is "logistic" (a classifier of two classes, which are public) or "squared" (Huber's,
+    which is quadratic up to residuals of 1).  Rows are shortened to ``row_bound``, which bounds a
+    record's gradient; ``penalty`` is a ridge, and free.  Every round releases the mean gradient
+    with Gaussian noise; the relation is replace-one.  With ``batch_rate`` a round sees a Poisson
+    sample instead, accounted as such, for add-remove neighbours and a public number of records.
+
+    After ``fit``: ``coef_``, ``plan_``, ``ledger_``, ``transcript_``, ``rounds_``, ``classes_``.
+    Source: Wang & Xu (2021), Algorithm 3, with noise calibrated exactly.
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: str = "logistic",
+        epsilon: float,
+        delta: float,
+        sparsity: int,
+        rounds: int | None = None,
+        step: float | None = None,
+        penalty: float = 0.0,
+        row_bound: float = 1.0,
+        batch_rate: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.epsilon = epsilon
+        self.delta = delta
+        self.sparsity = sparsity
+        self.rounds = rounds
+        self.step = step
+        self.penalty = penalty
+        self.row_bound = row_bound
+        self.batch_rate = batch_rate
+        self.random_state = random_state
+
+    def plan(self, shape: tuple[int, ...]) -> Repeat:
+        """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
+        records, features = checked_shape(shape)
+        Whole(1, features).check("sparsity", self.sparsity)
+        loss, _, _ = self._settings()
+        rounds = self._rounds(records)
+        epsilon = POSITIVE.check("epsilon", self.epsilon)
+        delta = POSITIVE_DELTA.check("delta", self.delta)
+        longest = loss.steepest * POSITIVE.check("row_bound", self.row_bound)
+        if self.batch_rate is None:
+            # replacing a record moves the mean by twice its gradient's bound over n
+            sensitivity = 2 * longest / records
+            return Repeat(calibrated(epsilon, delta, rounds, sensitivity, features), rounds)
+        rate = RATE.check("batch_rate", self.batch_rate)
+        sensitivity = longest / (rate * records)
+        each = calibrated(epsilon, delta, rounds, sensitivity, features, rate)
+        return Repeat(PoissonSampled(each, rate), rounds)
+
+    def run(self, ledger: Any) -> Array:
+        """Return the coefficients, seen through the gate alone."""
+        records, features = ledger.shape
+        loss, penalty, step = self._settings()
+        expected = records * (1.0 if self.batch_rate is None else self.batch_rate)
+        gradient = MeanGradient(loss, self.row_bound, expected)
+        theta = np.zeros(features)
+        for _ in range(ledger.plan.count):
+            gradient.theta = theta
+            noisy = ledger.release(ledger.plan.part, gradient)
+            theta = truncate(theta - step * (noisy + penalty * theta), self.sparsity)
+        return theta
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input."""
+        classes = LOSS.check("loss", self.loss) == "logistic" and y is not None
+        labels = self._labels(y) if classes else y
+        X, labels = checked(self, X, labels, dtype=np.float64, y_numeric=True, accept_sparse="csr")
+        plan, rng = self.plan(X.shape), noise_source(self.random_state)
+        self.plan_, self.rounds_ = plan, plan.count
+        self.ledger_ = Ledger((X, labels), plan, rng=rng)
+        self.coef_ = self.run(self.ledger_)
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
+    def decision_function(self, X: Any) -> Array:
+        """``<x, theta>`` of every row; positive for the second class."""
+        return self._inner(X)
+
+    def _inner(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        inner: Array = np.asarray(X @ self.coef_)
+        return inner
+
+    def predict(self, X: Any) -> Any:
+        """Predict the class, or the number, of every row of X (records, features)."""
+        inner = self._inner(X)
+        return self.classes_[(inner > 0).astype(int)] if self.loss == "logistic" else inner
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of a classifier, R^2 of a regression."""
+        judge = accuracy_score if self.loss == "logistic" else r2_score
+        return float(judge(y, self.predict(X), sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        """A classifier of two classes or a regression, by the loss."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        if self.loss == "logistic":
+            tags.estimator_type, tags.regressor_tags = "classifier", None
+            tags.classifier_tags = ClassifierTags(poor_score=True, multi_class=False)
+        else:
+            tags.regressor_tags = RegressorTags(poor_score=True)
+        return tags
+
+    def _noise(self) -> str:
+        part = self.plan_.part.part if self.batch_rate is not None else self.plan_.part
+        last = np.asarray(self.transcript_[-1].output)
+        share = min(1.0, last.size * part.scale**2 / float(last @ last))
+        return (
+            f"noise of deviation {part.scale:.4g} on every coordinate of {self.rounds_} gradients: "
+            f"{share:.0%} of the last one's square"
+        )
+
+    def _labels(self, y: Any) -> Any:
+        """-1 and 1 for the two classes."""
+        given = np.asarray(y)
+        if given.dtype.kind == "f" and not np.isfinite(given).all():
+            raise ParameterError("y", "Input y contains NaN or infinity", "finite")
+        try:
+            check_classification_targets(given)
+            self.classes_, index = np.unique(given, return_inverse=True)
+        except (TypeError, ValueError) as error:
+            raise ParameterError("y", type(y), f"labels of classes: {error}") from None
+        if self.classes_.size != 2:
+            found = f"{self.classes_.size} class" + "es" * (self.classes_.size != 1)
+            allowed = "labels of two classes. Only binary classification is supported"
+            raise ParameterError("y", found, allowed)
+        return 2.0 * index - 1
+
+    def _settings(self) -> tuple[ErmLoss, float, float]:
+        loss = LOSSES[LOSS.check("loss", self.loss)]
+        penalty = NON_NEGATIVE.check("penalty", self.penalty)
+        if self.step is not None:
+            return loss, penalty, POSITIVE.check("step", self.step)
+        # 1 / (2 l) for smoothness l, which shortened rows bound
+        smooth = loss.curvature * POSITIVE.check("row_bound", self.row_bound) ** 2 + penalty
+        return loss, penalty, 1 / (2 * smooth)
+
+    def _rounds(self, records: int) -> int:
+        if self.rounds is not None:
+            return Whole(1).check("rounds", self.rounds)
+        return max(1, math.ceil(4 * math.log(records)))
+
+
+@lru_cache(maxsize=64)
+def calibrated(
+    epsilon: float,
+    delta: float,
+    rounds: int,
+    sensitivity: float,
+    features: int,
+    rate: float | None = None,
+) -> Gaussian:
+    """The noise of one of ``rounds`` gradients."""
+
+    def noise(scale: float) -> Gaussian:
+        # of one coordinate a gradient is a vector still
+        return Gaussian(scale * sensitivity, sensitivity, "exact", max(features, 2))
+
+    def plan_of(scale: float) -> Plan:
+        each = noise(scale)
+        return Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
+
+    return noise(calibrate(plan_of, epsilon=epsilon, delta=delta))

@@ -1,0 +1,180 @@
+"""SparseERM: plans, gradients within their sensitivity, secret samples, accuracy on real data."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from accountant import (
+    Budget,
+    Ledger,
+    ParameterError,
+    PoissonSampled,
+    Repeat,
+)
+from algorithms import SparseERM
+from algorithms.erm_losses import LOSSES, MeanGradient, shortened
+from audits import privacy_losses, replay
+from mechanisms import Gaussian
+
+COVTYPE = Path(__file__).parents[2] / ".." / "shared" / "data" / "covtype" / "covtype.npz"
+RNG = np.random.default_rng(4)
+X = RNG.normal(size=(3000, 12)) / 3
+Y = np.where(0.1 * RNG.normal(size=3000) < X @ ([2.0, -1.5] + [0.0] * 10), 1.0, -1.0)
+
+
+@parametrize_with_checks(
+    [
+        SparseERM(epsilon=1.0, delta=1e-5, sparsity=1, rounds=5, random_state=0),
+        SparseERM(epsilon=1.0, delta=1e-5, sparsity=1, rounds=5, loss="squared", random_state=0),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (2.0, 1e-3), (8.0, 1e-6)])
+@pytest.mark.parametrize("rate", [None, 0.02])
+def test_plans_meet_their_budgets_and_waste_none(epsilon, delta, rate):
+    made = SparseERM(epsilon=epsilon, delta=delta, sparsity=3, rounds=30, batch_rate=rate)
+    plan = made.plan((10_000, 20))
+    assert 0.999 * epsilon <= Budget(epsilon, delta).check(plan) <= epsilon
+    assert plan.count == 30
+    assert isinstance(plan.part, PoissonSampled if rate else Gaussian)
+
+
+def test_golden_noise():
+    # methods 11: T=50, n=1e4, G=1, (2, 1e-3), replace: mu = .691927, sigma exact 2.043877e-3
+    made = SparseERM(epsilon=2.0, delta=1e-3, sparsity=5, rounds=50)
+    plan = made.plan((10_000, 30))
+    assert plan.part.scale == pytest.approx(2.043877e-3, rel=2e-6)
+    assert plan.part.sensitivity == 2e-4
+    mu = plan.part.loss.mu * math.sqrt(50)
+    assert mu == pytest.approx(0.691927, rel=2e-6)
+
+
+@pytest.mark.parametrize("loss", list(LOSSES))
+@pytest.mark.parametrize("thin", [False, True])
+def test_no_record_moves_a_gradient_by_more_than_declared(loss, thin):
+    rng = np.random.default_rng(5)
+    declared, greatest = 2 * 1.5 / 20, 0.0
+    for _ in range(300):
+        x, y = 3 * rng.normal(size=(20, 4)), rng.choice([-1.0, 1.0], 20)
+        # both records are wrong by much, in opposite directions beside theta's
+        x[0] = [*(5 * rng.normal(size=3)), -0.1 * y[0]]
+        other_x, other_y = x.copy(), y.copy()
+        other_x[0, :3] *= -1
+        if loss == "squared":
+            other_y[0] = 1e9 * rng.normal()
+        gradient = MeanGradient(LOSSES[loss], 1.5, 20)
+        gradient.theta = np.array([0.0, 0.0, 0.0, 10 ** rng.uniform(0, 5)])
+        kind = sparse.csr_array if thin else np.asarray
+        moved = gradient((kind(x), y)) - gradient((kind(other_x), other_y))
+        greatest = max(greatest, np.linalg.norm(moved))
+    assert 0.7 * declared < greatest <= declared * (1 + 1e-12)
+
+
+def test_rows_are_shortened():
+    rows = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
+    assert shortened(rows, 1.0) == pytest.approx(np.array([[0.6, 0.8], [0.3, 0.4], [0, 0]]))
+    assert shortened(sparse.csr_array(rows), 1.0).toarray() == pytest.approx(shortened(rows, 1.0))
+    assert shortened(rows, 5.0) is rows
+
+
+@pytest.mark.parametrize("rate", [None, 0.1])
+def test_it_learns_and_dense_equals_sparse(rate):
+    made = SparseERM(
+        epsilon=4.0, delta=1e-5, sparsity=2, rounds=40, step=4.0, batch_rate=rate, random_state=1
+    )
+    dense = made.fit(X, Y)
+    assert dense.score(X, Y) > 0.93
+    assert set(np.flatnonzero(dense.coef_)) == {0, 1}
+    coefficients = dense.coef_.copy()
+    assert made.fit(sparse.csr_array(X), Y).coef_ == pytest.approx(coefficients, abs=1e-12)
+
+
+def test_replay_and_losses_under_the_accountant():
+    made = SparseERM(epsilon=2.0, delta=1e-5, sparsity=2, rounds=20)
+    x, y = X[:200], Y[:200]
+    other_x, other_y = x.copy(), y.copy()
+    other_x[0] = -10 * x[0]
+    found = replay(made, (x, y), (other_x, other_y), rng=1)
+    assert found.leak_free
+    assert found.on_plan
+    losses = privacy_losses(made, (x, y), (other_x, other_y), 200, rng=2)
+    mu = math.sqrt(20) * made.plan(x.shape).part.loss.mu
+    # losses of a Gaussian of mu' <= mu: deviation at most mu, with a wide margin
+    assert 0 < losses.std() < 1.25 * mu
+
+
+def test_a_sample_is_secret_and_of_its_rate():
+    sizes, part = [], Gaussian(1.0)
+    plan = Repeat(PoissonSampled(part, 0.01), 300)
+    ledger = Ledger(np.ones(10_000), plan, rng=3)
+    for _ in range(300):
+        ledger.release(plan.part, lambda rows: float(sizes.append(len(rows)) or len(rows)))
+    assert np.mean(sizes) == pytest.approx(100, abs=6 * 10 / math.sqrt(300))
+    assert np.std(sizes) == pytest.approx(math.sqrt(99), rel=0.25)
+    assert {entry.who for entry in ledger.transcript} == {None}
+    with pytest.raises(ParameterError, match="the sample is secret"):
+        Ledger(np.ones(9), plan, rng=3).release_each(plan.part, lambda rows: rows)
+    # the plan asks for the sampled mechanism, not for its part
+    with pytest.raises(RuntimeError, match="the plan allows PoissonSampled"):
+        Ledger(np.ones(9), plan, rng=3).release(part, np.sum)
+
+
+def test_a_sampled_run_replays_with_the_same_samples():
+    made = SparseERM(epsilon=2.0, delta=1e-5, sparsity=2, rounds=10, batch_rate=0.3)
+    other = X[:100].copy()
+    other[0] *= -1
+    found = replay(made, (X[:100], Y[:100]), (other, Y[:100]), rng=1)
+    assert found.leak_free
+    assert found.deterministic
+    assert math.isnan(found.loss)  # samples are secret: no density is claimed
+
+
+@pytest.mark.skipif(not COVTYPE.exists(), reason="no covtype here")
+def test_covtype_within_two_points_of_no_privacy():
+    data = np.load(COVTYPE)
+    low = np.array([1859, 0, 0, 0, -173, 0, 0, 0, 0, 0])
+    high = np.array([3858, 360, 66, 1397, 601, 7117, 254, 254, 254, 7173])
+    x = np.hstack([
+        (data["numeric"] - low) / (high - low),
+        np.eye(4)[data["wilderness"]], np.eye(40)[data["soil"]],
+    ])  # fmt: skip
+    y, order = data["label"] == 2, np.random.default_rng(0).permutation(len(x))
+    train, test = order[:74_000], order[74_000:]
+
+    def accuracy(epsilon):
+        made = SparseERM(
+            epsilon=epsilon, delta=1e-5, sparsity=10, row_bound=2.75, rounds=50, step=4.0,
+            random_state=1,
+        )  # fmt: skip
+        return made.fit(x[train], y[train]).score(x[test], y[test])
+
+    assert accuracy(2.0) > accuracy(1e5) - 0.02 > 0.67
+
+
+BAD = [
+    ({"sparsity": 99}, "sparsity must be"),
+    ({"delta": 0.0}, "delta must be"),
+    ({"epsilon": math.inf}, "epsilon must be"),
+    ({"loss": "hinge"}, "loss must be"),
+    ({"penalty": -1.0}, "penalty must be"),
+    ({"row_bound": 0.0}, "row_bound must be"),
+    ({"batch_rate": 1.5}, "batch_rate must be"),
+    ({"rounds": 0}, "rounds must be"),
+    ({"step": math.nan}, "step must be"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), BAD, ids=lambda one: str(one)[:30])
+def test_bad_settings_are_refused_before_any_spend(changes, words):
+    settings = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, **changes}
+    estimator = SparseERM(**settings)
+    with pytest.raises(ParameterError, match=words):
+        estimator.fit(X[:50], Y[:50])
+    assert not hasattr(estimator, "ledger_")
