@@ -100,5 +100,6 @@ def read_only(output: Any) -> Any:
 def digest(output: Any) -> str:
     """SHA-256 of an answer's type, shape and bytes."""
     array = np.ascontiguousarray(output)
-    head = f"{array.dtype.str}{array.shape}".encode()
-    return hashlib.sha256(head + array.tobytes()).hexdigest()
+    found = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
+    found.update(array.reshape(-1).view(np.uint8).data)  # as it lies: no copy
+    return found.hexdigest()

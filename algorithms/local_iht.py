@@ -20,6 +20,7 @@ from algorithms.thresholding import checked_step, default_step, rounds_for, thre
 from mechanisms.hemisphere import HemisphereL2
 
 BLOCK = 1 << 13  # users whose reports are in memory at a time
+KEPT = 20_000_000  # numbers of all reports that a transcript keeps in full
 
 
 class LocalIHT(PrivateRegressor):
@@ -28,7 +29,8 @@ class LocalIHT(PrivateRegressor):
     Every user takes part in one of ``rounds`` rounds and sends one randomised gradient.  Features
     are clipped to [-1, 1]; gradients are shortened to a public bound, which none exceeds where
     ``|noise| <= noise_bound`` and theta has ``true_sparsity`` entries (``sparsity`` by default).
-    ``residual_clip`` bounds residuals in their place: less noise, and a bias.
+    ``residual_clip`` bounds residuals in their place: less noise, and a bias.  X may be a memory
+    map: users are looked at a block at a time.
 
     After ``fit``: ``coef_``, ``plan_``, ``ledger_``, ``transcript_``, ``rounds_``.
     Source: Wang & Xu (2021), Algorithms 1 and 4, with a norm bound that holds.
@@ -107,7 +109,9 @@ class LocalIHT(PrivateRegressor):
         X, y = checked(self, X, y, dtype=np.float64, y_numeric=True)
         plan, rng = self.plan(X.shape), noise_source(self.random_state)
         self.plan_ = plan
-        self.ledger_ = Ledger((X, y), plan, rng=rng)
+        # all reports together are as large as X: beyond a size their digests are kept
+        kept = "full" if X.size <= KEPT else "digest"
+        self.ledger_ = Ledger((X, y), plan, rng=rng, transcript=kept)
         self.coef_ = self.run(self.ledger_)
         self.rounds_ = self._rounds(*X.shape)
         self.transcript_ = self.ledger_.transcript
