@@ -148,14 +148,15 @@ def test_covtype_within_two_points_of_no_privacy():
     y, order = data["label"] == 2, np.random.default_rng(0).permutation(len(x))
     train, test = order[:74_000], order[74_000:]
 
-    def accuracy(epsilon):
+    def accuracy(epsilon, seed):
         made = SparseERM(
-            epsilon=epsilon, delta=1e-5, sparsity=10, row_bound=2.75, rounds=50, step=4.0,
-            random_state=1,
+            epsilon=epsilon, delta=1e-5, sparsity=10, row_bound=2.75, rounds=150, step=2.0,
+            random_state=seed,
         )  # fmt: skip
         return made.fit(x[train], y[train]).score(x[test], y[test])
 
-    assert accuracy(2.0) > accuracy(1e5) - 0.02 > 0.67
+    private = np.mean([accuracy(2.0, seed) for seed in range(3)])
+    assert private > accuracy(1e5, 0) - 0.02 > 0.68
 
 
 BAD = [
