@@ -11,11 +11,12 @@ from accountant.domains import POSITIVE, REAL
 from accountant.numerics import Array, legendre, logsumexp, ratio_up
 from accountant.randomness import Rng, generator
 from accountant.responses import PureLoss
+from mechanisms.checks import unbatched
 from mechanisms.mechanism import IDEALISED, Mechanism, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 from mechanisms.selection import FLAG, MONOTONE, above, picked
 from mechanisms.supports import Candidates
-from mechanisms.values import Scores, unbatched
+from mechanisms.values import Scores
 
 # Steps away from a kink that Gauss-Legendre cells may take; at 80 no more than e^-40 is left.
 LADDER = np.array([0.0, 2, 4, 6, 8, 10, 12, 16, 20, 28, 40, 60, 80])

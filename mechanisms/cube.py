@@ -13,11 +13,12 @@ from accountant.numerics import Array
 from accountant.pairs import PairLoss, response_pair
 from accountant.randomness import Rng, generator
 from mechanisms.bits import Bits, bernoulli
+from mechanisms.checks import unbatched
 from mechanisms.means import FixedLength, beyond, gamma_ratio
 from mechanisms.mechanism import EXACT, Arithmetic, draws, summed
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Rows, bit_rows
-from mechanisms.values import Ball, unbatched
+from mechanisms.values import Ball
 
 
 @final

@@ -11,10 +11,10 @@ from accountant.bounded import BoundedRangeLoss
 from accountant.domains import POSITIVE
 from accountant.numerics import Array, logsumexp
 from accountant.randomness import Rng, generator
+from mechanisms.checks import unbatched
 from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 from mechanisms.selection import FLAG, MONOTONE, Selection, above_best, gap_of_range
-from mechanisms.values import unbatched
 
 
 @final

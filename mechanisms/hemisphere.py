@@ -13,11 +13,12 @@ from accountant.numerics import Array
 from accountant.pairs import PairLoss
 from accountant.randomness import Rng, generator
 from mechanisms.bits import bernoulli
+from mechanisms.checks import norms, unbatched
 from mechanisms.means import FixedLength, beyond, gamma_ratio, on_sphere, rounded, share
 from mechanisms.mechanism import EXACT, Arithmetic, draws, summed
 from mechanisms.parameters import declare, param
 from mechanisms.sphere import Sphere
-from mechanisms.values import Ball, norms, unbatched
+from mechanisms.values import Ball
 
 
 @final

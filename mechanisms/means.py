@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from accountant.domains import OneOf
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from mechanisms.checks import norms
 from mechanisms.mechanism import Mechanism
 from mechanisms.parameters import param
-from mechanisms.values import norms
 
 
 class MeanOracle(Mechanism):

@@ -13,11 +13,11 @@ from accountant.loss import Loss
 from accountant.numerics import Array, legendre
 from accountant.randomness import Rng, generator
 from accountant.responses import PureLoss
+from mechanisms.checks import unbatched
 from mechanisms.exponential import Exponential
 from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 from mechanisms.selection import FLAG, MONOTONE, Selection, above_best, beside_noise
-from mechanisms.values import unbatched
 
 
 @final

@@ -12,10 +12,10 @@ from accountant.domains import POSITIVE
 from accountant.laplace import LaplaceLoss
 from accountant.numerics import Array, legendre
 from accountant.randomness import Rng, generator
+from mechanisms.checks import unbatched
 from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 from mechanisms.selection import FLAG, MONOTONE, Selection, above_best, beside_noise
-from mechanisms.values import unbatched
 
 
 @final

@@ -14,11 +14,12 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.pairs import PairLoss, response_pair
 from accountant.randomness import Rng, generator
+from mechanisms.checks import norms, unbatched
 from mechanisms.means import FixedLength, beyond, gamma_ratio, on_sphere, rounded, share
 from mechanisms.mechanism import IDEALISED, arithmetic_of, draws, summed
 from mechanisms.parameters import declare, param
 from mechanisms.sphere import Sphere
-from mechanisms.values import Ball, norms, unbatched
+from mechanisms.values import Ball
 
 
 @final

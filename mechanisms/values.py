@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.errors import ParameterError, PrivateValueError
+from accountant.errors import PrivateValueError
 from accountant.numerics import Array
+from mechanisms.checks import at_most, first, norms, real_value, reals, whole_value
 
 Generator = np.random.Generator
 
@@ -161,7 +162,7 @@ class Ball:
 
     def check(self, value: ArrayLike) -> Array:
         """Vectors within the ball along the last of one or two axes."""
-        vectors = _reals(value)
+        vectors = reals(value)
         name = "l2" if self.order == 2 else "l-infinity"
         allowed = f"vectors of {self.dimension} coordinates and {name} norm at most {self.radius:g}"
         if vectors.ndim not in (1, 2) or vectors.shape[-1] != self.dimension:
@@ -222,70 +223,3 @@ class Segment:
         """A number."""
         del value
         return self.example(rng)
-
-
-def real_value(value: ArrayLike) -> Array:
-    """``value`` as an array of finite floats, or `PrivateValueError`."""
-    array = _reals(value)
-    if not np.isfinite(array).all():
-        raise PrivateValueError("value", "finite in every entry", first(~np.isfinite(array)))
-    return array
-
-
-def _reals(value: ArrayLike) -> Array:
-    raw = _array(value, "rectangular, not ragged")
-    if raw.dtype.kind not in "biuf":
-        raise PrivateValueError("value", "an array of real numbers")
-    with np.errstate(over="ignore"):  # longer floats may become infinite, which is refused
-        return raw.astype(float, copy=False)
-
-
-def whole_value(value: ArrayLike, allowed: str) -> NDArray[np.int64]:
-    """``value`` as 64-bit integers, or `PrivateValueError`."""
-    raw = _array(value, allowed)
-    if raw.size == 0 and raw.dtype.kind == "f":  # an empty list
-        raw = raw.astype(np.int64)
-    if raw.dtype.kind == "f" and (raw != np.floor(raw)).any():
-        raise PrivateValueError("value", allowed, first(raw != np.floor(raw)))
-    if raw.dtype.kind not in "iu" or (raw.dtype == np.uint64 and (raw >> np.uint64(63)).any()):
-        raise PrivateValueError("value", allowed)
-    return raw.astype(np.int64, copy=False)
-
-
-A = TypeVar("A", bound=NDArray[Any])
-
-
-def at_most(value: A, axes: int | None, dimension: int | None) -> A:
-    """``value`` if its last axis holds at most ``dimension`` coordinates, where values have one."""
-    if axes == 1 and not (value.ndim > 0 and value.shape[-1] <= (dimension or math.inf)):
-        raise PrivateValueError("value", f"vectors of at most {dimension} coordinates")
-    return value
-
-
-def unbatched(size: int | None, value: NDArray[Any], axes: int) -> None:
-    """Refuse ``size`` draws of a batch: a batch gives one output for each of its values."""
-    if size is not None and value.ndim > axes:
-        raise ParameterError("size", size, "None for a batch of values")
-
-
-def norms(vectors: Array, order: float) -> Array:
-    """Norm of every vector along the last axis."""
-    if order == 2:
-        squares: Array = np.sqrt(np.einsum("...i,...i", vectors, vectors))
-        return squares
-    greatest: Array = np.abs(vectors).max(axis=-1)
-    return greatest
-
-
-def first(wrong: NDArray[np.bool_]) -> tuple[int, ...]:
-    """Index of the first wrong entry."""
-    return tuple(int(i) for i in np.unravel_index(np.argmax(wrong), wrong.shape))
-
-
-def _array(value: ArrayLike, allowed: str) -> NDArray[Any]:
-    if isinstance(value, np.ma.MaskedArray):
-        raise PrivateValueError("value", "without a mask")
-    try:
-        return np.asarray(value)
-    except ValueError:
-        raise PrivateValueError("value", allowed) from None
