@@ -6,6 +6,7 @@ What is made of the noisy labels afterwards costs nothing more.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +27,7 @@ NOISE = OneOf(("gaussian", "laplace", "bounded", "pure"))
 POSITIVE_DELTA = Interval(0.0, 1.0, "()")
 
 
-class LabelRegressor(PrivateRegressor):
+class LabelRegressor(PrivateRegressor, ABC):
     """A regression on noisy labels of bounded size and public features."""
 
     epsilon: float
@@ -95,9 +96,9 @@ class LabelRegressor(PrivateRegressor):
         share = min(1.0, variance / float(np.mean(np.square(reports))))
         return f"noise of deviation {math.sqrt(variance):.4g}: {share:.0%} of the labels' square"
 
+    @abstractmethod
     def run(self, ledger: Any) -> Array:
         """Return the coefficients, seen through the gate alone."""
-        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
         """Features may be sparse."""
