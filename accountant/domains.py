@@ -105,4 +105,5 @@ NON_NEGATIVE = Interval(0.0, 1e300)
 REAL = Interval(-1e300, 1e300)
 EPSILON = NON_NEGATIVE
 DELTA = Interval(0.0, 1.0, "[)")
+POSITIVE_DELTA = Interval(0.0, 1.0, "()")
 RECORDS = Whole(1)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from accountant.calibration import calibrate
-from accountant.domains import DELTA, POSITIVE, Interval, OneOf
+from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, OneOf
 from accountant.ledger import Ledger
 from accountant.numerics import Array
 from accountant.parallel import Parallel
@@ -24,7 +24,6 @@ from mechanisms.laplace import Laplace
 from mechanisms.pure_from_approximate import PureFromApproximate
 
 NOISE = OneOf(("gaussian", "laplace", "bounded", "pure"))
-POSITIVE_DELTA = Interval(0.0, 1.0, "()")
 
 
 class LabelRegressor(PrivateRegressor, ABC):

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.calibration import calibrate
-from accountant.domains import NON_NEGATIVE, POSITIVE, Interval, OneOf, Whole
+from accountant.domains import NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, Interval, OneOf, Whole
 from accountant.errors import ParameterError
 from accountant.ledger import Ledger
 from accountant.numerics import Array
@@ -27,7 +27,6 @@ from mechanisms.gaussian import Gaussian
 
 LOSS = OneOf(tuple(LOSSES))
 RATE = Interval(0.0, 1.0, "()")
-POSITIVE_DELTA = Interval(0.0, 1.0, "()")
 
 
 class SparseERM(PrivateRegressor):
