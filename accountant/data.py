@@ -21,6 +21,8 @@ def checked_data(argument: str, data: Any) -> Any:
         if len(lengths) != 1:
             raise ParameterError(argument, f"arrays of {lengths} rows", "arrays of equal length")
         return parts
+    if hasattr(data, "checked_as_read"):
+        return data
     if hasattr(data, "tocsr"):
         return _checked_sparse(argument, data)
     try:
@@ -54,7 +56,7 @@ def _checked_sparse(argument: str, data: Any) -> Any:
     return matrix
 
 
-def first_array(data: Any) -> NDArray[Any]:
+def first_array(data: Any) -> Any:
     """The first array of a tuple, or the array itself."""
     array = data[0] if isinstance(data, tuple) else data
     return np.asarray(array) if not hasattr(array, "shape") else array

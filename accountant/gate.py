@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from typing import Any, final
 
 import numpy as np
@@ -50,7 +51,9 @@ class Gate(ABC):
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the public array where there is one, else of the data."""
-        return first_array(self._data if self.public is None else self.public).shape
+        shape: tuple[int, ...]
+        shape = first_array(self._data if self.public is None else self.public).shape
+        return shape
 
     @property
     def next(self) -> Plan | None:
@@ -76,29 +79,82 @@ class Gate(ABC):
         """
         return self._pass(mechanism, query, checked_users(who, self._users))
 
+    @final
+    def release_blocks(
+        self,
+        mechanism: Releasable,
+        query: Query,
+        blocks: Iterable[slice],
+        executor: Executor | None = None,
+    ) -> Iterator[Any]:
+        """Yield what `release_each` gives for every block of users, one block after another.
+
+        ``executor`` (threads by default; processes get pickled rows and query) works on some blocks
+        at a time, each with noise of its own: the same seed gives the same bits on any executor.
+        Until the last block was taken nothing else is answered.
+        """
+        self._refuse_unless_releasable(mechanism, query)
+        if sampled(mechanism) is not None:
+            raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
+        with self._lock:
+            self._refuse_within_a_query(mechanism)
+            self._answering = True
+
+        def charged() -> Iterator[Users]:
+            for block in blocks:
+                who = checked_users(block, self._users)
+                with self._lock:
+                    self._meter.charge(mechanism, who)
+                yield who
+
+        try:
+            yield from self._answer_blocks(mechanism, query, charged(), executor)
+        finally:
+            self._answering = False
+
     @abstractmethod
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         """Answer a request that was charged."""
+
+    def _answer_blocks(
+        self,
+        mechanism: Releasable,
+        query: Query,
+        charged: Iterable[Users],
+        executor: Executor | None,
+    ) -> Iterator[Any]:
+        """Answer blocks that were charged."""
+        del executor
+        return (self._answer(mechanism, query, who) for who in charged)
 
     @abstractmethod
     def _sample(self, mechanism: PoissonSampled) -> Users:
         """The users in the secret sample of one release."""
 
-    def _pass(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+    def _refuse_unless_releasable(self, mechanism: Releasable, query: Query) -> None:
         # not isinstance of the protocol: such a check costs as much as the draw
         if not (isinstance(mechanism, Plan) and hasattr(released(mechanism), "release")):
             allowed = "a mechanism: it has a loss and can release"
             raise ParameterError("mechanism", mechanism, allowed)
-        if who is not None and sampled(mechanism) is not None:
-            raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
         if not callable(query):
             raise ParameterError("query", query, "a function of the data")
         if os.getpid() != self._process:
             # two children would spend the plan twice, with the same noise
             raise OffPlan(mechanism, self.next, "this gate belongs to the process that forked")
+
+    def _refuse_within_a_query(self, mechanism: Releasable) -> None:
+        if self._answering:
+            words = (
+                "a query may not ask the gate itself, nor may anybody until all blocks are taken"
+            )
+            raise OffPlan(mechanism, self.next, words)
+
+    def _pass(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+        self._refuse_unless_releasable(mechanism, query)
+        if who is not None and sampled(mechanism) is not None:
+            raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
         with self._lock:
-            if self._answering:
-                raise OffPlan(mechanism, self.next, "a query may not ask the gate itself")
+            self._refuse_within_a_query(mechanism)
             # Charge first, then look: whatever happens from here on, the release is spent.
             self._meter.charge(mechanism, who)
             self._answering = True
@@ -112,17 +168,22 @@ class Gate(ABC):
         sample = sampled(mechanism)
         seen = who if sample is None else self._sample(sample)
         asked = query(self._data if seen is None else rows(self._data, seen))
-        try:  # the mechanism gets the very array whose shape is checked here
-            value = np.asarray(asked)
-        except ValueError:
-            raise PrivateValueError("value", "rectangular, not ragged") from None
-        axes, shape = released(mechanism).value_axes, np.shape(value)
-        if who is None:
-            if axes is not None and len(shape) != axes:
-                raise PrivateValueError("value", f"a single one, with {axes} axes")
-        elif shape[:1] != (number(who),) or (axes is not None and len(shape) != axes + 1):
-            raise PrivateValueError("value", f"one for each of {number(who)} users")
-        return value
+        return checked_value(mechanism, asked, None if who is None else number(who))
+
+
+def checked_value(mechanism: Releasable, asked: Any, users: int | None) -> Any:
+    """What a query gave as the very array that the mechanism gets, one value or one a user."""
+    try:
+        value = np.asarray(asked)
+    except ValueError:
+        raise PrivateValueError("value", "rectangular, not ragged") from None
+    axes, shape = released(mechanism).value_axes, np.shape(value)
+    if users is None:
+        if axes is not None and len(shape) != axes:
+            raise PrivateValueError("value", f"a single one, with {axes} axes")
+    elif shape[:1] != (users,) or (axes is not None and len(shape) != axes + 1):
+        raise PrivateValueError("value", f"one for each of {users} users")
+    return value
 
 
 def sampled(mechanism: object) -> PoissonSampled | None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from accountant.data import Users
+from accountant.data import Users, number, rows
 from accountant.domains import OneOf
 from accountant.errors import ParameterError
-from accountant.gate import Gate, released
+from accountant.gate import Gate, checked_value, released
 from accountant.plan import Plan
 from accountant.protocols import Entry, Meter, Query, Releasable
 from accountant.randomness import Rng, generator
 from accountant.sampled import PoissonSampled
+from accountant.spreading import in_order
 
 TRANSCRIPT = OneOf(("full", "digest"))
 
@@ -60,9 +64,39 @@ class Ledger(Gate):
         try:
             output = read_only(self._draw(mechanism, self._value(mechanism, query, who)))
         finally:
-            kept = digest(output) if self._digest and output is not None else output
-            self._entries.append(Entry(mechanism, who, kept, self._seeded))
+            self._keep(mechanism, who, output)
         return output
+
+    def _answer_blocks(
+        self,
+        mechanism: Releasable,
+        query: Query,
+        charged: Iterable[Users],
+        executor: Executor | None,
+    ) -> Iterator[Any]:
+        waiting: deque[Users] = deque()
+
+        def blocks() -> Iterator[Block]:
+            for who in charged:
+                waiting.append(who)
+                block = rows(self._data, who)
+                yield Block(mechanism, query, block, number(who), self._block_seed())
+
+        try:
+            for output in in_order(Block.answer, blocks(), executor):
+                self._keep(mechanism, waiting.popleft(), output)
+                yield read_only(output)
+        finally:
+            for who in waiting:  # charged, and not answered
+                self._keep(mechanism, who, None)
+
+    def _block_seed(self) -> list[int] | None:
+        """Words for the noise of one block; None is the operating system's."""
+        return self._noise.integers(1 << 32, size=8).tolist() if self._seeded else None
+
+    def _keep(self, mechanism: Releasable, who: Users | None, output: Any) -> None:
+        kept = digest(output) if self._digest and output is not None else output
+        self._entries.append(Entry(mechanism, who, kept, self._seeded))
 
     def _draw(self, mechanism: Releasable, value: Any) -> Any:
         return released(mechanism).release(value, self._noise)
@@ -70,6 +104,22 @@ class Ledger(Gate):
     def _sample(self, mechanism: PoissonSampled) -> Users:
         # U + 2^-53 <= rate holds with probability at most the rate, whatever its last bits
         return np.flatnonzero(self._noise.random(self._users) + 2.0**-53 <= mechanism.rate)
+
+
+class Block(NamedTuple):
+    """All that a worker needs to let the users of one block randomise their values."""
+
+    mechanism: Releasable
+    query: Query
+    rows: Any
+    users: int
+    seed: list[int] | None
+
+    def answer(self) -> Any:
+        """One output a user."""
+        value = checked_value(self.mechanism, self.query(self.rows), self.users)
+        noise = None if self.seed is None else np.random.default_rng(self.seed)
+        return self.mechanism.release(value, generator(noise))
 
 
 def _apart(rng: Rng) -> tuple[np.random.Generator, list[int]]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
-from scipy import sparse
 from scipy.special import expit
 
+from accountant.data import rows
 from accountant.numerics import Array
+from accountant.spreading import in_order
+from algorithms.blocks import combination, products, row_blocks, summed
 
 
 @final
@@ -43,34 +47,51 @@ LOSSES = {
 }
 
 
-def shortened(rows: Any, bound: float) -> Any:
-    """Rows of Euclidean norm at most ``bound``, dense or sparse; the matrix itself if all are."""
-    thin: Any = rows if sparse.issparse(rows) else None
-    if thin is not None:
-        norms = np.sqrt(np.asarray(thin.multiply(thin).sum(axis=1)).ravel())
+def factors(rows: Any, bound: float) -> Array:
+    """What shortens every row to a Euclidean norm of at most ``bound``."""
+    if isinstance(rows, np.ndarray):
+        squares = np.einsum("ij,ij->i", rows, rows)
     else:
-        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    if not (norms > bound).any():
-        return rows
-    factor = bound / np.maximum(norms, bound)
-    if thin is not None:
-        return thin.multiply(factor[:, None]).tocsr()
-    return rows * factor[:, None]
+        squares = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+    shorter: Array = bound / np.maximum(np.sqrt(squares), bound)
+    return shorter
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockGradient:
+    """Gradients of a block of records, added; rows are shortened without a copy of them."""
+
+    loss: ErmLoss
+    theta: Array
+
+    def __call__(self, block: tuple[Any, Array, Array]) -> Array:
+        """One vector."""
+        rows, labels, shorter = block
+        inner = shorter * products(rows, self.theta)
+        return combination(rows, shorter * self.loss.slope(inner, labels))
 
 
 class MeanGradient:
     """The query of every round: gradient of the records' loss over ``records``, at public theta."""
 
-    def __init__(self, loss: ErmLoss, row_bound: float, records: float) -> None:
-        self._loss, self._bound, self._records = loss, row_bound, records
-        self._clipped: Any = None
+    def __init__(
+        self, loss: ErmLoss, row_bound: float, records: float, executor: Executor | None = None
+    ) -> None:
+        self._loss, self._records, self._executor = loss, records, executor
+        self._shorter = partial(factors, bound=row_bound)
+        self._seen: tuple[Any, Array] | None = None
         self.theta = np.empty(0)
 
     def __call__(self, data: tuple[Any, Array]) -> Array:
-        """One vector; rows are shortened once, for all rounds on the same data."""
-        given, labels = data
-        if self._clipped is None or self._clipped[0] is not given:
-            self._clipped = given, shortened(given, self._bound)
-        rows = self._clipped[1]
-        gradient: Array = np.asarray(rows.T @ self._loss.slope(rows @ self.theta, labels))
-        return gradient / self._records
+        """One vector; the rows' lengths are found once for all rounds on the same data."""
+        given, blocks = data[0], row_blocks(data)
+        if not given.shape[0]:  # a sample of nobody
+            return np.zeros(given.shape[1])
+        if self._seen is None or self._seen[0] is not given:
+            each = in_order(self._shorter, (given[who] for who in blocks), self._executor)
+            self._seen = given, np.concatenate(list(each))
+        whole = (*data, self._seen[1])
+        pieces = (rows(whole, who) for who in blocks)
+        total = summed(BlockGradient(self._loss, self.theta), pieces, self._executor)
+        return total / self._records

@@ -10,11 +10,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from accountant.chunks import Chunks
 from accountant.domains import Whole
 from accountant.errors import ParameterError
 from accountant.randomness import Rng, generator
 from accountant.relations import RELATIONS
 from accountant.tight import Tight
+from algorithms.non_private import checked_epsilon, warn_not_private
 
 
 class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -22,12 +24,16 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     random_state: Any
     plan_: Any
+    epsilon: float
     delta: float = 0.0
+    non_private: bool = False
     neighbours: ClassVar[str] = "replace-one"  # where the plan does not say it
 
     def summary(self) -> str:
         """What the fit guarantees, what noise it took, and how much of what was seen is noise."""
         check_is_fitted(self)
+        if self.non_private:
+            return f"{type(self).__name__}: NOT PRIVATE, no noise at all (non_private=True)"
         # at the delta that was asked for, a pure plan's epsilon is smaller yet
         epsilon = Tight().epsilon(self.plan_, self.delta)
         who = RELATIONS[self.plan_.relation or self.neighbours]
@@ -39,6 +45,15 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # 
         """The noise in words."""
         return ""
 
+    def _budget(self) -> float:
+        """The epsilon to meet, checked; infinite where no privacy is asked for."""
+        return checked_epsilon(self.epsilon, self.non_private)
+
+    def _mark(self, what: str) -> None:
+        """Warn of an output that is not private."""
+        if self.non_private:
+            warn_not_private(self, what)
+
     def __getstate__(self) -> Any:
         """Everything but the ledger, which cannot be copied: its transcript goes along."""
         return {k: v for k, v in super().__getstate__().items() if k != "ledger_"}
@@ -46,9 +61,23 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # 
     def __sklearn_tags__(self) -> Any:
         """Private fits on tiny data are noise: scikit-learn should not expect accuracy."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.regressor_tags.poor_score = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def checked_users(estimator: Any, X: Any, y: Any, **rules: Any) -> tuple[Any, Any]:
+    """Features and targets of a fit; `Chunks` of both come as X alone and are checked as read."""
+    if isinstance(X, Chunks):
+        if y is not None:
+            raise ParameterError("y", type(y), "None: the chunks are pairs of features and targets")
+        if len(X.shape) != 2:
+            raise ParameterError("X", X, "chunks of shape (users, features)")
+        estimator.n_features_in_ = X.shape[1]
+        return X, None
+    X, y = checked(estimator, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr", **rules)
+    return X, y
 
 
 def checked(estimator: Any, *data: Any, **rules: Any) -> Any:

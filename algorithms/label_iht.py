@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from accountant.data import rows
 from accountant.domains import POSITIVE, Whole
 from accountant.numerics import Array
-from algorithms.estimators import checked
-from algorithms.label_noise import LabelRegressor, product
+from algorithms.blocks import combination, products, row_blocks, summed
+from algorithms.label_noise import LabelRegressor
 from algorithms.links import Link, link_of
 from algorithms.thresholding import checked_step, default_step, threshold
 
@@ -39,6 +41,7 @@ class LabelIHT(LabelRegressor):
         step: float | None = None,
         link: str | Link = "identity",
         noise: str = "gaussian",
+        non_private: bool = False,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -49,6 +52,7 @@ class LabelIHT(LabelRegressor):
         self.step = step
         self.link = link
         self.noise = noise
+        self.non_private = non_private
         self.random_state = random_state
 
     def plan(self, shape: tuple[int, ...]) -> Any:
@@ -57,22 +61,21 @@ class LabelIHT(LabelRegressor):
         self._settings(*shape)
         return plan
 
-    def run(self, ledger: Any) -> Array:
+    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, seen through the gate alone."""
         X, link = ledger.public, link_of(self.link)
         sparsity, rounds, step = self._settings(*X.shape)
         labels, theta = self.noisy_labels(ledger), np.zeros(X.shape[1])
+        data, blocks = (X, labels), row_blocks(X)
         for _ in range(rounds):
-            inner = product(X, theta)
-            residual = (link.function(inner) - labels) * link.derivative(inner)
-            theta = threshold(theta, product(X.T, residual) / len(labels), step, sparsity)
+            pieces = (rows(data, who) for who in blocks)
+            gradient = summed(LinkGradient(link, theta), pieces, executor) / len(labels)
+            theta = threshold(theta, gradient, step, sparsity)
         return theta
 
     def predict(self, X: Any) -> Array:
         """Predict for X (records, features)."""
-        check_is_fitted(self)
-        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        predicted: Array = link_of(self.link).function(product(X, self.coef_))
+        predicted: Array = link_of(self.link).function(super().predict(X))
         return predicted
 
     def _settings(self, users: int, features: int) -> tuple[int, int, float]:
@@ -84,3 +87,18 @@ class LabelIHT(LabelRegressor):
             return sparsity, rounds, default_step(link.low, link.high)
         step = checked_step(POSITIVE.check("step", self.step), link.low, link.high)
         return sparsity, rounds, step
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LinkGradient:
+    """Gradient of ``1/2 sum_i (f(<x_i, theta>) - y_i)^2`` over the rows of a block."""
+
+    link: Link
+    theta: Array
+
+    def __call__(self, block: tuple[Any, Array]) -> Array:
+        """One vector."""
+        x, y = block
+        inner = products(x, self.theta)
+        return combination(x, (self.link.function(inner) - y) * self.link.derivative(inner))

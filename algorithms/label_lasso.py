@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import Executor
 from typing import Any
 
-import numpy as np
 from sklearn.linear_model import Lasso
-from sklearn.utils.validation import check_is_fitted
 
+from accountant.chunks import Chunks
 from accountant.domains import NON_NEGATIVE
+from accountant.errors import ParameterError
 from accountant.numerics import Array
-from algorithms.estimators import checked
-from algorithms.label_noise import LabelRegressor, product
+from algorithms.label_noise import LabelRegressor
 
 
 class LabelLasso(LabelRegressor):
@@ -31,26 +31,26 @@ class LabelLasso(LabelRegressor):
         delta: float,
         label_bound: float,
         noise_bound: float,
+        non_private: bool = False,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.label_bound = label_bound
         self.noise_bound = noise_bound
+        self.non_private = non_private
         self.random_state = random_state
 
-    def run(self, ledger: Any) -> Array:
-        """Return the coefficients, seen through the gate alone."""
-        X, tau = ledger.public, ledger.plan.parts[0].scale
+    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
+        """Return the coefficients, seen through the gate alone; scikit-learn's Lasso runs here."""
+        del executor
+        X = ledger.public
+        if isinstance(X, Chunks):
+            raise ParameterError("X", X, "in memory, or a memory map: the Lasso reads by columns")
+        tau = getattr(ledger.plan.parts[0], "scale", 0.0)  # nothing was added without privacy
         users, features = X.shape
         variance = NON_NEGATIVE.check("noise_bound", self.noise_bound) ** 2 + tau * tau
         self.penalty_ = 2 * math.sqrt(variance * 2 * math.log(max(features, 2)) / users)
         lasso = Lasso(alpha=self.penalty_, fit_intercept=False)
         found: Array = lasso.fit(X, self.noisy_labels(ledger)).coef_
         return found
-
-    def predict(self, X: Any) -> Array:
-        """Predict for X (records, features)."""
-        check_is_fitted(self)
-        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        return product(X, self.coef_)

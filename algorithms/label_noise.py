@@ -7,17 +7,27 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from concurrent.futures import Executor
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from accountant.calibration import calibrate
 from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, OneOf
 from accountant.ledger import Ledger
 from accountant.numerics import Array
 from accountant.parallel import Parallel
-from algorithms.estimators import PrivateRegressor, checked, checked_shape, noise_source
-from mechanisms import Mechanism
+from accountant.plan import Release
+from algorithms.blocks import products
+from algorithms.estimators import (
+    PrivateRegressor,
+    checked,
+    checked_shape,
+    checked_users,
+    noise_source,
+)
+from algorithms.non_private import Revealed
 from mechanisms.binary_label import BinaryLabel
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
@@ -41,13 +51,15 @@ class LabelRegressor(PrivateRegressor, ABC):
         checked_shape(shape)
         return Parallel([self.mechanism()])
 
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> Release:
         """What noises a label; neighbours' labels are anywhere within the bound."""
         bound, noise = (
             POSITIVE.check("label_bound", self.label_bound),
             NOISE.check("noise", self.noise),
         )
-        epsilon, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
+        epsilon, delta = self._budget(), DELTA.check("delta", self.delta)
+        if self.non_private:
+            return Revealed()
         if noise == "laplace":
             return calibrate(Laplace, sensitivity=2 * bound, arithmetic="exact", epsilon=epsilon)
         if noise == "bounded":
@@ -77,13 +89,21 @@ class LabelRegressor(PrivateRegressor, ABC):
             return mechanism.chosen(reports)
         return np.asarray(reports)
 
-    def fit(self, X: Any, y: Any) -> Any:
-        """Fit on public X (users, features), dense or sparse, and private y (users,)."""
-        X, y = checked(self, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
+    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+        """Fit on public X (users, features), dense or sparse, and private y (users,).
+
+        X may be a memory map, or with y None `Chunks` that read pairs (X, y) anew every round:
+        labels and a block of features are in memory.  ``executor`` (threads by default) changes
+        no bit.
+        """
+        X, y = checked_users(self, X, y)
         plan, rng = self.plan(X.shape), noise_source(self.random_state)
+        if y is None:
+            X, y = X.part(0, X.shape), X.part(1, X.shape[:1])
         self.plan_ = plan
         self.ledger_ = Ledger(y, plan, rng=rng, public=X)
-        self.coef_ = self.run(self.ledger_)
+        self.coef_ = self.run(self.ledger_, executor)
+        self._mark("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
 
@@ -95,18 +115,13 @@ class LabelRegressor(PrivateRegressor, ABC):
         share = min(1.0, variance / float(np.mean(np.square(reports))))
         return f"noise of deviation {math.sqrt(variance):.4g}: {share:.0%} of the labels' square"
 
+    def predict(self, X: Any) -> Array:
+        """Predict for X (records, features)."""
+        check_is_fitted(self)
+        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        self._mark("predictions are")
+        return products(X, self.coef_)
+
     @abstractmethod
-    def run(self, ledger: Any) -> Array:
+    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, seen through the gate alone."""
-
-    def __sklearn_tags__(self) -> Any:
-        """Features may be sparse."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def product(X: Any, vector: Array) -> Array:
-    """``X @ vector`` as a plain array, of dense and of sparse features."""
-    result: Array = np.asarray(X @ vector)
-    return result

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import Executor
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -14,12 +16,20 @@ from accountant.errors import ParameterError
 from accountant.ledger import Ledger
 from accountant.numerics import Array
 from accountant.parallel import Parallel
-from algorithms.estimators import PrivateRegressor, checked, checked_shape, noise_source
+from accountant.plan import Plan
+from algorithms.blocks import block_rows, products, row_blocks, slices
+from algorithms.estimators import (
+    PrivateRegressor,
+    checked,
+    checked_shape,
+    checked_users,
+    noise_source,
+)
 from algorithms.links import Link, link_of
+from algorithms.non_private import Revealed
 from algorithms.thresholding import checked_step, default_step, rounds_for, threshold
 from mechanisms.hemisphere import HemisphereL2
 
-BLOCK = 1 << 13  # users whose reports are in memory at a time
 KEPT = 20_000_000  # numbers of all reports that a transcript keeps in full
 
 
@@ -29,8 +39,8 @@ class LocalIHT(PrivateRegressor):
     Every user takes part in one of ``rounds`` rounds and sends one randomised gradient.  Features
     are clipped to [-1, 1]; gradients are shortened to a public bound, which none exceeds where
     ``|noise| <= noise_bound`` and theta has ``true_sparsity`` entries (``sparsity`` by default).
-    ``residual_clip`` bounds residuals in their place: less noise, and a bias.  X may be a memory
-    map: users are looked at a block at a time.
+    ``residual_clip`` bounds residuals in their place: less noise, and a bias.  ``epsilon``
+    infinite with ``non_private=True`` has no noise, for comparison.
 
     After ``fit``: ``coef_``, ``plan_``, ``ledger_``, ``transcript_``, ``rounds_``.
     Source: Wang & Xu (2021), Algorithms 1 and 4, with a norm bound that holds.
@@ -47,6 +57,7 @@ class LocalIHT(PrivateRegressor):
         step: float | None = None,
         link: str | Link = "identity",
         residual_clip: float | None = None,
+        non_private: bool = False,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -57,19 +68,20 @@ class LocalIHT(PrivateRegressor):
         self.step = step
         self.link = link
         self.residual_clip = residual_clip
+        self.non_private = non_private
         self.random_state = random_state
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
         users, features = checked_shape(shape)
-        mechanism = calibrate(
-            HemisphereL2,
-            dimension=features,
-            radius=self.norm_bound(features),
-            longer="clip",
-            epsilon=POSITIVE.check("epsilon", self.epsilon),
-        )
-        return Parallel([mechanism] * len(self._blocks(users, features)))
+        radius, epsilon = self.norm_bound(features), self._budget()
+        groups = self._groups(users, features)
+        mechanism: Plan = Revealed()
+        if not self.non_private:
+            mechanism = calibrate(
+                HemisphereL2, dimension=features, radius=radius, longer="clip", epsilon=epsilon
+            )
+        return Parallel([mechanism] * sum(map(len, groups)))
 
     def norm_bound(self, features: int) -> float:
         """What gradients are shortened to: ``sqrt(p) b (b (sqrt s + sqrt s*) + C)``."""
@@ -88,31 +100,33 @@ class LocalIHT(PrivateRegressor):
         residual = link.high * (math.sqrt(sparsity) + math.sqrt(true)) + noise
         return math.sqrt(features) * link.high * residual
 
-    def run(self, ledger: Any) -> Array:
+    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, seen through the gate alone."""
         users, features = ledger.shape
-        mechanism = ledger.plan.parts[0]
-        theta, gradient = np.zeros(features), Gradient(link_of(self.link), self.residual_clip)
-        last, total, count = 0, np.zeros(features), 0
-        for group, start, stop in self._blocks(users, features):
-            if group != last:
-                theta = self._moved(theta, total / count)
-                last, total, count = group, np.zeros(features), 0
-            gradient.theta = theta
-            reports = ledger.release_each(mechanism, gradient, slice(start, stop))
-            total += reports.sum(axis=0)
-            count += len(reports)
-        return self._moved(theta, total / count)
+        link, mechanism, theta = link_of(self.link), ledger.plan.parts[0], np.zeros(features)
+        step = default_step(link.low, link.high) if self.step is None else self.step
+        for group in self._groups(users, features):
+            gradient, total = Gradient(link, self.residual_clip, theta), np.zeros(features)
+            for reports in ledger.release_blocks(mechanism, gradient, group, executor):
+                total += reports.sum(axis=0)
+            mean = total / (group[-1].stop - group[0].start)
+            theta = threshold(theta, mean, step, self.sparsity)
+        return theta
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit on X (users, features) and y (users,); nothing is spent on bad input."""
-        X, y = checked(self, X, y, dtype=np.float64, y_numeric=True)
+    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+        """Fit on X (users, features) and y (users,); nothing is spent on bad input.
+
+        X, dense or sparse, may be a memory map, or with y None `Chunks` of pairs (X, y): a block of
+        users is in memory at a time.  ``executor`` (threads by default) changes no bit.
+        """
+        X, y = checked_users(self, X, y)
         plan, rng = self.plan(X.shape), noise_source(self.random_state)
         self.plan_ = plan
         # all reports together are as large as X: beyond a size their digests are kept
-        kept = "full" if X.size <= KEPT else "digest"
-        self.ledger_ = Ledger((X, y), plan, rng=rng, transcript=kept)
-        self.coef_ = self.run(self.ledger_)
+        kept = "full" if math.prod(X.shape) <= KEPT else "digest"
+        self.ledger_ = Ledger(X if y is None else (X, y), plan, rng=rng, transcript=kept)
+        self.coef_ = self.run(self.ledger_, executor)
+        self._mark("coefficients are")
         self.rounds_ = self._rounds(*X.shape)
         self.transcript_ = self.ledger_.transcript
         return self
@@ -120,8 +134,10 @@ class LocalIHT(PrivateRegressor):
     def predict(self, X: Any) -> Array:
         """Predict for X (records, features), clipped as in the fit."""
         check_is_fitted(self)
-        X = checked(self, X, dtype=np.float64, reset=False)
-        predicted: Array = link_of(self.link).function(np.clip(X, -1, 1) @ self.coef_)
+        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        self._mark("predictions are")
+        inner = [products(clipped(X[who]), self.coef_) for who in row_blocks(X)]
+        predicted: Array = link_of(self.link).function(np.concatenate(inner))
         return predicted
 
     def _noise(self) -> str:
@@ -131,11 +147,6 @@ class LocalIHT(PrivateRegressor):
             f"reports of length {mechanism.length:.4g} for gradients of length at most "
             f"{mechanism.radius:.4g}: at least {share:.1%} of each report's square is noise"
         )
-
-    def _moved(self, theta: Array, gradient: Array) -> Array:
-        link = link_of(self.link)
-        step = default_step(link.low, link.high) if self.step is None else self.step
-        return threshold(theta, gradient, step, self._sparsity(theta.size))
 
     def _sparsity(self, features: int) -> int:
         link = link_of(self.link)
@@ -152,32 +163,33 @@ class LocalIHT(PrivateRegressor):
             raise ParameterError("rounds", got, "at most the number of users")
         return rounds
 
-    def _blocks(self, users: int, features: int) -> list[tuple[int, int, int]]:
-        """(round, first user, end) of every block; rounds share the users as evenly as they can."""
+    def _groups(self, users: int, features: int) -> list[list[slice]]:
+        """Blocks of users of every round; rounds share the users as evenly as they can."""
         rounds = self._rounds(users, features)
         ends = [users * t // rounds for t in range(rounds + 1)]
-        return [
-            (t, start, min(start + BLOCK, ends[t + 1]))
-            for t in range(rounds)
-            for start in range(ends[t], ends[t + 1], BLOCK)
-        ]
+        each = block_rows(features)
+        return [slices(start, stop, each) for start, stop in pairwise(ends)]
 
 
 class Gradient:
     """The query of a block: each user's gradient at the public ``theta``."""
 
-    def __init__(self, link: Link, residual_clip: float | None) -> None:
-        self._link, self._clip = link, residual_clip
-        self.theta = np.empty(0)
+    def __init__(self, link: Link, residual_clip: float | None, theta: Array) -> None:
+        self._link, self._clip, self._theta = link, residual_clip, theta
 
-    def __call__(self, rows: tuple[Array, Array]) -> Array:
+    def __call__(self, rows: tuple[Any, Array]) -> Array:
         """``x f'(<x, theta>) (f(<x, theta>) - y)``, one row a user."""
-        x, y = np.clip(rows[0], -1.0, 1.0), rows[1]
-        inner = x @ self.theta
+        x, y = clipped(rows[0]), rows[1]
+        inner = products(x, self._theta)
         residual = self._link.function(inner) - y
         if self._clip is not None:
             residual = np.clip(residual, -self._clip, self._clip)
         residual *= self._link.derivative(inner)
         x *= residual[:, None]
-        gradient: Array = x
-        return gradient
+        return x
+
+
+def clipped(x: Any) -> Array:
+    """Features within [-1, 1], dense."""
+    dense: Array = x.toarray() if hasattr(x, "toarray") else x
+    return np.clip(dense, -1.0, 1.0)

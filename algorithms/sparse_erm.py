@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import Executor
 from functools import lru_cache
 from typing import Any, Self
 
@@ -14,14 +15,23 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.calibration import calibrate
+from accountant.chunks import Chunks
 from accountant.domains import NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, Interval, OneOf, Whole
 from accountant.errors import ParameterError
 from accountant.ledger import Ledger
 from accountant.numerics import Array
-from accountant.plan import Plan, Repeat
+from accountant.plan import Plan, Release, Repeat
 from accountant.sampled import PoissonSampled
+from algorithms.blocks import products
 from algorithms.erm_losses import LOSSES, ErmLoss, MeanGradient
-from algorithms.estimators import PrivateRegressor, checked, checked_shape, noise_source
+from algorithms.estimators import (
+    PrivateRegressor,
+    checked,
+    checked_shape,
+    checked_users,
+    noise_source,
+)
+from algorithms.non_private import Revealed
 from algorithms.thresholding import truncate
 from mechanisms.gaussian import Gaussian
 
@@ -54,6 +64,7 @@ class SparseERM(PrivateRegressor):
         penalty: float = 0.0,
         row_bound: float = 1.0,
         batch_rate: float | None = None,
+        non_private: bool = False,
         random_state: Any = None,
     ) -> None:
         self.loss = loss
@@ -65,6 +76,7 @@ class SparseERM(PrivateRegressor):
         self.penalty = penalty
         self.row_bound = row_bound
         self.batch_rate = batch_rate
+        self.non_private = non_private
         self.random_state = random_state
 
     def plan(self, shape: tuple[int, ...]) -> Repeat:
@@ -73,24 +85,23 @@ class SparseERM(PrivateRegressor):
         Whole(1, features).check("sparsity", self.sparsity)
         loss, _, _ = self._settings()
         rounds = self._rounds(records)
-        epsilon = POSITIVE.check("epsilon", self.epsilon)
-        delta = POSITIVE_DELTA.check("delta", self.delta)
+        epsilon, delta = self._budget(), POSITIVE_DELTA.check("delta", self.delta)
         longest = loss.steepest * POSITIVE.check("row_bound", self.row_bound)
-        if self.batch_rate is None:
-            # replacing a record moves the mean by twice its gradient's bound over n
-            sensitivity = 2 * longest / records
-            return Repeat(calibrated(epsilon, delta, rounds, sensitivity, features), rounds)
-        rate = RATE.check("batch_rate", self.batch_rate)
-        sensitivity = longest / (rate * records)
-        each = calibrated(epsilon, delta, rounds, sensitivity, features, rate)
-        return Repeat(PoissonSampled(each, rate), rounds)
+        rate = None if self.batch_rate is None else RATE.check("batch_rate", self.batch_rate)
+        # replacing a record moves the mean by twice its gradient's bound over n; adding it to a
+        # sample, by the bound over the sample's expected size
+        sensitivity = 2 * longest / records if rate is None else longest / (rate * records)
+        each: Release = Revealed()
+        if not self.non_private:
+            each = calibrated(epsilon, delta, rounds, sensitivity, features, rate)
+        return Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
 
-    def run(self, ledger: Any) -> Array:
+    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, seen through the gate alone."""
         records, features = ledger.shape
         loss, penalty, step = self._settings()
         expected = records * (1.0 if self.batch_rate is None else self.batch_rate)
-        gradient = MeanGradient(loss, self.row_bound, expected)
+        gradient = MeanGradient(loss, self.row_bound, expected, executor)
         theta = np.zeros(features)
         for _ in range(ledger.plan.count):
             gradient.theta = theta
@@ -98,15 +109,26 @@ class SparseERM(PrivateRegressor):
             theta = truncate(theta - step * (noisy + penalty * theta), self.sparsity)
         return theta
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input."""
-        classes = LOSS.check("loss", self.loss) == "logistic" and y is not None
-        labels = self._labels(y) if classes else y
-        X, labels = checked(self, X, labels, dtype=np.float64, y_numeric=True, accept_sparse="csr")
+    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+        """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input.
+
+        X may be a memory map, or with y None `Chunks` that read pairs (X, y) anew every round:
+        labels and a block of features are in memory.  ``executor`` (threads by default) changes
+        no bit.
+        """
+        if isinstance(X, Chunks) and y is None:
+            checked_users(self, X, y)
+            y = X.part(1, X.shape[:1])[:]
+            X = X.part(0, X.shape)
+        if LOSS.check("loss", self.loss) == "logistic" and y is not None:
+            y = self._labels(y)
+        if not isinstance(X, Chunks):
+            X, y = checked_users(self, X, y)
         plan, rng = self.plan(X.shape), noise_source(self.random_state)
         self.plan_, self.rounds_ = plan, plan.count
-        self.ledger_ = Ledger((X, labels), plan, rng=rng)
-        self.coef_ = self.run(self.ledger_)
+        self.ledger_ = Ledger((X, y), plan, rng=rng)
+        self.coef_ = self.run(self.ledger_, executor)
+        self._mark("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
 
@@ -118,8 +140,8 @@ class SparseERM(PrivateRegressor):
     def _inner(self, X: Any) -> Array:
         check_is_fitted(self)
         X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        inner: Array = np.asarray(X @ self.coef_)
-        return inner
+        self._mark("predictions are")
+        return products(X, self.coef_)
 
     def predict(self, X: Any) -> Any:
         """Predict the class, or the number, of every row of X (records, features)."""
@@ -134,7 +156,6 @@ class SparseERM(PrivateRegressor):
     def __sklearn_tags__(self) -> Any:
         """A classifier of two classes or a regression, by the loss."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         if self.loss == "logistic":
             tags.estimator_type, tags.regressor_tags = "classifier", None
             tags.classifier_tags = ClassifierTags(poor_score=True, multi_class=False)

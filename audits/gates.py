@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
 from typing import Any, NoReturn
 
 import numpy as np
@@ -32,6 +34,24 @@ class Recorder(Ledger):
         finally:
             # a release whose query failed has an entry and no value
             self.values += [None] * (len(self._entries) - len(self.values))
+
+    def _answer_blocks(
+        self,
+        mechanism: Releasable,
+        query: Query,
+        charged: Iterable[Users],
+        executor: Executor | None,
+    ) -> Iterator[Any]:
+        # in this thread, where values are kept, with each block's own noise
+        del executor
+        stream = self._noise
+        try:
+            for who in charged:
+                self._noise = np.random.default_rng(self._block_seed())
+                yield self._answer(mechanism, query, who)
+                self._noise = stream
+        finally:
+            self._noise = stream
 
     def _draw(self, mechanism: Releasable, value: Any) -> Any:
         # a copy: a query may hand out its own working memory

@@ -100,11 +100,12 @@ def test_no_gradient_exceeds_the_norm_bound():
         made = LocalIHT(epsilon=1.0, sparsity=4, true_sparsity=2, noise_bound=0.05, link=link)
         bound, greatest = made.norm_bound(12), 0.0
         gradient = Gradient(
-            made.link if link is WAVE else Link("identity", lambda u: u, np.ones_like, 1, 1), None
-        )
+            made.link if link is WAVE else Link("identity", lambda u: u, np.ones_like, 1, 1), None,
+            np.zeros(12),
+        )  # fmt: skip
         for _ in range(200):
             x = rng.choice([-1.0, 1.0], (50, 12))
-            true, gradient.theta = (
+            true, gradient._theta = (
                 project(truncate(5 * np.sign(x[0]) * rng.random(12), kept)) for kept in (2, 4)
             )
             inner = x @ true
