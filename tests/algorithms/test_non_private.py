@@ -1,0 +1,67 @@
+"""Fits without privacy must be asked for, and every output of theirs says what it is."""
+
+import math
+
+import numpy as np
+import pytest
+
+from accountant import ParameterError, Tight, to_json
+from accountant.plan import Repeat
+from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM
+from algorithms.non_private import NotPrivate, Revealed
+from audits import replay
+
+OPEN = {"epsilon": math.inf, "non_private": True}
+KINDS = {
+    LocalIHT: {"sparsity": 2, "noise_bound": 0.1, "rounds": 4},
+    LabelIHT: {"delta": 1e-3, "sparsity": 2, "label_bound": 3.0},
+    LabelLasso: {"delta": 1e-3, "label_bound": 3.0, "noise_bound": 0.1},
+    SparseERM: {"delta": 1e-5, "sparsity": 2, "rounds": 200, "loss": "squared", "row_bound": 9.0,
+                "step": 0.5},
+}  # fmt: skip
+ALL = pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.__name__)
+RNG = np.random.default_rng(0)
+X = RNG.choice([-1.0, 1.0], (4000, 10))
+THETA = np.array([0.6, 0.5] + [0.0] * 8)
+Y = X @ THETA + RNG.uniform(-0.05, 0.05, 4000)
+
+
+@ALL
+def test_every_output_says_so(kind):
+    made = kind(**KINDS[kind], **OPEN)
+    with pytest.warns(NotPrivate, match=f"{kind.__name__}: coefficients are NOT private"):
+        made.fit(X, Y)
+    with pytest.warns(NotPrivate, match="predictions are NOT private"):
+        assert made.predict(X) == pytest.approx(Y, abs=0.3)
+    assert made.coef_ == pytest.approx(THETA, abs=0.1)
+    assert made.summary().startswith(f"{kind.__name__}: NOT PRIVATE")
+    assert Tight().epsilon(made.plan_, 0.5) == math.inf
+    assert {type(entry.mechanism) for entry in made.transcript_} == {Revealed}
+    assert "non_private=True" in repr(made)
+    with pytest.raises(ParameterError):  # a plan file is for what may be released
+        to_json(made.plan_)
+
+
+@ALL
+@pytest.mark.parametrize(
+    "wrong",
+    [{"epsilon": math.inf}, {"epsilon": 1.0, "non_private": True},
+     {"epsilon": math.inf, "non_private": 1}, {"epsilon": True, "non_private": True},
+     {"epsilon": math.nan, "non_private": True}, {"epsilon": -math.inf}, {"epsilon": "inf"}],
+)  # fmt: skip
+def test_it_must_be_asked_for(kind, wrong):
+    made = kind(**KINDS[kind], **wrong)
+    with pytest.raises(ParameterError, match=r"epsilon|non_private"):
+        made.fit(X, Y)
+    assert not hasattr(made, "ledger_")
+
+
+def test_a_replay_sees_what_is_revealed():
+    other = X.copy()
+    other[0] = -X[0]
+    with pytest.warns(NotPrivate):
+        LocalIHT(**KINDS[LocalIHT], **OPEN).fit(X, Y)
+    found = replay(LocalIHT(**KINDS[LocalIHT], **OPEN), (X, Y), (other, Y), rng=1)
+    assert found.loss == math.inf
+    assert Revealed().reversed == Revealed().loss
+    assert dict(Repeat(Revealed(), 3).losses()) == {Revealed().loss: 3}

@@ -1,0 +1,204 @@
+"""Same seed, same bits: however the data come, whatever works on them."""
+
+import math
+import tracemalloc
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from accountant import OffPlan, ParameterError
+from accountant.chunks import Chunks
+from accountant.ledger import Ledger
+from accountant.parallel import Parallel
+from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM, blocks, local_iht
+from audits import replay
+from mechanisms import Laplace
+
+USERS, FEATURES = 1100, 6
+LOCAL = LocalIHT(epsilon=2.0, sparsity=2, noise_bound=0.1, rounds=3, random_state=0)
+LABEL = LabelIHT(epsilon=1.0, delta=1e-3, sparsity=2, label_bound=2.0, rounds=4, random_state=0)
+CENTRAL = SparseERM(epsilon=1.0, delta=1e-5, sparsity=2, rounds=4, random_state=0)
+SAMPLED = SparseERM(
+    epsilon=1.0, delta=1e-5, sparsity=2, rounds=4, batch_rate=0.3, loss="squared", random_state=0
+)
+ALL = pytest.mark.parametrize(
+    "estimator", [LOCAL, LABEL, CENTRAL, SAMPLED], ids=["local", "label", "central", "sampled"]
+)
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    """Many blocks of few users: 40 rows of 6."""
+    monkeypatch.setattr(blocks, "ENTRIES", 240)
+    monkeypatch.setattr(blocks, "SPARSE_ROWS", 40)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-1, 1, (USERS, FEATURES)) * (rng.random((USERS, FEATURES)) < 0.5)
+    return x, np.where(x[:, 0] - x[:, 1] + 0.1 * rng.normal(size=USERS) > 0, 1.0, -1.0)
+
+
+def cut(x, y, sizes):
+    ends = np.cumsum(sizes)
+    assert ends[-1] == len(y)
+    return [
+        (x[end - size : end], y[end - size : end]) for size, end in zip(sizes, ends, strict=True)
+    ]
+
+
+@ALL
+def test_pieces_memory_maps_and_executors_change_no_bit(estimator, data, tmp_path):
+    x, y = data
+    expected = estimator.fit(x, y).coef_.tobytes()
+    np.save(tmp_path / "x.npy", x)
+    assert estimator.fit(np.load(tmp_path / "x.npy", mmap_mode="r"), y).coef_.tobytes() == expected
+    for sizes in ([USERS], [1, 0, 99, 1000], [7] * 157 + [1]):
+        pieces = Chunks(lambda sizes=sizes: iter(cut(x, y, sizes)), x.shape)
+        assert estimator.fit(pieces).coef_.tobytes() == expected
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(7) as many:
+        for pool in (one, many):
+            assert estimator.fit(x, y, executor=pool).coef_.tobytes() == expected
+
+
+@ALL
+def test_sparse_pieces_change_no_bit(estimator, data):
+    x, y = data
+    thin = sparse.csr_array(x)
+    expected = estimator.fit(thin, y).coef_
+    pieces = Chunks(lambda: iter(cut(thin, y, [300, 800])), thin.shape)
+    assert estimator.fit(pieces).coef_.tobytes() == expected.tobytes()
+    assert expected == pytest.approx(estimator.fit(x, y).coef_, abs=1e-12)
+
+
+def test_other_processes_change_no_bit(data):
+    x, y = data[0][:150], data[1][:150]
+    expected = [one.fit(x, y).coef_.tobytes() for one in (LOCAL, LABEL, CENTRAL)]
+    with ProcessPoolExecutor(2) as pool:
+        found = [one.fit(x, y, executor=pool).coef_.tobytes() for one in (LOCAL, LABEL, CENTRAL)]
+    assert found == expected
+
+
+def test_a_cluster_changes_no_bit(data):
+    from distributed import Client, LocalCluster
+
+    x, y = data[0][:300], data[1][:300]
+    expected = [one.fit(x, y).coef_.tobytes() for one in (LOCAL, LABEL, CENTRAL)]
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+        client.get_executor() as pool,
+    ):
+        found = [one.fit(x, y, executor=pool).coef_.tobytes() for one in (LOCAL, LABEL, CENTRAL)]
+    assert found == expected
+
+
+def test_a_transcript_and_a_replay_know_the_blocks(data):
+    x, y = data
+    fitted = LOCAL.fit(x, y)
+    users = [index for entry in fitted.transcript_ for index in range(*entry.who.indices(USERS))]
+    assert users == list(range(USERS))
+    assert len(fitted.transcript_) == len(fitted.plan_.parts) > 3
+    other = x.copy()
+    other[700] = -1
+    found = replay(LOCAL, (x, y), (other, y), rng=0)
+    assert found.sound
+    assert 0 < abs(found.loss) <= 2.0 + 1e-9
+
+
+def test_noise_without_a_seed_differs_between_blocks_and_runs(data):
+    x, y = data
+    free = LocalIHT(epsilon=2.0, sparsity=2, noise_bound=0.1, rounds=1)
+    seen = [entry.output[:5].tobytes() for _ in range(2) for entry in free.fit(x, y).transcript_]
+    assert len(set(seen)) == len(seen)
+    assert not any(entry.seeded for entry in free.transcript_)
+
+
+def test_memory_is_that_of_a_few_blocks(monkeypatch):
+    monkeypatch.undo()  # blocks as they are
+    monkeypatch.setattr(local_iht, "KEPT", 0)  # digests of the reports
+    users, features = 200_000, 100
+
+    def read():
+        for seed in range(users // 4000):
+            rng = np.random.default_rng(seed)
+            yield rng.uniform(-1, 1, (4000, features)), rng.normal(size=4000)
+
+    tracemalloc.start()
+    LocalIHT(epsilon=2.0, sparsity=2, noise_bound=0.1, rounds=2).fit(Chunks(read(), (users, 100)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6  # features alone are 160 MB
+
+
+def laplaces(blocks=3):
+    each = Laplace(1.0)
+    return each, Ledger(np.arange(30.0), Parallel([each] * blocks), rng=0)
+
+
+def test_a_gate_is_busy_until_the_last_block_was_taken():
+    each, ledger = laplaces()
+    reports = ledger.release_blocks(each, np.copy, [slice(0, 10), slice(10, 30)])
+    assert next(reports).shape == (10,)
+    with pytest.raises(OffPlan, match="until all blocks are taken"):
+        ledger.release_each(each, np.copy, [29])
+    assert next(reports).shape == (20,)
+    assert next(reports, None) is None
+
+
+def test_a_query_on_another_thread_may_not_ask_the_gate():
+    each, ledger = laplaces()
+
+    def asks(rows):
+        ledger.release_each(each, np.copy, [29])
+        return rows
+
+    with pytest.raises(OffPlan, match="a query may not ask the gate itself"):
+        list(ledger.release_blocks(each, asks, [slice(0, 10), slice(10, 20)]))
+
+
+def test_blocks_off_the_plan_are_refused_and_failures_are_charged():
+    each, ledger = laplaces(2)
+    with pytest.raises(OffPlan, match="belong to different parts"):
+        list(ledger.release_blocks(each, np.copy, [slice(0, 10), slice(5, 15)]))
+    each, ledger = laplaces(2)
+
+    def fails(rows):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        list(ledger.release_blocks(each, fails, [slice(0, 10), slice(10, 20)]))
+    assert [entry.output for entry in ledger.transcript] == [None, None]
+    with pytest.raises(OffPlan):
+        ledger.release_each(each, np.copy, slice(0, 10))
+
+
+def test_chunks_say_what_is_wrong(data):
+    x, y = data
+    with pytest.raises(ParameterError, match="the 1101 of the shape"):
+        LOCAL.fit(Chunks(cut(x, y, [USERS]), (USERS + 1, FEATURES)))
+    with pytest.warns(UserWarning, match="hold more users"):
+        LOCAL.fit(Chunks(cut(x, y, [USERS]), (USERS - 1, FEATURES)))
+    with pytest.raises(ParameterError, match="a function that starts anew"):
+        LABEL.fit(Chunks(iter(cut(x, y, [USERS])), x.shape))
+    with pytest.raises(ParameterError, match="rows as in"):
+        LOCAL.fit(Chunks([(x[:, 1:], y)], x.shape))
+    with pytest.raises(ParameterError, match="equal length"):
+        LOCAL.fit(Chunks([(x, y[1:])], x.shape))
+    x[900, 2] = np.nan
+    with pytest.raises(ParameterError, match="finite"):
+        LOCAL.fit(Chunks(cut(x, y, [USERS]), x.shape))
+    for pieces, shape in ((3, (1, 1)), ([], ()), ([], (0, 3)), ([], (math.nan, 3))):
+        with pytest.raises(ParameterError):
+            Chunks(pieces, shape)
+    with pytest.raises(ParameterError, match="the chunks are pairs"):
+        LOCAL.fit(Chunks([(x, y)], x.shape), y)
+    with pytest.raises(ParameterError, match="in memory"):
+        LabelLasso(epsilon=1.0, delta=1e-3, label_bound=1.0, noise_bound=0.1).fit(
+            Chunks(lambda: iter([data]), x.shape)
+        )
