@@ -36,6 +36,7 @@ from algorithms.thresholding import truncate
 from mechanisms.gaussian import Gaussian
 
 LOSS = OneOf(tuple(LOSSES))
+MOST_ROUNDS = 1000
 RATE = Interval(0.0, 1.0, "()")
 
 
@@ -47,6 +48,8 @@ class SparseERM(PrivateRegressor):
     record's gradient; ``penalty`` is a ridge, and free.  Every round releases the mean gradient
     with Gaussian noise; the relation is replace-one.  With ``batch_rate`` a round sees a Poisson
     sample instead, accounted as such, for add-remove neighbours and a public number of records.
+    By default steps are .9 of the longest that is stable on any rows, and rounds as many as noise
+    allows.
 
     After ``fit``: ``coef_``, ``plan_``, ``ledger_``, ``transcript_``, ``rounds_``, ``classes_``.
     Source: Wang & Xu (2021), Algorithm 3, with noise calibrated exactly.
@@ -83,10 +86,13 @@ class SparseERM(PrivateRegressor):
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         records, features = checked_shape(shape)
         Whole(1, features).check("sparsity", self.sparsity)
-        loss, _, _ = self._settings()
-        rounds = self._rounds(records)
+        loss, _, step = self._settings()
         epsilon, delta = self._budget(), POSITIVE_DELTA.check("delta", self.delta)
         longest = loss.steepest * POSITIVE.check("row_bound", self.row_bound)
+        if self.rounds is not None:
+            rounds = Whole(1).check("rounds", self.rounds)
+        else:
+            rounds = affordable_rounds(2 * longest * step / records, features, epsilon, delta)
         rate = None if self.batch_rate is None else RATE.check("batch_rate", self.batch_rate)
         # replacing a record moves the mean by twice its gradient's bound over n; adding it to a
         # sample, by the bound over the sample's expected size
@@ -193,14 +199,23 @@ class SparseERM(PrivateRegressor):
         penalty = NON_NEGATIVE.check("penalty", self.penalty)
         if self.step is not None:
             return loss, penalty, POSITIVE.check("step", self.step)
-        # 1 / (2 l) for smoothness l, which shortened rows bound
+        # steps below 2 / l are stable for smoothness l, which shortened rows bound
         smooth = loss.curvature * POSITIVE.check("row_bound", self.row_bound) ** 2 + penalty
-        return loss, penalty, 1 / (2 * smooth)
+        return loss, penalty, 1.8 / smooth
 
-    def _rounds(self, records: int) -> int:
-        if self.rounds is not None:
-            return Whole(1).check("rounds", self.rounds)
-        return max(1, math.ceil(4 * math.log(records)))
+
+def affordable_rounds(moved: float, features: int, epsilon: float, delta: float) -> int:
+    """How many rounds add noise of an eighth at most to any coordinate; 1 to 1,000.
+
+    ``moved`` is how far a record moves the coefficients in one step.
+    """
+    if epsilon == math.inf:
+        return MOST_ROUNDS
+    # T rounds at mu in all have noise of deviation moved sqrt(T) / mu each, moved T / mu together,
+    # and the greatest of p normals is about sqrt(2 ln 2p)
+    mu = calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu
+    rounds = mu / (8 * moved * math.sqrt(2 * math.log(2 * features)))
+    return max(1, min(math.floor(rounds), MOST_ROUNDS))
 
 
 @lru_cache(maxsize=64)

@@ -17,6 +17,7 @@ from accountant import (
 )
 from algorithms import SparseERM
 from algorithms.erm_losses import LOSSES, MeanGradient, factors
+from algorithms.non_private import NotPrivate
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
 
@@ -44,6 +45,16 @@ def test_plans_meet_their_budgets_and_waste_none(epsilon, delta, rate):
     assert 0.999 * epsilon <= Budget(epsilon, delta).check(plan) <= epsilon
     assert plan.count == 30
     assert isinstance(plan.part, PoissonSampled if rate else Gaussian)
+
+
+def test_default_rounds_are_those_that_noise_allows():
+    made = SparseERM(epsilon=2.0, delta=1e-5, sparsity=3)
+    plans = [made.plan((records, 20)) for records in (300, 30_000, 10**7)]
+    counts = [plan.count for plan in plans]
+    assert counts[0] == 1 < counts[1] < counts[2] == 1000
+    # what all rounds add to a coordinate, step times deviation times sqrt T, at its greatest of 20
+    walk = 7.2 * plans[1].part.scale * math.sqrt(counts[1]) * math.sqrt(2 * math.log(40))
+    assert 0.115 < walk <= 0.125
 
 
 def test_golden_noise():
@@ -148,15 +159,14 @@ def test_covtype_within_two_points_of_no_privacy():
     y, order = data["label"] == 2, np.random.default_rng(0).permutation(len(x))
     train, test = order[:74_000], order[74_000:]
 
-    def accuracy(epsilon, seed):
-        made = SparseERM(
-            epsilon=epsilon, delta=1e-5, sparsity=10, row_bound=2.75, rounds=150, step=2.0,
-            random_state=seed,
-        )  # fmt: skip
+    def accuracy(epsilon, **settings):
+        made = SparseERM(epsilon=epsilon, delta=1e-5, sparsity=10, **settings)
         return made.fit(x[train], y[train]).score(x[test], y[test])
 
-    private = np.mean([accuracy(2.0, seed) for seed in range(3)])
-    assert private > accuracy(1e5, 0) - 0.02 > 0.68
+    private = [accuracy(2.0, rounds=40, step=20.0, random_state=seed) for seed in range(6)]
+    with pytest.warns(NotPrivate):
+        free = accuracy(math.inf, rounds=200, step=8.0, non_private=True)
+    assert np.mean(private) > free - 0.02 > 0.68
 
 
 BAD = [
