@@ -63,15 +63,17 @@ class LabelIHT(LabelRegressor):
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, seen through the gate alone."""
-        X, link = ledger.public, link_of(self.link)
+        X = ledger.public
         sparsity, rounds, step = self._settings(*X.shape)
-        labels, theta = self.noisy_labels(ledger), np.zeros(X.shape[1])
-        data, blocks = (X, labels), row_blocks(X)
+        data, theta = (X, self.noisy_labels(ledger)), np.zeros(X.shape[1])
         for _ in range(rounds):
-            pieces = (rows(data, who) for who in blocks)
-            gradient = summed(LinkGradient(link, theta), pieces, executor) / len(labels)
-            theta = threshold(theta, gradient, step, sparsity)
+            theta = threshold(theta, self.gradient(theta, data, executor), step, sparsity)
         return theta
+
+    def gradient(self, theta: Array, data: Any, executor: Executor | None = None) -> Array:
+        """Of ``1/2n sum_i (f(<x_i, theta>) - y_i)^2`` on public features and noisy labels."""
+        pieces = (rows(data, who) for who in row_blocks(data))
+        return summed(LinkGradient(link_of(self.link), theta), pieces, executor) / len(data[1])
 
     def predict(self, X: Any) -> Array:
         """Predict for X (records, features)."""

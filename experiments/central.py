@@ -21,6 +21,7 @@ from algorithms.thresholding import truncate
 from mechanisms.gaussian import Gaussian
 
 PENALTY, PRINTED_DELTA, DELTA, PRINTED_STEP = 1e-3, 1e-3, 1e-5, 0.1
+STEP = 1 / (2 * (0.25 + PENALTY))  # 1/(2l), of Theorem 8
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 Data = tuple[np.ndarray, np.ndarray]  # rows, labels -1 and 1
 Prepared = tuple[np.ndarray, np.ndarray, float, float]  # the same, least loss, noiseless gap
@@ -112,7 +113,7 @@ class CentralStudy:
     def methods(self) -> tuple[Method, ...]:
         """Delta below 1/n, the printed delta, the printed step."""
 
-        def fitted(delta: float, step: float | None) -> Error:
+        def fitted(delta: float, step: float) -> Error:
             def error(setting: Setting, data: Prepared, seed: int) -> float:
                 x, y, least, _ = data
                 made = SparseERM(
@@ -131,9 +132,9 @@ class CentralStudy:
             return f"   (- - ε = {printed_epsilon(setting.epsilon):.3g} at δ = {DELTA:g})"
 
         return (
-            Method(f"δ = {DELTA:g}, step 1/(2l) = 2", fitted(DELTA, None)),
+            Method(f"δ = {DELTA:g}, step 1/(2l) = 2", fitted(DELTA, STEP)),
             Method(
-                f"printed δ = {PRINTED_DELTA:g}", fitted(PRINTED_DELTA, None),
+                f"printed δ = {PRINTED_DELTA:g}", fitted(PRINTED_DELTA, STEP),
                 lambda setting: printed_epsilon(setting.epsilon), note, "--",
             ),
             Method(

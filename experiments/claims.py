@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+import warnings
 
 import numpy as np
 from central import (
@@ -15,29 +17,36 @@ from central import (
     rcv1,
 )
 from common import Setting
-from printed import NOISE_BOUND, printed_probability
+from printed import NOISE_BOUND
 from printed import printed_epsilon as label_epsilon
 from regression import model, relative_error
 
 from accountant import calibrate
-from algorithms.links import link_of
-from algorithms.thresholding import step_window, threshold
+from algorithms import LabelIHT
+from algorithms.thresholding import step_window
+from audits.published import PrintedSign, printed_probability
 from mechanisms.gaussian import Gaussian
 
 WAVE = "8x + cos x"
 
 
 def noiseless(
-    setting: Setting, link: str, step: float, sign: float = 1.0, seed: int = 0, unit: bool = True
+    setting: Setting,
+    link: str,
+    step: float,
+    kind: type[LabelIHT] = LabelIHT,
+    seed: int = 0,
+    unit: bool = True,
 ) -> float:
     """Relative error after 100 rounds without privacy, 5,000 users."""
     x, y, theta = model(setting, 5_000, seed, link, unit)
-    f, found = link_of(link), np.zeros(setting.features)
-    for _ in range(100):
-        inner = x @ found
-        gradient = x.T @ ((f.function(inner) - y) * f.derivative(inner)) / len(y)
-        found = threshold(found, sign * gradient, step, setting.sparsity)
-    return relative_error(found, theta)
+    made = kind(
+        epsilon=math.inf, non_private=True, delta=PRINTED_DELTA, sparsity=setting.sparsity,
+        label_bound=1e6, rounds=100, step=step, link=link,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of privacy and steps that are wrong on purpose
+        return relative_error(made.fit(x, y).coef_, theta)
 
 
 def main() -> None:
@@ -52,8 +61,8 @@ def main() -> None:
     sizes, bound = np.abs(y) * np.sqrt(x.shape[1]), NOISE_BOUND * np.sqrt(x.shape[1])
     print(f"E2 gradients at theta = 0 beyond the printed bound: {(sizes > bound).mean():.1%}, "
           f"coin's probability up to {0.5 + sizes.max() / bound / 2:.1f}; "
-          f"{printed_probability(setting, 'identity'):.1f} anywhere")  # fmt: skip
-    wrong, right = (noiseless(setting, "identity", 0.2, sign) for sign in (-1.0, 1.0))
+          f"{printed_probability(5, 5, NOISE_BOUND):.1f} anywhere")  # fmt: skip
+    wrong, right = (noiseless(setting, "identity", 0.2, kind) for kind in (PrintedSign, LabelIHT))
     print(f"E3 relative error without noise: {wrong:.3g} with the printed sign, {right:.2g} with +")
     raw = [noiseless(setting, "identity", 0.9, seed=seed, unit=False) for seed in range(20)]
     print(f"theta of the paper, s* = 5: relative error without noise {np.mean(raw):.3f} "

@@ -7,19 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from common import Error, Grid, Method, Setting
-from printed import (
-    DELTA,
-    NOISE_BOUND,
-    PrintedBound,
-    label_bound,
-    printed_epsilon,
-    printed_label_iht,
-    printed_probability,
-)
+from printed import DELTA, NOISE_BOUND, PrintedNoise, greatest_label, printed_epsilon
 
 from algorithms import LabelIHT, LocalIHT
 from algorithms.links import link_of
 from algorithms.thresholding import default_step, rounds_for
+from audits.published import PrintedBound, printed_probability
 
 PRINTED_STEPS = (0.1, 0.2)
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray]  # features, labels, the true theta
@@ -94,7 +87,9 @@ class LocalStudy(Regression):
         clipped = fitted(PrintedBound, self.step)
 
         def note(setting: Setting) -> str:
-            return f"   (- - unclipped: probability {printed_probability(setting, self.link):.3g})"
+            s = setting.sparsity
+            asked = printed_probability(s, s, NOISE_BOUND, self.link)
+            return f"   (- - unclipped: probability {asked:.3g})"
 
         name = "printed bound, clipped (private, biased)"
         printed = Method(name, clipped, line="--", note=note)
@@ -113,22 +108,19 @@ class LabelStudy(Regression):
     def methods(self) -> tuple[Method, ...]:
         """Honest noise, printed noise, printed steps."""
 
-        def fitted(step: float) -> Error:
+        def fitted(step: float, kind: type[LabelIHT] = LabelIHT) -> Error:
             def error(setting: Setting, data: Sample, seed: int) -> float:
                 x, y, theta = data
-                made = LabelIHT(
+                made = kind(
                     epsilon=setting.epsilon, delta=DELTA, sparsity=setting.sparsity,
-                    label_bound=label_bound(setting.sparsity, self.link),
+                    label_bound=greatest_label(setting.sparsity, self.link),
                     rounds=rounds_for(*x.shape), step=step, link=self.link, random_state=seed,
                 )  # fmt: skip
                 return relative_error(made.fit(x, y).coef_, theta)
 
             return error
 
-        def printed(setting: Setting, data: Sample, seed: int) -> float:
-            found = printed_label_iht(*data[:2], setting, self.link, self.step, seed)
-            return relative_error(found, data[2])
-
+        printed = fitted(self.step, PrintedNoise)
         honest = Method(f"honest noise, step {self.step:.3g}", fitted(self.step))
         steps = [
             Method(f"honest noise, printed step {step}", fitted(step), line=":", base_only=True)

@@ -1,9 +1,22 @@
 """What printed constants really give: golden values of methods.md 3.2, 9 (E1, E1c) and 11."""
 
+import math
+
+import numpy as np
 import pytest
 
-from accountant import RDP, ZCDP
-from audits.published import printed_label_noise, public_label_noise
+from accountant import RDP, ZCDP, Tight
+from algorithms import LabelIHT
+from algorithms.links import WAVE
+from algorithms.non_private import NotPrivate
+from audits import replay
+from audits.published import (
+    PrintedBound,
+    PrintedSign,
+    printed_label_noise,
+    printed_probability,
+    public_label_noise,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,3 +45,48 @@ def test_it_is_honest_where_the_noise_is_greater_than_the_signal():
 
 def test_the_code_has_half_the_printed_noise():
     assert public_label_noise(1.0, 1e-3, 10, 0.05).true_epsilon == pytest.approx(202, rel=5e-3)
+
+
+def test_labels_behind_a_link_move_further():
+    # 8x + cos x, s* = 5: |f| <= 8 sqrt 5 + |cos sqrt 5| = 18.51
+    found = printed_label_noise(1.0, 1e-3, 5, 0.05, WAVE)
+    assert found.plan.sensitivity == pytest.approx(2 * (8 * 5**0.5 + 0.6177 + 0.05), rel=1e-3)
+    assert found.true_epsilon > 1000
+
+
+def test_the_printed_norm_bound_is_no_mechanism():
+    # methods.md E2: at theta = 0 the coin's "probability" is 11 to 23; 46 at the worst theta
+    assert printed_probability(5, 5, 0.05) == pytest.approx(0.5 + (2 * 5**0.5 + 0.05) / 0.1)
+    rng = np.random.default_rng(0)
+    x = rng.choice([-1.0, 1.0], (2000, 20))
+    y = x[:, :5] @ np.full(5, 5**-0.5) + rng.uniform(-0.05, 0.05, 2000)
+    made = PrintedBound(epsilon=1.0, sparsity=5, noise_bound=0.05, rounds=1, random_state=0)
+    asked = 0.5 + np.linalg.norm(x * y[:, None], axis=1) / (2 * made.norm_bound(20))
+    assert (asked > 1).mean() > 0.85
+    assert 11 < asked.max() < printed_probability(5, 5, 0.05)
+    # clipped to it, reports keep their epsilon
+    assert Tight().epsilon(made.plan(x.shape), 0.0) == pytest.approx(1.0, rel=1e-6)
+    found = replay(made, (x, y), (-x, 1e9 * (np.arange(2000) == 0) + y), rng=1)
+    assert not found.on_plan  # more than one user differs
+    other = y.copy()
+    other[0] = -1e9
+    found = replay(made, (x, y), (x, other), rng=1)
+    assert found.sound
+    assert 0 < abs(found.loss) <= 1 + 1e-9
+
+
+def test_the_printed_sign_runs_away_and_is_as_private():
+    # methods.md E3: relative error 1.99 against .002
+    rng = np.random.default_rng(0)
+    theta = np.array([0.6, 0.5, 0.4] + [0.0] * 17)
+    x = rng.choice([-1.0, 1.0], (5000, 20))
+    y = x @ theta + rng.uniform(-0.05, 0.05, 5000)
+    errors = {}
+    for kind in (PrintedSign, LabelIHT):
+        made = kind(epsilon=math.inf, non_private=True, delta=1e-3, sparsity=3, label_bound=9.0)
+        with pytest.warns(NotPrivate):
+            errors[kind] = np.linalg.norm(made.fit(x, y).coef_ - theta) / np.linalg.norm(theta)
+    assert errors[PrintedSign] > 1.9
+    assert errors[LabelIHT] < 0.01
+    settings = {"epsilon": 1.0, "delta": 1e-3, "sparsity": 3, "label_bound": 2.0}
+    assert PrintedSign(**settings).plan(x.shape) == LabelIHT(**settings).plan(x.shape)
