@@ -86,7 +86,7 @@ def checked(estimator: Any, *data: Any, **rules: Any) -> Any:
         found = validate_data(estimator, *data, **rules)
         if isinstance(found, tuple):
             return found[0], np.asarray(found[1], dtype=np.float64)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ParameterError(
             "X, y", _without_data(str(error)), "finite numbers, one row of features a record"
         ) from None

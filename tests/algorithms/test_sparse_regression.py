@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import Budget, ParameterError
-from algorithms import LabelIHT, LabelLasso, LocalIHT
+from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM
 from algorithms.links import WAVE, Link
 from algorithms.local_iht import Gradient
 from algorithms.thresholding import (
@@ -233,3 +233,39 @@ def test_bad_data_are_refused_before_any_spend(estimator, bad):
     x[3, 1] = bad
     with pytest.raises(ParameterError):
         estimator.fit(x, y)
+
+
+@pytest.mark.parametrize("kind", [LocalIHT, LabelIHT, LabelLasso, SparseERM])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda x, y: (x[:0], y[:0]), "0 sample"),
+        (lambda x, y: (x, ["a"] * len(y)), "could not convert|of classes|numbers"),
+        (lambda x, y: (x, y[1:]), "inconsistent numbers of samples"),
+        (lambda x, y: (x[:, 0], y), "2D array"),
+        (lambda x, y: (sparse.csr_array(x * 1j), y), "[Cc]omplex"),
+        (lambda x, y: (sparse.csr_array(np.where(x > 0, np.nan, x)), y), "NaN"),
+        (lambda x, y: (x, sparse.csr_array(y[:, None])), "Sparse|dense|sparse"),
+        (lambda x, y: (x, np.where(y > 0, np.inf, y)), "NaN|infin"),
+        (lambda x, y: (x, None), "y"),
+    ],
+)
+def test_data_of_the_wrong_kind_are_refused_before_any_spend(kind, change, words):
+    settings = {
+        LocalIHT: {"sparsity": 2, "noise_bound": 0.1},
+        LabelIHT: {"delta": 1e-3, "sparsity": 2, "label_bound": 1.0},
+        LabelLasso: {"delta": 1e-3, "label_bound": 1.0, "noise_bound": 0.1},
+        SparseERM: {"delta": 1e-3, "sparsity": 2, "loss": "squared"},
+    }[kind]
+    made, (x, y, _) = kind(epsilon=1.0, **settings), model(40, 3, 1)
+    with pytest.raises(ParameterError, match=words):
+        made.fit(*change(x, y))
+    assert not hasattr(made, "ledger_")
+
+
+def test_a_constant_column_and_other_sparse_formats_are_no_fault():
+    x, y, _ = model(300, 4, 2)
+    x[:, 3] = 1.0
+    expected = LABEL.fit(sparse.csr_array(x), y).coef_.copy()
+    for kind in (sparse.coo_array, sparse.csc_matrix, sparse.dok_array):
+        assert LABEL.fit(kind(x), y).coef_.tobytes() == expected.tobytes()

@@ -111,12 +111,15 @@ def test_a_transcript_and_a_replay_know_the_blocks(data):
     assert 0 < abs(found.loss) <= 2.0 + 1e-9
 
 
-def test_noise_without_a_seed_differs_between_blocks_and_runs(data):
-    x, y = data
-    free = LocalIHT(epsilon=2.0, sparsity=2, noise_bound=0.1, rounds=1)
-    seen = [entry.output[:5].tobytes() for _ in range(2) for entry in free.fit(x, y).transcript_]
-    assert len(set(seen)) == len(seen)
-    assert not any(entry.seeded for entry in free.transcript_)
+@pytest.mark.parametrize("seed", [None, 0])
+def test_every_block_has_noise_of_its_own(seed):
+    x, y = np.ones((USERS, FEATURES)), np.ones(USERS)
+    made = LocalIHT(epsilon=2.0, sparsity=2, noise_bound=0.1, rounds=1, random_state=seed)
+    entries = [
+        entry for _ in range(2 if seed is None else 1) for entry in made.fit(x, y).transcript_
+    ]
+    assert len({np.abs(entry.output[0, 0]) for entry in entries}) == len(entries) > 20
+    assert {entry.seeded for entry in entries} == {seed is not None}
 
 
 def test_memory_is_that_of_a_few_blocks(monkeypatch):

@@ -1,0 +1,77 @@
+"""Every sparse regression, replayed on its worst neighbours: no leak, losses within the claim."""
+
+import math
+
+import numpy as np
+import pytest
+
+from accountant import ApproxLoss, PureLoss
+from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM
+from audits.examination import examine
+from audits.replaying import replay
+
+RNG = np.random.default_rng(3)
+X = RNG.choice([-1.0, 1.0], (80, 4))
+Y = X @ [0.6, 0.0, -0.5, 0.0] + RNG.uniform(-0.1, 0.1, 80)
+FAR = np.where(np.arange(80) == 0, -1e6, Y)  # clipped to the other end of the labels' range
+UP = np.where(np.arange(80) == 0, 1e6, Y)
+TURNED = np.where(np.arange(80)[:, None] == 0, -5 * X, X)
+LABELS = {"sparsity": 2, "label_bound": 2.0, "rounds": 3}
+ROUNDS = {"delta": 1e-5, "sparsity": 2, "rounds": 10}
+PURE, APPROXIMATE = PureLoss(1.0), ApproxLoss(1.0, 1e-5)
+
+# a replay would be told by chance at most once in 10^6 runs of this file's table
+CONFIDENCE = 1 - 1e-7
+CASES = {
+    "local": (LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=3), PURE),
+    "local, clipped residuals": (
+        LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=3, residual_clip=0.2), PURE),
+    "local, link": (
+        LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=3, link="8x + cos x"), PURE),
+    "label, gaussian": (LabelIHT(epsilon=1.0, delta=1e-5, **LABELS), APPROXIMATE),
+    "label, laplace": (LabelIHT(epsilon=1.0, delta=1e-5, noise="laplace", **LABELS), PURE),
+    "label, bounded": (LabelIHT(epsilon=1.0, delta=1e-5, noise="bounded", **LABELS), PURE),
+    "label, pure": (LabelIHT(epsilon=1.0, delta=1e-9, noise="pure", **LABELS), PURE),
+    "label, link": (
+        LabelIHT(epsilon=1.0, delta=1e-5, link="8x + cos x", **LABELS), APPROXIMATE),
+    "lasso": (LabelLasso(epsilon=1.0, delta=1e-5, label_bound=2.0, noise_bound=0.1), APPROXIMATE),
+    "central, logistic": (SparseERM(epsilon=1.0, **ROUNDS), APPROXIMATE),
+    "central, ridge": (SparseERM(epsilon=1.0, penalty=0.1, **ROUNDS), APPROXIMATE),
+    "central, squared": (SparseERM(epsilon=1.0, loss="squared", **ROUNDS), APPROXIMATE),
+}  # fmt: skip
+
+
+def pair(estimator):
+    """(data, neighbour, public)"""
+    if isinstance(estimator, (LabelIHT, LabelLasso)):
+        return UP, FAR, X
+    signs = np.sign(Y)
+    if isinstance(estimator, LocalIHT):
+        return (X, UP), (TURNED, UP), None
+    return (X, signs), (TURNED, signs), None
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_leak_and_losses_within_the_claim(name):
+    estimator, claim = CASES[name]
+    data, neighbour, public = pair(estimator)
+    found = examine(estimator, data, neighbour, claim, 200, np.random.default_rng(5), public=public)
+    assert found.refutation(CONFIDENCE) == ""
+    assert found.losses.std() > 0.01  # the neighbours do differ in what is released
+
+
+@pytest.mark.parametrize("name", ["label, gaussian", "lasso"])
+def test_the_worst_labels_use_the_whole_budget(name):
+    estimator, _ = CASES[name]
+    mu = estimator.plan(X.shape).parts[0].loss.mu
+    found = examine(estimator, UP, FAR, APPROXIMATE, 300, np.random.default_rng(6), public=X)
+    # losses are normal of mean mu^2/2 and deviation mu; bounds at 5.3 standard errors, 1.2e-7 each
+    assert found.losses.mean() == pytest.approx(mu**2 / 2, abs=5.3 * mu / math.sqrt(300))
+    assert found.losses.var() == pytest.approx(mu**2, rel=5.3 * math.sqrt(2 / 300))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_sampled_rounds_do_not_leak(loss):
+    made = SparseERM(epsilon=1.0, loss=loss, batch_rate=0.3, **ROUNDS)
+    data, neighbour, _ = pair(made)
+    assert replay(made, data, neighbour, rng=7).sound
