@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from accountant.budget import Budget
     from accountant.calibration import calibrate
     from accountant.certificate import Certificate
+    from accountant.chunks import Chunks
     from accountant.comparison import Comparison, compare, compare_deltas
     from accountant.concentrated import ZCDPLoss
     from accountant.errors import (
@@ -54,6 +55,7 @@ _MODULES = {
     "budget": ("Budget",),
     "calibration": ("calibrate",),
     "certificate": ("Certificate",),
+    "chunks": ("Chunks",),
     "comparison": ("Comparison", "compare", "compare_deltas"),
     "concentrated": ("ZCDPLoss",),
     "errors": (
@@ -113,6 +115,7 @@ __all__ = [
     "BudgetExceeded",
     "CentralLimit",
     "Certificate",
+    "Chunks",
     "Comparison",
     "Filter",
     "GaussianLoss",

@@ -67,7 +67,7 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # 
         return tags
 
 
-def checked_users(estimator: Any, X: Any, y: Any, **rules: Any) -> tuple[Any, Any]:
+def checked_fit(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
     """Features and targets of a fit; `Chunks` of both come as X alone and are checked as read."""
     if isinstance(X, Chunks):
         if y is not None:
@@ -76,7 +76,9 @@ def checked_users(estimator: Any, X: Any, y: Any, **rules: Any) -> tuple[Any, An
             raise ParameterError("X", X, "chunks of shape (users, features)")
         estimator.n_features_in_ = X.shape[1]
         return X, None
-    X, y = checked(estimator, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr", **rules)
+    if hasattr(y, "tocsr"):
+        raise ParameterError("y", type(y), "an array of numbers, not a sparse matrix")
+    X, y = checked(estimator, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
     return X, y
 
 
@@ -86,7 +88,7 @@ def checked(estimator: Any, *data: Any, **rules: Any) -> Any:
         found = validate_data(estimator, *data, **rules)
         if isinstance(found, tuple):
             return found[0], np.asarray(found[1], dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         raise ParameterError(
             "X, y", _without_data(str(error)), "finite numbers, one row of features a record"
         ) from None

@@ -24,7 +24,7 @@ from algorithms.estimators import (
     PrivateRegressor,
     checked,
     checked_shape,
-    checked_users,
+    checked_fit,
     noise_source,
 )
 from algorithms.non_private import Revealed
@@ -96,7 +96,7 @@ class LabelRegressor(PrivateRegressor, ABC):
         labels and a block of features are in memory.  ``executor`` (threads by default) changes
         no bit.
         """
-        X, y = checked_users(self, X, y)
+        X, y = checked_fit(self, X, y)
         plan, rng = self.plan(X.shape), noise_source(self.random_state)
         if y is None:
             X, y = X.part(0, X.shape), X.part(1, X.shape[:1])

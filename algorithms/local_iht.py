@@ -22,7 +22,7 @@ from algorithms.estimators import (
     PrivateRegressor,
     checked,
     checked_shape,
-    checked_users,
+    checked_fit,
     noise_source,
 )
 from algorithms.links import Link, link_of
@@ -119,7 +119,7 @@ class LocalIHT(PrivateRegressor):
         X, dense or sparse, may be a memory map, or with y None `Chunks` of pairs (X, y): a block of
         users is in memory at a time.  ``executor`` (threads by default) changes no bit.
         """
-        X, y = checked_users(self, X, y)
+        X, y = checked_fit(self, X, y)
         plan, rng = self.plan(X.shape), noise_source(self.random_state)
         self.plan_ = plan
         # all reports together are as large as X: beyond a size their digests are kept

@@ -28,7 +28,7 @@ from algorithms.estimators import (
     PrivateRegressor,
     checked,
     checked_shape,
-    checked_users,
+    checked_fit,
     noise_source,
 )
 from algorithms.non_private import Revealed
@@ -123,13 +123,13 @@ class SparseERM(PrivateRegressor):
         no bit.
         """
         if isinstance(X, Chunks) and y is None:
-            checked_users(self, X, y)
+            checked_fit(self, X, y)
             y = X.part(1, X.shape[:1])[:]
             X = X.part(0, X.shape)
         if LOSS.check("loss", self.loss) == "logistic" and y is not None:
             y = self._labels(y)
         if not isinstance(X, Chunks):
-            X, y = checked_users(self, X, y)
+            X, y = checked_fit(self, X, y)
         plan, rng = self.plan(X.shape), noise_source(self.random_state)
         self.plan_, self.rounds_ = plan, plan.count
         self.ledger_ = Ledger((X, y), plan, rng=rng)

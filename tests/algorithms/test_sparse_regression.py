@@ -245,7 +245,7 @@ def test_bad_data_are_refused_before_any_spend(estimator, bad):
         (lambda x, y: (x[:, 0], y), "2D array"),
         (lambda x, y: (sparse.csr_array(x * 1j), y), "[Cc]omplex"),
         (lambda x, y: (sparse.csr_array(np.where(x > 0, np.nan, x)), y), "NaN"),
-        (lambda x, y: (x, sparse.csr_array(y[:, None])), "Sparse|dense|sparse"),
+        (lambda x, y: (x, sparse.csr_array(y[:, None])), "not a sparse matrix"),
         (lambda x, y: (x, np.where(y > 0, np.inf, y)), "NaN|infin"),
         (lambda x, y: (x, None), "y"),
     ],
