@@ -37,7 +37,7 @@ class Chunks:
         self._pieces = pieces
         self._begun = False
         self._sparse: bool | None = None
-        self._reader: Iterator[Any] | None = None
+        self._reader: Iterator[Any] | None = None  # of checked pieces, once it was started
         self._at = 0  # users that were handed out or passed over
         self._held: Any = None  # what was read beyond them
 
@@ -48,8 +48,6 @@ class Chunks:
     def sparse(self) -> bool:
         """Whether the first array is a sparse matrix, as the first piece shows."""
         if self._sparse is None:
-            if self._reader is None:
-                self._reader = self._checked(self._started())
             if self._held is None:
                 self._held = self._next()
             self._sparse = hasattr(first_array(self._held), "tocsr")
@@ -64,8 +62,8 @@ class Chunks:
         if isinstance(who, np.ndarray):
             return self._some(who)
         start, stop, step = who.indices(self.shape[0])
-        if start < self._at or self._reader is None:
-            self._reader, self._at, self._held = self._checked(self._started()), 0, None
+        if start < self._at:
+            self._reader, self._at, self._held = None, 0, None
         self._forward(start)
         taken = self._forward(stop)
         if stop == self.shape[0] and self._more():
@@ -105,7 +103,8 @@ class Chunks:
         return joined(found) if found else None
 
     def _next(self) -> Any:
-        assert self._reader is not None
+        if self._reader is None:
+            self._reader = self._checked(self._started())
         for piece in self._reader:
             return piece
         raise ParameterError("pieces", f"{self._at} users", f"the {self.shape[0]} of the shape")
@@ -120,8 +119,7 @@ class Chunks:
                 yield checked_data("piece", piece)
 
     def _more(self) -> bool:
-        assert self._reader is not None
-        return self._held is not None or next(self._reader, None) is not None
+        return self._held is not None or next(self._reader or iter(()), None) is not None
 
 
 def joined(pieces: list[Any]) -> Any:

@@ -67,13 +67,12 @@ def accuracies(seeds: int = 20) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotPrivate)
         free = accuracy(math.inf)
-    for name, settings in (
-        ("by default", {}),
-        ("40 rounds of step 20", {"rounds": 40, "step": 20.0}),
-    ):
+    longer = {"rounds": 40, "step": 20.0}
+    for name, settings in (("by default", {}), ("40 rounds of step 20", longer)):
         found = [accuracy(2.0, seed, **settings) for seed in range(seeds)]
-        print(f"covtype accuracy, SparseERM {name}: mean {np.mean(found):.3f}, median "
-              f"{np.median(found):.3f}, least {min(found):.3f} of {seeds} seeds; without noise {free:.3f}")  # fmt: skip
+        print(f"covtype accuracy, {seeds} seeds, SparseERM {name}: mean {np.mean(found):.3f}, "
+              f"median {np.median(found):.3f}, least {min(found):.3f}; "
+              f"without noise {free:.3f}")  # fmt: skip
 
 
 def main() -> None:
