@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-import math
 from concurrent.futures import Executor
-from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.calibration import calibrate
 from accountant.chunks import Chunks
 from accountant.domains import NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, Interval, OneOf, Whole
-from accountant.errors import ParameterError
 from accountant.ledger import Ledger
 from accountant.numerics import Array
-from accountant.plan import Plan, Release, Repeat
+from accountant.plan import Release, Repeat
 from accountant.sampled import PoissonSampled
 from algorithms.blocks import products
 from algorithms.erm_losses import LOSSES, ErmLoss, MeanGradient
 from algorithms.estimators import (
     PrivateRegressor,
     checked,
-    checked_shape,
     checked_fit,
+    checked_shape,
     noise_source,
 )
+from algorithms.gaussian_rounds import affordable_rounds, calibrated
 from algorithms.non_private import Revealed
 from algorithms.thresholding import truncate
-from mechanisms.gaussian import Gaussian
+from algorithms.two_classes import two_classes
 
 LOSS = OneOf(tuple(LOSSES))
-MOST_ROUNDS = 1000
 RATE = Interval(0.0, 1.0, "()")
 
 
@@ -127,7 +122,7 @@ class SparseERM(PrivateRegressor):
             y = X.part(1, X.shape[:1])[:]
             X = X.part(0, X.shape)
         if LOSS.check("loss", self.loss) == "logistic" and y is not None:
-            y = self._labels(y)
+            self.classes_, y = two_classes(y)
         if not isinstance(X, Chunks):
             X, y = checked_fit(self, X, y)
         plan, rng = self.plan(X.shape), noise_source(self.random_state)
@@ -178,22 +173,6 @@ class SparseERM(PrivateRegressor):
             f"{share:.0%} of the last one's square"
         )
 
-    def _labels(self, y: Any) -> Any:
-        """-1 and 1 for the two classes."""
-        given = np.asarray(y)
-        if given.dtype.kind == "f" and not np.isfinite(given).all():
-            raise ParameterError("y", "Input y contains NaN or infinity", "finite")
-        try:
-            check_classification_targets(given)
-            self.classes_, index = np.unique(given, return_inverse=True)
-        except (TypeError, ValueError) as error:
-            raise ParameterError("y", type(y), f"labels of classes: {error}") from None
-        if self.classes_.size != 2:
-            found = f"{self.classes_.size} class" + "es" * (self.classes_.size != 1)
-            allowed = "labels of two classes. Only binary classification is supported"
-            raise ParameterError("y", found, allowed)
-        return 2.0 * index - 1
-
     def _settings(self) -> tuple[ErmLoss, float, float]:
         loss = LOSSES[LOSS.check("loss", self.loss)]
         penalty = NON_NEGATIVE.check("penalty", self.penalty)
@@ -202,39 +181,3 @@ class SparseERM(PrivateRegressor):
         # steps below 2 / l are stable for smoothness l, which shortened rows bound
         smooth = loss.curvature * POSITIVE.check("row_bound", self.row_bound) ** 2 + penalty
         return loss, penalty, 1.8 / smooth
-
-
-def affordable_rounds(moved: float, features: int, epsilon: float, delta: float) -> int:
-    """How many rounds add noise of an eighth at most to any coordinate; 1 to 1,000.
-
-    ``moved`` is how far a record moves the coefficients in one step.
-    """
-    if epsilon == math.inf:
-        return MOST_ROUNDS
-    # T rounds at mu in all have noise of deviation moved sqrt(T) / mu each, moved T / mu together,
-    # and the greatest of p normals is about sqrt(2 ln 2p)
-    mu = calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu
-    rounds = mu / (8 * moved * math.sqrt(2 * math.log(2 * features)))
-    return max(1, min(math.floor(rounds), MOST_ROUNDS))
-
-
-@lru_cache(maxsize=64)
-def calibrated(
-    epsilon: float,
-    delta: float,
-    rounds: int,
-    sensitivity: float,
-    features: int,
-    rate: float | None = None,
-) -> Gaussian:
-    """The noise of one of ``rounds`` gradients."""
-
-    def noise(scale: float) -> Gaussian:
-        # of one coordinate a gradient is a vector still
-        return Gaussian(scale * sensitivity, sensitivity, "exact", max(features, 2))
-
-    def plan_of(scale: float) -> Plan:
-        each = noise(scale)
-        return Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
-
-    return noise(calibrate(plan_of, epsilon=epsilon, delta=delta))

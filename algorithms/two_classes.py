@@ -1,0 +1,27 @@
+"""Labels of two public classes as -1 and 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from accountant.errors import ParameterError
+
+
+def two_classes(y: Any) -> tuple[Any, Any]:
+    """The two classes, and -1 for the first and 1 for the second in place of every label."""
+    given = np.asarray(y)
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise ParameterError("y", "Input y contains NaN or infinity", "finite")
+    try:
+        check_classification_targets(given)
+        classes, index = np.unique(given, return_inverse=True)
+    except (TypeError, ValueError) as error:
+        raise ParameterError("y", type(y), f"labels of classes: {error}") from None
+    if classes.size != 2:
+        found = f"{classes.size} class" + "es" * (classes.size != 1)
+        allowed = "labels of two classes. Only binary classification is supported"
+        raise ParameterError("y", found, allowed)
+    return classes, 2.0 * index - 1
