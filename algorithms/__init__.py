@@ -4,10 +4,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from algorithms.cwz import ThresholdedMean, ThresholdedRegression
     from algorithms.label_iht import LabelIHT
     from algorithms.label_lasso import LabelLasso
     from algorithms.local_iht import LocalIHT
     from algorithms.private_lasso import PrivateLasso
+    from algorithms.sign_vote import SignVote
     from algorithms.sparse_erm import SparseERM
 
 # scikit-learn takes a second to import, so an estimator is loaded when it is asked for
@@ -16,9 +18,21 @@ _HOME = {
     "LabelLasso": "label_lasso",
     "LocalIHT": "local_iht",
     "PrivateLasso": "private_lasso",
+    "SignVote": "sign_vote",
     "SparseERM": "sparse_erm",
+    "ThresholdedMean": "cwz",
+    "ThresholdedRegression": "cwz",
 }
-__all__ = ["LabelIHT", "LabelLasso", "LocalIHT", "PrivateLasso", "SparseERM"]
+__all__ = [
+    "LabelIHT",
+    "LabelLasso",
+    "LocalIHT",
+    "PrivateLasso",
+    "SignVote",
+    "SparseERM",
+    "ThresholdedMean",
+    "ThresholdedRegression",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,129 @@
+"""What one machine thinks of the signs: means, Lasso paths, graphs; runs where its data are.
+
+References: Liu, Tu, Mao & Chen (2022), Algorithms 3 and 4; Meinshausen & Buhlmann (2006).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.numerics import Array
+
+CONSTANT = 5.0  # of the threshold rule; chosen on simulations (tests/algorithms/test_sign_vote.py)
+
+
+def threshold_rule(
+    machines: int, records: int, features: int, select: int, epsilon: float, delta: float
+) -> float:
+    """lambda_N for data of about unit deviation.
+
+    ``C (sqrt(ln p / N) + sqrt(s ln(1/delta)) ln p / (m sqrt n epsilon) + 1 / n)`` with C = 5 and
+    N = m n; the paper leaves C open, and has no rule for delta = 0, where s stands for the root.
+    """
+    root = min(select, math.sqrt(select * -math.log(delta))) if delta > 0 else select
+    privacy = root * math.log(features) / (machines * math.sqrt(records) * epsilon)
+    return CONSTANT * (math.sqrt(math.log(features) / (machines * records)) + privacy + 1 / records)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LocalSigns:
+    """A machine's data to its ternary vote, knowing public numbers beside them.
+
+    ``threshold`` None takes `threshold_rule`, with the machine's own number of records.
+    """
+
+    estimator: str | Callable[[Any], Any]
+    threshold: float | None
+    machines: int
+    select: int
+    epsilon: float
+    delta: float
+
+    def __call__(self, data: Any) -> Any:
+        """The vote of a machine that holds ``data``: X (records, features), or (X, y)."""
+        if callable(self.estimator):
+            return self.estimator(data)
+        vote = LOCAL[self.estimator]
+        X, y = data if isinstance(data, tuple) else (data, None)
+        X = finite(X, 2)
+        records, features = X.shape
+        if self.estimator == "lasso":
+            return vote((X, finite(y, 1)), self._threshold(records, features), self.select)
+        if self.estimator == "graph":
+            features = features * (features - 1) // 2
+        return vote(X, self._threshold(records, features), self.select)
+
+    def _threshold(self, records: int, features: int) -> float:
+        if self.threshold is not None:
+            return self.threshold
+        numbers = self.machines, records, features, self.select
+        return threshold_rule(*numbers, self.epsilon, self.delta)
+
+
+def mean_signs(X: Array, threshold: float, select: int) -> Array:
+    """Signs of the means whose size exceeds the threshold (Algorithm 3)."""
+    del select
+    means = X.mean(axis=0)
+    signs: Array = np.sign(means) * (np.abs(means) > threshold)
+    return signs
+
+
+def lasso_signs(data: tuple[Array, Array], threshold: float, select: int) -> Array:
+    """Signs of the Lasso at the least penalty >= threshold that selects at most ``select``.
+
+    That is Algorithm 4: ``|y - X theta|^2 / (2 n) + penalty |theta|_1``, without an intercept.
+    """
+    from sklearn.linear_model import lars_path  # a machine that votes on means needs none of it
+
+    _, _, path = lars_path(*data, method="lasso", alpha_min=threshold)
+    # between two knots the nonzero coordinates are those of both ends together, so the smallest
+    # such penalty is a knot, or the end of the path; at the first knot nothing is selected
+    few = np.flatnonzero(np.count_nonzero(path, axis=0) <= select)
+    signs: Array = np.sign(path[:, few[-1]])
+    return signs
+
+
+def graph_signs(X: Array, threshold: float, select: int) -> Array:
+    """Signs of partial correlations, in the order of ``numpy.triu_indices(variables, 1)``.
+
+    Each standardised variable is regressed on the others by the Lasso; an edge is where both
+    coefficients have one sign, and the ``select`` greatest (by the smaller of the two) are kept.
+    """
+    from sklearn.linear_model import lars_path_gram
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        R = finite(np.corrcoef(X, rowvar=False), 2)  # of a constant variable there is none
+    variables = len(R)
+    on = np.zeros((variables, variables))
+    for node in range(variables):
+        others = np.arange(variables) != node
+        _, _, on[node, others] = lars_path_gram(
+            R[others, node], R[np.ix_(others, others)], n_samples=1, method="lasso",
+            alpha_min=threshold, return_path=False,
+        )  # fmt: skip
+    upper = np.triu_indices(variables, 1)
+    one, other = on[upper], on.T[upper]
+    strength = np.where(one * other > 0, np.minimum(np.abs(one), np.abs(other)), 0.0)
+    signs: Array = np.sign(one) * (strength > 0)
+    if select < signs.size:
+        signs[np.argsort(-strength, kind="stable")[select:]] = 0.0
+    return signs
+
+
+def finite(values: Any, axes: int) -> Array:
+    """The machine's own data as numbers; what is raised stays on the machine."""
+    array: Array = np.asarray(values, dtype=np.float64)
+    if array.ndim != axes or array.size == 0 or not np.isfinite(array).all():
+        raise ValueError("data must be finite numbers, one row a record")
+    return array
+
+
+LOCAL: dict[str, Callable[..., Array]] = {
+    "mean": mean_signs, "lasso": lasso_signs, "graph": graph_signs,
+}  # fmt: skip

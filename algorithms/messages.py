@@ -1,0 +1,63 @@
+"""What a machine sends: its ternary vote in two bits a feature, made where its data are.
+
+A message is a fate in one byte; of a vote, the number of features in four and two maps of bits
+follow: who is 1, and who is -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Votes = NDArray[np.int8]
+
+FATES = ("counted", "twice", "failed", "invalid", "late")
+COUNTED, TWICE, FAILED, INVALID, LATE = range(len(FATES))
+HEADER = 5  # bytes: a fate, and the number of features in four
+
+
+def packed(vote: Any) -> bytes:
+    """A machine's message: its vote in two bits a feature, or that it has none."""
+    try:
+        votes = np.asarray(vote)
+    except ValueError:  # ragged
+        return bytes([INVALID])
+    fate = COUNTED
+    if votes.ndim == 2 and len(votes) > 1:
+        votes, fate = votes[0], TWICE
+    if votes.ndim != 1 or votes.size == 0 or votes.dtype.kind not in "iuf":
+        return bytes([INVALID])
+    positive, negative = votes == 1, votes == -1
+    if np.count_nonzero(positive) + np.count_nonzero(negative) != np.count_nonzero(votes):
+        return bytes([INVALID])  # NaN is not zero either
+    header = bytes([fate]) + votes.size.to_bytes(HEADER - 1, "little")
+    return header + np.packbits(positive).tobytes() + np.packbits(negative).tobytes()
+
+
+def length(message: Any) -> int:
+    """How many features a message votes on; 0 where it is no vote."""
+    if not isinstance(message, bytes) or len(message) < HEADER or message[0] > TWICE:
+        return 0
+    features = int.from_bytes(message[1:HEADER], "little")
+    return features if len(message) == HEADER + 2 * -(-features // 8) else 0
+
+
+def unpack(message: bytes, row: Votes) -> bool:
+    """Write a message of the row's length to the row; False, and nothing, if it is no vote."""
+    positive, negative = np.frombuffer(message, dtype=np.uint8, offset=HEADER).reshape(2, -1)
+    if (positive & negative).any():
+        return False
+    one, other = (np.unpackbits(part, count=row.size) for part in (positive, negative))
+    np.subtract(one.view(np.int8), other.view(np.int8), out=row)
+    return True
+
+
+def ballot(local: Callable[[Any], Any], handle: Any) -> bytes:
+    """What runs where the data are: an error is told without its words, which may show data."""
+    try:
+        return packed(local(handle() if callable(handle) else handle))
+    except Exception:
+        return bytes([FAILED])

@@ -1,0 +1,121 @@
+"""Wrong sign votes, each caught by replay, by its own privacy losses, or by its scores."""
+
+import numpy as np
+import pytest
+
+from algorithms.machines import BallotBox
+from algorithms.messages import packed
+from algorithms.peeling import Remaining, selection, two_stages
+from algorithms.sign_vote import SignVote
+from algorithms.votes import SENSITIVITY, SIGNS, Tally, counts, majority
+from audits import privacy_losses, replay
+
+VOTES = np.zeros((21, 5), dtype=np.int8)
+VOTES[:12, :2], VOTES[:9, 2], VOTES[:11, 3] = 1, -1, -1
+NEIGHBOUR = VOTES.copy()
+NEIGHBOUR[0] = [-1, -1, 1, 1, 1]  # one machine flips its votes, and votes on the last feature
+
+
+class SmallSensitivity(SignVote):
+    """Takes the noise for a machine that moves scores by an eighth of what it can."""
+
+    def plan(self, shape):
+        peel, signs = super().plan(shape).part.parts
+        small = selection(peel.part.scale / 8, peel.count, peel.part.noise)
+        return two_stages(small, signs.part.scale / 8)
+
+
+class AgainstItsVoters(SignVote):
+    """Counts a vote for a sign four times."""
+
+    def run(self, ledger):
+        tally, found = Tally(), np.zeros(ledger.shape[1], dtype=np.int8)
+        peel, signs = ledger.plan.part.parts
+        left = np.arange(ledger.shape[1])
+        for _ in range(peel.count):
+            of = left
+            at = ledger.release(peel.part, lambda v, of=of: 4 * tally.stability(v)[of])
+            left = np.delete(left, at)
+        for at in np.setdiff1d(np.arange(found.size), left):
+            drawn = ledger.release(signs.part, lambda v, at=at: 4 * tally.utilities(v, at))
+            found[at] = SIGNS[int(drawn)]
+        return found
+
+
+class TellsTheMajority(SignVote):
+    """Draws signs, and tells the majority in their place."""
+
+    def run(self, ledger):
+        return np.where(super().run(ledger) != 0, majority(ledger._data), 0)
+
+
+class PeelsTheHopeless(SignVote):
+    """Peels only features that some machine voted on, which is private."""
+
+    def run(self, ledger):
+        left = np.flatnonzero(sum(counts(ledger._data)))
+        peel, _ = ledger.plan.part.parts
+        for _ in range(peel.count):
+            left = np.delete(left, ledger.release(peel.part, Remaining(Tally(), left)))
+        return left
+
+
+class StopsAtZero(SignVote):
+    """Draws no more signs once a selected feature has no majority."""
+
+    def run(self, ledger):
+        peel, signs = ledger.plan.part.parts
+        tally, left, found = Tally(), np.arange(ledger.shape[1]), []
+        for _ in range(peel.count):
+            at = int(ledger.release(peel.part, Remaining(tally, left)))
+            found.append(int(left[at]))
+            left = np.delete(left, at)
+        for at in found:
+            if tally.stability(ledger._data)[at] < 0:
+                break
+            ledger.release(signs.part, lambda v, at=at: tally.utilities(v, at))
+        return np.zeros(ledger.shape[1])
+
+
+def greatest_loss(algorithm):
+    return np.abs(privacy_losses(algorithm, VOTES, NEIGHBOUR, 200, rng=1)).max()
+
+
+@pytest.mark.parametrize("mutant", [SmallSensitivity, AgainstItsVoters])
+def test_privacy_losses_exceed_the_pure_claim(mutant):
+    assert greatest_loss(mutant(1.0, 0.0, 3)) > 1.0
+    assert greatest_loss(SignVote(1.0, 0.0, 3)) <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("mutant", "verdict"),
+    [(TellsTheMajority, "leak_free"), (PeelsTheHopeless, "on_plan"), (StopsAtZero, "on_plan")],
+)
+def test_replay_convicts(mutant, verdict):
+    assert not getattr(replay(mutant(9.0, 1e-3, 3), VOTES, NEIGHBOUR, rng=1), verdict)
+    assert getattr(replay(SignVote(9.0, 1e-3, 3), VOTES, NEIGHBOUR, rng=1), verdict)
+
+
+class TrustingBox(BallotBox):
+    """Adds a machine's second vote to its first."""
+
+    def receive(self, machine, message):
+        if self._messages[machine] is not None:
+            self._messages.append(message)
+            self._fates.append(0)
+            self._bytes.append(len(message))
+            return
+        super().receive(machine, message)
+
+
+@pytest.mark.parametrize(("box", "sound"), [(BallotBox, True), (TrustingBox, False)])
+def test_a_machine_that_votes_twice_moves_no_score_by_more(box, sound):
+    def stability(second):
+        opened = box(3)
+        for machine in range(3):
+            opened.receive(machine, packed([1, 0]))
+        for _ in range(second):
+            opened.receive(0, packed([1, 1]))
+        return Tally().stability(opened.open()[0])
+
+    assert (np.abs(stability(0) - stability(5)).max() <= SENSITIVITY) == sound
