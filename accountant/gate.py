@@ -84,7 +84,7 @@ class Gate(ABC):
         self,
         mechanism: Releasable,
         query: Query,
-        blocks: Iterable[slice],
+        blocks: Iterable[Any],
         executor: Executor | None = None,
     ) -> Iterator[Any]:
         """Yield what `release_each` gives for every block of users, one block after another.

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from algorithms.cwz import ThresholdedMean, ThresholdedRegression
+    from algorithms.label_classifier import LabelPrivateClassifier
     from algorithms.label_iht import LabelIHT
     from algorithms.label_lasso import LabelLasso
+    from algorithms.label_randomizers import best_randomizer
+    from algorithms.label_sgd import LabelSGD
     from algorithms.local_iht import LocalIHT
     from algorithms.private_lasso import PrivateLasso
     from algorithms.sign_vote import SignVote
@@ -16,22 +19,28 @@ if TYPE_CHECKING:
 _HOME = {
     "LabelIHT": "label_iht",
     "LabelLasso": "label_lasso",
+    "LabelPrivateClassifier": "label_classifier",
+    "LabelSGD": "label_sgd",
     "LocalIHT": "local_iht",
     "PrivateLasso": "private_lasso",
     "SignVote": "sign_vote",
     "SparseERM": "sparse_erm",
     "ThresholdedMean": "cwz",
     "ThresholdedRegression": "cwz",
+    "best_randomizer": "label_randomizers",
 }
 __all__ = [
     "LabelIHT",
     "LabelLasso",
+    "LabelPrivateClassifier",
+    "LabelSGD",
     "LocalIHT",
     "PrivateLasso",
     "SignVote",
     "SparseERM",
     "ThresholdedMean",
     "ThresholdedRegression",
+    "best_randomizer",
 ]
 
 

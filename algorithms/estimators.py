@@ -19,8 +19,8 @@ from accountant.tight import Tight
 from algorithms.non_private import checked_epsilon, warn_not_private
 
 
-class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """A regression that is fitted through a ledger."""
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """What is fitted through a ledger."""
 
     random_state: Any
     plan_: Any
@@ -57,6 +57,10 @@ class PrivateRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # 
     def __getstate__(self) -> Any:
         """Everything but the ledger, which cannot be copied: its transcript goes along."""
         return {k: v for k, v in super().__getstate__().items() if k != "ledger_"}
+
+
+class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # the same
+    """A regression that is fitted through a ledger."""
 
     def __sklearn_tags__(self) -> Any:
         """Private fits on tiny data are noise: scikit-learn should not expect accuracy."""

@@ -23,8 +23,8 @@ from algorithms.blocks import products
 from algorithms.estimators import (
     PrivateRegressor,
     checked,
-    checked_shape,
     checked_fit,
+    checked_shape,
     noise_source,
 )
 from algorithms.non_private import Revealed

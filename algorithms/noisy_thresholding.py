@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from accountant.calibration import calibrate
 from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, OneOf, Whole
@@ -23,7 +22,7 @@ from accountant.ledger import Ledger
 from accountant.numerics import Array
 from accountant.parallel import Stated
 from accountant.plan import Plan, Repeat, Sequential
-from algorithms.estimators import noise_source
+from algorithms.estimators import PrivateEstimator, noise_source
 from mechanisms.laplace import Laplace
 from mechanisms.noisy_max import NoisyMax
 
@@ -67,7 +66,7 @@ def thresholded(ledger: Any, plan: Any, vector: Callable[[Any], Array]) -> Array
     return found
 
 
-class Thresholded(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyped
+class Thresholded(PrivateEstimator, ABC):
     """A sparse vector by noisy hard thresholding, (epsilon, delta)-DP for all data of a machine."""
 
     epsilon: float
@@ -116,9 +115,6 @@ class Thresholded(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is 
             scale = sensitivity * calibrated_scale(epsilon, delta, select, rounds)
         plan = Repeat(noisy_threshold(scale, sensitivity, select), rounds)
         return Stated(plan, "machine-replace")
-
-    def __getstate__(self) -> Any:
-        return {k: v for k, v in super().__getstate__().items() if k != "ledger_"}
 
 
 def checked_axes(shape: Any, words: str, axes: int) -> tuple[int, ...]:

@@ -12,7 +12,16 @@ from accountant import OffPlan, ParameterError
 from accountant.chunks import Chunks
 from accountant.ledger import Ledger
 from accountant.parallel import Parallel
-from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM, blocks, local_iht
+from algorithms import (
+    LabelIHT,
+    LabelLasso,
+    LabelSGD,
+    LocalIHT,
+    SparseERM,
+    blocks,
+    label_sgd,
+    local_iht,
+)
 from audits import replay
 from mechanisms import Laplace
 
@@ -205,3 +214,24 @@ def test_chunks_say_what_is_wrong(data):
         LabelLasso(epsilon=1.0, delta=1e-3, label_bound=1.0, noise_bound=0.1).fit(
             Chunks(lambda: iter([data]), x.shape)
         )
+
+
+@pytest.mark.parametrize("randomizer", ["unary", "subset", "response", "duchi"])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_one_pass_over_private_labels_in_pieces_and_on_executors(monkeypatch, loss, randomizer):
+    monkeypatch.setattr(label_sgd, "ENTRIES", 200)  # blocks of 50 users
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(430, 5)), rng.integers(0, 4, 430).astype(float)
+    made = LabelSGD(
+        epsilon=1.0, classes=4, loss=loss, diameter=5.0, randomizer=randomizer, batch_size=10,
+        random_state=3,
+    )  # fmt: skip
+    expected = made.fit(x, y).coef_.tobytes()
+    with ThreadPoolExecutor(3) as pool, ProcessPoolExecutor(1) as other:
+        for executor in (pool, other):
+            assert made.fit(x, y, executor=executor).coef_.tobytes() == expected
+    found = {
+        made.fit(Chunks(lambda sizes=sizes: iter(cut(x, y, sizes)), x.shape)).coef_.tobytes()
+        for sizes in ([430], [7, 0, 23, 400], [1] * 430)
+    }
+    assert len(found) == 1  # in their order, where arrays are shuffled

@@ -1,0 +1,200 @@
+"""Convex losses of a public row and one of K labels, as private labels see them.
+
+An analyser never knows the label.  It has a coefficient for every label, and asks for the
+gradients of all labels, weighted by them.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+
+
+class LabelLoss(ABC):
+    """A loss that is convex in theta and Lipschitz for every row and label.
+
+    A user's own loss gives `shape`, `lipschitz` and `gradients`.
+    """
+
+    # Where the gradients of all labels are (p - e_k) x, with shares p that sum to 1: corners of a
+    # regular simplex, so that no randomiser needs a look at theta.
+    regular: ClassVar[bool] = False
+
+    @abstractmethod
+    def shape(self, features: int, classes: int) -> tuple[int, ...]:
+        """Shape of theta."""
+
+    @abstractmethod
+    def lipschitz(self, length: float, classes: int) -> float:
+        """Greatest Euclidean norm of a gradient, for rows of at most this Euclidean length."""
+
+    @abstractmethod
+    def gradients(self, theta: Array, X: Any) -> Array:
+        """Gradient for every row and label: of shape (rows, classes, *theta.shape)."""
+
+    def estimate(self, theta: Array, X: Any, coefficients: Array) -> tuple[Array, float]:
+        """``sum_i g_i`` and ``sum_i |g_i|^2`` of ``g_i = sum_k c_ik gradient_ik``."""
+        flat = self._flat(theta, X)
+        each = np.einsum("ik,ikj->ij", coefficients, flat)
+        total: Array = each.sum(axis=0).reshape(theta.shape)
+        return total, float(np.vdot(each, each))
+
+    def gram(self, theta: Array, X: Any) -> Array:
+        """``<gradient_ij, gradient_ik>`` of every row and two labels."""
+        flat = self._flat(theta, X)
+        products: Array = flat @ flat.swapaxes(-1, -2)
+        return products
+
+    def _flat(self, theta: Array, X: Any) -> Array:
+        gradients = self.gradients(theta, X)
+        return gradients.reshape(*gradients.shape[:2], theta.size)
+
+
+class ScoreLoss(LabelLoss):
+    """A loss of the labels' scores ``<theta_k, x>``; theta has a row for every label."""
+
+    def shape(self, features: int, classes: int) -> tuple[int, ...]:
+        """A row for every label."""
+        return classes, features
+
+    @abstractmethod
+    def values(self, scores: Array) -> Array:
+        """The loss of every row and label."""
+
+    @abstractmethod
+    def slopes(self, scores: Array, coefficients: Array) -> Array:
+        """``sum_k c_ik dloss(label k) / dscores`` for every row; may overwrite the scores."""
+
+    def gradients(self, theta: Array, X: Any) -> Array:
+        """``slopes x'``."""
+        rows = X.toarray() if hasattr(X, "toarray") else X
+        gradients: Array = np.einsum("ikj,il->ikjl", self._each(theta, X), rows)
+        return gradients
+
+    def gram(self, theta: Array, X: Any) -> Array:
+        """``|x|^2`` times that of the slopes."""
+        each = self._each(theta, X)
+        products: Array = each @ each.swapaxes(-1, -2) * squares(X)[:, None, None]
+        return products
+
+    def estimate(self, theta: Array, X: Any, coefficients: Array) -> tuple[Array, float]:
+        """One product of matrices for the scores, and one for the gradients."""
+        slopes = self.slopes(X @ theta.T, coefficients)
+        total = slopes.T @ X
+        return total, float(squares(slopes) @ squares(X))
+
+    def _each(self, theta: Array, X: Any) -> Array:
+        """Slopes of every row and label."""
+        scores = np.asarray(X @ theta.T)
+        labels = np.eye(scores.shape[1])
+        each = [self.slopes(scores.copy(), np.broadcast_to(one, scores.shape)) for one in labels]
+        return np.stack(each, axis=1)
+
+
+@final
+class Logistic(ScoreLoss):
+    """Multinomial logistic loss: ``ln sum_k e^(score_k) - score_y``."""
+
+    regular = True
+
+    def lipschitz(self, length: float, classes: int) -> float:
+        """``|softmax - e_y|^2 <= 2``."""
+        del classes
+        return math.sqrt(2) * length
+
+    def values(self, scores: Array) -> Array:
+        """See the class."""
+        top = scores.max(axis=1, keepdims=True)
+        values: Array = top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True)) - scores
+        return values
+
+    def slopes(self, scores: Array, coefficients: Array) -> Array:
+        """``sum_k c_k (softmax - e_k) = (sum_k c_k) softmax - c``."""
+        scores -= scores.max(axis=1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores *= (coefficients.sum(axis=1) / scores.sum(axis=1))[:, None]
+        scores -= coefficients
+        return scores
+
+
+@final
+class Linear(ScoreLoss):
+    """``mean score - score_y``: the losses of which the lower bound is made."""
+
+    regular = True
+
+    def lipschitz(self, length: float, classes: int) -> float:
+        """``|1/K - e_y| = sqrt(1 - 1/K)``."""
+        return math.sqrt(1 - 1 / classes) * length
+
+    def values(self, scores: Array) -> Array:
+        """See the class."""
+        values: Array = scores.mean(axis=1, keepdims=True) - scores
+        return values
+
+    def slopes(self, scores: Array, coefficients: Array) -> Array:
+        """``sum_k c_k (1/K - e_k)``, whatever the scores."""
+        slopes: Array = coefficients.mean(axis=1, keepdims=True) - coefficients
+        return slopes
+
+
+@final
+class Hinge(ScoreLoss):
+    """Crammer & Singer (2001): ``max(0, 1 + max_(k != y) score_k - score_y)``."""
+
+    def lipschitz(self, length: float, classes: int) -> float:
+        """``|e_k - e_y|^2 = 2``."""
+        del classes
+        return math.sqrt(2) * length
+
+    def values(self, scores: Array) -> Array:
+        """See the class."""
+        rival = self._rivals(scores)
+        values: Array = np.maximum(0.0, 1 + np.take_along_axis(scores, rival, 1) - scores)
+        return values
+
+    def slopes(self, scores: Array, coefficients: Array) -> Array:
+        """``sum_k c_k 1[value_k > 0] (e_rival(k) - e_k)``."""
+        rival = self._rivals(scores)
+        active = 1 + np.take_along_axis(scores, rival, 1) - scores > 0
+        weights = np.where(active, coefficients, 0.0)
+        slopes: Array = -weights
+        np.add.at(slopes, (np.arange(len(scores))[:, None], rival), weights)
+        return slopes
+
+    def _rivals(self, scores: Array) -> Any:
+        """For every label the greatest of the others: the first, for the first the second."""
+        order = np.argpartition(-scores, 1, axis=1)[:, :2]
+        swapped = scores[np.arange(len(scores)), order[:, 0]] < scores[
+            np.arange(len(scores)), order[:, 1]
+        ]  # fmt: skip
+        first = np.where(swapped, order[:, 1], order[:, 0])
+        second = np.where(swapped, order[:, 0], order[:, 1])
+        labels = np.arange(scores.shape[1])
+        return np.where(labels == first[:, None], second[:, None], first[:, None])
+
+
+LOSSES: dict[str, ScoreLoss] = {"logistic": Logistic(), "hinge": Hinge(), "linear": Linear()}
+
+
+def loss_of(loss: object) -> LabelLoss:
+    """The loss itself, by name or as a `LabelLoss`."""
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]
+    if isinstance(loss, LabelLoss):
+        return loss
+    raise ParameterError("loss", loss, f"one of {', '.join(map(repr, LOSSES))} or a LabelLoss")
+
+
+def squares(X: Any) -> Array:
+    """Squared Euclidean length of every row, dense or sparse."""
+    if hasattr(X, "multiply"):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=float).reshape(-1)
+    found: Array = np.einsum("ij,ij->i", X, X)
+    return found
