@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from algorithms.cwz import ThresholdedMean, ThresholdedRegression
+    from algorithms.frank_wolfe import FrankWolfe
+    from algorithms.gaussian_frank_wolfe import GaussianFrankWolfe
     from algorithms.label_classifier import LabelPrivateClassifier
     from algorithms.label_iht import LabelIHT
     from algorithms.label_lasso import LabelLasso
@@ -12,17 +14,21 @@ if TYPE_CHECKING:
     from algorithms.label_sgd import LabelSGD
     from algorithms.local_iht import LocalIHT
     from algorithms.private_lasso import PrivateLasso
+    from algorithms.private_logistic_lasso import PrivateLogisticLasso
     from algorithms.sign_vote import SignVote
     from algorithms.sparse_erm import SparseERM
 
 # scikit-learn takes a second to import, so an estimator is loaded when it is asked for
 _HOME = {
+    "FrankWolfe": "frank_wolfe",
+    "GaussianFrankWolfe": "gaussian_frank_wolfe",
     "LabelIHT": "label_iht",
     "LabelLasso": "label_lasso",
     "LabelPrivateClassifier": "label_classifier",
     "LabelSGD": "label_sgd",
     "LocalIHT": "local_iht",
     "PrivateLasso": "private_lasso",
+    "PrivateLogisticLasso": "private_logistic_lasso",
     "SignVote": "sign_vote",
     "SparseERM": "sparse_erm",
     "ThresholdedMean": "cwz",
@@ -30,12 +36,15 @@ _HOME = {
     "best_randomizer": "label_randomizers",
 }
 __all__ = [
+    "FrankWolfe",
+    "GaussianFrankWolfe",
     "LabelIHT",
     "LabelLasso",
     "LabelPrivateClassifier",
     "LabelSGD",
     "LocalIHT",
     "PrivateLasso",
+    "PrivateLogisticLasso",
     "SignVote",
     "SparseERM",
     "ThresholdedMean",

@@ -1,137 +1,151 @@
-"""Private Frank-Wolfe for squared loss over the l1 ball: constants, and the one pass a round.
-
-References: Talwar, Thakurta & Zhang (2015), Algorithm 2; constants recomputed (docs/why.md).
-"""
+"""Private Frank-Wolfe over any polytope, for any convex loss of bounded gradients."""
 
 from __future__ import annotations
 
-import math
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Self
 
 import numpy as np
 
+from accountant.domains import DELTA, POSITIVE, Whole
+from accountant.ledger import Ledger
 from accountant.numerics import Array
-from accountant.zcdp import ZCDP
-from mechanisms.noisy_max import NoisyMax
+from accountant.plan import Repeat
+from algorithms.convex_losses import SQUARED, DeclaredLoss, LinearLoss, loss_of
+from algorithms.estimators import PrivateEstimator, checked, checked_shape, noise_source
+from algorithms.frank_wolfe_bounds import (
+    RELATION,
+    SELECTION,
+    Bounds,
+    best_rounds,
+    noise_scale,
+    regret,
+    rounds_for,
+    selecting,
+    utility_bound,
+)
+from algorithms.frank_wolfe_scores import DeclaredScores, Scores, clipped
+from algorithms.oracles import polytope_of
+from algorithms.polytopes import L1Ball, Polytope
+from mechanisms.selection import FLAG
 
-LARGE = 2**22  # entries of a block that one thread clips
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Public bounds that make the sensitivity true: |x| and |y| are clipped to them."""
-
-    radius: float
-    x: float
-    y: float
-
-    def score_sensitivity(self, records: int, relation: str) -> float:
-        """How much one record can move the gradient's product with a vertex."""
-        # |d/dtheta_j (<x, theta> - y)^2| <= L1 = 2 x (radius x + y); a vertex has norm `radius`
-        one = self.radius * 2 * self.x * (self.radius * self.x + self.y) / records
-        return 2 * one if relation == "replace" else one
-
-    def curvature(self) -> float:
-        """Curvature constant Gamma: ``2 max |<x, a - b>|^2`` over the ball (Definition 2.1)."""
-        return 8 * (self.radius * self.x) ** 2
+__all__ = ["Bounds", "FrankWolfe", "Scores", "best_rounds", "clipped", "descend"]
 
 
-def best_rounds(
-    bounds: Bounds, sensitivity: float, features: int, selection: str, epsilon: float, delta: float
-) -> int:
-    """T* that minimises the utility bound ``2 Gamma / T + noise(T)``.
+class FrankWolfe(PrivateEstimator):
+    """Minimise a mean loss over a polytope; (epsilon, delta)-DP for every record.
 
-    Noise grows as sqrt T where rho is shared, and as T where pure epsilon is (delta 0).  On small
-    data T* is several times too long: the bound's constants are worst cases.
-    """
-    from accountant.calibration import calibrate
+    ``loss`` is "squared", "logistic" (labels -1 and 1), a `LinearLoss` or a `DeclaredLoss`;
+    ``vertices_or_oracle`` an array (vertices, features), an `L1Ball`, a `Simplex`, a `box`, or an
+    object as `Polytope` has it.  Features and targets are clipped to ``x_bound`` and ``y_bound``.
+    ``rounds`` is the number of selections, the paper's T - 1; None takes the optimum T* of the
+    utility bound.  ``average`` returns the mean of the iterates, later ones weighing more, in
+    place of the last.  ``relation="add-remove"`` takes the number of records as public.
 
-    vertices = 2 * features
-    # expected loss of one selection over its noise scale: ln|S| for Gumbel, H_|S| for Laplace
-    harmonic = math.log(vertices) + 0.5772156649 + 1 / (2 * vertices)
-    regret = math.log(vertices) if selection == "gumbel" else harmonic
-    if delta == 0:
-        # e0 = epsilon / T, scale 2 sensitivity / e0: noise(T) = a T, T* = sqrt(2 Gamma / a)
-        a = 2 * sensitivity / epsilon * regret
-        return max(1, round(math.sqrt(2 * bounds.curvature() / a)))
-    # e0 = sqrt(8 rho / T) for Gumbel, sqrt(2 rho / T) for Laplace: noise(T) = a sqrt T,
-    # T* = (4 Gamma / a)^(2/3)
-    rho = calibrate(concentrated, epsilon=epsilon, delta=delta, accountant=ZCDP())
-    range_ = math.sqrt((8 if selection == "gumbel" else 2) * rho)
-    a = 2 * sensitivity / range_ * regret
-    rounds: float = (4 * bounds.curvature() / a) ** (2 / 3)
-    return max(1, round(rounds))
-
-
-def concentrated(rho: float) -> Any:
-    """Any release of this rho."""
-    from accountant.concentrated import ZCDPLoss
-
-    return ZCDPLoss(rho)
-
-
-class Scores:
-    """The query of every round: how well each vertex of the ball descends, on clipped data.
-
-    It keeps the residual ``X theta - y`` across the rounds and updates it in place, so a round
-    costs one pass over X.  One object serves one run and is asked once a round.
+    After ``fit``: ``coef_``, ``rounds_``, ``plan_``, ``ledger_``, ``transcript_``.
+    Source: Talwar, Thakurta & Zhang (2015), Algorithm 2, its noise recalibrated.
     """
 
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
-        self._x: Any = None
-        self._y: Array = np.empty(0)
-        self._residual: Array = np.empty(0)
-        self._step: tuple[float, int, float] | None = None
+    def __init__(
+        self,
+        loss: str | LinearLoss | DeclaredLoss,
+        vertices_or_oracle: Any,
+        epsilon: float,
+        delta: float,
+        *,
+        rounds: int | None = None,
+        selection: str = "gumbel",
+        average: bool = False,
+        x_bound: float = 1.0,
+        y_bound: float = 1.0,
+        relation: str = "replace",
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.vertices_or_oracle = vertices_or_oracle
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rounds = rounds
+        self.selection = selection
+        self.average = average
+        self.x_bound = x_bound
+        self.y_bound = y_bound
+        self.relation = relation
+        self.random_state = random_state
 
-    def move(self, step: float, feature: int, vertex: float) -> None:
-        """Note the public move ``theta <- (1 - step) theta + step * vertex * e_feature``."""
-        self._step = (step, feature, vertex)
+    def plan(self, shape: tuple[int, ...]) -> Repeat:
+        """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
+        records, features = checked_shape(shape)
+        FLAG.check("average", self.average)
+        loss, polytope, bounds = self._problem()
+        vertices = polytope.count(features)
+        relation = RELATION.check("relation", self.relation)
+        selection = SELECTION.check("selection", self.selection)
+        epsilon, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
+        sensitivity = bounds.score_sensitivity(records, relation, loss)
+        if self.rounds is None:
+            curvature = bounds.curvature(loss)
+            rounds = rounds_for(curvature, sensitivity, vertices, selection, epsilon, delta)
+        else:
+            rounds = Whole(1).check("rounds", self.rounds)
+        scale = noise_scale(epsilon, delta, rounds, selection, sensitivity)
+        return Repeat(selecting(scale, sensitivity, selection), rounds)
 
-    def __call__(self, data: tuple[Any, Any]) -> Array:
-        """Scores of the vertices -radius e_j, then of +radius e_j; greater descends more."""
-        if self._x is None:
-            self._x = clipped(data[0], self._bounds.x)
-            self._y = clipped(data[1], self._bounds.y)
-            self._residual = -self._y
-        if self._step is not None:
-            # X theta - y moves by (1 - step) (X theta - y) + step (vertex x_j - y)
-            step, feature, vertex = self._step
-            self._residual *= 1 - step
-            self._residual += step * (vertex * self._x[:, feature] - self._y)
-        gradient = self._residual @ self._x
-        gradient *= 2 * self._bounds.radius / len(self._y)
-        return np.concatenate([gradient, -gradient])
+    def utility_bound(self, shape: tuple[int, ...], gap: float) -> float:
+        """Bound the expected excess of the loss; ``gap`` is the excess of the starting point."""
+        loss, polytope, bounds = self._problem()
+        plan: Any = self.plan(shape)
+        noise = plan.part.scale * regret(polytope.count(shape[1]), self.selection)
+        return utility_bound(bounds.curvature(loss), plan.count, noise, gap, self.average)
+
+    def run(self, ledger: Any) -> Array:
+        """Return the coefficients, seen through the gate alone."""
+        loss, polytope, bounds = self._problem()
+        plan = ledger.plan
+        return descend(ledger, plan.part, plan.count, bounds, loss, polytope, self.average)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input."""
+        X, y = checked(self, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
+        plan, rng = self.plan(X.shape), noise_source(self.random_state)
+        self.plan_, self.rounds_ = plan, plan.count
+        self.ledger_ = Ledger((X, y), plan, rng=rng)
+        self.coef_ = self.run(self.ledger_)
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    def _problem(self) -> tuple[LinearLoss | DeclaredLoss, Polytope, Bounds]:
+        polytope = polytope_of(self.vertices_or_oracle)
+        x, y = POSITIVE.check("x_bound", self.x_bound), POSITIVE.check("y_bound", self.y_bound)
+        return loss_of(self.loss), polytope, Bounds(polytope.norm, x, y)
 
 
-def clipped(array: Any, bound: float) -> Array:
-    """The array with entries clipped to ``[-bound, bound]``; itself where nothing exceeds it."""
-    values: Array = np.asarray(array, dtype=float)
-    inside = values.max(initial=0.0) <= bound and values.min(initial=0.0) >= -bound
-    if inside:
-        return values
-    # The cost is the first touch of the copy's memory, so blocks of rows are touched side by side.
-    copy = np.empty_like(values)
-    step = max(1, LARGE * len(values) // values.size)
-    blocks = [slice(start, start + step) for start in range(0, len(values), step)]
-    with ThreadPoolExecutor() as pool:
-        # the list waits for every block and raises what any of them raised
-        list(pool.map(lambda rows: np.clip(values[rows], -bound, bound, out=copy[rows]), blocks))
-    return copy
-
-
-def descend(ledger: Any, mechanism: NoisyMax, rounds: int, bounds: Bounds) -> Array:
-    """Run the rounds through the gate and return the last iterate."""
-    theta, scores = np.zeros(ledger.shape[1]), Scores(bounds)
+def descend(
+    ledger: Any,
+    mechanism: Any,
+    rounds: int,
+    bounds: Bounds,
+    loss: LinearLoss | DeclaredLoss = SQUARED,
+    polytope: Polytope | None = None,
+    average: bool = False,
+    query: Any = None,
+) -> Array:
+    """Run the rounds through the gate; return the last iterate, or the mean of all."""
+    polytope, features = polytope or L1Ball(bounds.radius), ledger.shape[1]
+    if query is None and isinstance(loss, DeclaredLoss):
+        query = DeclaredScores(loss, polytope)
+    elif query is None and isinstance(loss, LinearLoss):
+        query = Scores(bounds, loss, polytope)
+    theta = polytope.start(features)
+    mean = theta.copy()
     for t in range(1, rounds + 1):
-        chosen = int(ledger.release(mechanism, scores))
-        feature = chosen % theta.size
-        vertex = -bounds.radius if chosen < theta.size else bounds.radius
+        vertex = polytope.vertex(int(ledger.release(mechanism, query)), features)
+        where = np.flatnonzero(vertex)
+        at = int(where[0]) if where.size == 1 else where
         step = 2 / (t + 2)
         theta *= 1 - step
-        theta[feature] += step * vertex
-        scores.move(step, feature, vertex)
-    return theta
+        theta[at] += step * vertex[at]
+        query.move(step, at, vertex[at])
+        if average:
+            # iterate t + 1 weighs 2 (t + 1) / ((t + 1) (t + 2)) of the mean so far
+            mean += step * (theta - mean)
+    return mean if average else theta

@@ -21,8 +21,8 @@ from algorithms.blocks import block_rows, products, row_blocks, slices
 from algorithms.estimators import (
     PrivateRegressor,
     checked,
-    checked_shape,
     checked_fit,
+    checked_shape,
     noise_source,
 )
 from algorithms.links import Link, link_of

@@ -2,38 +2,146 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from concurrent.futures import Executor
 from typing import Any, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.calibration import calibrate
-from accountant.domains import DELTA, POSITIVE, OneOf, Whole
+from accountant.chunks import Chunks
+from accountant.domains import DELTA, POSITIVE, Whole
 from accountant.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plan import Repeat
-from algorithms.estimators import PrivateRegressor, checked, checked_shape, noise_source
-from algorithms.frank_wolfe import Bounds, best_rounds, clipped, descend
-from mechanisms.noisy_max import NoisyMax
+from algorithms.convex_losses import SQUARED, LinearLoss
+from algorithms.estimators import (
+    PrivateRegressor,
+    checked,
+    checked_fit,
+    checked_shape,
+    noise_source,
+)
+from algorithms.frank_wolfe import descend
+from algorithms.frank_wolfe_bounds import (
+    GUMBEL,
+    RELATION,
+    SELECTION,
+    Bounds,
+    noise_scale,
+    rounds_for,
+    selecting,
+)
+from algorithms.frank_wolfe_scores import clipped
+from algorithms.polytopes import L1Ball
+from algorithms.sparse_frank_wolfe import descend_lazily
+from algorithms.streamed_scores import StreamedScores
+from mechanisms.lazy_exponential import LazyExponential
 
-SELECTION = OneOf(("gumbel", "laplace"))
-RELATION = OneOf(("replace", "add-remove"))
+
+class L1Estimator(PrivateRegressor):
+    """A linear model over the l1 ball of ``radius``, fitted by private Frank-Wolfe."""
+
+    _loss: LinearLoss
+    epsilon: float
+    delta: float
+    radius: float
+    rounds: int | None
+    selection: str
+    x_bound: float
+    relation: str
+
+    def plan(self, shape: tuple[int, ...], sparse: bool = False) -> Repeat:
+        """Return what a fit on ``shape = (records, features)`` will release; needs no data.
+
+        With Gumbel selection a fit on ``sparse`` data draws the same law lazily.
+        """
+        sensitivity = self._sensitivity(shape)
+        selection = SELECTION.check("selection", self.selection)
+        if self.rounds is None:
+            rounds = self.best_rounds(shape)
+        else:
+            rounds = Whole(1).check("rounds", self.rounds)
+        scale = noise_scale(self.epsilon, self.delta, rounds, selection, sensitivity)
+        if sparse and selection == GUMBEL:
+            return Repeat(LazyExponential(scale, sensitivity), rounds)
+        return Repeat(selecting(scale, sensitivity, selection), rounds)
+
+    def best_rounds(self, shape: tuple[int, ...]) -> int:
+        """Return the utility bound's optimum T* for ``shape``: what ``rounds=None`` takes."""
+        return rounds_for(
+            self._bounds().curvature(self._loss),
+            self._sensitivity(shape),
+            2 * shape[1],
+            SELECTION.check("selection", self.selection),
+            POSITIVE.check("epsilon", self.epsilon),
+            DELTA.check("delta", self.delta),
+        )
+
+    def run(self, ledger: Any) -> Array:
+        """Return the coefficients, seen through the gate alone."""
+        plan = ledger.plan
+        lazily = isinstance(plan.part, LazyExponential)
+        work = descend_lazily if lazily else descend
+        return work(ledger, plan.part, plan.count, self._bounds(), self._loss)
+
+    def _streamed(self, ledger: Any, executor: Executor | None) -> Array:
+        """The same from data that are read a block at a time."""
+        plan, bounds = ledger.plan, self._bounds()
+        query = StreamedScores(bounds, self._loss, L1Ball(bounds.radius), executor)
+        return descend(ledger, plan.part, plan.count, bounds, query=query)
+
+    def _fit(self, X: Any, y: Any, executor: Executor | None) -> Self:
+        """Plan, run, and keep what was found."""
+        # a subclass's plan need not know of sparse data
+        thin: dict[str, Any] = {"sparse": True} if issparse(X) else {}
+        plan = self.plan(X.shape, **thin)
+        bounds, rng = self._bounds(), noise_source(self.random_state)
+        self.plan_, self.bounds_ = plan, bounds
+        self.ledger_ = Ledger((X, y), plan, rng=rng)
+        streams = isinstance(X, Chunks)
+        self.coef_ = self._streamed(self.ledger_, executor) if streams else self.run(self.ledger_)
+        self.rounds_ = self.plan_.count
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    def _inner(self, X: Any) -> Array:
+        """``<x, theta>`` of every row of X, clipped as in the fit."""
+        check_is_fitted(self)
+        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        inner: Array = np.asarray(clipped(X, self.bounds_.x) @ self.coef_)
+        return inner
+
+    def _sensitivity(self, shape: tuple[int, ...]) -> float:
+        records, _ = checked_shape(shape)
+        relation = RELATION.check("relation", self.relation)
+        return self._bounds().score_sensitivity(records, relation, self._loss)
+
+    def _bounds(self) -> Bounds:
+        radius = POSITIVE.check("radius", self.radius)
+        return Bounds(radius, POSITIVE.check("x_bound", self.x_bound), 1.0)
+
+    def _noise(self) -> str:
+        kind, scale = self.selection, self.plan_.part.scale
+        return f"{kind} noise of scale {scale:.4g} on the scores of {self.rounds_} vertices"
 
 
-class PrivateLasso(PrivateRegressor):
+class PrivateLasso(L1Estimator):
     """Least squares over the l1 ball of ``radius``, (epsilon, delta)-DP for every record.
 
     Features and targets are clipped to ``[-x_bound, x_bound]`` and ``[-y_bound, y_bound]``, which
     makes the sensitivity true; there is no intercept (add a constant feature).  ``rounds`` is the
     number of private selections, the paper's T - 1; None takes the utility bound's optimum, which
-    `best_rounds` tells (on small data it is several times too long).
-    ``relation="add-remove"`` takes the number of records as public.  ``random_state`` None draws
-    noise from operating-system entropy.
+    `best_rounds` tells (on small data it is several times too long).  ``selection`` is "gumbel",
+    "laplace" or "permute-and-flip".  ``relation="add-remove"`` takes the number of records as
+    public.  ``random_state`` None draws noise from operating-system entropy.  Of sparse data a
+    round looks only at rows and features that changed (`sparse_frank_wolfe`).
 
     After ``fit``: ``coef_``, ``bounds_``, ``rounds_``, ``plan_``, ``ledger_``, ``transcript_``.
     Source: Talwar, Thakurta & Zhang (2015), Algorithm 2, its noise recalibrated.
     """
+
+    _loss = SQUARED
 
     def __init__(
         self,
@@ -57,70 +165,22 @@ class PrivateLasso(PrivateRegressor):
         self.relation = relation
         self.random_state = random_state
 
-    def plan(self, shape: tuple[int, ...]) -> Repeat:
-        """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
-        sensitivity = self._sensitivity(shape)
-        epsilon, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
-        selection = SELECTION.check("selection", self.selection)
-        if self.rounds is None:
-            rounds = self.best_rounds(shape)
-        else:
-            rounds = Whole(1).check("rounds", self.rounds)
-        scale = 2 * sensitivity / epsilon_each(epsilon, delta, rounds, selection)
-        return Repeat(NoisyMax(scale, sensitivity, selection), rounds)
+    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+        """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input.
 
-    def best_rounds(self, shape: tuple[int, ...]) -> int:
-        """Return the utility bound's optimum T* for ``shape``: what ``rounds=None`` takes."""
-        return best_rounds(
-            self._bounds(),
-            self._sensitivity(shape),
-            shape[1],
-            SELECTION.check("selection", self.selection),
-            POSITIVE.check("epsilon", self.epsilon),
-            DELTA.check("delta", self.delta),
-        )
-
-    def run(self, ledger: Any) -> Array:
-        """Return the coefficients, seen through the gate alone."""
-        plan = ledger.plan
-        return descend(ledger, plan.part, plan.count, self._bounds())
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit on X (records, features) and y (records,); nothing is spent on bad input."""
-        X, y = checked(self, X, y, dtype=np.float64, y_numeric=True)
-        plan, bounds, rng = self.plan(X.shape), self._bounds(), noise_source(self.random_state)
-        self.plan_, self.bounds_ = plan, bounds
-        self.ledger_ = Ledger((X, y), plan, rng=rng)
-        self.coef_ = self.run(self.ledger_)
-        self.rounds_ = self.plan_.count
-        self.transcript_ = self.ledger_.transcript
-        return self
+        With y None, X may be `Chunks` that read pairs (X, y) anew every round: targets and a block
+        of features are in memory, worked on by ``executor`` (threads by default).
+        """
+        X, y = checked_fit(self, X, y)
+        if y is None:
+            X, y = X.part(0, X.shape), X.part(1, X.shape[:1])[:]
+        return self._fit(X, y, executor)
 
     def predict(self, X: Any) -> Array:
         """Predict for X (records, features), clipped as in the fit."""
-        check_is_fitted(self)
-        X = checked(self, X, dtype=np.float64, reset=False)
-        predicted: Array = clipped(X, self.bounds_.x) @ self.coef_
-        return predicted
-
-    def _sensitivity(self, shape: tuple[int, ...]) -> float:
-        records, _ = checked_shape(shape)
-        relation = RELATION.check("relation", self.relation)
-        return self._bounds().score_sensitivity(records, relation)
+        return self._inner(X)
 
     def _bounds(self) -> Bounds:
-        return Bounds(
-            POSITIVE.check("radius", self.radius),
-            POSITIVE.check("x_bound", self.x_bound),
-            POSITIVE.check("y_bound", self.y_bound),
-        )
-
-
-@lru_cache(maxsize=256)
-def epsilon_each(epsilon: float, delta: float, rounds: int, selection: str) -> float:
-    """The range (Gumbel) or pure epsilon (Laplace) of one of ``rounds`` selections."""
-
-    def plan_of(scale: float) -> Repeat:
-        return Repeat(NoisyMax(scale, 0.5, selection), rounds)
-
-    return 1 / calibrate(plan_of, epsilon=epsilon, delta=delta)
+        radius = POSITIVE.check("radius", self.radius)
+        x_bound = POSITIVE.check("x_bound", self.x_bound)
+        return Bounds(radius, x_bound, POSITIVE.check("y_bound", self.y_bound))

@@ -17,6 +17,8 @@ from algorithms import (
     LabelLasso,
     LabelSGD,
     LocalIHT,
+    PrivateLasso,
+    PrivateLogisticLasso,
     SparseERM,
     blocks,
     label_sgd,
@@ -32,8 +34,12 @@ CENTRAL = SparseERM(epsilon=1.0, delta=1e-5, sparsity=2, rounds=4, random_state=
 SAMPLED = SparseERM(
     epsilon=1.0, delta=1e-5, sparsity=2, rounds=4, batch_rate=0.3, loss="squared", random_state=0
 )
+LASSO = PrivateLasso(epsilon=4.0, delta=1e-5, rounds=8, random_state=0)
+LOGISTIC = PrivateLogisticLasso(epsilon=4.0, delta=1e-5, rounds=8, random_state=0)
 ALL = pytest.mark.parametrize(
-    "estimator", [LOCAL, LABEL, CENTRAL, SAMPLED], ids=["local", "label", "central", "sampled"]
+    "estimator",
+    [LOCAL, LABEL, CENTRAL, SAMPLED, LASSO, LOGISTIC],
+    ids=["local", "label", "central", "sampled", "lasso", "logistic"],
 )
 
 
@@ -71,9 +77,10 @@ def test_pieces_memory_maps_and_executors_change_no_bit(estimator, data, tmp_pat
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(7) as many:
         for pool in (one, many):
             assert estimator.fit(x, y, executor=pool).coef_.tobytes() == expected
+            assert estimator.fit(pieces, executor=pool).coef_.tobytes() == expected
 
 
-@ALL
+@pytest.mark.parametrize("estimator", [LOCAL, LABEL, CENTRAL, SAMPLED])
 def test_sparse_pieces_change_no_bit(estimator, data):
     x, y = data
     thin = sparse.csr_array(x)

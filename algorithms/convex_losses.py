@@ -1,0 +1,96 @@
+"""Convex losses for Frank-Wolfe: how far one record moves a gradient, and how curved they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from scipy.special import expit
+
+from accountant.domains import NON_NEGATIVE, POSITIVE, OneOf
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LinearLoss:
+    """Loss of a linear model: a record's gradient is ``slope(<x, theta>, y) x``.
+
+    ``slope`` never falls in its first argument, which is what makes the loss convex.
+    ``steepest(inner, y)`` bounds its size where ``|<x, theta>| <= inner`` and ``|y| <= y``;
+    slopes are clipped to that.  ``smoothness`` bounds its derivative; ``value`` is the loss.
+    """
+
+    slope: Callable[[Array, Array], Array]
+    steepest: Callable[[float, float], float]
+    smoothness: float
+    value: Callable[[Array, Array], Array]
+
+    def __post_init__(self) -> None:
+        for name in ("slope", "steepest", "value"):
+            if not callable(getattr(self, name)):
+                raise ParameterError(name, getattr(self, name), "a function of two arguments")
+        NON_NEGATIVE.check("smoothness", self.smoothness)
+
+    def bound(self, inner: float, y: float) -> float:
+        """The slope's bound, checked: a loss without one must be clipped by whoever declares it."""
+        return POSITIVE.check("loss.steepest", self.steepest(inner, y))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DeclaredLoss:
+    """Any convex loss whose constants its author declares.
+
+    ``gradients(theta, X, y)`` gives one gradient a record (records, features); entries are clipped
+    to ``[-lipschitz, lipschitz]``.  ``curvature`` is Gamma, ``2 max (L(b) - L(theta) -
+    <b - theta, grad L(theta)>) / step^2`` for b a step from theta towards a point of the set; it
+    decides about the number of rounds and the bound on the error, not about privacy.
+    """
+
+    gradients: Callable[[Array, Any, Array], Array]
+    lipschitz: float
+    curvature: float
+
+    def __post_init__(self) -> None:
+        if not callable(self.gradients):
+            raise ParameterError("gradients", self.gradients, "a function of theta, X and y")
+        POSITIVE.check("lipschitz", self.lipschitz)
+        POSITIVE.check("curvature", self.curvature)
+
+
+def squared_slope(inner: Array, y: Array) -> Array:
+    """Of ``(u - y)^2``."""
+    return 2 * (inner - y)
+
+
+def logistic_slope(inner: Array, y: Array) -> Array:
+    """Of ``ln(1 + e^{-y u})`` with labels -1 and 1."""
+    slope: Array = -y * expit(-y * inner)
+    return slope
+
+
+SQUARED = LinearLoss(
+    squared_slope, lambda inner, y: 2 * (inner + y), 2.0, lambda inner, y: (inner - y) ** 2
+)
+# |y| <= 1: the slope is at most 1 / (1 + e^{-|u|}), its derivative y^2 / 4
+LOGISTIC = LinearLoss(
+    logistic_slope,
+    lambda inner, y: float(y * expit(y * inner)) * (1 + 1e-15),
+    0.25,
+    lambda inner, y: np.logaddexp(0.0, -y * inner),
+)
+LOSSES = {"squared": SQUARED, "logistic": LOGISTIC}
+NAMED = OneOf(tuple(LOSSES))
+
+
+def loss_of(loss: object) -> LinearLoss | DeclaredLoss:
+    """A loss by its name, or the loss itself."""
+    if isinstance(loss, (LinearLoss, DeclaredLoss)):
+        return loss
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]
+    raise ParameterError("loss", loss, f"{NAMED}, a LinearLoss or a DeclaredLoss")

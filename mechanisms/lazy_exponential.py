@@ -1,0 +1,106 @@
+"""The exponential mechanism where listing all scores costs too much: rejection from levels."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.bounded import BoundedRangeLoss
+from accountant.domains import POSITIVE
+from accountant.errors import PrivateValueError
+from accountant.numerics import Array, ratio_up
+from accountant.randomness import Rng, generator
+from mechanisms.checks import unbatched
+from mechanisms.exponential import Exponential
+from mechanisms.levelled import INDICES, Levelled, LevelledCandidates, LevelledScores, Listed
+from mechanisms.mechanism import Mechanism
+from mechanisms.parameters import declare, param
+
+TRIES = 16  # rejections of one draw before all scores are looked at
+
+
+@final
+@declare
+class LazyExponential(Mechanism):
+    """The index r with probability proportional to ``exp(score[r] / scale)``, of scores in levels.
+
+    The value is an object as `Levelled` has it.  A level is drawn by its size and bound, one of
+    its candidates at random, which is taken with probability ``exp((score - bound) / scale)``:
+    the law is that of `Exponential`, and only the scores of what was drawn are looked at.
+    """
+
+    releases: ClassVar[str] = "the index of a high score, most scores unseen"
+    reference: ClassVar[str] = "McSherry & Talwar (2007); von Neumann (1951) for the rejection"
+    limits: ClassVar[str] = "idealised: as floats are; the time of a draw varies"
+
+    scale: float = param(POSITIVE, "scores are divided by it", typical=(2.0,), knob=True)
+    sensitivity: float = param(
+        POSITIVE, "sensitivity of every single score", typical=(1.0,), default=1.0
+    )
+
+    def release(self, value: Any, rng: Rng = None, size: int | None = None) -> Any:
+        """Select; see `Mechanism.release`."""
+        objects, source = self.values.check(value), generator(rng)
+        unbatched(size, objects, 0)
+        if objects.ndim == 0:
+            drawn = self._draw(objects.item(), source, 1 if size is None else size)
+            return drawn[0] if size is None else drawn
+        places: dict[int, list[int]] = {}
+        for place, one in enumerate(objects.flat):
+            places.setdefault(id(one), []).append(place)
+        drawn = np.empty(objects.size, dtype=np.intp)
+        for same in places.values():
+            drawn[same] = self._draw(objects.item(same[0]), source, len(same))
+        return drawn.reshape(objects.shape)
+
+    def _draw(self, value: Levelled, source: np.random.Generator, size: int) -> INDICES:
+        bounds, counts = value.levels()
+        weights = np.cumsum(counts * np.exp((bounds - bounds.max()) / self.scale))
+        winners, waiting = np.empty(size, dtype=np.intp), np.arange(size)
+        for _ in range(TRIES):
+            one, two, three = source.random((3, waiting.size))
+            level = np.searchsorted(weights, one * weights[-1], side="right")
+            level = np.minimum(level, bounds.size - 1)
+            place = np.minimum((two * counts[level]).astype(np.intp), counts[level] - 1)
+            candidates = value.members(level, place)
+            below = (value.at(candidates) - bounds[level]) / self.scale
+            if not (below <= 0).all():
+                raise PrivateValueError("value", "scores that do not exceed their level's bound")
+            taken = three < np.exp(below)
+            winners[waiting[taken]] = candidates[taken]
+            waiting = waiting[~taken]
+            if waiting.size == 0:
+                return winners
+        # whoever was rejected so often draws afresh: the same law, whatever the bounds are worth
+        listed = Exponential(self.scale, self.sensitivity)
+        winners[waiting] = listed.release(value.scores(), source, waiting.size)
+        return winners
+
+    def log_density(self, output: ArrayLike, value: Any, each: bool = False) -> Array:
+        """Log-probability of the winner, for which all scores are looked at."""
+        objects = self.values.check(value)
+        scores = np.stack([one.scores() for one in objects.ravel()])
+        listed = Exponential(self.scale, self.sensitivity)
+        return listed.log_density(output, scores.reshape(*objects.shape, -1), each)
+
+    @property
+    def loss(self) -> BoundedRangeLoss:
+        """Range ``2 sensitivity / scale``."""
+        return BoundedRangeLoss(ratio_up(2 * self.sensitivity, self.scale))
+
+    def worst_pair(self, epsilon: float = 0.0) -> tuple[Listed, Listed]:
+        """Two candidates whose gap shrinks by as much as it can."""
+        first, second = Exponential(self.scale, self.sensitivity).worst_pair(epsilon)
+        return Listed(first), Listed(second)
+
+    @property
+    def values(self) -> LevelledScores:
+        """Objects that have scores in levels."""
+        return LevelledScores(self.sensitivity)
+
+    @property
+    def support(self) -> LevelledCandidates:
+        """The candidates."""
+        return LevelledCandidates()
