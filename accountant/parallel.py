@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import final
 
 from accountant.domains import OneOf
@@ -17,7 +18,7 @@ from accountant.relations import ADD_REMOVE, RELATIONS, REPLACE_ONE, common
 BY = OneOf(("index", "value"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Parallel(Plan):
     """Plans on disjoint groups of users: a user is in one of them and pays for that one.
 
@@ -46,6 +47,16 @@ class Parallel(Plan):
         elif self.by == "value" and stated not in (None, ADD_REMOVE):
             allowed = f"given for {stated} parts: a record's new value can move it to another part"
             raise ParameterError("moves", self.moves, allowed)
+
+    def __repr__(self) -> str:
+        runs = [(part, len(list(same))) for part, same in groupby(self.parts)]
+        parts = " + ".join(f"[{part!r}]" + (f" * {n}" if n > 1 else "") for part, n in runs)
+        shown = [parts or "[]"]
+        if self.by != "index":
+            shown.append(f"by={self.by!r}")
+        if self.moves:
+            shown.append(f"moves={list(self.moves)!r}")
+        return f"Parallel({', '.join(shown)})"
 
     @property
     def relation(self) -> str | None:

@@ -302,3 +302,13 @@ def test_parts_that_one_part_covers_cost_nothing():
     pure = 4 * Parallel([LaplaceLoss(0.5), PureLoss(0.5)])
     assert Tight().epsilon(pure, 1e-6) == Tight().epsilon(4 * PureLoss(0.5), 1e-6)
     assert RDP().epsilon(pure, 1e-6) == RDP().epsilon(4 * PureLoss(0.5), 1e-6)
+
+
+def test_equal_parts_are_shown_as_a_multiple():
+    one, other = PureLoss(1.0), PureLoss(0.5)
+    for plan in (
+        Parallel([one] * 3815), Parallel([one, one, other], by="value"), Parallel([]),
+        Parallel([Stated(one, "replace-one")], by="value", moves=[Stated(other, "add-remove")]),
+    ):  # fmt: skip
+        assert eval(repr(plan)) == plan
+        assert len(repr(plan)) < 200
