@@ -18,8 +18,8 @@ class Chunks:
     """Users in pieces of any length: arrays, or tuples of arrays with one row a user.
 
     ``pieces`` is an iterable, or a function that starts one anew wherever the data are read more
-    than once.  ``shape`` is that of all users' first array, known in advance.  Every piece is
-    checked when it is read, which is after its users were charged.
+    than once: the same every time.  ``shape`` is that of all users' first array, known in advance.
+    Every piece is checked when it is read, which is after its users were charged.
     """
 
     checked_as_read = True
@@ -35,11 +35,13 @@ class Chunks:
             raise ParameterError("shape", shape, "(users, features)")
         self.shape = tuple(Whole(1).check("shape", size) for size in shape)
         self._pieces = pieces
+        self.restarts = callable(pieces)
         self._begun = False
         self._sparse: bool | None = None
         self._reader: Iterator[Any] | None = None  # of checked pieces, once it was started
         self._at = 0  # users that were handed out or passed over
         self._held: Any = None  # what was read beyond them
+        self._none: Any = None  # no rows, of the right kind
 
     def __repr__(self) -> str:
         return f"Chunks(shape={self.shape})"
@@ -53,9 +55,11 @@ class Chunks:
             self._sparse = hasattr(first_array(self._held), "tocsr")
         return self._sparse
 
-    def part(self, index: int, shape: tuple[int, ...]) -> Chunks:
-        """One array of the pieces' tuples, of ``shape`` in all."""
-        return Chunks(lambda: (piece[index] for piece in self._started()), shape)
+    def mapped(self, function: Callable[[Any], Any], shape: tuple[int, ...]) -> Chunks:
+        """A function of every piece, of ``shape`` in all."""
+        found = Chunks(lambda: map(function, self._started()), shape)
+        found.restarts = self.restarts
+        return found
 
     def __getitem__(self, who: Users) -> Any:
         """The rows of some users, read forwards; going back starts anew."""
@@ -71,14 +75,19 @@ class Chunks:
         return rows(taken, slice(None, None, step))
 
     def _some(self, who: np.ndarray[Any, Any]) -> Any:
-        """The rows of users whose indices rise, picked piece by piece."""
-        found, start = [], 0
+        """The rows of users with these indices, picked piece by piece."""
+        order = np.argsort(who, kind="stable")
+        rising, found, start, taken = who[order], [], 0, 0
         for piece in self._checked(self._started()):
             stop = start + first_array(piece).shape[0]
-            low, high = np.searchsorted(who, (start, stop))
-            found.append(rows(piece, who[low:high] - start))
-            start = stop
-        return joined(found)
+            low, high = np.searchsorted(rising, (start, stop))
+            found.append(rows(piece, rising[low:high] - start))
+            start, taken = stop, int(high)
+        if taken < who.size:
+            raise ParameterError("pieces", f"{start} users", f"the {self.shape[0]} of the shape")
+        back = np.empty_like(order)
+        back[order] = np.arange(order.size)
+        return rows(joined(found), back)
 
     def _started(self) -> Iterator[Any]:
         if callable(self._pieces):
@@ -100,7 +109,9 @@ class Chunks:
             rest = rows(self._held, slice(length, None))
             self._held = rest if first_array(rest).shape[0] else None
             self._at += length
-        return joined(found) if found else None
+        if not found and self._none is None:  # nobody is asked for, and nothing was read yet
+            self._held = self._next()
+        return joined(found) if found else self._none
 
     def _next(self) -> Any:
         if self._reader is None:
@@ -116,6 +127,7 @@ class Chunks:
             if first.shape[1:] != self.shape[1:]:
                 raise ParameterError("piece", f"of shape {first.shape}", f"rows as in {self.shape}")
             if first.shape[0]:
+                self._none = rows(piece, slice(0))
                 yield checked_data("piece", piece)
 
     def _more(self) -> bool:

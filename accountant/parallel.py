@@ -87,12 +87,10 @@ class Parallel(Plan):
 
     @property
     def reversed(self) -> Parallel:
-        """Every part reversed."""
-        return Parallel(
-            (part.reversed for part in self.parts),
-            self.by,
-            (move.reversed for move in self.moves),
-        )
+        """Every part reversed, equal ones once."""
+        turned = {part: part.reversed for part in {*self.parts, *self.moves}}
+        moves = (turned[move] for move in self.moves)
+        return Parallel((turned[part] for part in self.parts), self.by, moves)
 
 
 @final

@@ -53,14 +53,16 @@ def summed(
 
 def products(data: Any, vector: Array) -> Array:
     """``<row, vector>`` of every row, dense or sparse."""
-    # not BLAS, whose last bits depend on its number of threads
-    dense = isinstance(data, np.ndarray)
-    found: Array = np.einsum("ij,j->i", data, vector) if dense else np.asarray(data @ vector)
+    # not BLAS, whose last bits depend on its number of threads, and not on the order in memory
+    if not isinstance(data, np.ndarray):
+        return np.asarray(data @ vector, dtype=np.float64)
+    found: Array = np.einsum("ij,j->i", np.ascontiguousarray(data), vector, dtype=np.float64)
     return found
 
 
 def combination(data: Any, weights: Array) -> Array:
     """``sum_i weights_i row_i``, dense or sparse."""
-    dense = isinstance(data, np.ndarray)
-    found: Array = np.einsum("ij,i->j", data, weights) if dense else np.asarray(data.T @ weights)
+    if not isinstance(data, np.ndarray):
+        return np.asarray(data.T @ weights, dtype=np.float64)
+    found: Array = np.einsum("ij,i->j", np.ascontiguousarray(data), weights, dtype=np.float64)
     return found

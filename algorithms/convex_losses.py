@@ -73,16 +73,32 @@ def logistic_slope(inner: Array, y: Array) -> Array:
     return slope
 
 
-SQUARED = LinearLoss(
-    squared_slope, lambda inner, y: 2 * (inner + y), 2.0, lambda inner, y: (inner - y) ** 2
-)
-# |y| <= 1: the slope is at most 1 / (1 + e^{-|u|}), its derivative y^2 / 4
-LOGISTIC = LinearLoss(
-    logistic_slope,
-    lambda inner, y: float(y * expit(y * inner)) * (1 + 1e-15),
-    0.25,
-    lambda inner, y: np.logaddexp(0.0, -y * inner),
-)
+def squared_steepest(inner: float, y: float) -> float:
+    """Of ``2 (u - y)``."""
+    return 2 * (inner + y)
+
+
+def logistic_steepest(inner: float, y: float) -> float:
+    """``1 / (1 + e^{-|u|})`` for labels of size 1."""
+    return float(y * expit(y * inner)) * (1 + 1e-15)
+
+
+def squared_value(inner: Array, y: Array) -> Array:
+    """The squared residual."""
+    value: Array = (inner - y) ** 2
+    return value
+
+
+def logistic_value(inner: Array, y: Array) -> Array:
+    """Minus the log-likelihood."""
+    value: Array = np.logaddexp(0.0, -y * inner)
+    return value
+
+
+# functions with names, so that they travel to other processes
+SQUARED = LinearLoss(squared_slope, squared_steepest, 2.0, squared_value)
+# |y| <= 1: the slope's derivative is at most y^2 / 4
+LOGISTIC = LinearLoss(logistic_slope, logistic_steepest, 0.25, logistic_value)
 LOSSES = {"squared": SQUARED, "logistic": LOGISTIC}
 NAMED = OneOf(tuple(LOSSES))
 

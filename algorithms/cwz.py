@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from accountant.domains import POSITIVE, Whole
+from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.parallel import Stated
 from algorithms.noisy_thresholding import Thresholded, checked_axes, thresholded
@@ -117,8 +118,11 @@ class ThresholdedRegression(Thresholded):
         return beta
 
     def _data(self, machines: list[Any]) -> Any:
-        X, y = zip(*machines, strict=True)
-        return np.stack(X).astype(float), np.stack(y).astype(float)
+        X, y = (np.stack(part).astype(float) for part in zip(*machines, strict=True))
+        if y.shape != X.shape[:2]:
+            got = f"X of shape {X.shape[1:]}, y of shape {y.shape[1:]}"
+            raise ParameterError("machines", got, "a target for each record")
+        return X, y
 
 
 class GradientStep:

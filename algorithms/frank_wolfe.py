@@ -39,7 +39,8 @@ class FrankWolfe(PrivateEstimator):
     object as `Polytope` has it.  Features and targets are clipped to ``x_bound`` and ``y_bound``.
     ``rounds`` is the number of selections, the paper's T - 1; None takes the optimum T* of the
     utility bound.  ``average`` returns the mean of the iterates, later ones weighing more, in
-    place of the last.  ``relation="add-remove"`` takes the number of records as public.
+    place of the last.  ``relation="add-remove"`` takes the number of records as public: a record is
+    exchanged for one whose gradient is 0.
 
     After ``fit``: ``coef_``, ``rounds_``, ``plan_``, ``ledger_``, ``transcript_``.
     Source: Talwar, Thakurta & Zhang (2015), Algorithm 2, its noise recalibrated.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from accountant.errors import ParameterError
 from accountant.numerics import Array
 from algorithms.convex_losses import SQUARED, DeclaredLoss, LinearLoss
 from algorithms.frank_wolfe_bounds import Bounds
@@ -101,8 +102,11 @@ class DeclaredScores:
         total = np.zeros(x.shape[1])
         for start in range(0, len(y), rows):
             block = slice(start, start + rows)
-            gradients = np.asarray(self._loss.gradients(self._theta, x[block], y[block]))
-            total += np.clip(gradients, -most, most).sum(axis=0)
+            gradients = np.asarray(self._loss.gradients(self._theta, x[block], y[block]), float)
+            if gradients.shape != x[block].shape:
+                allowed = "a function that gives one gradient for each record"
+                raise ParameterError("gradients", f"of shape {gradients.shape}", allowed)
+            total += np.clip(np.nan_to_num(gradients), -most, most).sum(axis=0)
         return self._polytope.products(-total / len(y))
 
 

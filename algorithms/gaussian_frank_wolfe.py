@@ -15,7 +15,7 @@ from accountant.numerics import Array
 from accountant.plan import Repeat
 from algorithms.convex_losses import LinearLoss, loss_of
 from algorithms.convex_sets import ConvexSet
-from algorithms.erm_losses import factors
+from algorithms.erm_losses import factors, shortened_products
 from algorithms.estimators import PrivateEstimator, checked, checked_shape, noise_source
 from algorithms.frank_wolfe_bounds import RELATION, utility_bound
 from algorithms.gaussian_rounds import calibrated
@@ -139,7 +139,7 @@ class Gradient:
         x, y = data[0], np.clip(data[1], -self._most_y, self._most_y)
         if self._shorter is None:
             self._shorter = factors(x, self._row)
-        slope = self._loss.slope(self._shorter * np.asarray(x @ self.theta), y)
+        slope = self._loss.slope(shortened_products(x, self._shorter, self.theta), y)
         slope = np.clip(slope, -self._steepest, self._steepest)
         gradient: Array = np.asarray((self._shorter * slope) @ x)
         return gradient / len(y)

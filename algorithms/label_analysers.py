@@ -131,12 +131,16 @@ class Turned(Analyser):
         return square if self.mechanism.dimension == 1 else square + 1 / (1 + square)
 
     def second_moments(self, gram: Array) -> Array:
-        """``|c|^2 + 2 <c, g - c> + r^2 B^2``."""
+        """``|c|^2 + 2 <c, g - c> + r^2 B^2 rank / (K - 1)``: only the span of reports counts."""
         weights = centre(gram[None])[0]
         to_centre = gram @ weights
         square = float(weights @ to_centre)
         radius = float((np.diag(gram) - 2 * to_centre).max()) + square
-        moments: Array = 2 * to_centre - square + max(radius, 0.0) * self.mechanism.length**2
+        inner = gram - to_centre[:, None] - to_centre + square
+        values = np.linalg.eigvalsh(inner)
+        rank = np.count_nonzero(values > 1e-12 * max(values.sum(), 0.0))
+        report = self.mechanism.length**2 * rank / self.mechanism.dimension
+        moments: Array = 2 * to_centre - square + max(radius, 0.0) * report
         return moments
 
 

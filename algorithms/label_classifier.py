@@ -69,12 +69,12 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         sgd.plan((len(codes), X.shape[1] + 1))  # whatever is refused is refused here
         self.classes_ = classes
         self.shift_, self.scale_ = _standard(X)
-        self._mark("coefficients are")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotPrivate)  # that was said
+            warnings.simplefilter("ignore", NotPrivate)  # which is said here
             self.sgd_ = sgd.fit(self.prepared(X), codes, executor)
         self.coef_, self.plan_ = self.sgd_.coef_, self.sgd_.plan_
         self.ledger_, self.transcript_ = self.sgd_.ledger_, self.sgd_.transcript_
+        self._mark("coefficients are")
         return self
 
     def prepared(self, X: Any) -> Any:
@@ -133,7 +133,9 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         try:
             labels = column_or_1d(y, warn=True)
             assert_all_finite(labels)
-            check_classification_targets(labels)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # which would tell how many classes occur
+                check_classification_targets(labels)
         except ValueError as error:
             words = " ".join(str(error).split(" Got ")[0].split())
             raise ParameterError("y", words, "one class label for each row") from None

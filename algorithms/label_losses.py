@@ -195,6 +195,7 @@ def loss_of(loss: object) -> LabelLoss:
 def squares(X: Any) -> Array:
     """Squared Euclidean length of every row, dense or sparse."""
     if hasattr(X, "multiply"):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=float).reshape(-1)
-    found: Array = np.einsum("ij,ij->i", X, X)
+        entries = X.astype(np.float64)
+        return np.asarray(entries.multiply(entries).sum(axis=1), dtype=float).reshape(-1)
+    found: Array = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     return found

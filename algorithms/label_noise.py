@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from accountant.calibration import calibrate
 from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, OneOf
+from accountant.errors import ParameterError
 from accountant.ledger import Ledger
 from accountant.numerics import Array
 from accountant.parallel import Parallel
@@ -22,6 +23,7 @@ from accountant.plan import Release
 from algorithms.blocks import products
 from algorithms.estimators import (
     PrivateRegressor,
+    apart,
     checked,
     checked_fit,
     checked_shape,
@@ -72,9 +74,13 @@ class LabelRegressor(PrivateRegressor, ABC):
         # about 5 ln(1 / inner epsilon) candidates, an inner epsilon of about an eighth
         candidates = max(7, math.ceil(5 * math.log(8 / epsilon)))
         any_noise = Gaussian(1.0)
-        pure = calibrate(
-            PureFromApproximate, inner=any_noise, candidates=candidates, epsilon=epsilon
-        )
+        try:
+            pure = calibrate(
+                PureFromApproximate, inner=any_noise, candidates=candidates, epsilon=epsilon
+            )
+        except ParameterError:
+            allowed = "small enough for noise='pure' (about 2.6 at most)"
+            raise ParameterError("epsilon", epsilon, allowed) from None
         # a label is at most the bound away from the reference value 0
         inner = calibrate(
             Gaussian, sensitivity=bound, arithmetic="exact", epsilon=pure.odds / 2, delta=delta
@@ -99,7 +105,7 @@ class LabelRegressor(PrivateRegressor, ABC):
         X, y = checked_fit(self, X, y)
         plan, rng = self.plan(X.shape), noise_source(self.random_state)
         if y is None:
-            X, y = X.part(0, X.shape), X.part(1, X.shape[:1])
+            X, y = apart(X)
         self.plan_ = plan
         self.ledger_ = Ledger(y, plan, rng=rng, public=X)
         self.coef_ = self.run(self.ledger_, executor)

@@ -19,7 +19,7 @@ from accountant.parallel import Parallel
 from accountant.relations import RELATIONS
 from accountant.tight import Tight
 from algorithms.blocks import row_blocks
-from algorithms.estimators import PrivateEstimator, checked_fit, checked_shape, noise_source
+from algorithms.estimators import PrivateEstimator, apart, checked_fit, checked_shape, noise_source
 from algorithms.label_analysers import Analyser, Turned, analyser_of
 from algorithms.label_checks import check_loss, checked_labels
 from algorithms.label_losses import LabelLoss, loss_of, squares
@@ -95,13 +95,13 @@ class LabelSGD(PrivateEstimator):
         """
         X, y = checked_fit(self, X, y)
         if y is None:
-            X, y = X.part(0, X.shape), X.part(1, X.shape[:1])[:]
+            X, y = apart(X)
         plan, rng = self.plan(X.shape), noise_source(self.random_state)
         labels = checked_labels(y, self.classes)
         self.lipschitz_ = self._lipschitz(X)
         check_loss(loss_of(self.loss), X, self.classes, self.lipschitz_)
-        self._mark("coefficients are")
         self.plan_ = plan
+        self._mark("coefficients are")
         kept = "full" if labels.size * self.classes <= KEPT else "digest"
         self.ledger_ = Ledger(labels, plan, rng=rng, public=X, transcript=kept)
         self.coef_, self.second_moment_ = self._descend(self.ledger_, executor)

@@ -30,6 +30,7 @@ from algorithms.non_private import Revealed
 from algorithms.thresholding import checked_step, default_step, rounds_for, threshold
 from mechanisms.hemisphere import HemisphereL2
 
+HUGE = 1e150
 KEPT = 20_000_000  # numbers of all reports that a transcript keeps in full
 
 
@@ -119,7 +120,7 @@ class LocalIHT(PrivateRegressor):
         X, dense or sparse, may be a memory map, or with y None `Chunks` of pairs (X, y): a block of
         users is in memory at a time.  ``executor`` (threads by default) changes no bit.
         """
-        X, y = checked_fit(self, X, y)
+        X, y = checked_fit(self, X, y, once=True)
         plan, rng = self.plan(X.shape), noise_source(self.random_state)
         self.plan_ = plan
         # all reports together are as large as X: beyond a size their digests are kept
@@ -181,9 +182,9 @@ class Gradient:
         """``x f'(<x, theta>) (f(<x, theta>) - y)``, one row a user."""
         x, y = clipped(rows[0]), rows[1]
         inner = products(x, self._theta)
-        residual = self._link.function(inner) - y
-        if self._clip is not None:
-            residual = np.clip(residual, -self._clip, self._clip)
+        # a gradient of any size is shortened, but must be a float
+        most = HUGE if self._clip is None else self._clip
+        residual = np.clip(self._link.function(inner) - y, -most, most)
         residual *= self._link.derivative(inner)
         x *= residual[:, None]
         return x
@@ -191,5 +192,5 @@ class Gradient:
 
 def clipped(x: Any) -> Array:
     """Features within [-1, 1], dense."""
-    dense: Array = x.toarray() if hasattr(x, "toarray") else x
+    dense = np.asarray(x.toarray() if hasattr(x, "toarray") else x, dtype=np.float64)
     return np.clip(dense, -1.0, 1.0)

@@ -22,6 +22,7 @@ from accountant.ledger import Ledger
 from accountant.numerics import Array
 from accountant.parallel import Stated
 from accountant.plan import Plan, Repeat, Sequential
+from accountant.tight import Tight
 from algorithms.estimators import PrivateEstimator, noise_source
 from mechanisms.laplace import Laplace
 from mechanisms.noisy_max import NoisyMax
@@ -79,6 +80,8 @@ class Thresholded(PrivateEstimator, ABC):
         """Fit on the data of every machine; nothing is spent on bad input."""
         try:
             data = self._data(list(machines))
+        except ParameterError:
+            raise
         except (TypeError, ValueError, IndexError) as error:
             allowed = f"data of one shape for every machine: {type(error).__name__}"
             raise ParameterError("machines", type(machines), allowed) from None
@@ -113,8 +116,13 @@ class Thresholded(PrivateEstimator, ABC):
         else:
             delta = DELTA.check("delta", self.delta)
             scale = sensitivity * calibrated_scale(epsilon, delta, select, rounds)
-        plan = Repeat(noisy_threshold(scale, sensitivity, select), rounds)
-        return Stated(plan, "machine-replace")
+        plan = Stated(
+            Repeat(noisy_threshold(scale, sensitivity, select), rounds), "machine-replace"
+        )
+        if self.form == "published" and Tight().epsilon(plan, self.delta) > epsilon:
+            allowed = "small enough for the published constants, or use form='calibrated'"
+            raise ParameterError("epsilon", epsilon, allowed)
+        return plan
 
 
 def checked_axes(shape: Any, words: str, axes: int) -> tuple[int, ...]:

@@ -14,7 +14,9 @@ from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.pairs import PairLoss
-from accountant.plan import Item, Release
+from accountant.parallel import Parallel
+from accountant.plan import Item, Plan, Release
+from accountant.sampled import PoissonSampled
 
 NOTHING_HIDDEN = PairLoss((1.0, 0.0), (0.0, 1.0))
 
@@ -53,6 +55,15 @@ class Revealed(Release):
     def reversed(self) -> PairLoss:
         """Its loss with the neighbours exchanged."""
         return self.loss.reversed
+
+
+def reveals(plan: Plan) -> bool:
+    """Whether a part of it hides nothing."""
+    if isinstance(plan, Parallel):
+        return any(reveals(part) for part in plan.distinct)
+    if isinstance(plan, PoissonSampled):
+        return reveals(plan.part)
+    return any(loss == NOTHING_HIDDEN for loss, _ in plan.losses())
 
 
 def checked_epsilon(epsilon: object, non_private: object) -> float:

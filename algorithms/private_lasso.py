@@ -17,6 +17,7 @@ from accountant.plan import Repeat
 from algorithms.convex_losses import SQUARED, LinearLoss
 from algorithms.estimators import (
     PrivateRegressor,
+    apart,
     checked,
     checked_fit,
     checked_shape,
@@ -134,8 +135,9 @@ class PrivateLasso(L1Estimator):
     number of private selections, the paper's T - 1; None takes the utility bound's optimum, which
     `best_rounds` tells (on small data it is several times too long).  ``selection`` is "gumbel",
     "laplace" or "permute-and-flip".  ``relation="add-remove"`` takes the number of records as
-    public.  ``random_state`` None draws noise from operating-system entropy.  Of sparse data a
-    round looks only at rows and features that changed (`sparse_frank_wolfe`).
+    public: a record is exchanged for one that adds nothing, a row of zeros.  ``random_state`` None
+    draws noise from operating-system entropy.  Of sparse data a round looks only at rows and
+    features that changed (`sparse_frank_wolfe`).
 
     After ``fit``: ``coef_``, ``bounds_``, ``rounds_``, ``plan_``, ``ledger_``, ``transcript_``.
     Source: Talwar, Thakurta & Zhang (2015), Algorithm 2, its noise recalibrated.
@@ -169,11 +171,12 @@ class PrivateLasso(L1Estimator):
         """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input.
 
         With y None, X may be `Chunks` that read pairs (X, y) anew every round: targets and a block
-        of features are in memory, worked on by ``executor`` (threads by default).
+        of features are in memory, worked on by ``executor`` (threads by default).  Sparse chunks
+        draw other noise from a seed than a sparse matrix, of the same law.
         """
         X, y = checked_fit(self, X, y)
         if y is None:
-            X, y = X.part(0, X.shape), X.part(1, X.shape[:1])[:]
+            X, y = apart(X)
         return self._fit(X, y, executor)
 
     def predict(self, X: Any) -> Array:

@@ -11,7 +11,7 @@ from sklearn.utils import ClassifierTags
 from accountant.chunks import Chunks
 from accountant.numerics import Array
 from algorithms.convex_losses import LOGISTIC
-from algorithms.estimators import checked_fit
+from algorithms.estimators import apart, checked_fit
 from algorithms.private_lasso import L1Estimator
 from algorithms.two_classes import two_classes
 
@@ -56,8 +56,7 @@ class PrivateLogisticLasso(L1Estimator):
         `Chunks` and ``executor`` as in `PrivateLasso`.
         """
         if isinstance(X, Chunks) and y is None:
-            checked_fit(self, X, y)
-            X, y = X.part(0, X.shape), X.part(1, X.shape[:1])[:]
+            X, y = apart(checked_fit(self, X, y)[0])
         if y is not None:
             self.classes_, y = two_classes(y)
         if not isinstance(X, Chunks):

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import DELTA, NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, OneOf, Whole
@@ -17,7 +16,7 @@ from accountant.ledger import Ledger
 from accountant.parallel import Stated
 from accountant.relations import RELATIONS
 from accountant.tight import Tight
-from algorithms.estimators import noise_source
+from algorithms.estimators import PrivateEstimator, noise_source
 from algorithms.local_signs import LOCAL, LocalSigns
 from algorithms.machines import collect
 from algorithms.peeling import calibrated, peeled_signs, printed
@@ -27,7 +26,7 @@ FORM = OneOf(("calibrated", "published"))
 
 
 # no check_estimator: scikit-learn's checks fit (X, y), and this is fitted on machines
-class SignVote(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class SignVote(PrivateEstimator):
     """Sign selection by majority vote of machines, (epsilon, delta)-DP for all data of a machine.
 
     Every machine sends one ternary vote: signs of its means ("mean", data X), of its Lasso
@@ -117,7 +116,7 @@ class SignVote(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         """What the fit guarantees, what noise it took, and what it found."""
         check_is_fitted(self)
         epsilon = Tight().epsilon(self.plan_, self.delta)
-        peel, signs = self.plan_.part.parts  # type: ignore[attr-defined]  # two stages
+        peel, signs = self.plan_.part.parts
         guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy"
         return (
             f"SignVote: {guarantee}: {RELATIONS['machine-replace']}; {peel.part.noise} noise of "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from algorithms.blocks import products
 from algorithms.erm_losses import LOSSES, ErmLoss, MeanGradient
 from algorithms.estimators import (
     PrivateRegressor,
+    apart,
     checked,
     checked_fit,
     checked_shape,
@@ -32,6 +34,7 @@ from algorithms.thresholding import truncate
 from algorithms.two_classes import two_classes
 
 LOSS = OneOf(tuple(LOSSES))
+ROW_BOUND = Interval(1e-100, 1e100)  # whose squares are floats
 RATE = Interval(0.0, 1.0, "()")
 
 
@@ -42,7 +45,8 @@ class SparseERM(PrivateRegressor):
     which is quadratic up to residuals of 1).  Rows are shortened to ``row_bound``, which bounds a
     record's gradient; ``penalty`` is a ridge, and free.  Every round releases the mean gradient
     with Gaussian noise; the relation is replace-one.  With ``batch_rate`` a round sees a Poisson
-    sample instead, accounted as such, for add-remove neighbours and a public number of records.
+    sample instead, accounted as such, for add-remove neighbours and a public number of records:
+    a record is exchanged for one that adds nothing, such as a row of zeros.
     By default steps are .9 of the longest that is stable on any rows, and rounds as many as noise
     allows.
 
@@ -83,7 +87,7 @@ class SparseERM(PrivateRegressor):
         Whole(1, features).check("sparsity", self.sparsity)
         loss, _, step = self._settings()
         epsilon, delta = self._budget(), POSITIVE_DELTA.check("delta", self.delta)
-        longest = loss.steepest * POSITIVE.check("row_bound", self.row_bound)
+        longest = loss.steepest * ROW_BOUND.check("row_bound", self.row_bound)
         if self.rounds is not None:
             rounds = Whole(1).check("rounds", self.rounds)
         else:
@@ -113,21 +117,22 @@ class SparseERM(PrivateRegressor):
     def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
         """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input.
 
-        X may be a memory map, or with y None `Chunks` that read pairs (X, y) anew every round:
-        labels and a block of features are in memory.  ``executor`` (threads by default) changes
-        no bit.
+        X may be a memory map, or with y None `Chunks` that read pairs (X, y) anew every round: a
+        block of users is in memory.  ``executor`` (threads by default) changes no bit.
         """
-        if isinstance(X, Chunks) and y is None:
-            checked_fit(self, X, y)
-            y = X.part(1, X.shape[:1])[:]
-            X = X.part(0, X.shape)
-        if LOSS.check("loss", self.loss) == "logistic" and y is not None:
-            self.classes_, y = two_classes(y)
-        if not isinstance(X, Chunks):
+        logistic = LOSS.check("loss", self.loss) == "logistic"
+        if isinstance(X, Chunks):
+            X, y = checked_fit(self, X, y)
+            if logistic:
+                self.classes_, _ = two_classes(apart(X)[1])
+                X = X.mapped(partial(_signed, self.classes_), X.shape)
+        else:
+            if logistic and y is not None:
+                self.classes_, y = two_classes(y)
             X, y = checked_fit(self, X, y)
         plan, rng = self.plan(X.shape), noise_source(self.random_state)
         self.plan_, self.rounds_ = plan, plan.count
-        self.ledger_ = Ledger((X, y), plan, rng=rng)
+        self.ledger_ = Ledger(X if y is None else (X, y), plan, rng=rng)
         self.coef_ = self.run(self.ledger_, executor)
         self._mark("coefficients are")
         self.transcript_ = self.ledger_.transcript
@@ -179,5 +184,10 @@ class SparseERM(PrivateRegressor):
         if self.step is not None:
             return loss, penalty, POSITIVE.check("step", self.step)
         # steps below 2 / l are stable for smoothness l, which shortened rows bound
-        smooth = loss.curvature * POSITIVE.check("row_bound", self.row_bound) ** 2 + penalty
+        smooth = loss.curvature * ROW_BOUND.check("row_bound", self.row_bound) ** 2 + penalty
         return loss, penalty, 1.8 / smooth
+
+
+def _signed(classes: Any, pair: tuple[Any, Array]) -> tuple[Any, Array]:
+    """A piece with -1 and 1 for its labels."""
+    return pair[0], np.where(pair[1] == classes[1], 1.0, -1.0)

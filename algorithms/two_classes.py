@@ -18,8 +18,11 @@ def two_classes(y: Any) -> tuple[Any, Any]:
     try:
         check_classification_targets(given)
         classes, index = np.unique(given, return_inverse=True)
-    except (TypeError, ValueError) as error:
-        raise ParameterError("y", type(y), f"labels of classes: {error}") from None
+    except (TypeError, ValueError):
+        # scikit-learn's own words show labels
+        why = "Complex data not supported" if given.dtype.kind == "c" else "Unknown label type: "
+        allowed = f"numbers or strings that stand for two classes. {why}"
+        raise ParameterError("y", given.dtype, allowed) from None
     if classes.size != 2:
         found = f"{classes.size} class" + "es" * (classes.size != 1)
         allowed = "labels of two classes. Only binary classification is supported"

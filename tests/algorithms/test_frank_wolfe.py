@@ -80,8 +80,10 @@ def test_lipschitz_constants_are_attained():
     assert unit.lipschitz() == 4.0
     assert abs(SQUARED.slope(np.array([1.0]), np.array([-1.0]))) == 4.0
     assert unit.curvature() == 8.0
-    # loss along e1 to -e1 at x = 1: 2 (f(b) - f(a) - f'(a) (b - a)) = 2 (b - a)^2
-    assert 2 * (0 - 4 + 2 * 2 * 2) == 8
+    # along e1 to -e1 at x = 1, y = 1: 2 (f(b) - f(a) - f'(a) (b - a)) for the whole step
+    a, b, y = (np.array([number]) for number in (1.0, -1.0, 1.0))
+    found = 2 * (SQUARED.value(b, y) - SQUARED.value(a, y) - SQUARED.slope(a, y) * (b - a))
+    assert found == unit.curvature()
     assert unit.lipschitz(LOGISTIC) == pytest.approx(1 / (1 + math.exp(-1)), rel=1e-14)
     slope = LOGISTIC.slope(np.array([-1.0]), np.array([1.0]))
     assert abs(slope) <= unit.lipschitz(LOGISTIC)

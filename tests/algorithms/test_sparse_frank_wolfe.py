@@ -73,7 +73,10 @@ def test_levels_hold_every_vertex_once_under_its_bound(loss, scale):
         assert (room >= 0).all()
         # the greatest score is not far below its level: few draws are rejected
         slack.append(room[np.argmax(scores[members])])
-    assert np.median(slack) < 2 * scale or scale < 0.01
+    if scale > 0.01:
+        assert np.median(slack) < 2 * scale
+    else:  # noise far below what a round moves: bounds are loose, and draws look at all scores
+        assert np.median(slack) < 1.0
 
 
 @LOSSES

@@ -92,9 +92,11 @@ def test_sparse_pieces_change_no_bit(estimator, data):
 
 def test_other_processes_change_no_bit(data):
     x, y = data[0][:150], data[1][:150]
-    expected = [one.fit(x, y).coef_.tobytes() for one in (LOCAL, LABEL, CENTRAL)]
+    pieces = Chunks(lambda: iter(cut(x, y, [70, 80])), x.shape)
+    every = (LOCAL, LABEL, CENTRAL, LASSO, LOGISTIC)
+    expected = [one.fit(x, y).coef_.tobytes() for one in every]
     with ProcessPoolExecutor(2) as pool:
-        found = [one.fit(x, y, executor=pool).coef_.tobytes() for one in (LOCAL, LABEL, CENTRAL)]
+        found = [one.fit(pieces, executor=pool).coef_.tobytes() for one in every]
     assert found == expected
 
 
@@ -207,7 +209,7 @@ def test_chunks_say_what_is_wrong(data):
         LABEL.fit(Chunks(iter(cut(x, y, [USERS])), x.shape))
     with pytest.raises(ParameterError, match="rows as in"):
         LOCAL.fit(Chunks([(x[:, 1:], y)], x.shape))
-    with pytest.raises(ParameterError, match="equal length"):
+    with pytest.raises(ParameterError, match="a target for each row"):
         LOCAL.fit(Chunks([(x, y[1:])], x.shape))
     x[900, 2] = np.nan
     with pytest.raises(ParameterError, match="finite"):
