@@ -101,9 +101,9 @@ def test_row_6_no_noise_is_no_privacy():
 def test_row_7_a_trillion_compositions_are_bounded_at_once(loss):
     assert Tight().epsilon(Repeat(loss, 0), 1e-6) == 0.0
     Tight().epsilon(2 * loss, 1e-6)  # imports
-    start = time.perf_counter()
+    start = time.process_time()
     found = Tight().certify(Repeat(loss, 10**12), 1e-6)
-    assert time.perf_counter() - start < 3.0
+    assert time.process_time() - start < 3.0
     assert 0 < found.lower <= found.upper < 1e5 or isinstance(loss, BoundedRangeLoss | ZCDPLoss)
     for row in compare(Repeat(loss, 10**12), 1e-6):
         assert row.epsilon is None or row.epsilon >= found.lower

@@ -191,8 +191,8 @@ def test_a_million_different_releases():
     plan = Sequential(
         [LaplaceLoss(float(x)) for x in shifts] + [GaussianLoss(float(x)) for x in shifts]
     )
-    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = Tight().certify(plan, 1e-6)
     assert found.width <= 1e-8 * found.upper
-    assert time.perf_counter() - start < 30
+    assert time.process_time() - start < 30
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
