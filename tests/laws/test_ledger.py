@@ -243,7 +243,9 @@ def test_data_that_is_none_is_refused(data):
         Ledger(data, A)
 
 
-@pytest.mark.parametrize("rng", [True, -1, 1.5, "1", np.random.RandomState(1)], ids=lambda one: str(one)[:11])
+@pytest.mark.parametrize(
+    "rng", [True, -1, 1.5, "1", np.random.RandomState(1)], ids=lambda one: str(one)[:11]
+)
 def test_an_rng_that_is_none_is_refused(rng):
     with pytest.raises(ParameterError, match="rng must be"):
         Ledger(DATA, A, rng=rng)
