@@ -14,7 +14,7 @@ test: $(READY)  ## style, types, import contract, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -q -n auto $(ARGS)
+	$(BIN)/python -m pytest -q -n auto --dist loadfile $(ARGS)
 
 thorough: $(READY)  ## the same laws with more examples, and the slow sweeps
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -m "slow or not slow" $(ARGS)

@@ -1,35 +1,69 @@
-"""Tries to falsify everything below: guess test, exact densities, replay, a broken zoo."""
+"""Tries to falsify everything below: guess test, exact densities, replay, bits, timing, a zoo."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from audits.atoms import audit_atoms
+    from audits.bits import audit_bits
+    from audits.claims import INDEPENDENT, RenyiLoss, Sensitivity, TradeoffLoss
     from audits.densities import exact
     from audits.finding import Finding, Outcome
     from audits.gates import OffTranscript
     from audits.guess import audit
+    from audits.pairs import Box, candidate_pairs, search_pairs
     from audits.replaying import Replayed, privacy_losses, replay
+    from audits.scoring import score_zoo
+    from audits.sensitivity import probe_sensitivity
+    from audits.stopping import watch
+    from audits.timing import audit_timing
 
 # loaded when asked for: `python -m audits --help` should not wait for numpy
 _HOME = {
+    "Box": "pairs",
     "Finding": "finding",
+    "INDEPENDENT": "claims",
     "OffTranscript": "gates",
     "Outcome": "finding",
+    "RenyiLoss": "claims",
     "Replayed": "replaying",
+    "Sensitivity": "claims",
+    "TradeoffLoss": "claims",
     "audit": "guess",
+    "audit_atoms": "atoms",
+    "audit_bits": "bits",
+    "audit_timing": "timing",
+    "candidate_pairs": "pairs",
     "exact": "densities",
     "privacy_losses": "replaying",
+    "probe_sensitivity": "sensitivity",
     "replay": "replaying",
+    "score_zoo": "scoring",
+    "search_pairs": "pairs",
+    "watch": "stopping",
 }
 __all__ = [
+    "INDEPENDENT",
+    "Box",
     "Finding",
     "OffTranscript",
     "Outcome",
+    "RenyiLoss",
     "Replayed",
+    "Sensitivity",
+    "TradeoffLoss",
     "audit",
+    "audit_atoms",
+    "audit_bits",
+    "audit_timing",
+    "candidate_pairs",
     "exact",
     "privacy_losses",
+    "probe_sensitivity",
     "replay",
+    "score_zoo",
+    "search_pairs",
+    "watch",
 ]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from accountant.numerics import Array
 
 
-def success_lower(successes: Array, trials: Array, alpha: float) -> Array:
+def success_lower(successes: Array, trials: Array, alpha: float | Array) -> Array:
     """Lower bound on a probability, elementwise: covers with at least ``1 - alpha``."""
     from scipy.special import betaincinv
 
@@ -36,6 +36,11 @@ def most_leaks(runs: int, delta: float, alpha: float) -> int:
     return high
 
 
+def expected_right(epsilon: float) -> float:
+    """``e^eps / (1 + e^eps)``: how often a guess may be right under epsilon-DP."""
+    return 1 / (1 + math.exp(-min(epsilon, 700.0)))
+
+
 def epsilon_lower(correct: Array, guesses: Array, runs: int, delta: float, alpha: float) -> Array:
     """Lower bound on epsilon from right guesses of a fair coin, elementwise.
 
@@ -51,6 +56,19 @@ def epsilon_lower(correct: Array, guesses: Array, runs: int, delta: float, alpha
     with np.errstate(divide="ignore"):
         bound: Array = np.maximum(np.log(chance) - np.log1p(-chance), 0.0)
         return bound
+
+
+def whole_lower(correct: int, runs: int, delta: float, alpha: float) -> float:
+    """Lower bound on epsilon at ``delta`` from right guesses where every run is guessed.
+
+    Under (epsilon, delta)-DP a run is right with probability at most
+    ``delta + (1 - delta) e^eps / (1 + e^eps)``: one binomial, and no leaks to count.
+    """
+    chance = float(success_lower(np.array(float(correct)), np.array(float(runs)), alpha))
+    chance = (chance - delta) / (1 - delta)
+    if chance <= 0.5:
+        return 0.0
+    return math.log(chance) - math.log1p(-chance) if chance < 1 else math.inf
 
 
 def mean_band(samples: Array, alpha: float) -> tuple[Array, Array]:

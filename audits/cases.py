@@ -1,86 +1,30 @@
-"""Every subject the command line audits, and how each becomes one row of the report."""
+"""Every subject that `python -m audits` runs, and how each becomes one row of the report."""
 
 from __future__ import annotations
 
 import time
-import zlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, final
 
 import numpy as np
 
 from accountant.loss import Loss
 from accountant.responses import ApproxLoss
+from audits.arguments import claimed_delta
 from audits.bits import audit_bits
+from audits.curves import mechanism_curve, profile_curve
 from audits.densities import exact_epsilon
 from audits.examination import Examination, examine
-from audits.finding import Finding, Guesses, Outcome
-from audits.guess import audit, claimed_delta
+from audits.finding import Finding, Guesses, Outcome, Point
+from audits.guess import audit
 from audits.housing import load
+from audits.rows import FAMILY_ERROR, Case, Curve, Row, Settings
 from audits.zoo import ZOO, Specimen
 from mechanisms import EXACT, Mechanism, registry
 from mechanisms.additive import Additive
 from mechanisms.supports import Line
 
-FAMILY_ERROR = 1e-6  # chance that any honest row of a whole run is called falsified
 LOSS_SAMPLES = 300
 HOUSING = "PrivateLasso on California housing"
 EPSILON, DELTA, RADIUS, ROUNDS = 1.0, 1e-6, 1.5, 100
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the command line chose; ``tick`` is called now and then while work goes on."""
-
-    samples: int
-    confidence: float
-    seed: int
-    tick: Callable[[str], None] = field(default=lambda subject: None)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the report; ``decisive`` says the test could have falsified the claim."""
-
-    subject: str
-    kind: str
-    claim: tuple[float, float]
-    exact_epsilon: float | None
-    epsilon_lower: float | None
-    confidence: float
-    runs: int
-    outcome: Outcome
-    expected: Outcome
-    witness: str
-    evidence: str
-    seconds: float
-    decisive: bool
-    detail: Any = None
-
-    @property
-    def as_expected(self) -> bool:
-        """Whether the honest survived and the broken was caught."""
-        return self.outcome is self.expected
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A subject with what is known of it beforehand."""
-
-    subject: str
-    kind: str
-    about: str
-    expected: Outcome
-    check: Callable[[Settings, np.random.Generator], Row]
-
-    def run(self, settings: Settings) -> Row:
-        """Check the subject; its seed depends on its name, not on what else is run."""
-        own = np.random.SeedSequence([settings.seed, zlib.crc32(self.subject.encode())])
-        return self.check(settings, np.random.default_rng(own))
 
 
 def cases() -> list[Case]:
@@ -106,7 +50,11 @@ def _mechanism_case(mechanism: Mechanism) -> Case:
     def check(settings: Settings, rng: np.random.Generator) -> Row:
         finding = audit(mechanism, runs=settings.samples, confidence=settings.confidence, rng=rng)
         exact = exact_epsilon(mechanism, finding.delta)
-        return _guessed(subject, "mechanism", mechanism.loss, finding, expected, exact)
+        curve = mechanism_curve(mechanism, settings) if settings.curves else None
+        return guessed(
+            subject, "mechanism", mechanism.loss, finding, expected, exact,
+            verdict_confidence(), curve,
+        )  # fmt: skip
 
     return Case(subject, "mechanism", mechanism.releases, expected, check)
 
@@ -124,18 +72,23 @@ def _bits_case(mechanism: Mechanism) -> Case:
         finding = audit_bits(
             mechanism, runs=settings.samples, confidence=settings.confidence, rng=rng
         )
-        return _guessed(subject, "bits", mechanism.loss, finding, expected, None)
+        return guessed(
+            subject, "bits", mechanism.loss, finding, expected, None, verdict_confidence()
+        )
 
     return Case(subject, "bits", "the lowest bit of a release", expected, check)
 
 
 def _specimen_case(specimen: Specimen) -> Case:
-    name, claim, expected = specimen.name, specimen.claim, Outcome.FALSIFIED
+    name, claim, expected = specimen.name, specimen.claim, specimen.expected
 
     def guess(settings: Settings, rng: np.random.Generator) -> Row:
         runs, confidence = settings.samples, settings.confidence
         finding = audit(specimen.broken, specimen.pair, claim, runs, confidence, rng=rng)
-        return _guessed(name, "specimen", claim, finding, expected, specimen.true_epsilon)
+        return guessed(
+            name, "specimen", claim, finding, expected, specimen.true_epsilon,
+            verdict_confidence(),
+        )  # fmt: skip
 
     def replayed(settings: Settings, rng: np.random.Generator) -> Row:
         start = time.perf_counter()
@@ -151,6 +104,7 @@ def _specimen_case(specimen: Specimen) -> Case:
 
 def _housing(settings: Settings, rng: np.random.Generator) -> Row:
     from algorithms import PrivateLasso
+    from audits.report.story import facts
 
     start = time.perf_counter()
     data = load()
@@ -161,33 +115,45 @@ def _housing(settings: Settings, rng: np.random.Generator) -> Row:
         tick=lambda: settings.tick(HOUSING),
     )  # fmt: skip
     lasso.fit(*data.train)
+    story = tuple(facts(lasso, data, found, (EPSILON, DELTA)))
     return _examined(
         HOUSING, "algorithm", found, Outcome.SURVIVED, settings, None,
-        time.perf_counter() - start, (lasso, data, found),
+        time.perf_counter() - start, story, profile_curve(found, settings.confidence),
     )  # fmt: skip
 
 
-def _guessed(
+def guessed(
     subject: str,
     kind: str,
     claim: Loss,
     finding: Finding,
     expected: Outcome,
     exact: float | None,
+    verdict: float,
+    curve: Curve | None = None,
 ) -> Row:
-    delta, guesses, verdict = finding.delta, finding.guesses, verdict_confidence()
+    """The row of a guess test whose verdict holds at the confidence ``verdict``."""
+    delta, guesses = finding.delta, finding.guesses
     epsilon = claim.epsilon_at(delta)
-    # had every guess of every run been right, would the claim have fallen?
-    best = Guesses(guesses.runs, guesses.runs, guesses.runs)
     allowed = 1 / (1 + np.exp(-epsilon))
     evidence = f"guess test: {guesses.share:.1%} right, the claim allows {allowed:.1%}"
+    lower = guesses.epsilon_lower(delta, verdict)
     return Row(
-        subject, kind, (epsilon, delta), exact, finding.epsilon_lower, finding.confidence,
-        finding.runs,
-        Outcome.FALSIFIED if guesses.refutes(claim, delta, verdict) else Outcome.SURVIVED,
-        expected, finding.witness, evidence, finding.seconds,
-        best.refutes(claim, delta, verdict),
+        subject, kind, (epsilon, delta), finite(exact), finding.epsilon_lower, finding.confidence,
+        finding.runs, Outcome.FALSIFIED if finding.refutes(verdict) else Outcome.SURVIVED,
+        expected, finding.witness, evidence, round(finding.seconds, 6),
+        _decisive(finding, claim, verdict), finite(lower),
+        (guesses.correct, guesses.made, guesses.runs), (), curve,
     )  # fmt: skip
+
+
+def _decisive(finding: Finding, claim: Loss, verdict: float) -> bool:
+    """Had every guess of every run been right, would the claim have fallen?"""
+    point, runs = finding.point, finding.guesses.runs
+    best = Guesses(runs, runs, runs)
+    if point is not None:
+        return Point(point.epsilon, point.delta, best).refutes(verdict)
+    return best.refutes(claim, finding.delta, verdict)
 
 
 def _examined(
@@ -198,14 +164,21 @@ def _examined(
     settings: Settings,
     exact: float | None,
     seconds: float,
-    detail: Any = None,
+    facts: tuple[tuple[str, str], ...] = (),
+    curve: Curve | None = None,
 ) -> Row:
     delta = claimed_delta(found.claim)
     why = found.refutation(verdict_confidence())
     witness = why or f"replay: {found.replayed.witness}; {found.losses.size} privacy losses"
     return Row(
-        subject, kind, (found.claim.epsilon_at(delta), delta), exact,
+        subject, kind, (found.claim.epsilon_at(delta), delta), finite(exact),
         found.epsilon_lower(delta, settings.confidence), settings.confidence,
         int(found.losses.size) or 1, Outcome.FALSIFIED if why else Outcome.SURVIVED,
-        expected, witness, witness, seconds, True, detail,
+        expected, witness, witness, round(seconds, 6), True,
+        found.epsilon_lower(delta, verdict_confidence()), None, facts, curve,
     )  # fmt: skip
+
+
+def finite(x: float | None) -> float | None:
+    """The number as JSON knows it: nothing for what is not finite."""
+    return float(x) if x is not None and np.isfinite(x) else None

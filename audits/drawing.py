@@ -1,10 +1,16 @@
-"""Drawing the runs of an audit: any function, a fair coin a run, memory bounded by a chunk."""
+"""Drawing the runs of an audit: any function, a fair coin a run, memory bounded by a chunk.
+
+Outputs of many runs are one array, runs along its first axis: of numbers or strings where all
+outputs are of one type and shape, else of objects.  An exception is what a caller would see of a
+run, so where runs are made one at a time it is an outcome like any other.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +19,16 @@ from accountant.errors import ParameterError
 
 CHUNK = 1 << 15  # runs at a time: stays in the processor's cache, and bounds memory
 Draw = Callable[[Any, np.random.Generator, int], NDArray[Any]]
+PLAIN = (bool, int, float, str, bytes, np.generic)  # types that arrays hold as they are
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The outcome of a run that raised: the exception's type and its words."""
+
+    kind: str
+    words: str = ""
 
 
 def sides(
@@ -26,6 +42,27 @@ def sides(
         yield draw(pair[0], rng, ones), draw(pair[1], rng, size - ones)
 
 
+def gathered(
+    draw: Draw, pair: tuple[Any, Any], runs: int, rng: np.random.Generator
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """All outputs of the first and of the second value, for a rule to be learned from."""
+    drawn = list(sides(draw, pair, runs, rng))
+    first, second = joined([a for a, _ in drawn]), joined([b for _, b in drawn])
+    outcomes = [*first[:1000].ravel(), *second[:1000].ravel()] if first.dtype == object else []
+    if outcomes and all(isinstance(one, Raised) for one in outcomes):
+        shown = f"{outcomes[0].kind}: {outcomes[0].words} in every run"
+        raise ParameterError("release", shown, "a function that releases something")
+    return first, second
+
+
+def joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Outputs of several draws as one array, of objects where the draws differ in kind."""
+    some = [part for part in parts if len(part)] or list(parts[:1])
+    if len({(part.dtype.kind, part.shape[1:]) for part in some}) <= 1:
+        return np.concatenate(some)
+    return np.concatenate([_objects(list(part)) for part in some])
+
+
 def vectorised(release: Callable[..., Any]) -> Draw:
     """``release`` as a function of (value, rng, size), by a loop where it takes no size."""
     if not callable(release):
@@ -35,19 +72,66 @@ def vectorised(release: Callable[..., Any]) -> Draw:
     def draw(value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
         if size == 0:
             return np.empty(0)
-        if by_name:
-            output = np.asarray(release(value, rng, size=size))
-        elif by_position:
-            output = np.asarray(release(value, rng, size))
-        else:
-            output = np.asarray([release(value, rng) for _ in range(size)])
-        if output.shape[:1] != (size,):
-            raise ParameterError(
-                "release", f"outputs of shape {output.shape}", f"one output for each of {size} runs"
-            )
-        return output
+        if not (by_name or by_position):
+            return packed([_outcome(release, value, rng) for _ in range(size)])
+        try:
+            many = release(value, rng, size=size) if by_name else release(value, rng, size)
+        except Exception as error:
+            # which of the runs failed is not known
+            shown = f"one that raised {type(error).__name__}: {error}"
+            allowed = "a function that does not raise; without size an exception is an outcome"
+            raise ParameterError("release", shown, allowed) from error
+        return _as_outputs(many, size)
 
     return draw
+
+
+def packed(outputs: list[Any]) -> NDArray[Any]:
+    """Outputs as an array of numbers or strings where all are alike, else of objects."""
+    kinds = {type(one) for one in outputs}
+    if len(kinds) == 1:
+        kind = kinds.pop()
+        if issubclass(kind, np.ndarray):
+            if len({(one.dtype, one.shape) for one in outputs}) == 1:
+                return np.stack(outputs)
+        elif issubclass(kind, PLAIN):
+            array = np.asarray(outputs)
+            # Python's integers may be too long; strings would lose their trailing nulls
+            if array.dtype.kind in "biuf":
+                return array
+    return _objects(outputs)
+
+
+def _outcome(release: Callable[..., Any], value: Any, rng: np.random.Generator) -> Any:
+    try:
+        return release(value, rng)
+    except Exception as error:
+        return Raised(type(error).__name__, str(error)[:200])
+
+
+def _as_outputs(many: Any, size: int) -> NDArray[Any]:
+    if isinstance(many, list) and len(many) == size:
+        return packed(many)
+    if isinstance(many, tuple) and len(many) != size:
+        # columns: each an array over the runs
+        columns = [np.asarray(column) for column in many]
+        if columns and all(column.shape[:1] == (size,) for column in columns):
+            return _objects(list(zip(*columns, strict=True)))
+    try:
+        output = np.asarray(many)
+    except ValueError:  # ragged
+        output = np.empty(0)
+    if output.shape[:1] != (size,):
+        shown = f"outputs of shape {output.shape}" if output.size else f"a {type(many).__name__}"
+        raise ParameterError("release", shown, f"one output for each of {size} runs")
+    return output
+
+
+def _objects(outputs: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(outputs), dtype=object)
+    for place, one in enumerate(outputs):  # a slice would look inside the outputs
+        array[place] = one
+    return array
 
 
 def _takes_size(release: Callable[..., Any]) -> tuple[bool, bool]:

@@ -9,7 +9,9 @@ from typing import final
 import numpy as np
 
 from accountant.loss import Loss
-from audits.bounds import epsilon_lower
+from audits.blocks import combined_lower
+from audits.bounds import epsilon_lower, whole_lower
+from audits.leaks import leaky_lower
 
 
 class Outcome(enum.Enum):
@@ -22,16 +24,36 @@ class Outcome(enum.Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """``correct`` of ``made`` guesses of the side were right, in ``runs`` test runs."""
+    """``correct`` of ``made`` guesses of the side were right, in ``runs`` test runs.
+
+    ``sides`` tells how many of the two values the rule ever guesses, ``whole`` that it guesses in
+    every run by its nature, ``expected`` how many guesses and which share of them right were
+    expected; all are known before the runs.  Several rules, each fixed before
+    its own runs, make ``blocks``; the totals are their sums.
+    """
 
     correct: int
     made: int
     runs: int
+    sides: int = 2
+    whole: bool = False
+    expected: tuple[float, float] | None = None
+    blocks: tuple[Guesses, ...] = ()
 
     def epsilon_lower(self, delta: float, confidence: float) -> float:
         """Lower bound on the epsilon of the audited release at ``delta``."""
+        alpha = 1 - confidence
+        if self.blocks and delta == 0:
+            return combined_lower([(b.correct, b.made, b.runs) for b in self.blocks], alpha)
+        if self.blocks:  # leaks are counted once: the last block has most of the runs
+            return self.blocks[-1].epsilon_lower(delta, confidence)
+        if self.whole and delta > 0:
+            return whole_lower(self.correct, self.runs, delta, alpha)
+        if self.expected is not None and delta > 0:
+            leaking = delta * self.sides / 2  # runs of one side leak to guesses of that side
+            return leaky_lower(self.correct, self.made, self.runs, leaking, alpha, self.expected)
         correct, made = np.array(float(self.correct)), np.array(float(self.made))
-        return float(epsilon_lower(correct, made, self.runs, delta, 1 - confidence))
+        return float(epsilon_lower(correct, made, self.runs, delta, alpha))
 
     @property
     def share(self) -> float:
@@ -43,6 +65,35 @@ class Guesses:
         return claim is not None and self.epsilon_lower(delta, confidence) > claim.epsilon_at(delta)
 
 
+def together(blocks: list[Guesses]) -> Guesses:
+    """The guesses of several rules, each fixed before its own runs."""
+    if len(blocks) == 1:
+        return blocks[0]
+    return Guesses(
+        sum(b.correct for b in blocks), sum(b.made for b in blocks), sum(b.runs for b in blocks),
+        max(b.sides for b in blocks), all(b.whole for b in blocks), None, tuple(blocks),
+    )  # fmt: skip
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The point of a claim's profile where its verdict is decided, and the guesses there.
+
+    It was chosen by learning runs, as the most revealing; ``delta`` is the claim's at ``epsilon``.
+    Where it is not ``alone`` the bound decides too, each with half of the error.
+    """
+
+    epsilon: float
+    delta: float
+    guesses: Guesses
+    alone: bool = True
+
+    def refutes(self, confidence: float) -> bool:
+        """Whether the guesses contradict (epsilon, delta)-DP at ``confidence``."""
+        return self.guesses.epsilon_lower(self.delta, confidence) > self.epsilon
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -50,7 +101,9 @@ class Finding:
 
     ``epsilon_lower`` bounds the true epsilon at ``delta`` from below with probability
     ``confidence``; ``runs`` counts all draws, learning included; ``seed`` repeats the audit
-    (None where the caller's own generator was used).
+    (None where the caller's own generator was used).  The verdict is that of ``point``, a test
+    of its own at the same confidence, where the claim is more than one (epsilon, delta); else
+    it is that of the bound.  ``stopped`` is the run at which an early verdict was reached.
     """
 
     outcome: Outcome
@@ -63,3 +116,17 @@ class Finding:
     seed: int | None
     claim: Loss | None
     guesses: Guesses
+    point: Point | None = None
+    stopped: int | None = None
+
+    def refutes(self, confidence: float) -> bool:
+        """Whether the same evidence falsifies the claim at another confidence."""
+        if self.stopped is not None:  # the bets stopped at what they proved
+            return confidence <= self.confidence
+        if self.point is not None:
+            if self.point.alone:
+                return self.point.refutes(confidence)
+            half = (1 + confidence) / 2
+            bound = self.guesses.refutes(self.claim, self.delta, half)
+            return bound or self.point.refutes(half)
+        return self.guesses.refutes(self.claim, self.delta, confidence)

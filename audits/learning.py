@@ -1,107 +1,156 @@
-"""A one-dimensional score learned from runs: smoothed log-odds on few cells of the output.
+"""A rule learned from runs: the score with the greatest out-of-fold bound, cut at two tails.
 
-Numbers that occur often are cells of their own (atoms); the rest are cut at quantiles, finer in
-the tails, and the log-odds of neighbouring cells are smoothed by penalised second differences.
+One number is its own score, or smoothed log-odds of it; of any other output, features are.  A
+score is calibrated on cells by runs that its weights were not learned from, and a guess is made
+in its two tails, either of which may be empty.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from accountant.errors import ParameterError
 from accountant.numerics import Array
-from audits.rules import Score
+from audits.aims import NOTHING, Aim, Prospect
+from audits.candidates import Candidate, candidates
+from audits.layout import Outputs, as_numbers
+from audits.rules import Bands, Guesser, Rule, merged
+from audits.smoothing import Cells, Steps, cells_of
 
-MOST_ATOMS = 64
-# Tail shares of the quantile cells; between the last two, 5 % steps.
-TAIL = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.08])
-SHARES = np.concatenate([TAIL, np.arange(0.1, 0.9001, 0.04), 1 - TAIL[::-1]])
-
-
-def learned_score(first: NDArray[Any], second: NDArray[Any]) -> Score:
-    """Learn log-odds of the first side from outputs of both, which must be numbers."""
-    a, b = _numbers(first), _numbers(second)
-    pooled = np.concatenate([a, b])
-    values, counts = np.unique(pooled, return_counts=True)
-    if values.size <= MOST_ATOMS:
-        return _atoms_score(values, a, b)
-    edges = _edges(values.astype(float), counts, pooled.astype(float))
-    ones = np.bincount(np.searchsorted(edges, a), minlength=edges.size + 1).astype(float)
-    zeros = np.bincount(np.searchsorted(edges, b), minlength=edges.size + 1).astype(float)
-    log_odds = smoothed_log_odds(ones, zeros)
-    return lambda output: log_odds[np.searchsorted(edges, _numbers(output))]
+LONGER = 0.3  # standard errors by which a candidate must beat those before it
 
 
-def _atoms_score(values: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> Score:
-    """Log-odds of each distinct output, with 1.5 pseudo-runs a side; 0 for outputs never seen."""
-    ones = np.bincount(np.searchsorted(values, a), minlength=values.size)
-    zeros = np.bincount(np.searchsorted(values, b), minlength=values.size)
-    log_odds = np.log((ones + 1.5) / (zeros + 1.5)) - np.log((a.size + 1.5) / (b.size + 1.5))
+@final
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A trained score and its calibrated cells; ``learned`` runs went into it."""
 
-    def score(output: NDArray[Any]) -> Array:
-        number = _numbers(output)
-        at = np.minimum(np.searchsorted(values, number), values.size - 1)
-        return np.where(values[at] == number, log_odds[at], 0.0)
+    candidate: Candidate
+    score: Any
+    cells: Cells
+    learned: int
 
-    return score
+    def sureness(self, aim: Aim) -> float:
+        """By how many standard errors the best rule is expected to refute the aim's claim."""
+        return tails(self.cells, replace(aim, learned=self.learned))[3].sureness
 
+    def rule(self, aim: Aim) -> Guesser:
+        """The tails that serve the aim best."""
+        low, high, up, expected = tails(self.cells, replace(aim, learned=self.learned))
+        if self.candidate.number:
+            return Numbers(self._bands(low, high, up, expected))
+        edges, words, score = self.cells.edges, self.candidate.words, self._of_outputs
+        # the lower tail is at most, the upper tail above, an edge
+        least = -np.inf if low == 0 else np.inf if low > edges.size else float(edges[low - 1])
+        cut = np.inf if high > edges.size else -np.inf if high == 0 else float(edges[high - 1])
+        cut = float(np.nextafter(cut, np.inf)) if math.isfinite(cut) else cut
+        if up < 0:
+            return Rule(lambda output: -score(output), -least, expected, f"minus {words}", -cut)
+        return Rule(score, cut, expected, words, least)
 
-def _edges(values: Array, counts: NDArray[np.intp], pooled: Array) -> Array:
-    """Upper ends of the cells: quantiles, and both sides of every atom of half a percent."""
-    cuts = np.quantile(pooled, SHARES, method="inverted_cdf")
-    atoms = values[counts >= 0.005 * pooled.size]
-    below: Array = np.nextafter(atoms, -np.inf)
-    return np.unique(np.concatenate([cuts, atoms, below]))
+    def log_odds(self, outputs: Outputs) -> Array:
+        """Calibrated log-odds of the first value."""
+        return self.cells.log_odds[self.cells.at(self._of_outputs(outputs))]
 
+    def _of_outputs(self, outputs: Outputs) -> Array:
+        result: Array = self.score(self.candidate.extract(outputs))
+        return result
 
-def smoothed_log_odds(ones: Array, zeros: Array) -> Array:
-    """Penalised log-odds of each cell; the penalty is chosen by held-out likelihood."""
-    total_odds = np.log((ones.sum() + 1.0) / (zeros.sum() + 1.0))
-    rough = _second_differences(ones.size)
-    rng = np.random.default_rng(0)  # splits counts, never noise: the learner is deterministic
-    half_ones, half_zeros = (rng.binomial(n.astype(int), 0.5).astype(float) for n in (ones, zeros))
-    best, best_fit = None, -np.inf
-    for weight in (0.3, 3.0, 30.0, 300.0, 3000.0):
-        fit = _fit(half_ones, half_zeros, weight * rough)
-        held = -(ones - half_ones) @ np.logaddexp(0, -fit) - (zeros - half_zeros) @ np.logaddexp(
-            0, fit
-        )
-        if held > best_fit:
-            best, best_fit = weight, held
-    log_odds: Array = _fit(ones, zeros, (best or 30.0) * rough) - total_odds
-    return log_odds
-
-
-def _fit(ones: Array, zeros: Array, penalty: Array) -> Array:
-    runs = ones + zeros
-    odds = np.zeros(ones.size)
-    for _ in range(25):
-        chance = 1 / (1 + np.exp(-odds))
-        gradient = ones - runs * chance - penalty @ odds - 0.01 * odds
-        hessian = np.diag(runs * chance * (1 - chance) + 0.01) + penalty
-        step = np.clip(np.linalg.solve(hessian, gradient), -2.0, 2.0)
-        odds = odds + step
-        if np.max(np.abs(step)) < 1e-8:
-            break
-    return odds
+    def _bands(self, low: int, high: int, up: int, expected: Prospect) -> Bands:
+        """The two tails as bands of the number itself."""
+        edges, at = self.cells.edges, np.arange(self.cells.edges.size + 1)
+        if isinstance(self.score, Steps):
+            edges, at = self.score.cells.edges, self.cells.at(self.score.cells.log_odds)
+        labels = np.where(at >= high, up, np.where(at < low, -up, 0)).astype(np.int8)
+        return merged(edges, labels, expected)
 
 
-def _second_differences(cells: int) -> Array:
-    second = np.diff(np.eye(cells), n=2, axis=0)
-    result: Array = second.T @ second
-    return result
+@final
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Bands of outputs that were all numbers when the bands were learned."""
+
+    bands: Bands
+
+    @property
+    def expected(self) -> Prospect:
+        """What was expected when the rule was chosen."""
+        return self.bands.expected
+
+    @property
+    def sides(self) -> int:
+        """How many of the two values it ever guesses."""
+        return self.bands.sides
+
+    @property
+    def whole(self) -> bool:
+        """Whether it guesses in every run."""
+        return self.bands.whole
+
+    def counts(self, first: Outputs, second: Outputs) -> tuple[int, int]:
+        """(right guesses, guesses) on outputs of the first and of the second value."""
+        return self.bands.counts(as_numbers(first), as_numbers(second))
+
+    def told(self, first: str, second: str) -> str:
+        """Which value it guesses where."""
+        return self.bands.told(first, second)
 
 
-def _numbers(output: NDArray[Any]) -> NDArray[Any]:
-    """Outputs as floats or exact integers; NaN becomes infinity, infinity the greatest float."""
-    array = np.asarray(output)
-    if array.ndim != 1 or array.dtype.kind not in "biuf":
-        shown = f"outputs of shape {array.shape[1:]} and type {array.dtype}"
-        raise ParameterError("release", shown, "a function whose outputs are single numbers")
-    if array.dtype.kind in "iu":  # large integers differ where their floats would not
-        return array
-    real = array.astype(float)
-    return np.where(np.isnan(real), np.inf, np.minimum(real, np.finfo(float).max))
+def learn(first: Outputs, second: Outputs, aim: Aim) -> Learned:
+    """The candidate with the greatest out-of-fold bound, trained on all runs."""
+    runs = len(first) + len(second)
+    aim = replace(aim, learned=runs)
+    margin = LONGER / math.sqrt(0.2 * runs)
+    best, most = None, -math.inf
+    for one in candidates(first, second):
+        cells = cells_of(*_out_of_fold(one))
+        expected = tails(cells, aim)[3].bound
+        if best is None or expected > most + margin:
+            best, most = (one, cells), expected
+    if best is None:
+        raise AssertionError("there is always a candidate")
+    one, cells = best
+    return Learned(one, one.train(list(range(len(one.parts)))), cells, runs)
+
+
+def tails(cells: Cells, aim: Aim) -> tuple[int, int, int, Prospect]:
+    """(low, high, up, what to expect) of the best two tails.
+
+    One side is guessed below cell ``low``, the other from ``high`` on; ``up`` is 1 where the upper
+    tail is the first value's, else -1.
+    """
+    from scipy.special import expit
+
+    mass, first, second = (
+        np.append(0.0, np.cumsum(cells.mass * weight))
+        for weight in (1.0, expit(cells.log_odds), expit(-cells.log_odds))
+    )
+    size = cells.mass.size
+    low, high = np.triu_indices(size + 1)
+    made = mass[low] + mass[-1] - mass[high]
+    both = (low > 0) & (high < size)
+    best = (0, size, 1, NOTHING)
+    for up, below, above in ((1, second, first), (-1, first, second)):
+        right = below[low] + above[-1] - above[high]
+        at, expected = aim.best(right, made, both)
+        if expected.bound > best[3].bound:
+            best = int(low[at]), int(high[at]), up, expected
+    return best
+
+
+def _out_of_fold(one: Candidate) -> tuple[Array, Array]:
+    """Scores of both sides, each run's by weights that were learned from the other folds."""
+    folds = range(len(one.parts))
+
+    def each() -> Iterator[tuple[Array, Array]]:
+        for fold in folds:
+            score = one.train([other for other in folds if other != fold or len(folds) == 1])
+            a, b = one.parts[fold]
+            yield score(a), score(b)
+
+    first, second = zip(*each(), strict=True)
+    return np.concatenate(first), np.concatenate(second)

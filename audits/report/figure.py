@@ -1,50 +1,144 @@
-"""The profile as a figure: what the samples say, beside what was paid."""
+"""Figures as inline SVG: no script, a text alternative, colours from the page's own style."""
 
 from __future__ import annotations
 
-import numpy as np
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
 
-from accountant.numerics import Array
-from audits.examination import Profile
+from audits.report.words import number
+from audits.rows import Curve, Row
 
-WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 640, 320, 60, 24, 40
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 310, 64, 28, 34, 44
 FLOOR = 1e-8  # the smallest delta that is drawn
+BAR, TALL = 150, 22
+Points = Sequence[tuple[float, float]]
 
 
-def profile_figure(curve: Profile) -> str:
-    """Delta against epsilon on a logarithmic scale, as inline SVG with a text alternative."""
-    x = LEFT + (WIDTH - LEFT - RIGHT) * curve.epsilon / curve.epsilon[-1]
-    band = [*_points(x, curve.upper), *reversed(_points(x, curve.lower))]
-    parts = [
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="delta against epsilon: '
-        f'the band of the samples and the curve of the accountant">',
-        *(_grid_line(10.0**power) for power in range(-8, 1, 2)),
-        *(_tick(at, epsilon) for at, epsilon in zip(x[::10], curve.epsilon[::10], strict=True)),
-        f'<polygon class="band" points="{" ".join(band)}"/>',
-        f'<polyline class="mean" points="{" ".join(_points(x, curve.mean))}"/>',
-        f'<polyline class="paid" points="{" ".join(_points(x, curve.accountant))}"/>',
-        f'<text x="{WIDTH / 2}" y="{HEIGHT - 4}">epsilon</text>',
-        f'<text class="paid" x="{WIDTH - RIGHT}" y="24" text-anchor="end">accountant</text>',
-        f'<text class="mean" x="{WIDTH - RIGHT}" y="44" text-anchor="end">samples and band</text>',
-        "</svg>",
+@final
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """A linear x axis and a logarithmic y axis."""
+
+    left: float
+    right: float
+    low: float
+    high: float
+
+    def x(self, value: float) -> float:
+        """Place of a value along the page."""
+        share = (value - self.left) / (self.right - self.left)
+        return LEFT + (WIDTH - LEFT - RIGHT) * share
+
+    def y(self, value: float) -> float:
+        """Place of a value down the page; what is below the floor lies on it."""
+        kept = min(max(value, self.low), self.high)
+        share = math.log(self.high / kept) / math.log(self.high / self.low)
+        return TOP + (HEIGHT - TOP - BOTTOM) * share
+
+    def points(self, points: Points) -> str:
+        """Places of points, as SVG wants them."""
+        return " ".join(f"{self.x(a):.1f},{self.y(b):.1f}" for a, b in points)
+
+    def frame(self, across: str, down: str, step: int) -> list[str]:
+        """Grid lines, ticks, and the names of the axes."""
+        parts, power = [], math.ceil(math.log10(self.low) - 1e-9)
+        while 10.0**power <= self.high * (1 + 1e-9):
+            y = self.y(10.0**power)
+            parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+            parts.append(_words(LEFT - 6, y + 4, f"1e{power}" if power else "1", "end"))
+            power += step
+        for at in range(6):
+            value = self.left + (self.right - self.left) * at / 5
+            parts.append(_words(self.x(value), HEIGHT - BOTTOM + 20, f"{value:.2f}", "middle"))
+        parts.append(_words((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, across, "middle"))
+        parts.append(
+            f'<text x="14" y="{(HEIGHT - BOTTOM) / 2:.0f}" text-anchor="middle" '
+            f'transform="rotate(-90 14 {(HEIGHT - BOTTOM) / 2:.0f})">{html.escape(down)}</text>'
+        )
+        return parts
+
+
+def profile_figure(curve: Curve, claimed: str = "claimed") -> str:
+    """Delta against epsilon: claimed, exact, and of the samples with their band."""
+    # dashed lines are drawn over the whole one, so that all are seen where they agree
+    lines = {"mean": curve.mean, "claimed": curve.claimed, "exact": curve.exact}
+    seen = [d for values in lines.values() for d in values if d >= FLOOR]
+    low = max(FLOOR, 10.0 ** math.floor(math.log10(min(seen, default=1e-2)) - 1e-9))
+    axes = Axes(curve.epsilon[0], curve.epsilon[-1], min(low, 1e-2), 1.0)
+    parts = axes.frame("epsilon", "delta", 1 if low > 1e-5 else 2)
+    if curve.upper:
+        above = list(zip(curve.epsilon, curve.upper, strict=True))
+        below = list(zip(curve.epsilon, curve.lower, strict=True))
+        parts.append(f'<polygon class="band" points="{axes.points([*above, *below[::-1]])}"/>')
+    names = {"claimed": claimed, "exact": "exact", "mean": "samples and band"}
+    shown = [name for name, values in lines.items() if values]
+    for place, name in enumerate(shown):
+        drawn = list(zip(curve.epsilon, lines[name], strict=True))
+        # a line ends where it falls off the picture
+        last = next((i + 1 for i, (_, d) in enumerate(drawn) if d < axes.low), len(drawn))
+        parts.append(f'<polyline class="{name}" points="{axes.points(drawn[:last])}"/>')
+        parts += _legend(place, name, names[name])
+    return _svg(parts, "delta against epsilon: " + ", ".join(names[name] for name in shown))
+
+
+def power_figure(guess: Points, limit: Points, samples: int, claim: str) -> str:
+    """Runs that a violation takes against its size, and the runs that there were."""
+    runs = [y for _, y in [*guess, *limit] if math.isfinite(y)]
+    axes = Axes(
+        guess[0][0], guess[-1][0], 10.0 ** math.floor(math.log10(min([*runs, samples]))),
+        10.0 ** math.ceil(math.log10(max([*runs, samples]))),
+    )  # fmt: skip
+    parts = axes.frame(f"true epsilon, where {claim} is claimed", "runs", 1)
+    here = [(axes.left, float(samples)), (axes.right, float(samples))]
+    for place, (name, words, points) in enumerate([
+        ("mean", "guess test", guess), ("exact", "any test (limit)", limit),
+        ("claimed", f"here: {samples:,} runs", here),
+    ]):  # fmt: skip
+        finite = [(x, y) for x, y in points if math.isfinite(y)]
+        parts.append(f'<polyline class="{name}" points="{axes.points(finite)}"/>')
+        parts += _legend(place, name, words)
+    return _svg(parts, "runs needed against the true epsilon")
+
+
+def interval_figure(row: Row) -> str:
+    """The bound as an interval from the least epsilon upwards, the claim a bar, exact a dot."""
+    lower, claim, exact = row.epsilon_lower, row.claim[0], row.exact_epsilon
+    known = [x for x in (lower, claim, exact) if x is not None and math.isfinite(x)]
+    if lower is None or not known or max(known) <= 0:
+        return ""
+    scale, middle = (BAR - 12) / (1.25 * max(known)), TALL / 2
+    start, colour = 4 + scale * lower, "good" if row.as_expected else "bad"
+    parts = [f'<line x1="4" x2="{BAR - 6}" y1="{middle}" y2="{middle}"/>',
+             f'<rect class="{colour}" x="{start:.1f}" y="{middle - 3}" height="6" '
+             f'width="{BAR - 8 - start:.1f}"/>',
+             f'<path class="{colour}" d="M{BAR - 9} {middle - 6}l8 6l-8 6z"/>']  # fmt: skip
+    if math.isfinite(claim):
+        at = 4 + scale * claim
+        parts.append(f'<path class="claim" d="M{at:.1f} 2V{TALL - 2}"/>')
+    if exact is not None:
+        parts.append(f'<circle cx="{4 + scale * exact:.1f}" cy="{middle}" r="3.5"/>')
+    words = f"at least {number(lower)}, claimed {number(claim)}, exact {number(exact)}"
+    return (
+        f'<svg class="interval" viewBox="0 0 {BAR} {TALL}" width="{BAR}" height="{TALL}" '
+        f'role="img" aria-label="{words}"><title>{words}</title>{"".join(parts)}</svg>'
+    )
+
+
+def _legend(place: int, name: str, words: str) -> list[str]:
+    x = 14 + 208 * place  # a row above the picture
+    return [
+        f'<polyline class="{name}" points="{x},14 {x + 26},14"/>',
+        _words(x + 32, 18, words, "start"),
     ]
-    return "".join(parts)
 
 
-def _height(delta: float) -> float:
-    share = np.log10(max(delta, FLOOR)) / np.log10(FLOOR)
-    return float(10 + (HEIGHT - BOTTOM - 10) * share)
+def _words(x: float, y: float, words: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(words)}</text>'
 
 
-def _points(x: Array, delta: Array) -> list[str]:
-    return [f"{a:.1f},{_height(d):.1f}" for a, d in zip(x, delta, strict=True)]
-
-
-def _grid_line(delta: float) -> str:
-    y = _height(delta)
-    line = f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-    return line + f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{delta:.0e}</text>'
-
-
-def _tick(x: float, epsilon: float) -> str:
-    return f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{epsilon:.2f}</text>'
+def _svg(parts: Sequence[str], label: str) -> str:
+    top = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(label)}">'
+    return top + "".join(parts) + "</svg>"

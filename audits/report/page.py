@@ -5,85 +5,168 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-import numpy as np
+from audits.report.figure import interval_figure, power_figure, profile_figure
+from audits.report.story import CLOSING, PROFILE_HEAD, profile_rows, title_of
+from audits.report.style import STYLE
+from audits.report.words import number, percent, plain
+from audits.rows import FAMILY_ERROR, Row
+from audits.saved import Result
 
-from audits.cases import Row
-from audits.report.figure import profile_figure
-from audits.report.story import PROFILE_HEAD, TITLES, facts, profile, profile_rows
-
-STYLE = """
-:root { color-scheme: light dark; --good: #1a7f37; --bad: #cf222e; --line: #8884 }
-@media (prefers-color-scheme: dark) { :root { --good: #3fb950; --bad: #ff7b72 } }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
-.wide { overflow-x: auto } table { border-collapse: collapse; width: 100%; margin: 1rem 0 }
-th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid var(--line) }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
-td:first-child { overflow-wrap: anywhere } .good { color: var(--good) } .bad { color: var(--bad) }
-td:first-child { min-width: 11rem }
-small { opacity: .8 }
-svg { max-width: 42rem; font-size: 12px } svg text { fill: currentColor }
-svg line { stroke: var(--line) } .band { fill: #58a6ff; opacity: .25 }
-polyline { fill: none; stroke-width: 2 } polyline.mean { stroke: #58a6ff }
-polyline.paid { stroke: var(--bad) } svg text.mean { fill: #58a6ff }
-svg text.paid { fill: var(--bad) }
-"""
-HEAD = ("subject", "claimed epsilon", "delta", "exact", "at least", "verdict", "witness")
+HEAD = ("subject", "claimed epsilon", "delta", "exact", "at least", "interval", "verdict")
+# true epsilons of the power curve, where 1 is claimed
+TRUTHS = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)
+SEEN = 0.95
 
 
-def to_html(rows: Sequence[Row], seed: int) -> str:
-    """The rows as a page; every word that came from outside is escaped."""
-    wrong = sum(not row.as_expected for row in rows)
+def to_html(result: Result) -> str:
+    """The result as a page; every word that came from outside is escaped."""
+    rows = result.rows
+    wrong = [row for row in rows if not row.as_expected]
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
         "<meta name=viewport content='width=device-width,initial-scale=1'>",
+        "<meta name=color-scheme content='light dark'>",
         f"<title>dp-attest audit</title><style>{STYLE}</style><main><h1>dp-attest audit</h1>",
-        f"<p>{len(rows) - wrong} of {len(rows)} subjects as expected. Verdicts hold together at "
-        f"1 &minus; 10<sup>&minus;6</sup>. An audit falsifies or fails to; "
-        f"<em>survived</em> proves nothing.</p>",
+        *_summary(result, wrong),
     ]
-    for kind, title in TITLES.items():
+    if wrong:
+        parts += [f"<h2 class=bad>Not as expected</h2>{_rows(wrong)}"]
+    for kind in dict.fromkeys(row.kind for row in rows):
         some = [row for row in rows if row.kind == kind]
-        if some:
-            parts += [f"<h2>{title}</h2>", _table(HEAD, map(_cells, some), numbers=range(1, 5))]
+        parts += [f"<h2>{_text(title_of(kind))}</h2>", _rows(some)]
     for row in rows:
-        if row.detail is not None:
-            parts += [f"<h2>{html.escape(row.subject)}</h2>"]
-            parts += [_table(("what", "value"), ([_text(a), _text(b)] for a, b in facts(row)))]
-            parts.append(profile_figure(profile(row, np.linspace(0.0, 1.0, 41))))
-            curve = ([_text(cell) for cell in cells] for cells in profile_rows(row))
-            parts += [_table(PROFILE_HEAD, curve, numbers=range(4))]
-    again = f"python -m audits --seed {seed}"
-    parts.append(f"<p><small>Repeat with <code>{again}</code>.</small></p></main></html>\n")
-    return "\n".join(parts)
+        if row.facts:
+            parts += _story(row)
+    if rows:
+        parts += _power(result)
+    parts += _colophon(result)
+    return "\n".join(parts) + "\n"
 
 
-def _cells(row: Row) -> list[str]:
-    colour = "good" if row.as_expected else "bad"
-    exact = "&ndash;" if row.exact_epsilon is None else f"{row.exact_epsilon:.4f}"
-    return [
-        _text(row.subject), f"{row.claim[0]:.4g}", f"{row.claim[1]:g}", exact,
-        _bound(row),
-        f"<strong class={colour}>{row.outcome.name.lower()}</strong>", _text(row.witness),
+def _summary(result: Result, wrong: Sequence[Row]) -> Iterable[str]:
+    rows, weak = result.rows, sum(not row.decisive for row in result.rows)
+    fell = sum(row.outcome.name == "FALSIFIED" for row in rows)
+    tiles = [
+        (f"{len(rows) - len(wrong)} of {len(rows)}", "as expected", "bad" if wrong else "good"),
+        (str(fell), "falsified", ""), (str(len(rows) - fell), "survived", ""),
+        *([(str(weak), "with too few runs to decide", "")] if weak else []),
+        *([(str(len(result.absent)), "libraries not there", "")] if result.absent else []),
     ]  # fmt: skip
-
-
-def _bound(row: Row) -> str:
-    if row.epsilon_lower is None:
-        return "&ndash;"
-    return f"{row.epsilon_lower:.3f} <small>({100 * row.confidence:.6g} %)</small>"
-
-
-def _table(head: Sequence[str], rows: Iterable[list[str]], numbers: range = range(0)) -> str:
-    def line(cells: Sequence[str], tag: str) -> str:
-        sides = (" class=number" if i in numbers else "" for i in range(len(cells)))
-        return "<tr>" + "".join(
-            f"<{tag}{side}>{cell}</{tag}>" for side, cell in zip(sides, cells, strict=True)
+    yield (
+        "<div class=tiles>"
+        + "".join(
+            f"<div><b class='{colour}'>{_text(value)}</b> {_text(words)}</div>"
+            for value, words, colour in tiles
         )
+        + "</div>"
+    )
+    yield (
+        "<p>Verdicts hold together at 1 &minus; 10<sup>&minus;6</sup>. An audit falsifies or "
+        "fails to; <em>survived</em> proves nothing. An interval runs from the least epsilon "
+        "that the runs allow, at its own confidence, upwards; "
+        "<svg class=key viewBox='0 0 8 16' width=8 height=16><path class=claim d='M4 1V15'/></svg> "
+        "is the claim, <svg class=key viewBox='0 0 8 16' width=8 height=16>"
+        "<circle cx=4 cy=8 r=3.5 /></svg> what the density says exactly.</p>"
+    )
 
-    body = "".join(line(cells, "td") for cells in rows)
-    top = f"<thead>{line(head, 'th')}</thead>"
-    return f"<div class=wide><table>{top}<tbody>{body}</tbody></table></div>"
+
+def _rows(rows: Sequence[Row]) -> str:
+    body = "".join(map(_row, rows))
+    head = "".join(f"<th{_side(i)}>{name}</th>" for i, name in enumerate(HEAD))
+    return f"<table class=rows><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _text(words: str) -> str:
-    return html.escape(words)
+def _row(row: Row) -> str:
+    colour = "good" if row.as_expected else "bad"
+    word = row.outcome.name.lower() + ("" if row.decisive else " (too few runs)")
+    bound = number(row.epsilon_lower, ".3f")
+    cells = [
+        f"<strong>{_text(row.subject)}</strong>", number(row.claim[0]), number(row.claim[1], "g"),
+        number(row.exact_epsilon, ".4f"),
+        bound if bound == "-" else f"{bound} <small>({percent(row.confidence)})</small>",
+        interval_figure(row), f"<strong class={colour}>{word}</strong>",
+    ]  # fmt: skip
+    line = "".join(
+        f"<td{_side(i)} data-label='{HEAD[i]}'><span>{_dash(cell)}</span></td>"
+        for i, cell in enumerate(cells)
+    )
+    return f"<tr>{line}</tr><tr class=more><td colspan={len(HEAD)}>{_more(row)}</td></tr>"
+
+
+def _more(row: Row) -> str:
+    words = [f"<p>{_text(row.witness)}</p>"]
+    if row.guesses is not None:
+        right, made, runs = row.guesses
+        words.append(
+            f"<p>{right:,} of {made:,} guesses right in {runs:,} test runs of {row.runs:,}; "
+            f"epsilon is at least {number(row.epsilon_lower)} at {percent(row.confidence)}, and at "
+            f"least {number(row.verdict_lower)} at the confidence of the verdict.</p>"
+        )
+    words.append(
+        f"<p><small>expected: {row.expected.name.lower()}; {row.seconds:.2f} s</small></p>"
+    )
+    figure, name = "", "witness"
+    if row.curve is not None and not row.facts:
+        figure, name = f"<figure>{profile_figure(row.curve)}</figure>", "witness and profile"
+    inside = f"<div class=witness>{''.join(words)}{figure}</div>"
+    return f"<details><summary>{name}</summary>{inside}</details>"
+
+
+def _story(row: Row) -> Iterable[str]:
+    yield f"<h2>{_text(row.subject)}</h2>"
+    facts = "".join(f"<tr><th>{_text(a)}<td>{_text(b)}</tr>" for a, b in row.facts)
+    yield f"<div class=wide><table>{facts}</table></div>"
+    if row.curve is None or not row.curve.mean:
+        return
+    yield f"<figure>{profile_figure(row.curve, 'accountant')}</figure>"
+    head = "".join(f"<th class=number>{name}</th>" for name in PROFILE_HEAD)
+    lines = ("".join(f"<td class=number>{_text(cell)}</td>" for cell in cells)
+             for cells in profile_rows(row.curve))  # fmt: skip
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    yield f"<div class=wide>{table}</div>"
+
+
+def _power(result: Result) -> Iterable[str]:
+    """What this many runs could have seen, at the confidence of the verdicts."""
+    from audits.power import needed
+    from audits.power_pairs import laplace
+
+    alpha, runs = FAMILY_ERROR / len(result.rows), result.request.samples
+    found = [needed(laplace(truth), 1.0, 0.0, alpha, SEEN) for truth in TRUTHS]
+    guess = [(truth, one.guess) for truth, one in zip(TRUTHS, found, strict=True)]
+    limit = [(truth, one.limit) for truth, one in zip(TRUTHS, found, strict=True)]
+    least = next((truth for truth, one in guess if one <= runs), None)
+    told = "none of these" if least is None else f"a true epsilon of {least:g} or more"
+    yield "<h2>What so many runs can see</h2>"
+    yield (
+        f"<p>Runs that it takes, with probability {SEEN:.0%} and at the confidence of the "
+        f"verdicts, to falsify a claim of epsilon 1 by Laplace noise: {runs:,} runs see {told}."
+    )
+    yield f"<figure>{power_figure(guess, limit, runs, '1')}</figure>"
+
+
+def _colophon(result: Result) -> Iterable[str]:
+    asked = result.request
+    facts = {
+        "repeat with": f"<code>{_text(asked.again)}</code>", "seed": f"{asked.seed}",
+        "runs of each guess test": f"{asked.samples:,}",
+        "confidence of the bounds": percent(asked.confidence),
+        "versions": _text(", ".join(f"{name} {v}" for name, v in result.versions.items())),
+        **{f"not audited: {_text(name)}": _text(why) for name, why in result.absent.items()},
+    }  # fmt: skip
+    lines = "".join(f"<tr><th>{what}<td>{value}</tr>" for what, value in facts.items())
+    yield f"<h2>To repeat it</h2><table class=facts>{lines}</table>"
+    yield f"<p><small>{_text(CLOSING)}</small></p></main></html>"
+
+
+def _dash(cell: str) -> str:
+    return "&ndash;" if cell == "-" else cell
+
+
+def _side(place: int) -> str:
+    return " class=number" if 1 <= place <= 4 else ""
+
+
+def _text(words: object) -> str:
+    return html.escape(plain(words))

@@ -107,7 +107,7 @@ def test_a_cluster_changes_no_bit(data):
     expected = [one.fit(x, y).coef_.tobytes() for one in (LOCAL, LABEL, CENTRAL)]
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
         client.get_executor() as pool,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from accountant import PureLoss
-from audits.bits import NO_BIT, audit_bits, lowest_bit
+from accountant import ParameterError, PureLoss
+from audits.bits import FINEST, NO_BIT, audit_bits, lowest_bit, noise_grid, reachable
 from mechanisms import DiscreteLaplace, Gaussian, Laplace, Staircase, TruncatedLaplace
 
 
@@ -51,3 +51,92 @@ def test_exact_noise_tells_nothing_in_ten_million_runs_a_side(made):
     finding = audit_bits(made, runs=20_000_000, confidence=1 - 1e-6, rng=3)
     assert finding.outcome.name == "SURVIVED"
     assert finding.epsilon_lower < 0.1
+
+
+# --- events beyond the lowest bit ---
+
+ONE = PureLoss(1.0)
+
+
+def test_the_grid_of_the_noise():
+    x = np.array([1 / 3 + 5, 1 / 3, 1 / 3 - 0.25, 1 / 3 + 2.0**-29, 0.7])
+    assert noise_grid(x, 1 / 3).tolist() == [0, NO_BIT, -2, -29, FINEST - 1]
+    assert noise_grid(np.array([8.0, 12.0, 0.5]), 0.0).tolist() == [3, 2, -1]
+    assert noise_grid(np.array([np.nan, np.inf]), 0.0).tolist() == [FINEST - 1] * 2
+
+
+@pytest.mark.parametrize(("value", "scale"), [(0.0, 1.0), (1.1, 0.8), (-3.0, 2.5)])
+def test_numpys_own_laplace_noise_reaches_what_it_released(value, scale):
+    x = value + np.random.default_rng(1).laplace(scale=scale, size=5000)
+    # all but one in 300, where two logarithms differ in the last bit
+    assert reachable(x, value, scale).mean() > 0.99
+    assert reachable(x, value + 0.7, scale).mean() < 0.8
+    assert reachable(x, value, scale * 1.01).mean() < 0.8
+
+
+LEAKS = {
+    "laplace": lambda v, rng, size: v + rng.laplace(size=size),
+    "gaussian": lambda v, rng, size: v + rng.normal(size=size),
+    "float32": lambda v, rng, size: np.float32(v) + rng.laplace(size=size).astype(np.float32),
+    "vectors": lambda v, rng, size: v + rng.laplace(size=(size, 3)),
+    "scaled for the sensitivity": lambda v, rng, size: v + rng.laplace(scale=1.9 - 1.1, size=size),
+    "whole noise": lambda v, rng, size: v + np.rint(rng.laplace(scale=5.0, size=size)),
+}
+
+
+# whole noise on whole numbers is honest, and single floats round most of the rest away
+FOUND = [
+    (name, pair)
+    for name in LEAKS
+    for pair in ((0.0, 1.0), (0.3, 1.3), (1.1, 1.9))
+    if (name, pair) != ("whole noise", (0.0, 1.0)) and (name != "float32" or pair == (0.0, 1.0))
+]
+
+
+@pytest.mark.parametrize(("name", "pair"), FOUND, ids=str)
+def test_more_than_the_lowest_bit_tells(name, pair):
+    finding = audit_bits(LEAKS[name], pair, ONE, 20_000, rng=1)
+    assert finding.outcome.name == "FALSIFIED"
+    assert finding.epsilon_lower > (4 if pair == (0.0, 1.0) else 1.5)
+
+
+def test_reachability_convicts_where_no_bit_differs():
+    # both values lie in [1, 2), on one grid of floats
+    finding = audit_bits(LEAKS["scaled for the sensitivity"], (1.1, 1.9), ONE, rng=1)
+    assert finding.epsilon_lower > 4
+    assert "reaches" in finding.witness
+
+
+def test_honest_parity_and_constants_are_no_leak():
+    def even(v, rng, size):  # whole noise, doubled together with the value
+        return 2 * (v + np.rint(rng.laplace(size=size)))
+
+    for release in (even, lambda v, rng, size: np.zeros(size)):
+        finding = audit_bits(release, (0, 1), PureLoss(1.5), 20_000, 1 - 1e-9, rng=1)
+        assert finding.outcome.name == "SURVIVED"
+
+
+def test_ten_thousand_runs_a_side_take_milliseconds():
+    audit_bits(LEAKS["laplace"], (0.0, 1.0), ONE, rng=1)  # loads what is loaded once
+    taken = [audit_bits(LEAKS["laplace"], (0.0, 1.0), ONE, rng=s).seconds for s in range(9)]
+    assert min(taken) < 0.05  # the machine may be busy: the least is its own time
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"runs": 3}, {"confidence": 2.0}, {"claim": 1.0}, {"pair": None}, {"pair": ("a", "b")},
+     {"pair": (1.0, 2.0, 3.0)}, {"rng": -1}],
+    ids=repr,
+)  # fmt: skip
+def test_nonsense_is_refused_before_a_single_run(bad):
+    def release(value, rng, size):
+        raise AssertionError("called")
+
+    given = {"pair": (0.0, 1.0), "claim": ONE, **bad}
+    with pytest.raises(ParameterError, match="must be"):
+        audit_bits(release, **given)
+
+
+def test_words_have_no_bits():
+    with pytest.raises(ParameterError, match="release must be"):
+        audit_bits(lambda v, rng: "word", (0.0, 1.0), ONE, rng=1)

@@ -157,10 +157,9 @@ def test_nonsense_is_refused_before_a_single_run(bad):
 @pytest.mark.parametrize(
     "release",
     [3, lambda v: v, lambda v, rng, size: np.zeros(size + 1), lambda v, rng, size: 1.0,
-     lambda v, rng, size: ["a"] * size, lambda v, rng, size: np.zeros((size, 2)),
-     lambda v, rng: None],
+     lambda v, rng, size: None, lambda v, rng, size: {"a": size}, lambda v, rng: 1 / 0],
 )  # fmt: skip
-def test_what_releases_no_numbers_is_refused(release):
+def test_what_releases_no_outputs_is_refused(release):
     with pytest.raises(ParameterError, match="release must be"):
         audit(release, (0.0, 1.0), PureLoss(1.0), runs=100, rng=1)
 

@@ -1,0 +1,73 @@
+"""``python -m audits target``: a function of your own, named ``package.module:function``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from audits.commands.options import (
+    CONFIDENCE,
+    SAMPLES,
+    Confidence,
+    Html,
+    Json,
+    Junit,
+    Options,
+    Samples,
+    Seed,
+    Strict,
+)
+
+
+def target(
+    name: Annotated[str, typer.Argument(metavar="PKG.MODULE:FUNCTION", help="What to audit.")],
+    epsilon: Annotated[str, typer.Option(metavar="E", help="The claim.")],
+    pair: Annotated[
+        tuple[str, str], typer.Option(metavar="A.npy B.npy", help="Two neighbouring values.")
+    ],
+    delta: Annotated[str, typer.Option(metavar="D", help="The claim.")] = "0",
+    allow_import: Annotated[
+        bool, typer.Option("--allow-import", help="Yes, import that module and run its code.")
+    ] = False,
+    bits: Annotated[
+        bool, typer.Option("--bits", help="Also look at the low-order bits of its numbers.")
+    ] = False,
+    samples: Samples = SAMPLES,
+    confidence: Confidence = CONFIDENCE,
+    seed: Seed = None,
+    json: Json = None,
+    html: Html = None,
+    junit: Junit = None,
+    strict: Strict = False,
+) -> None:
+    """Audit a function of your own against a claim, on a pair of neighbouring values.
+
+    FUNCTION is called as function(value, rng, size) and returns `size` outputs along the first
+    axis, or as function(value, rng) in a loop; rng is a numpy Generator. It runs in a process of
+    its own: what it prints is dropped, and what it breaks does not reach the report.
+
+    Example: python -m audits target mycode.noise:release --epsilon 1 --pair a.npy b.npy
+    --allow-import
+
+    Exit status: 0 survived, 1 falsified, 2 bad usage or a target that cannot be audited,
+    3 inconclusive under --strict, 130 interrupted.
+    """  # fmt: skip
+    from pathlib import Path
+
+    from accountant.errors import ParameterError
+    from audits.commands.working import asked, perform, report, status
+    from audits.target import Asked, target_cases
+
+    if not allow_import:
+        raise ParameterError("--allow-import", name, "given, for the target's code will run")
+    options = Options(samples, confidence, seed, "1", None, json, html, junit, False, strict)
+    more = {
+        "epsilon": epsilon, "delta": delta, "pair": [str(Path(one)) for one in pair],
+        "bits": bits, "allow-import": True,
+    }  # fmt: skip
+    request, threads = asked("target", [name], options, more)
+    todo = target_cases(Asked.of(request))
+    result = perform("target", todo, request, threads, options)
+    report(result, options)
+    raise typer.Exit(status(result.rows, strict))

@@ -1,0 +1,97 @@
+"""A declared mechanism under audit: its own density is the score, its worst pairs the pair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from accountant.loss import Loss
+from accountant.numerics import Array
+from audits.aims import Aim
+from audits.drawing import sides
+from audits.finding import Point
+from audits.rules import Guesser, Rule, Score, best_cut, density_score
+from audits.testing import Tested, count_guesses
+from mechanisms.mechanism import Mechanism
+from mechanisms.supports import Line, panels
+
+# Where along the claim to look for the pair that reveals most: the shares of its epsilon.
+SHARES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98)
+PILOT, MOST_PILOT = 0.05, 50_000
+WORDS = "the declared log-likelihood ratio"
+
+
+def densities(
+    mechanism: Mechanism,
+    pair: tuple[Any, Any] | None,
+    claim: Loss | None,
+    aim: Aim,
+    points: Sequence[tuple[float, float]],
+    rng: np.random.Generator,
+) -> Tested:
+    """Test the pair and cut with the greatest expected bound, judged on pilot runs."""
+    if pair is not None:
+        pairs = [pair]
+    else:
+        top = (claim or mechanism.loss).epsilon_at(aim.delta)
+        candidates = [mechanism.worst_pair(share * min(top, 50.0)) for share in SHARES]
+        pairs = list({repr(one): one for one in candidates}.values())
+    scores = [density_score(mechanism, one) for one in pairs]
+    laws = [score_law(mechanism, one) for one in pairs]
+    known = [law for law in laws if law is not None]
+    if len(known) < len(pairs):  # pilot runs tell what is not known
+        pilot = min(max(int(PILOT * aim.runs), 1), MOST_PILOT)
+        aim = replace(aim, runs=aim.runs - pilot)
+        each = max(pilot // len(pairs), 1)
+        both = zip(pairs, scores, strict=True)
+        known = [_sampled(mechanism, one, score, each, rng) for one, score in both]
+    cuts = [best_cut(values, aim, mass) for values, mass in known]
+    at = max(range(len(pairs)), key=lambda place: cuts[place][1].bound)
+    pair, score, law = pairs[at], scores[at], known[at]
+    rule = Rule(score, *cuts[at], WORDS)
+    rules: list[Guesser] = [rule]
+    aims = [Aim(aim.runs, d, aim.alpha, e, whole=e == 0) for e, d in points]
+    # of its own claim the density says that no point is refuted: guess in every run, too
+    own = claim == mechanism.loss
+    if own:
+        aims = [] if aim.delta == 0 else aims[:1]
+    best = max(aims, key=lambda one: best_cut(law[0], one, law[1])[1].sureness, default=None)
+    if best is None or best.epsilon is None or best.delta == aim.delta:
+        return Tested(pair, rule, count_guesses(mechanism.release, pair, rules, aim.runs, rng)[0])
+    rules.append(Rule(score, *best_cut(law[0], best, law[1]), WORDS))
+    bound, there = count_guesses(mechanism.release, pair, rules, aim.runs, rng)
+    point = Point(best.epsilon, best.delta, there, alone=not own)
+    return Tested(pair, rule, bound, point, rules[1])
+
+
+def _sampled(
+    mechanism: Mechanism, pair: tuple[Any, Any], score: Score, runs: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    drawn = sides(mechanism.release, pair, runs, rng)
+    scores = np.concatenate([score(output) for both in drawn for output in both])
+    return scores, np.full(scores.size, 1 / scores.size)
+
+
+def score_law(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Array, Array] | None:
+    """Scores and their shares of all runs by quadrature on the real line; None elsewhere."""
+    line = mechanism.support
+    if (
+        not isinstance(line, Line)
+        or line.ends is not None
+        or any(np.size(one) != 1 for one in pair)
+    ):
+        return None
+    values = [float(np.sum(one)) for one in pair]
+    # one over the density's height at its centre is about its width
+    width = math.exp(-float(np.min(mechanism.log_density(np.array(values[0]), values[0]))))
+    ladder = width * np.concatenate([np.linspace(0.0, 16.0, 65), 16 * 1.25 ** np.arange(1, 15)])
+    points = [value + side * ladder for value in values for side in (-1, 1)]
+    nodes, weights, _ = panels(np.unique(np.concatenate([*points, *map(line.breaks, values)])))
+    log_p, log_q = (mechanism.log_density(nodes, value) for value in values)
+    share = weights * (np.exp(log_p) + np.exp(log_q)) / 2
+    some = share > 0
+    return (log_p - log_q)[some], share[some] / np.sum(share[some])

@@ -1,0 +1,81 @@
+"""Other libraries under audit: pinned known faults that must be found, and sound controls.
+
+An adapter is a file of `Check`s about one library, imported when it is asked for; a library that
+is not installed, or does not import, is reported and skipped.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.metadata
+
+from audits.finding import Outcome
+from audits.libraries.checks import Check, row_of
+from audits.rows import Case
+
+# distribution -> (module to try, adapter); numpy is always there
+LIBRARIES = {
+    "numpy": ("numpy", "numpy_noise"),
+    "opendp": ("opendp.prelude", "opendp_checks"),
+    "diffprivlib": ("diffprivlib", "diffprivlib_checks"),
+    "dp-accounting": ("dp_accounting", "dp_accounting_checks"),
+    "opacus": ("opacus.accountants", "opacus_checks"),
+}
+
+
+def cases() -> list[Case]:
+    """One case a check of every library that is there."""
+    return present([])[0]
+
+
+def absent() -> dict[str, str]:
+    """What is not there, and why."""
+    return present([])[1]
+
+
+def present(names: list[str]) -> tuple[list[Case], dict[str, str]]:
+    """The cases of libraries that are there, and the others; all libraries without names.
+
+    Only libraries whose name a word is part of are imported, or all if one word is of no library.
+    """
+    asked = [word.strip().lower() for word in names]
+    some = [one for one in LIBRARIES if any(word and word in one for word in asked)]
+    every = not asked or any(not any(word in one for one in LIBRARIES) for word in asked)
+    found: list[Case] = []
+    missing: dict[str, str] = {}
+    checks: list[Check] = []
+    for library in LIBRARIES if every else some:
+        module, adapter = LIBRARIES[library]
+        why = _missing(library, module)
+        if why:
+            missing[library] = why
+            continue
+        loaded = importlib.import_module(f"audits.libraries.{adapter}")
+        checks += loaded.CHECKS
+    for check in checks:
+        expected = check.expected(version(check.library))
+        name = f"{check.library}: {check.name}"
+        run = functools.partial(row_of, check, name, expected)
+        found.append(Case(name, "library", check.about, expected or Outcome.SURVIVED, run))
+    return found, missing
+
+
+def version(library: str) -> str:
+    """The version of a distribution that is installed; "" of one that is not."""
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+@functools.cache
+def _missing(library: str, module: str) -> str:
+    if not version(library):
+        return f"not installed (pip install {library})"
+    try:
+        importlib.import_module(module)
+    except Exception as error:  # whatever a library does when imported
+        words = (str(error).splitlines() or [""])[0]
+        return f"does not import: {type(error).__name__}: {words}"
+    return ""

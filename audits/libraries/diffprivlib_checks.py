@@ -1,0 +1,156 @@
+"""diffprivlib: float noise, a regression's exact moment, a rounded sum, a racing accountant."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accountant.loss import Loss
+from accountant.responses import ApproxLoss, PureLoss
+from audits.atoms import audit_atoms
+from audits.bits import audit_bits
+from audits.guess import audit
+from audits.libraries.checks import Check, Look, Seen, guessed
+from audits.rows import Settings
+
+library: Any = importlib.import_module("diffprivlib")
+mechanisms: Any = library.mechanisms
+BIG, ROWS = 2.0**50, 1024
+ATTEMPTS, THREADS = 40, 8
+
+
+def _release(made: Any) -> Callable[..., Any]:
+    def release(value: float, rng: np.random.Generator, size: int) -> Any:
+        del rng
+        return np.array([made.randomise(value) for _ in range(size)], dtype=float)
+
+    return release
+
+
+def _looked(make: Callable[[], Any], claim: Loss, by: Callable[..., Any]) -> Look:
+    def look(settings: Settings, rng: np.random.Generator) -> Seen:
+        release, runs = _release(make()), settings.samples
+        return guessed(by(release, (0.0, 1.0), claim, runs, settings.confidence, rng=rng), claim)
+
+    return look
+
+
+def regression(settings: Settings, rng: np.random.Generator) -> Seen:
+    """With bounds (0, 1) the sum of squares gets noise for a sensitivity of 0."""
+    claim = PureLoss(0.1)
+    y = np.linspace(0.0, 1.0, 50)
+    first = np.linspace(0.1, 0.9, 50)[:, None]
+    second = first.copy()
+    second[0] = 0.7
+
+    def release(x: Any, rng: np.random.Generator) -> float:
+        del rng
+        model = library.models.LinearRegression(
+            epsilon=0.1, bounds_X=(0.0, 1.0), bounds_y=(0.0, 1.0), fit_intercept=False,
+            accountant=library.BudgetAccountant(),
+        )  # fmt: skip
+        return float(model.fit(x, y)._obj_coefs[2][0, 0])  # noqa: SLF001  # what the fit keeps
+
+    found = audit_atoms(
+        release, (first, second), claim, min(settings.samples, 400), settings.confidence,
+        rng=rng, truth=lambda x: float(np.einsum("ij,ik", x, x)[0, 0]),
+    )  # fmt: skip
+    return guessed(found, claim)
+
+
+def rounded_sum(settings: Settings, rng: np.random.Generator) -> Seen:
+    """Between 2^50 and 2^50 + 1 one record moves the float sum of 1024 by 256."""
+    first, second = _rounding_pair()
+    claim = PureLoss(1.0)
+
+    def release(data: Any, rng: np.random.Generator) -> float:
+        del rng
+        found = library.tools.sum(
+            data, epsilon=1.0, bounds=(BIG, BIG + 1), accountant=library.BudgetAccountant()
+        )
+        return float(found - BIG * ROWS)
+
+    moved = abs(float(np.sum(first)) - float(np.sum(second)))
+    found = audit(
+        release, (first, second), claim, min(settings.samples, 4000), settings.confidence, rng=rng
+    )
+    seen = guessed(found, claim)
+    return Seen(seen.false, f"one record moves the sum by {moved:g} of 1; {seen.witness}",
+                seen.lower, seen.runs, seen.claim)  # fmt: skip
+
+
+def _rounding_pair() -> tuple[Any, Any]:
+    """Neighbours between the bounds whose float sums differ most, of a staircase of data."""
+    best: tuple[float, Any, Any] = (0.0, None, None)
+    for size in range(1, ROWS + 1):
+        first = np.full(ROWS, BIG)
+        first[: size - 1] = BIG + 0.5
+        second = first.copy()
+        second[size - 1] = BIG + 0.5
+        moved = abs(float(np.sum(first)) - float(np.sum(second)))
+        if moved > best[0]:
+            best = moved, first, second
+    return best[1], best[2]
+
+
+def accountant(settings: Settings, rng: np.random.Generator) -> Seen:
+    """Threads that ask at once are all told that there is budget."""
+    del settings, rng
+    worst, interval = 0.0, sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(ATTEMPTS):
+            worst = max(worst, _raced())
+            if worst > 1.0 + 1e-9:
+                break
+    finally:
+        sys.setswitchinterval(interval)
+    words = f"{THREADS} threads spent {worst:.4g} of a budget of 1 in up to {ATTEMPTS} attempts"
+    return Seen(worst > 1.0 + 1e-9, words, None, ATTEMPTS, (1.0, 0.0))
+
+
+def _raced() -> float:
+    shared, start = library.BudgetAccountant(epsilon=1.0, delta=0.0), threading.Barrier(THREADS)
+
+    def spend() -> None:
+        start.wait()
+        for _ in range(20):
+            try:
+                shared.spend(0.1, 0.0)
+            except library.utils.BudgetError:
+                return
+
+    threads = [threading.Thread(target=spend) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return float(sum(epsilon for epsilon, _ in shared.spent_budget))
+
+
+def _snapping() -> Any:
+    return mechanisms.Snapping(epsilon=1.0, sensitivity=1.0, lower=-10.0, upper=10.0)
+
+
+NOW = ("0.6.6",)
+ONE, TWO = PureLoss(1.0), ApproxLoss(1.0, 1e-6)
+CHECKS = [
+    Check("diffprivlib", "Laplace, bits", "low-order bits",
+          _looked(lambda: mechanisms.Laplace(epsilon=1.0, sensitivity=1.0), ONE, audit_bits), NOW),
+    Check("diffprivlib", "GaussianAnalytic, bits", "low-order bits",
+          _looked(lambda: mechanisms.GaussianAnalytic(epsilon=1.0, delta=1e-6, sensitivity=1.0),
+                  TWO, audit_bits), NOW),
+    Check("diffprivlib", "LinearRegression, bounds (0, 1)", "equality with the answer",
+          regression, NOW),
+    Check("diffprivlib", "tools.sum, large bounds", "rounding of a float sum", rounded_sum, NOW),
+    Check("diffprivlib", "accountant, 8 threads", "stress of the ledger", accountant, NOW),
+    Check("diffprivlib", "Snapping, values", "guesses of its releases",
+          _looked(_snapping, ONE, audit)),
+    Check("diffprivlib", "Snapping, bits", "low-order bits",
+          _looked(_snapping, ONE, audit_bits)),
+]  # fmt: skip

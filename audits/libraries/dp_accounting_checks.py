@@ -1,0 +1,79 @@
+"""dp-accounting: nonsense for noise, and its accountants against certified lower bounds."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from typing import Any
+
+import numpy as np
+
+from accountant.plan import Plan, Repeat
+from accountant.sampled import PoissonSampled
+from audits.libraries.checks import DELTA, Check, Seen, below_truth
+from audits.rows import Settings
+from mechanisms.gaussian import Gaussian
+from mechanisms.laplace import Laplace
+
+library: Any = importlib.import_module("dp_accounting")
+ACCOUNTANTS = {"rdp": "RdpAccountant", "pld": "PLDAccountant"}
+
+
+def made(kind: str) -> Any:
+    """A fresh accountant."""
+    module = importlib.import_module(f"dp_accounting.{kind}")
+    return getattr(module, ACCOUNTANTS[kind])()
+
+
+def nonsense(settings: Settings, rng: np.random.Generator) -> Seen:
+    """Noise that is no number must be refused, and never cost nothing."""
+    del settings, rng
+    nan, free = float("nan"), []
+    events = [library.GaussianDpEvent(nan), library.LaplaceDpEvent(nan), library.ZCDpEvent(nan)]
+    logging.disable(logging.CRITICAL)
+    try:
+        for kind in ACCOUNTANTS:
+            for event in events:
+                try:
+                    epsilon = float(made(kind).compose(event).get_epsilon(DELTA))
+                except Exception:  # refused, as it should be
+                    continue
+                if not epsilon > 0:
+                    free.append(f"{kind} of {type(event).__name__} is {epsilon:g}")
+    finally:
+        logging.disable(logging.NOTSET)
+    words = f"noise NaN: {'; '.join(free)}" if free else "noise NaN is refused everywhere"
+    return Seen(bool(free), words, None, 2 * len(events))
+
+
+def _against(kind: str, event: Any, plan: Plan) -> Any:
+    def look(settings: Settings, rng: np.random.Generator) -> Seen:
+        del settings, rng
+        return below_truth(made(kind).compose(event()).get_epsilon(DELTA), plan, kind)
+
+    return look
+
+
+def _gaussian() -> Any:
+    return library.SelfComposedDpEvent(library.GaussianDpEvent(10.0), 100)
+
+
+def _laplace() -> Any:
+    return library.SelfComposedDpEvent(library.LaplaceDpEvent(20.0), 100)
+
+
+def _sampled() -> Any:
+    inner = library.PoissonSampledDpEvent(0.01, library.GaussianDpEvent(1.0))
+    return library.SelfComposedDpEvent(inner, 200)
+
+
+PLANS: dict[str, tuple[Any, Plan]] = {
+    "100 Gaussians": (_gaussian, Repeat(Gaussian(10.0), 100)),
+    "100 Laplaces": (_laplace, Repeat(Laplace(20.0), 100)),
+    "200 sampled Gaussians": (_sampled, Repeat(PoissonSampled(Gaussian(1.0), 0.01), 200)),
+}
+CHECKS = [
+    Check("dp-accounting", "noise NaN", "parameters that are no numbers", nonsense, ("0.6.0",)),
+    *(Check("dp-accounting", f"{kind}, {name}", "its bound against a certified one",
+            _against(kind, *PLANS[name])) for kind in ACCOUNTANTS for name in PLANS),
+]  # fmt: skip

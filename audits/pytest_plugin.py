@@ -1,0 +1,210 @@
+"""The pytest plugin: ``@pytest.mark.dp(epsilon=1, delta=0)`` and the fixture ``audit``.
+
+Every pytest run of every user loads this file, so it imports nothing that pytest has not.
+How a test is written: ``docs/testing.md``.  It asserts nothing in bare words, hence
+PYTEST_DONT_REWRITE: pytest would warn where it was imported before.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import itertools
+import math
+import shlex
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from accountant.loss import Loss
+    from audits.asserting import Trial
+    from audits.finding import Finding
+
+FLAKE_RATE = 1e-6  # chance that any honest claim of a whole session fails
+RUNS = 200_000
+MARK = "dp(epsilon, delta=0.0, runs=None): the test returns what must be so private; see audits"
+AUDITS = pytest.StashKey[int]()
+DONE = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare ``--dp-seed``, ``--dp-runs`` and ``--dp-audits``."""
+    group = parser.getgroup("dp", "audits of differential privacy")
+    group.addoption(
+        "--dp-seed", type=int, default=0, metavar="S", help="Seed of every audit (default 0)."
+    )
+    group.addoption(
+        "--dp-runs", type=int, default=RUNS, metavar="N",
+        help=f"Runs of an audit unless its test says (default {RUNS}); an algorithm's count 1000.",
+    )  # fmt: skip
+    group.addoption(
+        "--dp-audits", type=int, default=None, metavar="N",
+        help=f"Tests that share the flake rate of {FLAKE_RATE:g} (default: those collected); "
+        "for a session in parts, those of all parts.",
+    )  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker and check the options."""
+    config.addinivalue_line("markers", MARK)
+    for name, least in (("--dp-seed", 0), ("--dp-runs", 10)):
+        if config.getoption(name) < least:
+            raise pytest.UsageError(f"{name} must be a whole number of at least {least}")
+
+
+@pytest.hookimpl(tryfirst=True)  # before the terminal reports the count
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Count the audits that share the flake rate: each worker of a parallel run sees them all."""
+    found = sum(map(_marked, session.items)) + sum(map(_asks, session.items))
+    given = session.config.getoption("--dp-audits")
+    if given is not None and given < found:
+        raise pytest.UsageError(f"--dp-audits must be at least {found}, the audits collected")
+    session.config.stash[AUDITS] = found if given is None else given
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> str | list[str]:
+    """Say what the session's flake rate is, where it audits anything."""
+    audits = config.stash.get(AUDITS, 0)
+    if not audits:
+        return []
+    seed, runs = config.getoption("--dp-seed"), config.getoption("--dp-runs")
+    share = f"{audits} audit{'s share' if audits > 1 else ' has'} a flake rate of {FLAKE_RATE:g}"
+    return f"dp: {share}, {runs:,} runs each, seed {seed}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+    """Audit what a marked test returns; pytest calls it as ever, and sees it return nothing."""
+    __tracebackhide__ = True
+    mark, body, returned = pyfuncitem.get_closest_marker("dp"), pyfuncitem.obj, []
+    if mark is None or inspect.iscoroutinefunction(body):
+        return (yield)
+    terms = _terms(mark)
+
+    @functools.wraps(body)
+    def kept(**arguments: Any) -> None:
+        __tracebackhide__ = True
+        returned.append(body(**arguments))
+
+    pyfuncitem.obj = kept
+    try:
+        result = yield
+    finally:
+        pyfuncitem.obj = body
+    if not returned:
+        return result
+    from audits.asserting import ClaimFailed, assert_returned
+
+    pyfuncitem.stash[DONE] = True
+    try:
+        assert_returned(returned[0], trial=_trial(pyfuncitem, 0), **terms)
+    except ClaimFailed as failed:
+        failed.pytrace = False  # the words say all; no line of the test went wrong
+        raise
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Fail a marked test that nobody audited, rather than let it pass."""
+    __tracebackhide__ = True
+    result = yield
+    if _marked(item) and not item.stash.get(DONE, False):
+        pytest.fail(
+            "nothing was audited: the mark dp is for plain test functions and methods, "
+            "neither async nor of unittest.TestCase",
+            pytrace=False,
+        )
+    return result
+
+
+@pytest.fixture
+def audit(request: pytest.FixtureRequest) -> Callable[..., Finding]:
+    """Assert a privacy claim: ``finding = audit(release, pair, claim=PureLoss(1.0))``.
+
+    ``release`` is a declared mechanism (pair and claim follow from it) or a function as
+    `audits.audit` takes it.  The test fails where the claim is falsified; all calls of all tests
+    of a session fail an honest claim with chance 1e-6 at most.
+    """
+    item, calls = request.node, itertools.count(1)
+
+    def audited(
+        release: Any,
+        pair: tuple[Any, Any] | None = None,
+        claim: Loss | None = None,
+        *,
+        delta: float | None = None,
+        runs: int | None = None,
+    ) -> Finding:
+        __tracebackhide__ = True
+        from audits.asserting import assert_release
+
+        return assert_release(release, pair, claim, delta, runs, _trial(item, next(calls)))
+
+    if not _asks(item):
+        pytest.fail("name the fixture audit as an argument: it shares a flake rate", pytrace=False)
+    return audited
+
+
+def flake_rate(audits: int, call: int = 0) -> float:
+    """What a test may flake: a share of the session's rate, its calls k = 1, 2, ... by 1/k^2.
+
+    The mark (call 0) spends a share whole; the calls of the fixture spend 6 / (pi k)^2 of one,
+    which sums to one however many there are.
+    """
+    share = FLAKE_RATE / audits
+    return share if call == 0 else share * 6 / (math.pi * call) ** 2
+
+
+def confidence_of(rate: float) -> float:
+    """The least float of which ``1 - confidence`` is at most ``rate``."""
+    confidence = 1 - rate
+    if 1 - confidence > rate:
+        confidence = math.nextafter(confidence, 1.0)
+    if confidence == 1:
+        pytest.fail(f"a flake rate of {rate:.2g} is below what floats hold: fewer audits a test")
+    return confidence
+
+
+def seed_of(seed: int, test: str, call: int) -> int:
+    """The seed of an audit: of its test's node id and its place in the test, nothing else."""
+    words = f"{seed} {test} {call}".encode()
+    return int.from_bytes(hashlib.sha256(words).digest()[:6], "big")
+
+
+def _trial(item: pytest.Item, call: int) -> Trial:
+    __tracebackhide__ = True
+    from audits.asserting import Trial
+
+    config = item.config
+    audits, seed = config.stash[AUDITS], config.getoption("--dp-seed")
+    runs, path, here = config.getoption("--dp-runs"), item.path, config.invocation_params.dir
+    path = path.relative_to(here) if path.is_relative_to(here) else path
+    test = "::".join([str(path), *item.nodeid.split("::")[1:]])
+    return Trial(
+        runs, confidence_of(flake_rate(audits, call)), seed_of(seed, item.nodeid, call),
+        f"python -m pytest {shlex.quote(test)} "
+        f"--dp-seed {seed} --dp-runs {runs} --dp-audits {audits}",
+    )  # fmt: skip
+
+
+def _terms(mark: pytest.Mark) -> dict[str, Any]:
+    terms = {"delta": 0.0, "runs": None, **mark.kwargs}
+    if mark.args or terms.keys() != {"epsilon", "delta", "runs"}:
+        given = [*map(repr, mark.args), *(f"{name}={value!r}" for name, value in terms.items())]
+        pytest.fail(
+            f"the mark dp takes epsilon, delta=0.0 and runs=None by name, not ({', '.join(given)})",
+            pytrace=False,
+        )
+    return terms
+
+
+def _marked(item: pytest.Item) -> bool:
+    return item.get_closest_marker("dp") is not None
+
+
+def _asks(item: pytest.Item) -> bool:
+    return "audit" in getattr(item, "fixturenames", ())

@@ -1,0 +1,56 @@
+"""The report as JUnit XML, which test servers read: one test case a row."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as Xml
+
+from audits.report.story import CLOSING
+from audits.report.words import number, plain
+from audits.rows import Row
+from audits.saved import Result
+
+
+def to_junit(result: Result) -> str:
+    """A test suite; a row that is not as expected fails, an absent library is skipped."""
+    rows = result.rows
+    suite = Xml.Element("testsuite", {
+        "name": "audits", "tests": str(len(rows) + len(result.absent)),
+        "failures": str(sum(not row.as_expected for row in rows)), "errors": "0",
+        "skipped": str(len(result.absent)), "time": f"{sum(row.seconds for row in rows):.6f}",
+    })  # fmt: skip
+    properties = Xml.SubElement(suite, "properties")
+    told = {"command": result.request.again, "seed": result.request.seed, "note": CLOSING,
+            **result.versions}  # fmt: skip
+    for name, value in told.items():
+        Xml.SubElement(properties, "property", {"name": plain(name), "value": plain(value)})
+    for row in rows:
+        _case(suite, row)
+    for library, why in result.absent.items():
+        case = Xml.SubElement(
+            suite, "testcase", {"classname": "audits.library", "name": plain(library)}
+        )
+        Xml.SubElement(case, "skipped", {"message": plain(why)})
+    whole = Xml.Element("testsuites")
+    whole.append(suite)
+    Xml.indent(whole)
+    body = Xml.tostring(whole, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
+
+
+def _case(suite: Xml.Element, row: Row) -> None:
+    case = Xml.SubElement(suite, "testcase", {
+        "classname": f"audits.{plain(row.kind)}", "name": plain(row.subject),
+        "time": f"{row.seconds:.6f}",
+    })  # fmt: skip
+    lines = [
+        f"claim: epsilon {number(row.claim[0])}, delta {number(row.claim[1])}",
+        f"exact: {number(row.exact_epsilon)}",
+        f"at least: {number(row.epsilon_lower)} (confidence {row.confidence:g}, {row.runs:,} runs)",
+        f"outcome: {row.outcome.name.lower()}, expected {row.expected.name.lower()}",
+        f"witness: {plain(row.witness)}",
+    ]
+    if not row.as_expected:
+        message = f"{row.outcome.name.lower()}, expected {row.expected.name.lower()}"
+        failure = Xml.SubElement(case, "failure", {"message": message, "type": row.outcome.name})
+        failure.text = "\n".join(lines)
+    Xml.SubElement(case, "system-out").text = "\n".join(lines)

@@ -1,0 +1,187 @@
+"""Log-odds on the cells of a number, smoothed: what a side looks like without its noise.
+
+Numbers that occur often are cells of their own (atoms); the rest are cut at quantiles, finer in
+the tails, and log-odds of neighbouring cells are drawn together by penalised second differences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+
+MOST_ATOMS = 64
+# Tail shares of the quantile cells; between the last two, 2 % steps.
+TAIL = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.08])
+SHARES = np.concatenate([TAIL, np.arange(0.1, 0.9001, 0.02), 1 - TAIL[::-1]])
+RIDGE = 0.01
+LEAST = 15  # runs in a cell, on average
+Smoothing = tuple[bool, float]
+WEIGHTS = (0.1, 2.0, 40.0, 800.0, 20_000.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Cells ``(edges[k-1], edges[k]]``, their log-odds of the first side, and shares of runs.
+
+    ``smoothing`` is how they were smoothed: along ranks or numbers, and how much.
+    """
+
+    edges: NDArray[Any]
+    log_odds: Array
+    mass: Array
+    smoothing: Smoothing | None = None
+
+    def at(self, numbers: NDArray[Any]) -> NDArray[np.intp]:
+        """The cell of every number."""
+        return np.searchsorted(self.edges, numbers)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Smoothed log-odds of a number: constant on cells."""
+
+    cells: Cells
+
+    def __call__(self, numbers: NDArray[Any]) -> Array:
+        """The log-odds of the cells that the numbers lie in."""
+        log_odds: Array = self.cells.log_odds[self.cells.at(numbers)]
+        return log_odds
+
+
+def cells_of(
+    first: NDArray[Any], second: NDArray[Any], smoothing: Smoothing | None = None
+) -> Cells:
+    """Cells of numbers of both sides: each number where there are few, else smoothed quantiles.
+
+    The smoothing is chosen where it is not given.
+    """
+    pooled = np.concatenate([first, second])
+    values, counts = np.unique(pooled, return_counts=True)
+    few = values.size <= MOST_ATOMS
+    edges = between(values) if few else _edges(values, counts, pooled)
+    ones = np.bincount(np.searchsorted(edges, first), minlength=edges.size + 1).astype(float)
+    zeros = np.bincount(np.searchsorted(edges, second), minlength=edges.size + 1).astype(float)
+    mass = (ones + zeros) / pooled.size
+    if few or ones.size < 4:
+        return Cells(edges, raw_log_odds(ones, zeros), mass)
+    total = np.bincount(
+        np.searchsorted(edges, pooled),
+        np.nan_to_num(pooled.astype(float), nan=1e300, posinf=1e300, neginf=-1e300),
+        minlength=edges.size + 1,
+    )  # fmt: skip
+    place = total / np.maximum(ones + zeros, 1.0)
+    chosen = best_smoothing(ones, zeros, place) if smoothing is None else smoothing
+    return Cells(edges, smoothed_log_odds(ones, zeros, place, chosen), mass, chosen)
+
+
+def between(values: NDArray[Any]) -> NDArray[Any]:
+    """Edges that separate sorted values: each value is the upper end of its own cell."""
+    return values[:-1]
+
+
+def raw_log_odds(ones: Array, zeros: Array) -> Array:
+    """Log-odds of each cell, with 1.5 pseudo-runs a side, of sides drawn equally often."""
+    total_odds = np.log((ones.sum() + 1.5) / (zeros.sum() + 1.5))
+    odds: Array = np.log((ones + 1.5) / (zeros + 1.5)) - total_odds
+    return odds
+
+
+def best_smoothing(ones: Array, zeros: Array, place: Array) -> Smoothing:
+    """The smoothing whose fit to half of the counts is likeliest for the other half.
+
+    Differences are taken along the cells' numbers (a Gaussian's log-odds are a line there) or
+    along their ranks.
+    """
+    rng = np.random.default_rng(0)  # splits counts, never noise: the learner is deterministic
+    half_ones, half_zeros = (rng.binomial(n.astype(int), 0.5).astype(float) for n in (ones, zeros))
+    found: list[tuple[float, int, Smoothing]] = []
+    for by_rank in (False, True):
+        rough = _roughness(np.arange(ones.size, dtype=float) if by_rank else place)
+        for weight in WEIGHTS:
+            held = _held_out(half_ones, half_zeros, ones, zeros, weight * rough)
+            found.append((held, -len(found), (by_rank, 2 * weight)))
+    return max(found)[2]
+
+
+def smoothed_log_odds(ones: Array, zeros: Array, place: Array, smoothing: Smoothing) -> Array:
+    """Penalised log-odds of each cell, of sides drawn equally often."""
+    by_rank, weight = smoothing
+    rough = _roughness(np.arange(ones.size, dtype=float) if by_rank else place)
+    total_odds = np.log((ones.sum() + 1.0) / (zeros.sum() + 1.0))
+    log_odds: Array = _fit(ones, zeros, weight * rough) - total_odds
+    return log_odds
+
+
+def _held_out(a: Array, b: Array, ones: Array, zeros: Array, penalty: Array) -> float:
+    """Likelihood of either half of the counts under the fit of the other."""
+    total = 0.0
+    for x, y in ((a, b), (ones - a, zeros - b)):
+        fit = _fit(x, y, penalty)
+        total -= float((ones - x) @ np.logaddexp(0, -fit) + (zeros - y) @ np.logaddexp(0, fit))
+    return total
+
+
+def _edges(values: NDArray[Any], counts: NDArray[np.intp], pooled: NDArray[Any]) -> NDArray[Any]:
+    """Upper ends of the cells: quantiles, and both sides of every atom of half a percent."""
+    # not np.quantile: NaN stands beyond every number
+    shares = SHARES[:: max(1, -(-SHARES.size * LEAST // pooled.size))]
+    cuts = np.sort(pooled)[np.ceil(shares * pooled.size).astype(int) - 1]
+    own = np.flatnonzero(counts >= 0.005 * pooled.size)
+    below = values[own[own > 0] - 1]
+    ends: NDArray[Any] = np.unique(np.concatenate([cuts, values[own], below]))
+    edges: NDArray[Any] = ends[ends <= values[-2]]  # the greatest value ends the last cell
+    return edges
+
+
+def _fit(ones: Array, zeros: Array, penalty: Array) -> Array:
+    """Penalised likelihood by Newton's method; ``penalty`` is banded, diagonal first."""
+    from scipy.linalg.lapack import dpbsv
+
+    runs = ones + zeros
+    odds = np.full(ones.size, np.log((ones.sum() + 1.0) / (zeros.sum() + 1.0)))
+    for _ in range(25):
+        chance = 1 / (1 + np.exp(-odds))
+        slope = ones - runs * chance - _times(penalty, odds) - RIDGE * odds
+        hessian = penalty.copy()
+        hessian[0] += runs * chance * (1 - chance) + RIDGE
+        _, step, failed = dpbsv(hessian, slope, lower=1)
+        if failed:
+            break
+        step = np.clip(step, -2.0, 2.0)
+        odds = odds + step
+        if np.max(np.abs(step)) < 1e-4:
+            break
+    return odds
+
+
+def _times(banded: Array, x: Array) -> Array:
+    """A symmetric matrix of two off-diagonals times a vector."""
+    result: Array = banded[0] * x
+    for k in (1, 2):
+        off = banded[k, :-k]
+        result[:-k] += off * x[k:]
+        result[k:] += off * x[:-k]
+    return result
+
+
+def _roughness(place: Array) -> Array:
+    """Banded form of the integrated square of the second derivative, place in quartiles."""
+    low, middle, high = np.quantile(place, [0.25, 0.5, 0.75])
+    t = np.clip((place - middle) / max(high - low, 1e-300), -50.0, 50.0)
+    gap = np.maximum(np.diff(t), 0.02)
+    left, right = 1 / gap[:-1], 1 / gap[1:]
+    weight = 2 / (gap[:-1] + gap[1:])
+    rows = np.stack([left, -left - right, right])
+    banded = np.zeros((3, place.size))
+    count = place.size - 2
+    for i in range(3):
+        for j in range(i, 3):
+            banded[j - i, i : i + count] += weight * rows[i] * rows[j]
+    return banded

@@ -1,0 +1,112 @@
+"""What a private value may be, and who its neighbours are: boxes of numbers, named patterns."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.domains import OneOf
+from accountant.errors import ParameterError
+
+Generator = np.random.Generator
+FAR = 2.0**50  # stands for a bound that a space does not have
+
+
+class Relation(enum.StrEnum):
+    """Who the neighbours of a value are."""
+
+    REPLACE = "replace"  # one row, or the number itself, becomes another of the space
+    ADD_REMOVE = "add/remove"  # one row more or less
+    EACH = "each"  # every number moves by at most 1, as answers to counting queries do
+    ANY = "any"  # any two values, as in the local model
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Numbers from ``low`` to ``high``: one, or an array of ``shape`` with a row for each record.
+
+    ``whole`` numbers are int64.
+    """
+
+    low: float
+    high: float
+    shape: tuple[int, ...] = ()
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise ParameterError("Box.low", self.low, f"below high, {self.high!r}")
+        if any(not isinstance(n, int) or n < 1 for n in self.shape):
+            raise ParameterError("Box.shape", self.shape, "whole numbers of at least 1")
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The bounds, far numbers where there are none."""
+        return (
+            self.low if self.low > -np.inf else min(-FAR, self.high - FAR),
+            self.high if self.high < np.inf else max(FAR, self.low + FAR),
+        )
+
+    def array(self, numbers: Any) -> Any:
+        """Numbers as a value of the space: a float or an int where its shape is ()."""
+        kept = np.clip(np.asarray(numbers, dtype=float), *self.ends)
+        if self.whole:
+            kept = np.rint(kept).astype(np.int64)
+        return kept.item() if kept.ndim == 0 else kept
+
+    def patterns(self) -> Iterator[tuple[str, Any]]:
+        """Named values: extremes, halves, one-off, alternating, a ramp, ties."""
+        (low, high), shape = self.ends, self.shape
+        middle = 0.0 if low < 0 < high else (low + high) / 2
+        for name, number in (("low", low), ("high", high), ("middle", middle)):
+            yield f"all {name}", self.array(np.full(shape, number))
+        if not shape:
+            return
+        rows = np.arange(shape[0]).reshape(-1, *[1] * (len(shape) - 1)) + np.zeros(shape)
+        last = max(shape[0] - 1, 1)
+        yield "half low, half high", self.array(np.where(2 * rows < shape[0], low, high))
+        yield "one high", self.array(np.where(rows == 0, high, low))
+        yield "one low", self.array(np.where(rows == last, low, high))
+        yield "alternating", self.array(np.where(rows % 2 == 0, low, high))
+        yield "a ramp", self.array(low + (high - low) * rows / last)
+        yield "ties around one middle", self.array(np.where(rows == shape[0] // 2, middle, high))
+
+    def random(self, rng: Generator) -> Any:
+        """Some value, its numbers extremes or ties more often than not."""
+        low, high = self.ends
+        few = np.array([low, high, (low + high) / 2, rng.uniform(low, high)])
+        numbers = rng.choice(few[: rng.integers(1, 5)], size=self.shape)
+        anywhere = rng.uniform(low, high, size=self.shape)
+        return self.array(
+            np.where(rng.random(self.shape) < rng.choice([0.1, 0.5]), anywhere, numbers)
+        )
+
+
+def relation_of(relation: str, space: Any) -> Relation:
+    """The relation by its name, where the space has such neighbours."""
+    if not (isinstance(space, (Box, np.ndarray)) or hasattr(space, "neighbour")):
+        raise ParameterError("space", space, "a Box, or the values of a mechanism")
+    by = Relation(OneOf(tuple(one.value for one in Relation)).check("relation", relation))
+    if by is Relation.ADD_REMOVE and isinstance(space, Box) and not space.shape:
+        raise ParameterError("relation", relation, "another: a number has no records to remove")
+    return by
+
+
+def neighbour(space: Box, relation: Relation, value: Any, rng: Generator) -> Any:
+    """Some neighbour of a value, extremes among them."""
+    if relation is Relation.EACH:
+        steps = rng.choice([-1.0, 1.0, 1.0, rng.uniform(-1, 1)], size=space.shape)
+        return space.array(value + steps)
+    if relation is Relation.ANY or not space.shape:
+        return space.random(rng)
+    at = int(rng.integers(len(value)))
+    if relation is Relation.ADD_REMOVE and len(value) > 1:
+        return np.delete(value, at, axis=0)
+    other = value.copy()
+    other[at] = np.asarray(space.random(rng))[at % space.shape[0]]
+    return other

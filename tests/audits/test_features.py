@@ -1,0 +1,192 @@
+"""Features of any output: what is told apart, what is refused, and that chunks do not matter."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from accountant import ParameterError, PureLoss
+from audits import Outcome, audit
+from audits.drawing import Raised, joined, packed, vectorised
+from audits.features import features, summaries
+from audits.layout import layout_of
+
+ONE = PureLoss(1.0)
+
+
+@dataclass
+class Answer:
+    value: float
+    note: str | None = None
+
+
+class Opaque:
+    __slots__ = ()
+
+
+class Rude:
+    @property
+    def __dict__(self):
+        raise RuntimeError("do not look")
+
+
+class Held:
+    def __init__(self, **fields):
+        self.__dict__.update(fields)
+
+
+DIFFERENT = [
+    None, True, 1, 1.0, "1", b"1", (1,), [1], {1}, {1: 1}, 1 + 0j, float("nan"), float("inf"), "",
+    (1, None), (None, 1), [[1], [2]], [[1, 2]], Answer(1.0), Answer(1.0, "x"), Held(a=1), Held(b=1),
+    Raised("ValueError"), Raised("KeyError"), np.arange(2), np.arange(2.0), 10**400, -0.0, 0.0,
+    Opaque(),
+]  # fmt: skip
+
+
+def test_different_outputs_are_different_atoms():
+    found = features(packed(DIFFERENT))
+    assert np.unique(found.atom).size == len(DIFFERENT)
+
+
+@pytest.mark.parametrize("output", [*DIFFERENT, Rude()], ids=lambda x: type(x).__name__)
+def test_equal_outputs_are_one_atom(output):
+    found = features(packed([output, None, output]))
+    assert found.atom[0] == found.atom[2]
+    assert found.structure[0] == found.structure[2]
+
+
+def test_objects_without_features_tell_their_type_alone():
+    found = features(packed([Opaque(), Opaque(), object(), object(), float("nan"), float("nan")]))
+    assert np.unique(found.atom).size == 3
+
+
+def test_cycles_end():
+    knot = [1.0]
+    knot.append(knot)
+    assert features(packed([knot, knot])).numbers[0, 0] == 1.0
+
+
+def test_structure_is_apart_from_numbers():
+    found = features(packed([(1.0, None), (2.0, None), (None, 1.0)]))
+    assert found.structure[0] == found.structure[1] != found.structure[2]
+    assert found.numbers[:, 0].tolist() == [1.0, 2.0, 1.0]
+
+
+def test_summaries_of_a_vector():
+    row = summaries(np.array([[2.0, 2.0, -3.0, 7.0]]))[0]
+    total, top, least, where_top, where_least, first, there, ties = row[:8]
+    assert (total, top, least, where_top, where_least) == (8.0, 7.0, -3.0, 3.0, 2.0)
+    assert (first, there, ties) == (2.0, -3.0, 2.0)
+
+
+def test_a_chunk_that_happens_to_be_of_one_type_is_read_like_the_others():
+    mixed, plain = packed([1.0, None, 2.0]), packed([1.0, 2.0])
+    layout = layout_of(mixed, mixed)
+    assert layout.atoms(plain).tolist() == layout.atoms(mixed)[[0, 2]].tolist()
+    assert layout.rows(plain).tolist() == layout.rows(mixed)[[0, 2]].tolist()
+
+
+def test_draws_of_different_kinds_are_joined_as_objects():
+    both = joined([np.zeros(2), np.array(["a"])])
+    assert both.dtype == object
+    assert both.tolist() == [0.0, 0.0, "a"]
+
+
+def unsure(v, rng, tell, hide):
+    """What tells comes from the second value with chance 0.6, from the first with 0.1."""
+    return tell if rng.random() < (0.6 if v else 0.1) else hide
+
+
+EVENTS = {
+    "strings": lambda v, rng: unsure(v, rng, "yes", "no"),
+    "None": lambda v, rng: unsure(v, rng, None, rng.normal()),
+    "a part of a tuple": lambda v, rng: (rng.normal(), unsure(v, rng, 1, 2)),
+    "length": lambda v, rng: [rng.normal()] * unsure(v, rng, 3, 4),
+    "length of arrays": lambda v, rng: rng.normal(size=unsure(v, rng, 3, 4)),
+    "type": lambda v, rng: unsure(v, rng, 1, 1.0),
+    "dtype": lambda v, rng: np.zeros(2, unsure(v, rng, np.float32, np.float64)),
+    "an object": lambda v, rng: Answer(rng.normal(), unsure(v, rng, "a", None)),
+    "a key": lambda v, rng: {unsure(v, rng, "a", "b"): rng.normal()},
+    "exception": lambda v, rng: 1 / unsure(v, rng, 0, 1),
+    "missing": lambda v, rng: unsure(v, rng, math.nan, rng.normal()),
+    "infinite": lambda v, rng: unsure(v, rng, math.inf, rng.normal()),
+    "sign of zero in a pair": lambda v, rng: (0, unsure(v, rng, -0.0, 0.0)),
+    "great integers": lambda v, rng: unsure(v, rng, 10**30, 10**30 + 1),
+    "complex": lambda v, rng: complex(rng.normal(), unsure(v, rng, 1, 2)),
+    "the greatest of five": lambda v, rng: rng.permutation([unsure(v, rng, 9.0, 5.0), 1, 2, 3, 4]),
+    "order": lambda v, rng: unsure(v, rng, (1, 2), (2, 1)),
+}
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_whatever_tells_is_found(name):
+    found = audit(EVENTS[name], (0, 1), ONE, runs=3000, confidence=1 - 1e-6, rng=1)
+    assert found.outcome is Outcome.FALSIFIED
+    assert found.epsilon_lower < math.log(6)
+
+
+def test_columns_of_a_vectorised_function():
+    def release(v, rng, size):
+        return rng.normal(size=size), v + rng.laplace(scale=0.3, size=size)
+
+    assert audit(release, (0, 1), ONE, runs=3000, rng=1).outcome is Outcome.FALSIFIED
+
+
+def test_types_that_differ_between_the_sides_tell():
+    def release(v, rng, size):
+        return rng.integers(0, 2, size).astype(float if v else int)
+
+    assert audit(release, (0, 1), ONE, runs=3000, rng=1).outcome is Outcome.FALSIFIED
+
+
+def test_something_unseen_after_learning_is_no_guess():
+    late = iter([0.0] * 1500 + [None, "late", (1, 2), Opaque()] * 1000)
+    found = audit(lambda v, rng: next(late), (0, 1), ONE, runs=2500, rng=1)
+    assert found.outcome is Outcome.SURVIVED
+
+
+def test_a_function_that_always_raises_is_refused_with_its_words():
+    def broken(v, rng):
+        raise KeyError("no such column")
+
+    with pytest.raises(ParameterError, match="KeyError: 'no such column' in every run"):
+        audit(broken, (0, 1), ONE, runs=1000, rng=1)
+
+
+def test_a_vectorised_function_that_raises_is_refused_with_its_cause():
+    def broken(v, rng, size):
+        raise ZeroDivisionError("twice")
+
+    with pytest.raises(ParameterError, match="ZeroDivisionError: twice") as caught:
+        audit(broken, (0, 1), ONE, runs=1000, rng=1)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_interrupts_are_no_outcomes():
+    def stopped(v, rng):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        audit(stopped, (0, 1), ONE, runs=1000, rng=1)
+
+
+@pytest.mark.parametrize("pair", [(1.0, [1.0, 2.0]), ([1.0], [[1.0]]), ([[1], [1, 2]], [1, 2])])
+def test_pairs_of_different_shapes_are_refused(pair):
+    with pytest.raises(ParameterError, match="one shape"):
+        audit(lambda v, rng: 0.0, pair, ONE, runs=100, rng=1)
+
+
+@pytest.mark.parametrize(
+    "pair", [("a", "b"), ({"x": 1}, {"x": 2}), (None, 0), ([[1], [1, 2]],) * 2]
+)
+def test_values_of_any_kind_make_a_pair(pair):
+    found = audit(lambda v, rng: rng.random() < 0.5, pair, ONE, runs=200, rng=1)
+    assert found.outcome is Outcome.SURVIVED
+    assert "right" in found.witness
+
+
+def test_a_loop_is_drawn_one_run_at_a_time():
+    draw = vectorised(lambda v, rng: v)
+    assert draw(3, np.random.default_rng(0), 4).tolist() == [3, 3, 3, 3]
+    assert draw(3, np.random.default_rng(0), 0).size == 0

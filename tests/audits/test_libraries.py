@@ -1,0 +1,80 @@
+"""`python -m audits libraries`: what is there is audited, what is not is said."""
+
+import importlib.util
+import json
+
+import pytest
+
+import audits.libraries as libraries
+from audits.__main__ import main
+from audits.finding import Outcome
+from audits.libraries import LIBRARIES, cases, present, version
+from audits.libraries.checks import CHECKS_AT_MOST, Check, Seen
+from audits.rows import Settings
+
+# what each library must be caught at, where it is installed in the version that is known
+FAULTS = {
+    "numpy": 2, "opendp": 4, "diffprivlib": 5, "dp-accounting": 1, "opacus": 1,
+}  # fmt: skip
+KNOWN = {"opendp": "0.16.0", "diffprivlib": "0.6.6", "dp-accounting": "0.6.0", "opacus": "1.5.4"}
+
+
+@pytest.fixture(autouse=True)
+def _quiet(recwarn):
+    """Warnings of other libraries are not ours."""
+    del recwarn
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.filterwarnings("default")
+def test_known_faults_are_found_and_sound_controls_survive(library):
+    found, missing = present([library])
+    if library in missing:
+        pytest.skip(missing[library])
+    settings = Settings(20_000, 0.95, 7)
+    rows = [case.run(settings) for case in found]
+    assert [row.subject for row in rows if not row.as_expected] == []
+    if KNOWN.get(library, version(library)) == version(library):
+        fell = [row.subject for row in rows if row.outcome is Outcome.FALSIFIED]
+        assert len(fell) == FAULTS[library], fell
+    if library != "numpy":
+        assert any(row.outcome is Outcome.SURVIVED for row in rows)
+
+
+def test_an_absent_library_is_said_and_no_error(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(libraries, "_missing", lambda library, module: f"{library}: not there")
+    path, junit = tmp_path / "r.json", tmp_path / "r.xml"
+    assert main(["libraries", "--json", str(path), "--junit", str(junit)]) == 0
+    assert "not audited: opendp, opendp: not there" in capsys.readouterr().out
+    document = json.loads(path.read_text())
+    assert document["findings"] == []
+    assert set(document["absent"]) == set(LIBRARIES)
+    assert 'skipped="5"' in junit.read_text()
+    assert main(["libraries", "opendp"]) == 0
+    assert main(["libraries", "opensp"]) == 2
+
+
+@pytest.mark.filterwarnings("default")
+def test_one_that_does_not_import_is_absent(monkeypatch):
+    libraries._missing.cache_clear()
+    monkeypatch.setitem(libraries.LIBRARIES, "numpy", ("no_such_module", "numpy_noise"))
+    assert "does not import: ModuleNotFoundError" in present(["numpy"])[1]["numpy"]
+    libraries._missing.cache_clear()
+
+
+def test_nothing_is_imported_before_it_is_asked_for():
+    if importlib.util.find_spec("opendp") is None:
+        pytest.skip("opendp is not installed")
+    assert present(["numpy"])[1] == {}
+
+
+def test_the_verdicts_hold_together():
+    assert len(cases()) <= CHECKS_AT_MOST
+
+
+def test_a_fault_may_be_mended_in_a_later_version():
+    check = Check("x", "y", "z", lambda *_: Seen(False, ""), ("1.0",), ("2.0",))
+    assert check.expected("1.0") is Outcome.FALSIFIED
+    assert check.expected("2.0") is Outcome.SURVIVED
+    assert check.expected("1.5") is None  # whatever is found
+    assert Check("x", "y", "z", check.look).expected("9") is Outcome.SURVIVED

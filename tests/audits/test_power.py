@@ -1,0 +1,85 @@
+"""How many runs it takes: against the reference table of audit-statistics 1.3, and simulation."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from audits.__main__ import main
+from audits.bounds import epsilon_lower
+from audits.power import guess_power, nearest, needed, rates
+from audits.power_pairs import gaussian, laplace, mechanism_pair, ten_outcomes, two_outcomes
+from mechanisms import Laplace, RandomizedResponse
+
+# (truth, claim, delta, guess test, limit), runs in all for the median run at 95 %
+TABLE = [
+    (laplace(1.0), 0.90, 0.0, 2_040, 1_980), (laplace(1.0), 0.95, 0.0, 8_120, 8_000),
+    (two_outcomes(1.0), 0.95, 0.0, 5_580, 5_520), (ten_outcomes(1.0), 0.95, 0.0, 17_620, 17_380),
+    (gaussian(1.0, 1e-5), 0.80, 1e-5, 784_000, 502_000),
+    (gaussian(1.0, 1e-5), 0.90, 1e-5, 5.94e6, 3.84e6),
+    (gaussian(1.0, 1e-5), 0.95, 1e-5, 31.8e6, 20.6e6),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pair", "claim", "delta", "guess", "limit"), TABLE)
+def test_the_reference_table(pair, claim, delta, guess, limit):
+    found = needed(pair, claim, delta, 0.05, 0.5)
+    assert found.limit == pytest.approx(limit, rel=0.01)
+    # leaks are counted a little more simply than there
+    assert found.guess == pytest.approx(guess, rel=0.09 if delta else 0.02)
+    assert found.limit <= found.guess
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 1e-2])
+@pytest.mark.parametrize("made", [laplace, two_outcomes, ten_outcomes])
+def test_the_nearest_pair_keeps_the_claim(made, delta):
+    pair = made(1.5)
+    first, second = nearest(pair, 1.0, delta)
+    assert first.sum() == pytest.approx(1.0, abs=1e-9)
+    assert second.sum() == pytest.approx(1.0, abs=1e-9)
+    for a, b in ((first, second), (second, first)):
+        stick = np.maximum(a - math.e * b, 0.0).sum()
+        assert stick <= delta * (1 + 1e-6) + 1e-12
+        assert stick == pytest.approx(delta, rel=1e-6, abs=1e-12)
+
+
+def test_power_is_what_simulation_finds():
+    pair, runs, repeats = laplace(1.25), 500, 20_000
+    made, right = rates(pair, 1.0)
+    rng = np.random.default_rng(0)
+    guesses = rng.binomial(runs, made, repeats)
+    correct = rng.binomial(guesses, right)
+    seen = float(np.mean(epsilon_lower(correct, guesses, runs, 0.0, 0.05) > 1.0))
+    told = guess_power(runs, made, right, 1.0, 0.0, 0.05)
+    # five standard errors: a false alarm of 6e-7
+    assert abs(seen - told) < 5 * math.sqrt(told * (1 - told) / repeats)
+    assert 0.5 < told < 0.9
+
+
+def test_a_mechanism_is_its_worst_pair():
+    a = needed(mechanism_pair(Laplace(scale=1.0), 0.9), 0.9, 0.0, 0.05, 0.5)
+    b = needed(laplace(1.0), 0.9, 0.0, 0.05, 0.5)
+    assert a.limit == pytest.approx(b.limit, rel=0.02)
+    keep = 1 / (1 + math.exp(-1))
+    two = mechanism_pair(RandomizedResponse(k=2, keep=keep), 0.9)
+    assert needed(two, 0.9, 0.0, 0.05, 0.5).guess == needed(
+        two_outcomes(1.0), 0.9, 0.0, 0.05, 0.5
+    ).guess  # fmt: skip
+
+
+def test_what_is_true_is_never_seen():
+    found = needed(laplace(1.0), 1.0, 0.0, 0.05, 0.5)
+    assert math.isinf(found.guess)
+    assert math.isinf(found.limit)
+
+
+def test_the_command_tells_a_table_and_json(capsys):
+    assert main(["power", "--claim", "1", "--truth", "1.25", "--json", "-"]) == 0
+    shown = capsys.readouterr()
+    rows = json.loads(shown.out)["needed"]
+    assert [row["name"] for row in rows[::2]] == ["two outcomes", "Laplace", "ten outcomes"]
+    assert all(row["limit"] <= row["guess"] for row in rows)
+    assert "guess test" in shown.err
+    assert main(["power", "DiscreteLaplace(scale=1.0, sensitivity=1)", "--claim", "2"]) == 0
+    assert "never" in capsys.readouterr().out

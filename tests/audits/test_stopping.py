@@ -1,0 +1,116 @@
+"""Early stop: what a bet is worth, when it stops, and that an honest claim seldom pays it."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from accountant import ApproxLoss, ParameterError, PureLoss
+from audits import Outcome, audit
+from audits.betting import MOST, growth, opening, opinions, together
+from audits.stopping import watch
+from mechanisms import Laplace
+
+ONE = PureLoss(1.0)
+
+
+def noise(true):
+    return lambda value, rng, size: value + rng.laplace(scale=1 / true, size=size)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.05])
+def test_no_bet_gains_against_a_true_claim(epsilon, delta):
+    # a run leaks with chance delta; else a guess is right with the greatest chance allowed
+    q = 1 / (1 + math.exp(-epsilon))
+    for excess in (0.0, 0.1, 1.0, MOST):
+        both = np.exp(growth(np.full(2, excess), np.array([True, False]), epsilon, delta))
+        right = delta + (1 - delta) * q
+        assert right * both[0] + (1 - right) * both[1] <= 1 + 1e-12
+        # a run without a guess
+        none = math.exp(growth(np.zeros(1), np.array([True]), epsilon, delta)[0])
+        assert none <= 1 + 1e-12
+        assert np.all(both > 0)
+        # guesses everywhere but few leaks: any share of guesses g
+        for g in (0.01, 0.3):
+            mean = delta * both[0] + (1 - delta) * (
+                g * (q * both[0] + (1 - q) * both[1]) + (1 - g) * none
+            )
+            assert mean <= 1 + 1e-12
+
+
+def test_wealth_is_the_average_of_experts():
+    assert together(opening(3).wealth) == 0.0
+    assert together(np.log(np.array([1.0, 2.0, 6.0]))) == pytest.approx(math.log(3))
+
+
+def test_exact_odds_need_one_opinion():
+    assert opinions(np.array([2.0, -0.5]), 1.0, exact=True).tolist() == [[1.0, 0.0]]
+    assert opinions(np.array([2.0, -0.5]), 1.0, exact=False).shape[1] == 2
+
+
+def stops(release, pair, seeds, runs=60_000):
+    found = [watch(release, pair, ONE, runs, rng=seed) for seed in range(seeds)]
+    return float(np.median([one.stopped or math.inf for one in found]))
+
+
+def test_how_soon_a_declared_mechanism_is_stopped():
+    # the figures to reach: 150, 1,200 and 8,000 runs
+    assert stops(Laplace(1 / 2.0), None, 41) <= 150
+    assert stops(Laplace(1 / 1.25), None, 41) <= 1200
+    assert stops(Laplace(1 / 1.1), None, 21) <= 8000
+
+
+def test_how_soon_a_function_is_stopped():
+    assert stops(noise(2.0), (0.0, 1.0), 11) <= 260
+    assert stops(noise(1.25), (0.0, 1.0), 7) <= 3000
+
+
+@pytest.mark.parametrize(
+    ("release", "pair"), [(Laplace(1.0), None), (noise(1.0), (0.0, 1.0))], ids=["declared", "bare"]
+)
+def test_an_honest_claim_is_seldom_called_false(release, pair):
+    repeats = 120 if pair is None else 40
+    found = [watch(release, pair, ONE, 1000, rng=seed) for seed in range(repeats)]
+    alarms = sum(one.outcome is Outcome.FALSIFIED for one in found)
+    assert alarms <= binom.ppf(1 - 1e-6, repeats, 0.05)
+
+
+def test_what_a_stopped_audit_says():
+    found = audit(noise(2.0), (0.0, 1.0), ONE, rng=3, early=True)
+    assert found.outcome is Outcome.FALSIFIED
+    assert found.stopped <= found.runs < 1000
+    assert found.epsilon_lower == 1.0
+    assert "40-fold" in found.witness
+    assert found.refutes(0.95)
+    assert not found.refutes(0.99)  # its bets stopped at what they proved
+
+
+def test_what_is_not_stopped_has_the_bound_of_the_horizon():
+    found = audit(noise(1.0), (0.0, 1.0), ONE, runs=40_000, rng=3, early=True)
+    assert found.stopped is None
+    assert found.outcome is Outcome.SURVIVED
+    assert found.runs == 40_000
+    assert 0.9 < found.epsilon_lower <= 1.0
+
+
+def test_a_seed_repeats_an_early_stop():
+    one, two = (watch(noise(1.5), (0.0, 1.0), ONE, rng=5) for _ in range(2))
+    assert (one.stopped, one.runs, one.witness) == (two.stopped, two.runs, two.witness)
+
+
+def test_strings_and_deltas_are_bet_on_too():
+    def leaks(answer, rng, size):
+        keep = np.where(rng.random(size) < 0.95, answer, 1 - answer)
+        return np.array(["no", "yes"])[keep]
+
+    found = watch(leaks, (0, 1), ApproxLoss(1.0, 0.01), rng=1)
+    assert found.stopped is not None
+
+
+@pytest.mark.parametrize("bad", [{"claim": None}, {"claim": 1.0}, {"runs": 0}, {"delta": 2.0},
+                                 {"pair": None}, {"confidence": 1.0}], ids=repr)  # fmt: skip
+def test_nonsense_is_refused(bad):
+    with pytest.raises(ParameterError, match="must be"):
+        watch(noise(1.0), **{"pair": (0.0, 1.0), "claim": ONE, **bad})
