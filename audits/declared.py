@@ -94,4 +94,4 @@ def score_law(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Array, Array
     log_p, log_q = (mechanism.log_density(nodes, value) for value in values)
     share = weights * (np.exp(log_p) + np.exp(log_q)) / 2
     some = share > 0
-    return (log_p - log_q)[some], share[some] / np.sum(share[some])
+    return log_p[some] - log_q[some], share[some] / np.sum(share[some])
