@@ -6,21 +6,27 @@ Loaded by the pytest plugin when a test audits something.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, NoReturn, final
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-import pytest
 
 from accountant.domains import DELTA
-from accountant.errors import ParameterError
 from accountant.loss import Loss
 from accountant.plan import Plan, Release
 from accountant.responses import ApproxLoss
 from accountant.tight import Tight
 from audits.examination import examine
+from audits.failing import (
+    ClaimFailed,
+    Trial,
+    bound_words,
+    failure,
+    in_words,
+    kind_of,
+    misused,
+    name_of,
+)
 from audits.finding import Finding, Outcome, Point
 from audits.guess import RUNS, audit, claimed_delta
 from audits.replaying import declared_plan
@@ -36,21 +42,6 @@ SHAPES = (
 )
 
 
-class ClaimFailed(pytest.fail.Exception, AssertionError):  # type: ignore[misc,name-defined]
-    """A claim that a test makes is false: by the accountant, or by what an attacker saw."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """How one audit of a session is done, and the command that does it again."""
-
-    runs: int
-    confidence: float
-    seed: int
-    repeat: str
-
-
 def assert_returned(
     returned: Any, epsilon: float, delta: float, runs: int | None, trial: Trial
 ) -> None:
@@ -58,7 +49,7 @@ def assert_returned(
 
     ``runs`` are those of the trial unless given; an algorithm runs once for every thousand.
     """
-    with _in_words():
+    with in_words():
         claim = ApproxLoss(epsilon, delta)
         runs = trial.runs if runs is None else RUNS.check("runs", runs)
     first, *rest = returned if isinstance(returned, tuple) and returned else (returned,)
@@ -70,7 +61,7 @@ def assert_returned(
         given = rest[1] if len(rest) == 2 else None
         _assert_returned_release(first, rest[0], given, claim, runs, trial)
     else:
-        _misused(f"{SHAPES}. This one returned {_kind(returned)}")
+        misused(f"{SHAPES}. This one returned {kind_of(returned)}")
 
 
 def assert_release(
@@ -79,10 +70,10 @@ def assert_release(
     """Assert a claim of a mechanism (by default its own) or of a function, as `audit` tests it."""
     __tracebackhide__ = True
     if not _is_release(release):
-        _misused(f"audit takes a mechanism or a function of (value, rng), not {_kind(release)}")
+        misused(f"audit takes a mechanism or a function of (value, rng), not {kind_of(release)}")
     if claim is None and not isinstance(release, Mechanism):
-        _misused("audit of a function needs the claim that it makes, such as PureLoss(1.0)")
-    with _in_words():
+        misused("audit of a function needs the claim that it makes, such as PureLoss(1.0)")
+    with in_words():
         runs = trial.runs if runs is None else RUNS.check("runs", runs)
         at = None if delta is None else DELTA.check("delta", delta)
     if isinstance(release, Mechanism) and (claim is None or isinstance(claim, Loss)):
@@ -101,7 +92,7 @@ def _assert_returned_release(
     What is declared costs no more than what is asked, so it is attacked where it reveals most.
     """
     if given is not None and not isinstance(given, Loss):
-        _misused(f"the claim of (release, pair, claim) must be a loss, not {_kind(given)}")
+        misused(f"the claim of (release, pair, claim) must be a loss, not {kind_of(given)}")
     delta = asked.delta
     if isinstance(release, Mechanism):
         _assert_costs(repr(release), release, asked, delta, trial)
@@ -119,23 +110,24 @@ def _attack(
     """Audit, and fail unless the claim survives a test that could have falsified it."""
     __tracebackhide__ = True
     finding = audit(release, pair, claim, runs, trial.confidence, delta, trial.seed)
-    headline, event = f"FALSIFIED: {_name(release)}", finding.witness.partition(" was right ")[0]
+    headline, event = f"FALSIFIED: {name_of(release)}", finding.witness.partition(" was right ")[0]
     if not isinstance(claim, Loss):  # a claim about no noise has no guesses
         if finding.outcome is Outcome.FALSIFIED:
-            raise ClaimFailed(_failure(headline, trial, event=event, claim=f"{claim!r}, {whose}"))
+            raise ClaimFailed(failure(headline, trial, event=event, claim=f"{claim!r}, {whose}"))
         return finding
     point = finding.point or Point(claim.epsilon_at(finding.delta), finding.delta, finding.guesses)
     if finding.outcome is Outcome.SURVIVED:
         _assert_decisive(point, runs, trial)
         return finding
     guesses, allowed = point.guesses, 1 / (1 + math.exp(-point.epsilon))
+    least = guesses.epsilon_lower(point.delta, trial.confidence)
     leaks = f" beside {point.delta:.4g} of the runs" if point.delta else ""
     raise ClaimFailed(
-        _failure(
+        failure(
             headline, trial, event=event,
             counts=f"{guesses.correct:,} right of {guesses.made:,} guesses ({guesses.share:.2%}; "
             f"the claim allows {allowed:.2%}{leaks}) in {guesses.runs:,} runs",
-            bound=_bound(guesses.epsilon_lower(point.delta, trial.confidence), point.delta, trial),
+            bound=bound_words(least, point.delta, trial),
             claim=f"epsilon <= {point.epsilon:.6g} at delta = {point.delta:.4g}, {whose}",
         )
     )  # fmt: skip
@@ -151,7 +143,7 @@ def _assert_algorithm(
     runs: int,
     trial: Trial,
 ) -> None:
-    name, delta = _name(algorithm), claim.delta
+    name, delta = name_of(algorithm), claim.delta
     plan = declared_plan(algorithm, data, public)
     # what is attacked is what the plan declares: no more than what is asked
     cost = _assert_costs(f"the plan of {name}", plan, claim, delta, trial)
@@ -163,10 +155,10 @@ def _assert_algorithm(
         bound = found.epsilon_lower(delta, trial.confidence)
         words = "none: the runs themselves tell the data apart"
         raise ClaimFailed(
-            _failure(
+            failure(
                 f"FALSIFIED: {name}", trial, event=why,
                 counts=f"a run and its replay, {found.losses.size:,} privacy losses",
-                bound=words if bound is None else _bound(bound, delta, trial),
+                bound=words if bound is None else bound_words(bound, delta, trial),
                 claim=f"epsilon <= {cost:.6g} at delta = {delta:g}, {OWN}",
             )
         )  # fmt: skip
@@ -180,7 +172,7 @@ def _assert_costs(
     cost, allowed = Tight().epsilon(declared, delta), asked.epsilon_at(delta)
     if cost > allowed * (1 + TOLERANCE):
         raise ClaimFailed(
-            _failure(
+            failure(
                 f"OVERCLAIMED: {name} costs more than the test claims; nothing was sampled", trial,
                 cost=f"epsilon = {cost:.6g} at delta = {delta:g}, by the accountant",
                 claim=f"epsilon <= {allowed:.6g} at delta = {delta:g}",
@@ -199,7 +191,7 @@ def _assert_decisive(point: Point, runs: int, trial: Trial) -> None:
     while more < MOST_RUNS and not _could_refute(point, more * share, trial):
         more *= 2
     advice = f"; {more:,} would do (--dp-runs, or runs= of the test)" if more < MOST_RUNS else ""
-    _misused(
+    misused(
         f"{runs:,} runs are too few: whatever they show, a claim of epsilon = "
         f"{point.epsilon:.6g} at delta = {point.delta:.4g} survives{advice}"
     )
@@ -211,18 +203,6 @@ def _could_refute(point: Point, runs: float, trial: Trial) -> bool:
     return replace(point, guesses=most).refutes(trial.confidence)
 
 
-def _bound(epsilon: float, delta: float, trial: Trial) -> str:
-    chance = 1 - trial.confidence
-    return (
-        f"epsilon >= {epsilon:.6g} at delta = {delta:.4g}, wrong with chance {chance:.2g} at most"
-    )
-
-
-def _failure(headline: str, trial: Trial, **facts: str) -> str:
-    facts |= {"seed": str(trial.seed), "repeat": trial.repeat}
-    return "\n".join([headline, *(f"  {name:<8}{words}" for name, words in facts.items())])
-
-
 def _is_algorithm(thing: Any) -> bool:
     both = (getattr(thing, name, None) for name in ("plan", "run"))
     return not isinstance(thing, (type, Mechanism)) and all(map(callable, both))
@@ -232,31 +212,3 @@ def _is_release(thing: Any) -> bool:
     return isinstance(thing, Mechanism) or (
         callable(thing) and not isinstance(thing, type) and not _is_algorithm(thing)
     )
-
-
-def _name(thing: Any) -> str:
-    if isinstance(thing, Mechanism):
-        return repr(thing)
-    return str(getattr(thing, "__name__", type(thing).__name__))
-
-
-def _kind(thing: Any) -> str:
-    """What it is, by types alone: data are not shown."""
-    if isinstance(thing, tuple):
-        return f"({', '.join(map(_kind, thing))})"
-    if isinstance(thing, type):
-        return f"the class {thing.__name__}, not an instance"
-    return "None" if thing is None else f"{type(thing).__name__}"
-
-
-@contextmanager
-def _in_words() -> Iterator[None]:
-    try:
-        yield
-    except ParameterError as error:
-        raise pytest.fail.Exception(str(error), pytrace=False) from None
-
-
-def _misused(words: str) -> NoReturn:
-    __tracebackhide__ = True
-    pytest.fail(words, pytrace=False)

@@ -20,7 +20,7 @@ import pytest
 
 if TYPE_CHECKING:
     from accountant.loss import Loss
-    from audits.asserting import Trial
+    from audits.failing import Trial
     from audits.finding import Finding
 
 FLAKE_RATE = 1e-6  # chance that any honest claim of a whole session fails
@@ -96,7 +96,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
         pyfuncitem.obj = body
     if not returned:
         return result
-    from audits.asserting import ClaimFailed, assert_returned
+    from audits.asserting import assert_returned
+    from audits.failing import ClaimFailed
 
     pyfuncitem.stash[DONE] = True
     try:
@@ -177,7 +178,7 @@ def seed_of(seed: int, test: str, call: int) -> int:
 
 def _trial(item: pytest.Item, call: int) -> Trial:
     __tracebackhide__ = True
-    from audits.asserting import Trial
+    from audits.failing import Trial
 
     config = item.config
     audits, seed = config.stash[AUDITS], config.getoption("--dp-seed")

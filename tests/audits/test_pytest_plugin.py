@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from audits.asserting import ClaimFailed, Trial, assert_returned
+from audits.asserting import assert_returned
+from audits.failing import ClaimFailed, Trial
 from audits.pytest_plugin import FLAKE_RATE, confidence_of, flake_rate, seed_of
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
@@ -246,6 +247,7 @@ def test_failures_say_what_was_seen_and_how_to_see_it_again(session):
         words = ["claim   epsilon <= ", "seed    ", f"test_inner.py::{name} --dp-seed 0"]
         assert all(word in block for word in words), block
         assert "asserting.py" not in block
+        assert "failing.py" not in block
         assert "pytest_plugin.py" not in block
     for name in ("test_function", "test_given", "test_leak", "test_losses", "test_sampler"):
         assert "\nFALSIFIED: " in found[name]
@@ -554,7 +556,16 @@ def test_an_algorithm_runs_once_for_every_thousand(monkeypatch):
 
 # Start-up
 
-HEAVY = ("numpy", "scipy", "accountant", "mechanisms", "algorithms", "audits.asserting", "sklearn")
+HEAVY = (
+    "numpy",
+    "scipy",
+    "accountant",
+    "mechanisms",
+    "algorithms",
+    "audits.asserting",
+    "audits.failing",
+    "sklearn",
+)
 
 
 def test_the_plugin_imports_nothing_that_pytest_has_not():
