@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from accountant.advanced import Advanced
+    from accountant.allocation import Allocation
     from accountant.basic import Basic
     from accountant.bounded import BoundedRangeLoss
     from accountant.budget import Budget
@@ -20,12 +21,17 @@ if TYPE_CHECKING:
     from accountant.concentrated import ZCDPLoss
     from accountant.errors import (
         BudgetExceeded,
+        LedgerBusy,
+        LedgerCorrupt,
+        LedgerUnwritable,
         OffPlan,
         ParameterError,
         PrivateValueError,
+        UnhealthyRandomness,
         UnsupportedPlan,
     )
     from accountant.events import from_dp_event, from_opacus, to_dp_event
+    from accountant.explaining import explanation
     from accountant.filter import Filter, Odometer
     from accountant.gaussian import GaussianLoss
     from accountant.gdp import GDP, CentralLimit
@@ -33,23 +39,36 @@ if TYPE_CHECKING:
     from accountant.laplace import LaplaceLoss
     from accountant.ledger import Ledger
     from accountant.loss import Loss
+    from accountant.measures import Deviation, Maximum, Selection
     from accountant.pairs import PairLoss
     from accountant.parallel import Parallel, Stated
     from accountant.plan import Plan, Repeat, Sequential
     from accountant.plan_json import from_json, to_json
+    from accountant.planning import allocate
     from accountant.pld import PLD
     from accountant.rdp import RDP
     from accountant.responses import ApproxLoss, PureLoss
     from accountant.sampled import PoissonSampled
     from accountant.shuffled import Shuffled
+    from accountant.store import Book
     from accountant.tight import Tight
     from accountant.tradeoff_curves import tradeoff
+    from accountant.wanted import Wanted
+    from accountant.what_if import (
+        Needed,
+        at_deltas,
+        for_groups,
+        one_more,
+        records_needed,
+        with_more_records,
+    )
     from accountant.without_replacement import SampledWithoutReplacement
     from accountant.zcdp import ZCDP
 
 # which module holds what: loaded when it is first asked for, so that a command line starts at once
 _MODULES = {
     "advanced": ("Advanced",),
+    "allocation": ("Allocation",),
     "basic": ("Basic",),
     "bounded": ("BoundedRangeLoss",),
     "budget": ("Budget",),
@@ -60,12 +79,17 @@ _MODULES = {
     "concentrated": ("ZCDPLoss",),
     "errors": (
         "BudgetExceeded",
+        "LedgerBusy",
+        "LedgerCorrupt",
+        "LedgerUnwritable",
         "OffPlan",
         "ParameterError",
         "PrivateValueError",
+        "UnhealthyRandomness",
         "UnsupportedPlan",
     ),
     "events": ("from_dp_event", "from_opacus", "to_dp_event"),
+    "explaining": ("explanation",),
     "filter": ("Filter", "Odometer"),
     "gaussian": ("GaussianLoss",),
     "gdp": ("GDP", "CentralLimit"),
@@ -73,17 +97,29 @@ _MODULES = {
     "laplace": ("LaplaceLoss",),
     "ledger": ("Ledger",),
     "loss": ("Loss",),
+    "measures": ("Deviation", "Maximum", "Selection"),
     "pairs": ("PairLoss",),
     "parallel": ("Parallel", "Stated"),
     "plan": ("Plan", "Repeat", "Sequential"),
     "plan_json": ("from_json", "to_json"),
+    "planning": ("allocate",),
     "pld": ("PLD",),
     "rdp": ("RDP",),
     "responses": ("ApproxLoss", "PureLoss"),
     "sampled": ("PoissonSampled",),
     "shuffled": ("Shuffled",),
+    "store": ("Book",),
     "tight": ("Tight",),
     "tradeoff_curves": ("tradeoff",),
+    "wanted": ("Wanted",),
+    "what_if": (
+        "Needed",
+        "at_deltas",
+        "for_groups",
+        "one_more",
+        "records_needed",
+        "with_more_records",
+    ),
     "without_replacement": ("SampledWithoutReplacement",),
     "zcdp": ("ZCDP",),
 }
@@ -108,8 +144,10 @@ __all__ = [
     "RDP",
     "ZCDP",
     "Advanced",
+    "Allocation",
     "ApproxLoss",
     "Basic",
+    "Book",
     "BoundedRangeLoss",
     "Budget",
     "BudgetExceeded",
@@ -117,12 +155,18 @@ __all__ = [
     "Certificate",
     "Chunks",
     "Comparison",
+    "Deviation",
     "Filter",
     "GaussianLoss",
     "Grouped",
     "LaplaceLoss",
     "Ledger",
+    "LedgerBusy",
+    "LedgerCorrupt",
+    "LedgerUnwritable",
     "Loss",
+    "Maximum",
+    "Needed",
     "Odometer",
     "OffPlan",
     "PairLoss",
@@ -134,19 +178,29 @@ __all__ = [
     "PureLoss",
     "Repeat",
     "SampledWithoutReplacement",
+    "Selection",
     "Sequential",
     "Shuffled",
     "Stated",
     "Tight",
+    "UnhealthyRandomness",
     "UnsupportedPlan",
+    "Wanted",
     "ZCDPLoss",
+    "allocate",
+    "at_deltas",
     "calibrate",
     "compare",
     "compare_deltas",
+    "explanation",
+    "for_groups",
     "from_dp_event",
     "from_json",
     "from_opacus",
+    "one_more",
+    "records_needed",
     "to_dp_event",
     "to_json",
     "tradeoff",
+    "with_more_records",
 ]

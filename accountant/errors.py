@@ -72,3 +72,41 @@ class BudgetExceeded(RuntimeError):
     def __str__(self) -> str:
         numbers = f"spent {self.unit} {self.spent:.6g}, asked {self.asked:.6g}"
         return f"{numbers}, budget {self.budget!r}"
+
+
+class LedgerBusy(RuntimeError):
+    """Others kept a book locked for as long as one waits: nothing spent, looked at or drawn."""
+
+    def __init__(self, book: str, seconds: float) -> None:
+        self.book, self.seconds = book, seconds
+        super().__init__(book, seconds)
+
+    def __str__(self) -> str:
+        return f"{self.book} was locked by others for {self.seconds:g} s; nothing was spent, retry"
+
+
+class LedgerCorrupt(RuntimeError):
+    """A book is not what was written into it: names the book, what is wrong, and the entry."""
+
+    def __init__(self, book: str, why: str, entry: int | None = None) -> None:
+        self.book, self.why, self.entry = book, why, entry
+        super().__init__(book, why, entry)
+
+    def __str__(self) -> str:
+        where = "" if self.entry is None else f" (entry {self.entry})"
+        return f"{self.book}: {self.why}{where}; spend nothing more from it and compare backups"
+
+
+class LedgerUnwritable(OSError):
+    """A book cannot be written, its disk full, read-only or failing: nothing was answered."""
+
+
+class UnhealthyRandomness(RuntimeError):
+    """The generator of noise repeats itself, or what it gave before: nothing spent or looked at."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(why)
+
+    def __str__(self) -> str:
+        return f"the noise is not fresh: {self.why}; nothing was released"

@@ -31,6 +31,14 @@ def to_json(plan: Plan) -> str:
 
 def from_json(text: str) -> Plan:
     """Return the plan of a JSON document, or raise `PlanFileError`."""
+    document = parsed(text)
+    if set(document) != {"plan"}:
+        raise PlanFileError((), sorted(document), "an object with 'schema' and 'plan'")
+    return from_dict(document["plan"], ("plan",))
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """What a JSON document of this schema holds, or `PlanFileError`."""
     try:
         document = json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)
     except RecursionError:
@@ -39,11 +47,12 @@ def from_json(text: str) -> Plan:
         if isinstance(error, PlanFileError):
             raise
         raise PlanFileError((), str(error), "JSON") from None
-    if not isinstance(document, dict) or set(document) != {"schema", "plan"}:
+    if not isinstance(document, dict) or "schema" not in document:
         raise PlanFileError((), type(document).__name__, "an object with 'schema' and 'plan'")
-    if type(document["schema"]) is not int or document["schema"] != SCHEMA:
-        raise PlanFileError(("schema",), document["schema"], f"the number {SCHEMA}")
-    return from_dict(document["plan"], ("plan",))
+    schema = document.pop("schema")
+    if type(schema) is not int or schema != SCHEMA:
+        raise PlanFileError(("schema",), schema, f"the number {SCHEMA}")
+    return document
 
 
 def to_dict(plan: Plan) -> dict[str, Any]:
@@ -57,7 +66,7 @@ def to_dict(plan: Plan) -> dict[str, Any]:
         if name == "ZCDPLoss" and key == "rho":  # its property adds xi
             value = plan._rho  # type: ignore[attr-defined]
         if one.default is inspect.Parameter.empty or value != one.default:
-            result[key] = _plain(value)
+            result[key] = plain(value)
     return result
 
 
@@ -99,12 +108,13 @@ def _read(value: Any, path: Steps) -> Any:
     return value
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A field as a file has it."""
     if isinstance(value, Plan):
         return to_dict(value)
     if callable(value):
         raise ParameterError("plan", value, "made of numbers and names: a file holds no function")
-    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+    return [plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -12,9 +12,13 @@ if TYPE_CHECKING:
     from algorithms.label_lasso import LabelLasso
     from algorithms.label_randomizers import best_randomizer
     from algorithms.label_sgd import LabelSGD
+    from algorithms.local_histogram import LocalHistogram
     from algorithms.local_iht import LocalIHT
+    from algorithms.local_mean import LocalMean
     from algorithms.private_lasso import PrivateLasso
     from algorithms.private_logistic_lasso import PrivateLogisticLasso
+    from algorithms.private_mean import PrivateMean
+    from algorithms.private_selection import PrivateSelection
     from algorithms.sign_vote import SignVote
     from algorithms.sparse_erm import SparseERM
 
@@ -26,9 +30,13 @@ _HOME = {
     "LabelLasso": "label_lasso",
     "LabelPrivateClassifier": "label_classifier",
     "LabelSGD": "label_sgd",
+    "LocalHistogram": "local_histogram",
     "LocalIHT": "local_iht",
+    "LocalMean": "local_mean",
     "PrivateLasso": "private_lasso",
     "PrivateLogisticLasso": "private_logistic_lasso",
+    "PrivateMean": "private_mean",
+    "PrivateSelection": "private_selection",
     "SignVote": "sign_vote",
     "SparseERM": "sparse_erm",
     "ThresholdedMean": "cwz",
@@ -42,9 +50,13 @@ __all__ = [
     "LabelLasso",
     "LabelPrivateClassifier",
     "LabelSGD",
+    "LocalHistogram",
     "LocalIHT",
+    "LocalMean",
     "PrivateLasso",
     "PrivateLogisticLasso",
+    "PrivateMean",
+    "PrivateSelection",
     "SignVote",
     "SparseERM",
     "ThresholdedMean",

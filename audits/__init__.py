@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from audits.bits import audit_bits
     from audits.claims import INDEPENDENT, RenyiLoss, Sensitivity, TradeoffLoss
     from audits.densities import exact
+    from audits.families import Family, audit_family
     from audits.finding import Finding, Outcome
     from audits.gates import OffTranscript
     from audits.guess import audit
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 # loaded when asked for: `python -m audits --help` should not wait for numpy
 _HOME = {
     "Box": "pairs",
+    "Family": "families",
     "Finding": "finding",
     "INDEPENDENT": "claims",
     "OffTranscript": "gates",
@@ -32,6 +34,7 @@ _HOME = {
     "audit": "guess",
     "audit_atoms": "atoms",
     "audit_bits": "bits",
+    "audit_family": "families",
     "audit_timing": "timing",
     "candidate_pairs": "pairs",
     "exact": "densities",
@@ -45,6 +48,7 @@ _HOME = {
 __all__ = [
     "INDEPENDENT",
     "Box",
+    "Family",
     "Finding",
     "OffTranscript",
     "Outcome",
@@ -55,6 +59,7 @@ __all__ = [
     "audit",
     "audit_atoms",
     "audit_bits",
+    "audit_family",
     "audit_timing",
     "candidate_pairs",
     "exact",

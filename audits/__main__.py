@@ -8,6 +8,7 @@ from collections.abc import Callable
 import typer
 
 from accountant.command_line import INTERRUPTED, leave, status_of
+from audits.commands.bounds import bounds
 from audits.commands.libraries import libraries
 from audits.commands.papers import papers
 from audits.commands.power import power
@@ -19,7 +20,7 @@ from audits.commands.zoo import zoo
 PROGRAM = "python -m audits"
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": run, "list": list_, "papers": papers, "libraries": libraries, "target": target,
-    "replay": replay, "power": power, "zoo": zoo,
+    "replay": replay, "power": power, "zoo": zoo, "bounds": bounds,
 }  # fmt: skip
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
@@ -39,8 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
         return status_of(app, PROGRAM, words)
     except Exception as stop:
         # whoever asked for nothing heavy has not loaded it
-        working = sys.modules.get("audits.commands.working")
-        if working is None or not isinstance(stop, working.Interrupted):
+        resuming = sys.modules.get("audits.commands.resuming")
+        if resuming is None or not isinstance(stop, resuming.Interrupted):
             raise
         print(stop, file=sys.stderr)
         return INTERRUPTED

@@ -86,12 +86,16 @@ class Aim:
         some = guesses > 1.0
         guesses = np.where(some, guesses, 1.0)
         share = np.clip((right * self.runs - leaks) / guesses, 1e-9, 1 - 0.5 / (guesses + 1))
-        spread = np.sqrt(share * (1 - share))
         # a leak in excess of the mean is a right guess instead of one with that chance
-        errors = -float(ndtri(self.alpha)) * np.sqrt(1 / guesses + leaks / (guesses * spread) ** 2)
+        excess = leaks * (1 - share) / share / guesses
+        errors = -float(ndtri(self.alpha)) * np.sqrt((1 + excess) / guesses)
         if self.learned is not None:
             errors = errors + SELECTION / np.sqrt(np.maximum(made * self.learned, 1.0))
-        bound = np.where(some, np.log(share / (1 - share)) - errors / spread, -np.inf)
+        # Wilson (1927): the chance c with (share - c)^2 = errors^2 c (1 - c), the lower one
+        half = errors * errors / 2
+        root = errors * np.sqrt(share * (1 - share) + half / 2)
+        chance = np.maximum(share + half - root, 1e-300) / (1 + 2 * half)
+        bound = np.where(some, np.log(chance) - np.log1p(-chance), -np.inf)
         if self.epsilon is None:
             return bound, np.full(bound.shape, -np.inf)
         allowed = expected_right(self.epsilon)

@@ -24,7 +24,7 @@ from audits.bounds import expected_right
 
 # Experts guess where the learned log-odds say that a guess is worth it, or nearly, and stake as
 # if it were by so much more than the claim: learned odds scatter, where they exceed it does not.
-EXCESS = (0.1, 0.25, 0.8)
+EXCESS = (0.12, 0.3, 1.0)
 NEARLY = 0.1
 MOST = 5.0  # greatest log-odds that anybody stakes on, above the claim
 

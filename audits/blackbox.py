@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 
 from audits.aims import Aim
 from audits.blocks import schedule
-from audits.drawing import Draw, gathered, joined
+from audits.drawing import Draw, joined
 from audits.finding import Guesses, Point, together
 from audits.learning import Learned, learn
+from audits.pieces import gathered
 from audits.rules import Guesser
 from audits.testing import Tested, count_guesses, guessed
 
@@ -25,19 +27,20 @@ def black_box(
     aim: Aim,
     points: Sequence[tuple[float, float]],
     rng: np.random.Generator,
+    executor: Executor | None = None,
 ) -> Tested:
     """Test rules that are learned from earlier runs, each fixed before its own.
 
     The runs that a first rule is tested on are known when the second is learned.
     """
     blocks = schedule(aim.runs, aim.delta == 0 and not points)
-    known: Outputs = gathered(draw, pair, blocks[0][0], rng)
+    known: Outputs = gathered(draw, pair, blocks[0][0], rng, executor)
     done: list[tuple[Guesser, Guesses]] = []
     point = point_rule = None
     for block, (learned, tested) in enumerate(blocks):
         seen = len(known[0]) + len(known[1])
         if learned > seen:
-            known = _with_more(known, gathered(draw, pair, learned - seen, rng))
+            known = _with_more(known, gathered(draw, pair, learned - seen, rng, executor))
         aimed = replace(aim, runs=tested)
         found = learn(*known, aimed)
         rules = [found.rule(aimed)]
@@ -46,9 +49,9 @@ def black_box(
             rules.append(found.rule(best))
         last = block == len(blocks) - 1
         if last:
-            guesses = count_guesses(draw, pair, rules, tested, rng)
+            guesses = count_guesses(draw, pair, rules, tested, rng, executor)
         else:  # these runs are kept, to learn the next rule from
-            fresh = gathered(draw, pair, tested, rng)
+            fresh = gathered(draw, pair, tested, rng, executor)
             rule = rules[0]
             guesses = [guessed(rule, *rule.counts(*fresh), tested)]
             known = _with_more(known, fresh)

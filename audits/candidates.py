@@ -10,7 +10,16 @@ import numpy as np
 
 from accountant.numerics import Array
 from audits.layout import Outputs, as_numbers, layout_of, single_numbers
-from audits.scores import atom_table, basis_of, block_of, contrast, logistic, pooled_steps
+from audits.scores import (
+    Chain,
+    Weighted,
+    atom_table,
+    basis_of,
+    block_of,
+    contrast,
+    logistic,
+    pooled_steps,
+)
 from audits.smoothing import Steps, cells_of
 
 FOLDS = 3
@@ -72,7 +81,7 @@ def _of_rows(first: Outputs, second: Outputs) -> Iterator[Candidate]:
 
         def summed(folds: list[int]) -> Callable[[Array], Array]:
             weights = contrast(*_with_sides(*_pooled(raw, folds)))
-            return lambda rows: _finite(rows) @ weights
+            return Chain((_finite, Weighted(weights)))
 
         yield Candidate("a weighted sum", raw, summed, layout.numbers)
     sides = np.append(np.ones(len(rows_a)), np.zeros(len(rows_b)))
@@ -80,12 +89,12 @@ def _of_rows(first: Outputs, second: Outputs) -> Iterator[Candidate]:
         steps = pooled_steps(np.concatenate([raw_a, raw_b]), sides)
         yield from _additive(
             "pooled log-odds of numbers", PENALTIES[:1], _folds(steps(raw_a), steps(raw_b)),
-            lambda output: steps(layout.numbers(output)),
+            Chain((layout.numbers, steps)),
         )  # fmt: skip
     basis = basis_of(np.concatenate([rows_a, rows_b]), sides, layout.width)
     yield from _additive(
         "additive log-odds of features", PENALTIES, _folds(basis(rows_a), basis(rows_b)),
-        lambda output: basis(layout.rows(output)),
+        Chain((layout.rows, basis)),
     )  # fmt: skip
 
 
@@ -97,7 +106,7 @@ def _additive(
     def trained(penalty: float) -> Callable[[list[int]], Callable[[Any], Array]]:
         def train(folds: list[int]) -> Callable[[Any], Array]:
             weights = logistic([blocks[fold] for fold in folds], penalty).astype(np.float32)
-            return lambda design: np.asarray(design @ weights, dtype=float)
+            return Weighted(weights)
 
         return train
 

@@ -48,7 +48,9 @@ def _mechanism_case(mechanism: Mechanism) -> Case:
     subject, expected = repr(mechanism), Outcome.SURVIVED
 
     def check(settings: Settings, rng: np.random.Generator) -> Row:
-        finding = audit(mechanism, runs=settings.samples, confidence=settings.confidence, rng=rng)
+        runs, confidence = settings.samples, settings.confidence
+        with settings.workers() as pool:
+            finding = audit(mechanism, runs=runs, confidence=confidence, rng=rng, executor=pool)
         exact = exact_epsilon(mechanism, finding.delta)
         curve = mechanism_curve(mechanism, settings) if settings.curves else None
         return guessed(
@@ -84,7 +86,10 @@ def _specimen_case(specimen: Specimen) -> Case:
 
     def guess(settings: Settings, rng: np.random.Generator) -> Row:
         runs, confidence = settings.samples, settings.confidence
-        finding = audit(specimen.broken, specimen.pair, claim, runs, confidence, rng=rng)
+        with settings.workers() as pool:
+            finding = audit(
+                specimen.broken, specimen.pair, claim, runs, confidence, rng=rng, executor=pool
+            )
         return guessed(
             name, "specimen", claim, finding, expected, specimen.true_epsilon,
             verdict_confidence(),

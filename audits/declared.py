@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
@@ -12,16 +13,18 @@ import numpy as np
 from accountant.loss import Loss
 from accountant.numerics import Array
 from audits.aims import Aim
-from audits.drawing import sides
 from audits.finding import Point
-from audits.rules import Guesser, Rule, Score, best_cut, density_score
+from audits.pieces import sides
+from audits.ratios import density_score
+from audits.rules import Guesser, Rule, Score, best_cut
 from audits.testing import Tested, count_guesses
 from mechanisms.mechanism import Mechanism
-from mechanisms.supports import Line, panels
+from mechanisms.supports import Lattice, Line, panels
 
 # Where along the claim to look for the pair that reveals most: the shares of its epsilon.
 SHARES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98)
 PILOT, MOST_PILOT = 0.05, 50_000
+MOST_LISTED = 1 << 16  # outputs; of more, pilot runs tell what is needed
 WORDS = "the declared log-likelihood ratio"
 
 
@@ -32,6 +35,7 @@ def densities(
     aim: Aim,
     points: Sequence[tuple[float, float]],
     rng: np.random.Generator,
+    executor: Executor | None = None,
 ) -> Tested:
     """Test the pair and cut with the greatest expected bound, judged on pilot runs."""
     if pair is not None:
@@ -48,7 +52,7 @@ def densities(
         aim = replace(aim, runs=aim.runs - pilot)
         each = max(pilot // len(pairs), 1)
         both = zip(pairs, scores, strict=True)
-        known = [_sampled(mechanism, one, score, each, rng) for one, score in both]
+        known = [_sampled(mechanism, one, score, each, rng, executor) for one, score in both]
     cuts = [best_cut(values, aim, mass) for values, mass in known]
     at = max(range(len(pairs)), key=lambda place: cuts[place][1].bound)
     pair, score, law = pairs[at], scores[at], known[at]
@@ -61,24 +65,41 @@ def densities(
         aims = [] if aim.delta == 0 else aims[:1]
     best = max(aims, key=lambda one: best_cut(law[0], one, law[1])[1].sureness, default=None)
     if best is None or best.epsilon is None or best.delta == aim.delta:
-        return Tested(pair, rule, count_guesses(mechanism.release, pair, rules, aim.runs, rng)[0])
+        bound = count_guesses(mechanism.release, pair, rules, aim.runs, rng, executor)[0]
+        return Tested(pair, rule, bound)
     rules.append(Rule(score, *best_cut(law[0], best, law[1]), WORDS))
-    bound, there = count_guesses(mechanism.release, pair, rules, aim.runs, rng)
+    bound, there = count_guesses(mechanism.release, pair, rules, aim.runs, rng, executor)
     point = Point(best.epsilon, best.delta, there, alone=not own)
     return Tested(pair, rule, bound, point, rules[1])
 
 
 def _sampled(
-    mechanism: Mechanism, pair: tuple[Any, Any], score: Score, runs: int, rng: np.random.Generator
+    mechanism: Mechanism,
+    pair: tuple[Any, Any],
+    score: Score,
+    runs: int,
+    rng: np.random.Generator,
+    executor: Executor | None,
 ) -> tuple[Array, Array]:
-    drawn = sides(mechanism.release, pair, runs, rng)
+    drawn = sides(mechanism.release, pair, runs, rng, executor)
     scores = np.concatenate([score(output) for both in drawn for output in both])
     return scores, np.full(scores.size, 1 / scores.size)
 
 
 def score_law(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Array, Array] | None:
-    """Scores and their shares of all runs by quadrature on the real line; None elsewhere."""
+    """Scores and their shares of all runs, by enumeration or quadrature; None where neither is."""
     line = mechanism.support
+    axes, cells = mechanism.value_axes, None
+    one = all(np.size(v) == 1 if axes is None else np.ndim(v) == axes for v in pair)
+    if isinstance(line, Lattice):  # of single numbers
+        one = one and axes is None
+    if one and getattr(line, "count", 0) <= MOST_LISTED:
+        cells = line.cells(*pair)
+    if cells is not None:
+        log_p, log_q = (np.ravel(mechanism.log_density(cells.outputs, value)) for value in pair)
+        share = cells.measure * (np.exp(log_p) + np.exp(log_q)) / 2
+        some = share > 0
+        return log_p[some] - log_q[some], share[some] / np.sum(share[some])
     if (
         not isinstance(line, Line)
         or line.ends is not None

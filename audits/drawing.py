@@ -1,4 +1,4 @@
-"""Drawing the runs of an audit: any function, a fair coin a run, memory bounded by a chunk.
+"""Drawing runs of any function, many at a time.
 
 Outputs of many runs are one array, runs along its first axis: of numbers or strings where all
 outputs are of one type and shape, else of objects.  An exception is what a caller would see of a
@@ -8,7 +8,7 @@ run, so where runs are made one at a time it is an outcome like any other.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -31,30 +31,6 @@ class Raised:
     words: str = ""
 
 
-def sides(
-    draw: Draw, pair: tuple[Any, Any], runs: int, rng: np.random.Generator
-) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Yield outputs of the first and of the second value, a coin for each run, in chunks."""
-    for done in range(0, runs, CHUNK):
-        size = min(CHUNK, runs - done)
-        # n ~ Bin(size, 1/2) runs of one side equal a coin a run, since only counts are kept
-        ones = int(rng.binomial(size, 0.5))
-        yield draw(pair[0], rng, ones), draw(pair[1], rng, size - ones)
-
-
-def gathered(
-    draw: Draw, pair: tuple[Any, Any], runs: int, rng: np.random.Generator
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """All outputs of the first and of the second value, for a rule to be learned from."""
-    drawn = list(sides(draw, pair, runs, rng))
-    first, second = joined([a for a, _ in drawn]), joined([b for _, b in drawn])
-    outcomes = [*first[:1000].ravel(), *second[:1000].ravel()] if first.dtype == object else []
-    if outcomes and all(isinstance(one, Raised) for one in outcomes):
-        shown = f"{outcomes[0].kind}: {outcomes[0].words} in every run"
-        raise ParameterError("release", shown, "a function that releases something")
-    return first, second
-
-
 def joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Outputs of several draws as one array, of objects where the draws differ in kind."""
     some = [part for part in parts if len(part)] or list(parts[:1])
@@ -63,19 +39,24 @@ def joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate([_objects(list(part)) for part in some])
 
 
-def vectorised(release: Callable[..., Any]) -> Draw:
-    """``release`` as a function of (value, rng, size), by a loop where it takes no size."""
-    if not callable(release):
-        raise ParameterError("release", release, "a mechanism or a function")
-    by_name, by_position = _takes_size(release)
+@final
+@dataclass(frozen=True, slots=True)
+class Vectorised:
+    """A function of (value, rng, size), by a loop where ``release`` takes no size."""
 
-    def draw(value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
+    release: Callable[..., Any]
+    by_name: bool
+    by_position: bool
+
+    def __call__(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
+        """Outputs of ``size`` runs along the first axis."""
         if size == 0:
             return np.empty(0)
-        if not (by_name or by_position):
+        release = self.release
+        if not (self.by_name or self.by_position):
             return packed([_outcome(release, value, rng) for _ in range(size)])
         try:
-            many = release(value, rng, size=size) if by_name else release(value, rng, size)
+            many = release(value, rng, size=size) if self.by_name else release(value, rng, size)
         except Exception as error:
             # which of the runs failed is not known
             shown = f"one that raised {type(error).__name__}: {error}"
@@ -83,7 +64,12 @@ def vectorised(release: Callable[..., Any]) -> Draw:
             raise ParameterError("release", shown, allowed) from error
         return _as_outputs(many, size)
 
-    return draw
+
+def vectorised(release: Callable[..., Any]) -> Draw:
+    """``release`` as a function of (value, rng, size), whether it takes a size or not."""
+    if not callable(release):
+        raise ParameterError("release", release, "a mechanism or a function")
+    return Vectorised(release, *_takes_size(release))
 
 
 def packed(outputs: list[Any]) -> NDArray[Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +37,7 @@ def audit(
     delta: float | None = None,
     rng: Rng = None,
     early: bool = False,
+    executor: Executor | None = None,
 ) -> Finding:
     """Try to falsify a privacy claim by guessing which value of a pair was released.
 
@@ -45,16 +47,22 @@ def audit(
     a score.  ``delta`` is the claim's own, else 0 for a pure claim, else 1e-5.  Without a claim
     only the bound is of interest; a claim of more than one point, such as a Gaussian's, is
     decided at its most revealing one.  ``early`` stops at the first proof: see `watch`.
+
+    ``executor`` spreads the runs, by default made here, over threads, processes or a cluster: the
+    same bits.  To other processes ``release`` and its outputs travel pickled; between threads a
+    function must not share what it changes.
     """
     if early:
         from audits.stopping import watch
 
-        return watch(release, pair, claim, runs, confidence, delta, rng)
+        return watch(release, pair, claim, runs, confidence, delta, rng, executor)
     if isinstance(claim, Sensitivity):
         from audits.sensitivity import audit_sensitivity
 
         if isinstance(release, Mechanism):
             raise ParameterError("release", release, "a function without noise")
+        if executor is not None:
+            raise ParameterError("executor", executor, "left out where the claim is a sensitivity")
         return audit_sensitivity(release, pair, claim, runs, confidence, rng=rng)
     start = time.perf_counter()
     runs = RUNS.check("runs", runs)
@@ -69,9 +77,9 @@ def audit(
     points = [] if claim is None or delta is not None else points_of(claim)
     if isinstance(release, Mechanism):
         one = None if pair is None else checked_pair(pair)
-        done = densities(release, one, claim, aim, points, source)
+        done = densities(release, one, claim, aim, points, source, executor)
     else:
-        done = black_box(vectorised(release), checked_pair(pair), aim, points, source)
+        done = black_box(vectorised(release), checked_pair(pair), aim, points, source, executor)
     finding = Finding(
         outcome=Outcome.SURVIVED,
         epsilon_lower=done.guesses.epsilon_lower(at, confidence),

@@ -19,6 +19,7 @@ from audits.aims import NOTHING, Aim, Prospect
 from audits.candidates import Candidate, candidates
 from audits.layout import Outputs, as_numbers
 from audits.rules import Bands, Guesser, Rule, merged
+from audits.scores import Chain
 from audits.smoothing import Cells, Steps, cells_of
 
 LONGER = 0.3  # standard errors by which a candidate must beat those before it
@@ -43,13 +44,15 @@ class Learned:
         low, high, up, expected = tails(self.cells, replace(aim, learned=self.learned))
         if self.candidate.number:
             return Numbers(self._bands(low, high, up, expected))
-        edges, words, score = self.cells.edges, self.candidate.words, self._of_outputs
+        # what travels to other processes: the score, not the runs that it was learned from
+        edges, words = self.cells.edges, self.candidate.words
+        score = Chain((self.candidate.extract, self.score))
         # the lower tail is at most, the upper tail above, an edge
         least = -np.inf if low == 0 else np.inf if low > edges.size else float(edges[low - 1])
         cut = np.inf if high > edges.size else -np.inf if high == 0 else float(edges[high - 1])
         cut = float(np.nextafter(cut, np.inf)) if math.isfinite(cut) else cut
         if up < 0:
-            return Rule(lambda output: -score(output), -least, expected, f"minus {words}", -cut)
+            return Rule(Chain((score, np.negative)), -least, expected, f"minus {words}", -cut)
         return Rule(score, cut, expected, words, least)
 
     def log_odds(self, outputs: Outputs) -> Array:

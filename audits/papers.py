@@ -101,10 +101,11 @@ def _gaussian(claim: Published, settings: Settings, rng: np.random.Generator) ->
     plan: Plan | Gaussian = claim.plan
     if not isinstance(plan, Gaussian):
         raise TypeError("one Gaussian release is attacked so")
-    finding = audit(
-        plan, claim=ApproxLoss(claim.epsilon, claim.delta), runs=settings.samples,
-        confidence=settings.confidence, rng=rng,
-    )  # fmt: skip
+    with settings.workers() as pool:
+        finding = audit(
+            plan, claim=ApproxLoss(claim.epsilon, claim.delta), runs=settings.samples,
+            confidence=settings.confidence, rng=rng, executor=pool,
+        )  # fmt: skip
     certain = exact_epsilon(plan, claim.delta)
     words = f", exactly {certain:.4g} by its density; guesses show {finding.epsilon_lower:.3g}"
     refuted = finding.refutes(verdict_confidence())

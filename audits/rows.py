@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import final
 
@@ -22,13 +24,27 @@ def quiet(subject: str) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the command line chose; ``tick`` is called now and then while work goes on."""
+    """What the command line chose; ``tick`` is called now and then while work goes on.
+
+    ``jobs`` are the threads of one row, which does not depend on them; ``repeats`` are the zoo's.
+    """
 
     samples: int
     confidence: float
     seed: int
     curves: bool = False
     tick: Callable[[str], None] = field(default=quiet)
+    jobs: int = 1
+    repeats: int = 1
+
+    @contextlib.contextmanager
+    def workers(self) -> Iterator[Executor | None]:
+        """Threads for the runs of one audit; none where one does it all."""
+        if self.jobs == 1:
+            yield None
+            return
+        with ThreadPoolExecutor(self.jobs) as pool:
+            yield pool
 
 
 @final

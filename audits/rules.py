@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 from audits.aims import NOTHING, Aim, Prospect
-from mechanisms.mechanism import Mechanism
 
 Score = Callable[[NDArray[Any]], Array]
 FEW = 8  # bands that comparisons count faster than a search
@@ -169,20 +168,6 @@ def merged(edges: NDArray[Any], labels: NDArray[np.int8], expected: Prospect) ->
     """Bands with neighbours of one label made one."""
     change = labels[1:] != labels[:-1]
     return Bands(edges[change], labels[np.append(True, change)], expected)
-
-
-def density_score(mechanism: Mechanism, pair: tuple[Any, Any]) -> Score:
-    """The exact log-likelihood ratio of a declared mechanism."""
-    first, second = pair
-    outcomes = mechanism.support.outcomes(first)
-
-    def ratio(output: NDArray[Any]) -> Array:
-        return mechanism.log_density(output, first) - mechanism.log_density(output, second)
-
-    if outcomes is None or np.ndim(first) != mechanism.value_axes:
-        return ratio
-    table = ratio(outcomes)
-    return lambda output: table[output]
 
 
 def best_cut(scores: Array, aim: Aim, mass: Array) -> tuple[float, Prospect]:

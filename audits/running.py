@@ -6,24 +6,50 @@ import dataclasses
 import difflib
 import importlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from typing import Any, Protocol, TypeVar
 
 from accountant.errors import ParameterError
 from audits.cases import cases
-from audits.rows import Case, Row, Settings, quiet
+from audits.rows import Settings, quiet
 
 # where other processes find a case again by its name
 FAMILIES = {
     "run": "audits.cases", "papers": "audits.papers", "libraries": "audits.libraries",
+    "zoo": "audits.scoring",
 }  # fmt: skip
+Done = TypeVar("Done")  # a row, or a score
+Row_co = TypeVar("Row_co", covariant=True)
 
 
-def chosen(names: Sequence[str], every: list[Case] | None = None) -> list[Case]:
+class Subject(Protocol[Row_co]):
+    """What is run: a name, a kind, and how it becomes a row."""
+
+    @property
+    def subject(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """What it is."""
+        ...
+
+    def run(self, settings: Settings) -> Row_co:
+        """Its row."""
+        ...
+
+
+class WorkerFailed(ParameterError):
+    """A row that could not be made, by its name: what was raised where it was worked on."""
+
+
+def chosen(names: Sequence[str], every: list[Any] | None = None) -> list[Any]:
     """Cases whose subject is one of the names, or has it in it; all without names."""
     every = cases() if every is None else every
     if not names:
         return every
-    found: list[Case] = []
+    found: list[Any] = []
     for name in names:
         if not name.strip():
             raise ParameterError("NAME", name, "(part of) the name of a subject")
@@ -40,13 +66,13 @@ def chosen(names: Sequence[str], every: list[Case] | None = None) -> list[Case]:
 
 
 def run_all(
-    todo: list[Case],
+    todo: Sequence[Subject[Done]],
     settings: Settings,
     jobs: int,
-    done: Callable[[Row], None],
+    done: Callable[[Done], None],
     executor: Executor | None = None,
     family: str = "run",
-) -> list[Row]:
+) -> list[Done]:
     """Run the cases on ``jobs`` threads, or on an executor; return rows in the given order.
 
     ``done`` is told of each row as it comes.  To an executor only names and numbers travel, and
@@ -56,15 +82,17 @@ def run_all(
     order = sorted(todo, key=lambda case: case.kind != "algorithm")
     pool = ThreadPoolExecutor(max_workers=jobs) if executor is None else executor
     silent = dataclasses.replace(settings, tick=quiet)
+    futures: dict[Future[Done], str] = {}
     try:
-        if executor is None:
-            futures = {pool.submit(case.run, settings): case.subject for case in order}
-        else:
-            futures = {pool.submit(by_name, family, case.subject, silent): case.subject
-                       for case in order}  # fmt: skip
+        for case in order:
+            if executor is None:
+                futures[pool.submit(case.run, settings)] = case.subject
+            else:
+                futures[pool.submit(by_name, family, case.subject, silent)] = case.subject
         rows = {}
         for future in as_completed(futures):
-            row = rows[futures[future]] = future.result()
+            subject = futures[future]
+            row = rows[subject] = _result(future, subject)
             done(row)
         return [rows[case.subject] for case in todo]
     finally:
@@ -74,7 +102,21 @@ def run_all(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def by_name(family: str, subject: str, settings: Settings) -> Row:
+def by_name(family: str, subject: str, settings: Settings) -> Any:
     """Run one case in whatever process this is."""
-    every: list[Case] = importlib.import_module(FAMILIES[family]).cases()
-    return next(case for case in every if case.subject == subject).run(settings)
+    every: list[Subject[Any]] = importlib.import_module(FAMILIES[family]).cases()
+    for case in every:
+        if case.subject == subject:
+            return case.run(settings)
+    raise ParameterError("NAME", subject, "known to the worker, too: is all installed there?")
+
+
+def _result(future: Future[Done], subject: str) -> Done:
+    """The row; what a worker raised is told with the subject's name."""
+    try:
+        return future.result()
+    except ParameterError:
+        raise
+    except Exception as error:
+        shown = f"{type(error).__name__}: {error}"
+        raise WorkerFailed(subject, shown, "audited without an error") from error

@@ -90,9 +90,12 @@ def to_json(result: Result) -> str:
     return json.dumps(document(result), indent=2, allow_nan=False) + "\n"
 
 
-def read(path: str, argument: str) -> Result:
-    """The result that a file holds; anything else raises `ParameterError`."""
-    allowed = "a result of schema 1 with its request and details, written by --json"
+ALLOWED = "a result of schema 1 with its request and details, written by --json"
+SPOILT = (KeyError, TypeError, ValueError, AttributeError)  # what a document that is none raises
+
+
+def loaded(path: str, argument: str) -> dict[str, Any]:
+    """The document that a file holds; anything else raises `ParameterError`."""
     try:
         if Path(path).stat().st_size > MOST_BYTES:
             raise ParameterError(argument, path, f"a file of at most {MOST_BYTES:,} bytes")
@@ -100,18 +103,28 @@ def read(path: str, argument: str) -> Result:
     except OSError as error:
         raise ParameterError(argument, path, f"a file to read ({error.strerror})") from None
     except (ValueError, RecursionError):
-        raise ParameterError(argument, path, allowed) from None
+        raise ParameterError(argument, path, ALLOWED) from None
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise ParameterError(argument, path, allowed)
+        raise ParameterError(argument, path, ALLOWED)
+    return found
+
+
+def request_of(found: dict[str, Any]) -> Request:
+    """What a document says was asked."""
+    asked = dict(found["request"])
+    return Request(**{**asked, "names": tuple(asked["names"])})
+
+
+def read(path: str, argument: str) -> Result:
+    """The result that a file holds; anything else raises `ParameterError`."""
+    found = loaded(path, argument)
     try:
-        asked = dict(found["request"])
-        request = Request(**{**asked, "names": tuple(asked["names"])})
         rows = [
             _row(one, more) for one, more in zip(found["findings"], found["details"], strict=True)
         ]
-        return Result(request, rows, dict(found["versions"]), dict(found["absent"]))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise ParameterError(argument, path, allowed) from None
+        return Result(request_of(found), rows, dict(found["versions"]), dict(found["absent"]))
+    except SPOILT:
+        raise ParameterError(argument, path, ALLOWED) from None
 
 
 def timeless(result: Result) -> str:

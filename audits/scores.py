@@ -23,19 +23,53 @@ STEPS = 12
 MOST_CROSSED = 4
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Atoms:
+    """Log-odds of known outputs; 0 of any other."""
+
+    known: Codes
+    log_odds: Array
+
+    def __call__(self, output: Codes) -> Array:
+        """The log-odds of outputs."""
+        at = np.minimum(np.searchsorted(self.known, output), self.known.size - 1)
+        return np.where(self.known[at] == output, self.log_odds[at], 0.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """A weighted sum of columns."""
+
+    weights: NDArray[Any]
+
+    def __call__(self, design: NDArray[Any]) -> Array:
+        """The sums of rows."""
+        return _sums(design, self.weights).astype(float)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """One function after another."""
+
+    steps: tuple[Callable[[Any], Any], ...]
+
+    def __call__(self, outputs: Any) -> Any:
+        """What the last step makes."""
+        for step in self.steps:
+            outputs = step(outputs)
+        return outputs
+
+
 def atom_table(codes: Codes, sides: Array) -> Callable[[Codes], Array]:
     """Log-odds of each distinct output, with 1.5 pseudo-runs a side; 0 for outputs never seen."""
     known, place = np.unique(codes, return_inverse=True)
     ones = np.bincount(place, sides, minlength=known.size)
     zeros = np.bincount(place, 1 - sides, minlength=known.size)
     log_odds = np.log((ones + 1.5) / (zeros + 1.5))
-    log_odds -= np.log((ones.sum() + 1.5) / (zeros.sum() + 1.5))
-
-    def score(output: Codes) -> Array:
-        at = np.minimum(np.searchsorted(known, output), known.size - 1)
-        return np.where(known[at] == output, log_odds[at], 0.0)
-
-    return score
+    return Atoms(known, log_odds - np.log((ones.sum() + 1.5) / (zeros.sum() + 1.5)))
 
 
 def contrast(rows: Array, sides: Array) -> Array:
@@ -117,7 +151,7 @@ class Pooled:
         """One column a step, after a constant."""
         design = np.ones((len(rows), 1 + len(self.knots)), np.float32)
         for place, knot in enumerate(self.knots, 1):
-            design[:, place] = (rows > knot).astype(np.float32) @ self.signs
+            design[:, place] = _sums((rows > knot).astype(np.float32), self.signs)
         return design
 
 
@@ -153,7 +187,13 @@ def logistic(blocks: Sequence[Block], penalty: float) -> Array:
     for _ in range(STEPS):
         gradient = -ridge * weights
         for design, sides, _ in blocks:
-            odds = np.clip(design @ weights.astype(np.float32), -30, 30)
-            gradient = gradient + design.T @ (sides - 1 / (1 + np.exp(-odds)))
+            odds = np.clip(_sums(design, weights.astype(np.float32)), -30, 30)
+            gradient = gradient + np.einsum("ij,i->j", design, sides - 1 / (1 + np.exp(-odds)))
         weights = weights + np.linalg.solve(curvature, gradient)
     return weights
+
+
+def _sums(rows: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+    # not BLAS: its bits may depend on its threads, which wait for each other on busy cores
+    sums: NDArray[Any] = np.einsum("ij,j->i", rows, weights)
+    return sums

@@ -16,6 +16,7 @@ from audits.bits import audit_bits
 from audits.examination import examine
 from audits.finding import Finding, Outcome
 from audits.guess import audit, claimed_delta, seeded
+from audits.rows import Settings
 from audits.sensitivity import probe_sensitivity
 from audits.specimen import Specimen
 from audits.timing import audit_timing
@@ -68,9 +69,40 @@ class Score:
     witness: str
 
     @property
+    def subject(self) -> str:
+        """The specimen's name."""
+        return self.name
+
+    @property
     def as_expected(self) -> bool:
         """Whether the honest survived and the broken was caught."""
         return self.outcome is self.expected
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """A specimen that is still to be scored."""
+
+    specimen: Specimen
+    kind: str = "specimen"
+
+    @property
+    def subject(self) -> str:
+        """The specimen's name."""
+        return self.specimen.name
+
+    def run(self, settings: Settings) -> Score:
+        """Its row; its seeds depend on its name, not on what else is scored."""
+        numbers = settings.samples, settings.confidence, settings.seed, settings.repeats
+        return _scored(self.specimen, *numbers)
+
+
+def cases() -> list[Scoring]:
+    """The whole zoo, to be scored."""
+    from audits.zoo import SPECIMENS
+
+    return [Scoring(one) for one in SPECIMENS]
 
 
 def judge(specimen: Specimen, runs: int, confidence: float, rng: Rng = None) -> Verdict:
@@ -116,14 +148,11 @@ def score_zoo(
 
     A specimen's seeds depend on its name, not on what else is scored.
     """
-    if specimens is None:
-        from audits.zoo import SPECIMENS
-
-        specimens = SPECIMENS
+    settings = Settings(runs, confidence, rng, repeats=repeats)
     rows = []
-    for one in specimens:
-        rows.append(_scored(one, runs, confidence, rng, repeats))
-        tick(one.name)
+    for one in cases() if specimens is None else map(Scoring, specimens):
+        rows.append(one.run(settings))
+        tick(one.subject)
     return rows
 
 

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 
 MOST_ATOMS = 64
+REPEATED = 4  # times that a value is seen on average, to be an atom
 # Tail shares of the quantile cells; between the last two, 2 % steps.
 TAIL = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.08])
 SHARES = np.concatenate([TAIL, np.arange(0.1, 0.9001, 0.02), 1 - TAIL[::-1]])
 RIDGE = 0.01
-LEAST = 15  # runs in a cell, on average
+LEAST = 8  # runs in a cell, on average
 Smoothing = tuple[bool, float]
 WEIGHTS = (0.1, 2.0, 40.0, 800.0, 20_000.0)
 
@@ -64,7 +65,8 @@ def cells_of(
     """
     pooled = np.concatenate([first, second])
     values, counts = np.unique(pooled, return_counts=True)
-    few = values.size <= MOST_ATOMS
+    # numbers that hardly repeat are no atoms, however few they are
+    few = values.size <= min(MOST_ATOMS, pooled.size // REPEATED)
     edges = between(values) if few else _edges(values, counts, pooled)
     ones = np.bincount(np.searchsorted(edges, first), minlength=edges.size + 1).astype(float)
     zeros = np.bincount(np.searchsorted(edges, second), minlength=edges.size + 1).astype(float)
@@ -133,7 +135,7 @@ def _edges(values: NDArray[Any], counts: NDArray[np.intp], pooled: NDArray[Any])
     # not np.quantile: NaN stands beyond every number
     shares = SHARES[:: max(1, -(-SHARES.size * LEAST // pooled.size))]
     cuts = np.sort(pooled)[np.ceil(shares * pooled.size).astype(int) - 1]
-    own = np.flatnonzero(counts >= 0.005 * pooled.size)
+    own = np.flatnonzero(counts >= max(0.005 * pooled.size, 2.0))
     below = values[own[own > 0] - 1]
     ends: NDArray[Any] = np.unique(np.concatenate([cuts, values[own], below]))
     edges: NDArray[Any] = ends[ends <= values[-2]]  # the greatest value ends the last cell

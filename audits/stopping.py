@@ -1,6 +1,6 @@
 """Early stop: bet against the claim run by run, and stop when the wealth is proof.
 
-Half of the error is for the bets, half for the exact bound from the guesses at the horizon; the
+Most of the error is for the bets, the rest for the exact bound from the guesses at the horizon; the
 learner sees every run once it has been bet on.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -25,15 +26,18 @@ from audits.betting import EXCESS, Bets, growth, opening, opinions, together
 from audits.blocks import MOST_LEARNED
 from audits.claims import checked_claim
 from audits.declared import WORDS
-from audits.drawing import CHUNK, Draw, gathered, joined, sides, vectorised
+from audits.drawing import CHUNK, Draw, joined, vectorised
 from audits.finding import Finding, Guesses, Outcome
 from audits.layout import Outputs
 from audits.learning import learn
-from audits.rules import Guesser, Rule, Score, density_score
+from audits.pieces import gathered, sides
+from audits.ratios import density_score
+from audits.rules import Guesser, Rule, Score
 from audits.testing import Tested, guessed
 from mechanisms.mechanism import Mechanism
 
 FIRST, LATER = 24, 1.2  # runs before the first bet; growth of what is learned from after
+BETTING = 0.8  # share of the error for the bets
 LEARNED = 1 / 3  # share of the horizon after which the last rule is fixed
 
 
@@ -69,6 +73,7 @@ def watch(
     confidence: float = 0.95,
     delta: float | None = None,
     rng: Rng = None,
+    executor: Executor | None = None,
 ) -> Finding:
     """`audit` that stops at the first proof: see there; ``runs`` is the horizon.
 
@@ -86,28 +91,29 @@ def watch(
     if claim is None:
         raise ParameterError("claim", claim, "a loss to bet against, such as PureLoss(1.0)")
     at = claimed_delta(claim) if delta is None else DELTA.check("delta", delta)
-    epsilon, half = claim.epsilon_at(at), (1 + confidence) / 2
+    epsilon, error = claim.epsilon_at(at), 1 - confidence
+    rest = 1 - (1 - BETTING) * error  # confidence of the bound at the horizon
     if not math.isfinite(epsilon):
         raise ParameterError("claim", claim, f"a loss of finite epsilon at delta {at:g}")
-    aim = Aim(runs, at, 1 - half, epsilon)
+    aim = Aim(runs, at, 1 - rest, epsilon)
     if isinstance(release, Mechanism):
         pair = release.worst_pair(epsilon) if pair is None else checked_pair(pair)
         draw: Draw = release.release
         exact: Score | None = density_score(release, pair)
     else:
         pair, draw, exact = checked_pair(pair), vectorised(release), None
-    proof = -math.log(1 - half)
+    proof = -math.log(BETTING * error)
     table = _Table(epsilon, at, proof, opening(1 if exact else len(EXCESS)))
-    rule, guesses = _played(table, draw, pair, aim, exact, source)
-    falsified = table.stopped is not None or guesses.refutes(claim, at, half)
+    rule, guesses = _played(table, draw, pair, aim, exact, source, executor)
+    falsified = table.stopped is not None or guesses.refutes(claim, at, rest)
     found = Tested(pair, rule, guesses).witness()
     if table.stopped is not None:
         found = (
-            f"bets against the claim had grown {1 / (1 - half):.3g}-fold by run {table.stopped:,}"
+            f"bets against the claim had grown {math.exp(proof):.3g}-fold by run {table.stopped:,}"
         )
     return Finding(
         outcome=Outcome.FALSIFIED if falsified else Outcome.SURVIVED,
-        epsilon_lower=epsilon if table.stopped else guesses.epsilon_lower(at, half),
+        epsilon_lower=epsilon if table.stopped else guesses.epsilon_lower(at, rest),
         delta=at,
         runs=table.runs,
         confidence=confidence,
@@ -127,14 +133,16 @@ def _played(
     aim: Aim,
     exact: Score | None,
     rng: np.random.Generator,
+    executor: Executor | None,
 ) -> tuple[Guesser, Guesses]:
     """Bet until the wealth is proof or the horizon is reached; the last rule and its guesses."""
     if exact is None:
-        known = gathered(draw, pair, min(FIRST, aim.runs // 2), rng)
+        known = gathered(draw, pair, min(FIRST, aim.runs // 2), rng, executor)
         table.runs = len(known[0]) + len(known[1])
         while table.runs < min(LEARNED * aim.runs, MOST_LEARNED) and table.stopped is None:
             found = learn(*known, aim)
-            more = gathered(draw, pair, max(int((LATER - 1) * table.runs), 10), rng)
+            size = max(int((LATER - 1) * table.runs), 10)
+            more = gathered(draw, pair, size, rng, executor)
             table.play(*_shuffled(found.log_odds, *more, rng), exact=False)
             known = joined([known[0], more[0]]), joined([known[1], more[1]])
     left = replace(aim, runs=aim.runs - table.runs)
@@ -147,7 +155,7 @@ def _played(
     counts = np.zeros(2, dtype=np.int64)
     while table.runs < aim.runs and table.stopped is None:
         size = min(max(table.runs // 10, 64), CHUNK, aim.runs - table.runs)
-        for fresh in sides(draw, pair, size, rng):
+        for fresh in sides(draw, pair, size, rng, executor):
             counts += rule.counts(*fresh)
             table.play(*_shuffled(score, *fresh, rng), exact=exact is not None)
     return rule, guessed(rule, int(counts[0]), int(counts[1]), left.runs)

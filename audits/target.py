@@ -103,7 +103,7 @@ def _in_a_child(
     """The row that a process of its own found."""
     work = {
         "asked": asdict(asked), "kind": kind, "verdict": verdict, "samples": settings.samples,
-        "confidence": settings.confidence, "seed": int(rng.integers(2**53)),
+        "confidence": settings.confidence, "seed": int(rng.integers(2**53)), "jobs": settings.jobs,
     }  # fmt: skip
     reader, writer = os.pipe()
     child = subprocess.Popen(

@@ -8,13 +8,13 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from accountant.errors import ParameterError
 from audits.finding import Outcome
+from audits.rows import Settings
 from audits.target import Asked, loaded
 
 
@@ -63,11 +63,14 @@ def _audited(work: dict[str, Any]) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     first, second = map(loaded, asked.pair)
     release = _found(asked.name)
-    look: Callable[..., Any] = audit if work["kind"] == "outputs" else audit_bits
-    finding = look(
-        release, (first, second), asked.claim, work["samples"], work["confidence"],
-        rng=np.random.default_rng(work["seed"]),
-    )  # fmt: skip
+    settings = Settings(work["samples"], work["confidence"], work["seed"], jobs=work["jobs"])
+    known = (release, (first, second), asked.claim, settings.samples, settings.confidence)
+    rng = np.random.default_rng(settings.seed)
+    if work["kind"] == "outputs":
+        with settings.workers() as pool:
+            finding = audit(*known, rng=rng, executor=pool)
+    else:
+        finding = audit_bits(*known, rng=rng)
     row = guessed(
         asked.name, "target", asked.claim, finding, Outcome.SURVIVED, None, work["verdict"]
     )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from audits.drawing import Draw, sides
+from audits.drawing import Draw
 from audits.finding import Guesses, Point
+from audits.pieces import each_piece
 from audits.rules import Guesser
 
 
@@ -36,17 +39,30 @@ class Tested:
         )
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What each rule makes of outputs of the first and of the second value."""
+
+    rules: tuple[Guesser, ...]
+
+    def __call__(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
+        counts = [rule.counts(first, second) for rule in self.rules]
+        return np.array(counts, dtype=np.int64)
+
+
 def count_guesses(
     draw: Draw,
     pair: tuple[Any, Any],
     rules: Sequence[Guesser],
     runs: int,
     rng: np.random.Generator,
+    executor: Executor | None = None,
 ) -> list[Guesses]:
-    """Count the right guesses of fixed rules on the same fresh runs, in chunks."""
+    """Count the right guesses of fixed rules on the same fresh runs, in pieces."""
     counts = np.zeros((len(rules), 2), dtype=np.int64)
-    for first, second in sides(draw, pair, runs, rng):
-        counts += [rule.counts(first, second) for rule in rules]
+    for found in each_piece(_Counts(tuple(rules)), draw, pair, runs, rng, executor):
+        counts += found
     return [
         guessed(rule, int(right), int(made), runs)
         for (right, made), rule in zip(counts, rules, strict=True)

@@ -2,9 +2,8 @@
 
     python benchmarks/audits.py [--seeds 200] [--only power|stop|broken|speed]
 
-A share is the runs that a perfect auditor needs over the runs used.  With a true epsilon e, a
-bound b and a limit l at the same runs, whose gaps shrink as one over the root of the runs, it is
-((e - l) / (e - b))^2; where delta > 0 the limit's own growth with the runs is looked up.
+A share is the runs that the best conceivable test needs to reach the median bound (Neyman &
+Pearson's against the nearest pair that keeps it, `audits.power.limit_runs`), over the runs used.
 """
 
 # ruff: noqa: E402  # imports follow what makes them possible
@@ -16,44 +15,25 @@ import sys
 import time
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.special import expit
 
 # run as a script this file would be taken for the package of its name
 sys.path[:] = [one for one in sys.path if pathlib.Path(one) != pathlib.Path(__file__).parent]
 
-from accountant import GaussianLoss, PureLoss, calibrate
+from accountant import GaussianLoss, PureLoss
 from audits import audit
+from audits.arguments import claimed_delta
 from audits.features import features
+from audits.power import limit_runs
+from audits.power_pairs import Pair, mechanism_pair
 from audits.stopping import watch
 from audits.zoo import ZOO
 from audits.zoo_honest import specimens
-from mechanisms import Gaussian, Laplace, RandomizedResponse
+from mechanisms import Gaussian, Laplace, registry
 
 ONE = PureLoss(1.0)
 SIGMA = 3.7306334
 RUNS = 200_000  # 100,000 a side
-
-
-def pure_limit(p, q, epsilon, runs):
-    """Neyman-Pearson bound on epsilon at 95 % for outcomes of masses p, q a side.
-
-    Against the least favourable pair (the posterior of the side clipped at the claim) by the
-    normal law of the log-likelihood ratio.
-    """
-
-    def gap(claim):
-        both, high = (p + q) / 2, 1 / (1 + np.exp(-claim))
-        post = np.where(p + q > 0, p / np.maximum(p + q, 1e-300), 0.5)
-        null = np.clip(post, 1 - high, high)
-        # per run: log ratio of a side's chance under the truth against the null
-        with np.errstate(divide="ignore", invalid="ignore"):
-            one = np.where(post > 0, np.log(post / null), 0.0)
-            two = np.where(post < 1, np.log((1 - post) / (1 - null)), 0.0)
-        mean = [both @ (w * one + (1 - w) * two) for w in (post, null)]
-        spread = both @ (null * one**2 + (1 - null) * two**2) - mean[1] ** 2
-        return (mean[0] - mean[1]) * math.sqrt(runs) - 1.645 * math.sqrt(max(spread, 1e-300))
-
-    return brentq(gap, 1e-6, epsilon * (1 - 1e-9)) if gap(1e-6) > 0 else 0.0
 
 
 def outcomes(release, pair, draws=8_000_000, chunk=1 << 18):
@@ -70,13 +50,34 @@ def outcomes(release, pair, draws=8_000_000, chunk=1 << 18):
     return table[:, 0] / table[:, 0].sum(), table[:, 1] / table[:, 1].sum()
 
 
-def laplace_masses():
-    edges = np.concatenate([[-np.inf], np.linspace(0, 1, 401), [np.inf]])
+def laplace_pair():
+    edges = np.concatenate([[-np.inf], np.linspace(0, 1, 4001), [np.inf]])
 
     def cdf(x):
         return np.where(x < 0, np.exp(np.minimum(x, 0)) / 2, 1 - np.exp(-np.maximum(x, 0)) / 2)
 
-    return np.diff(cdf(edges)), np.diff(cdf(edges - 1))
+    return Pair("Laplace", np.diff(cdf(edges)), np.diff(cdf(edges - 1)))
+
+
+def sum_of_laplaces(width=20, draws=1_000_000):
+    """Log-ratios of many answers at once, from draws: those of the mixture weigh equally."""
+    rng, losses = np.random.default_rng(0), []
+    for _ in range(draws // 100_000):
+        x = rng.laplace(scale=width, size=(50_000, width))
+        losses.append(np.sum(np.abs(x - 1) - np.abs(x), axis=1) / width)
+    losses = np.concatenate([*losses, *(-one for one in losses)])
+    return Pair("many", *(w / w.sum() for w in (expit(losses), expit(-losses))))
+
+
+def pair_of(one):
+    """The two laws of an honest specimen as masses, however they are known."""
+    if one.name in ("laplace", "noisy_histogram", "clamped_laplace"):
+        return laplace_pair()  # other counts say nothing, nor does what clamping takes away
+    if one.name == "gaussian":
+        return mechanism_pair(Gaussian(SIGMA), 1.0)
+    if one.name == "parallel_laplaces":
+        return sum_of_laplaces()
+    return Pair(one.name, *outcomes(one.broken, one.pair))
 
 
 def bare_laplace(value, rng, size):
@@ -87,80 +88,46 @@ def bare_gaussian(value, rng, size):
     return value + rng.normal(scale=SIGMA, size=size)
 
 
-def gaussian_share(bound, runs):
-    """Runs at which the limit of audit-statistics 1.3 reaches the bound, over those used."""
-    known = {0.565: 1e4, 0.741: 1e5, 0.80: 251e3, 0.873: 1e6, 0.90: 1.92e6, 0.949: 1e7}
-    at = np.interp(bound, list(known), np.log(list(known.values())))
-    return math.exp(at) / (runs / 2)
-
-
-def row(name, found, true, limit, aim=None, share=None):
+def row(name, found, pair, claim, aim=None):
+    delta, runs = found[0].delta, found[0].runs
+    true = claim.epsilon_at(delta)
     bound = float(np.median([one.epsilon_lower for one in found]))
+    part = limit_runs(pair, bound, delta, 0.05, 0.5) / runs if bound else 0.0
     alarms = sum(one.epsilon_lower > true for one in found)
-    part = share if share is not None else ((true - limit) / max(true - bound, 1e-9)) ** 2
     seconds = np.median([one.seconds for one in found])
     target = f"aim {aim:.2f}" if aim else ""
-    print(f"  {name:34} bound {bound:.4f}  limit {limit:.4f}  share {part:5.0%}  above the truth "
+    print(f"  {name:46} bound {bound:.4f} of {true:.3f}  share {part:5.0%}  above the truth "
           f"{alarms}/{len(found)}  {seconds:.2f} s  {target}", flush=True)  # fmt: skip
     return part
 
 
 def power(seeds):
     print(f"power at {RUNS:,} runs in all, 95 %, medians of {seeds} seeds")
-
-    def many(*arguments, runs=RUNS):
-        return [audit(*arguments, runs=runs, rng=seed) for seed in range(seeds)]
-
-    p, q = laplace_masses()
-    shares = {"densities": [], "few outcomes or one number": [], "black box": []}
-    k_ary = calibrate(RandomizedResponse, k=10, epsilon=1.0)
-    limits = {"laplace": pure_limit(p, q, 1.0, RUNS), "k-ary": 0.985, "gaussian": 0.741}
-    one = shares["densities"]
-    one.append(row("Laplace, declared", many(Laplace(1.0)), 1.0, limits["laplace"]))
-    one.append(row("ten-ary response, declared", many(k_ary), 1.0, limits["k-ary"]))
-    found = many(Gaussian(SIGMA))
-    bound = float(np.median([f.epsilon_lower for f in found]))
-    one.append(
-        row("Gaussian (1, 1e-5), declared", found, 1.0, 0.741, 0.70, gaussian_share(bound, RUNS))
-    )
+    shares = {"densities": [], "one number or few outcomes": [], "any output": []}
+    honest = [one for one in specimens()
+              if one.caught_by == "guess test" and one.true_epsilon]  # fmt: skip
+    for mechanism in (one for cls in registry() for one in cls.instances()):
+        claim = mechanism.loss
+        at = 0.5 * claim.epsilon_at(claimed_delta(claim))
+        pair, values = mechanism_pair(mechanism, at), mechanism.worst_pair(at)
+        found = [audit(mechanism, values, runs=RUNS, rng=seed) for seed in range(seeds)]
+        shares["densities"].append(row(repr(mechanism)[:46], found, pair, claim))
     found = [audit(Gaussian(SIGMA), runs=2_000_000, rng=seed) for seed in range(min(seeds, 40))]
-    bound = float(np.median([f.epsilon_lower for f in found]))
-    row("Gaussian, declared, 10^6 a side", found, 1.0, 0.873, 0.84, gaussian_share(bound, 2e6))
-    two = shares["few outcomes or one number"]
-    found = many(bare_laplace, (0.0, 1.0), ONE, runs=80_000)
-    two.append(row("Laplace, black box, 80,000", found, 1.0, pure_limit(p, q, 1.0, 80_000), 0.98))
-    found = many(bare_gaussian, (0.0, 1.0), GaussianLoss(1 / SIGMA))
-    bound = float(np.median([f.epsilon_lower for f in found]))
-    two.append(row("Gaussian, black box", found, 1.0, 0.741, None, gaussian_share(bound, RUNS)))
-    skip = {"laplace", "gaussian", "nothing", "exact_laplace", "even_tempo"}
-    for one in specimens():
-        if (
-            one.honest
-            and one.caught_by == "guess test"
-            and one.true_epsilon
-            and one.name not in skip
-        ):
-            try:
-                masses = outcomes(one.broken, one.pair)
-            except TypeError:  # called in a loop
-                continue
-            known = masses is not None and not one.claim.infinity
-            limit = pure_limit(*masses, one.true_epsilon, RUNS) if known else 0.0
-            found = many(one.broken, one.pair, one.claim)
-            if limit:
-                kind = "few outcomes or one number" if len(masses[0]) < 64 else "black box"
-                shares[kind].append(row(one.name, found, one.true_epsilon, limit))
-            else:
-                row(
-                    f"{one.name} (limit not listed)",
-                    found,
-                    one.true_epsilon,
-                    math.nan,
-                    share=math.nan,
-                )
+    row("Gaussian, declared, 10^6 a side", found, pair_of(honest[2]), GaussianLoss(1 / SIGMA), 0.84)
+    found = [audit(bare_laplace, (0.0, 1.0), ONE, runs=80_000, rng=seed) for seed in range(seeds)]
+    row("Laplace, black box, 80,000", found, laplace_pair(), ONE, 0.98)
+    for one in honest:
+        pair = pair_of(one)
+        claim = PureLoss(one.true_epsilon) if one.claim == ONE else one.claim
+        found = [audit(one.broken, one.pair, one.claim, RUNS, rng=s) for s in range(seeds)]
+        small = one.broken(one.pair[0], np.random.default_rng(0), 10_000)
+        few = small.ndim == 1 or len(np.unique(features(small).atom)) <= 64
+        share = row(one.name, found, pair, claim)
+        shares["any output"].append(share)
+        if few:
+            shares["one number or few outcomes"].append(share)
     for name, parts in shares.items():
-        if parts:
-            print(f"  median share of {name}: {np.median(parts):.0%}")
+        print(f"  median share of {name}: {np.median(parts):.0%} of {len(parts)}")
 
 
 def stop(seeds):

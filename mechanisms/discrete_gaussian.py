@@ -21,6 +21,7 @@ from accountant.randomness import Rng, generator
 from mechanisms.additive import DIMENSION, Additive
 from mechanisms.discrete_laplace import FEW, STEPS
 from mechanisms.integer_noise import IntegerNoise
+from mechanisms.maxima import greatest_gaussian
 from mechanisms.mechanism import EXACT, Arithmetic, draws
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Lattice
@@ -57,6 +58,15 @@ class DiscreteGaussian(Additive):
         z = np.subtract(output, value) / self.scale
         terms: Array = -z * z / 2 - math.log(_total(self.scale))
         return terms
+
+    @property
+    def deviation(self) -> float:
+        """At most the scale (Canonne, Kamath & Steinke, Corollary 9)."""
+        return self.scale
+
+    def expected_maximum(self, dimension: int) -> float:
+        """At most that of continuous Gaussian noise and 1 (their Proposition 25)."""
+        return self.scale * greatest_gaussian(dimension) + 1
 
     @property
     def loss(self) -> Loss:

@@ -17,6 +17,7 @@ from accountant.pairs import PairLoss
 from accountant.randomness import Rng, generator
 from mechanisms.additive import Additive
 from mechanisms.integer_noise import IntegerNoise
+from mechanisms.maxima import greatest_exponential
 from mechanisms.mechanism import EXACT, Arithmetic, draws
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Lattice
@@ -56,6 +57,17 @@ class DiscreteLaplace(Additive):
         far = (np.minimum(m, 0) - 0.0) / self.scale - math.log1p(math.exp(-1 / self.scale))
         beyond = -(np.maximum(m, 0) + 1) / self.scale - math.log1p(math.exp(-1 / self.scale))
         return np.where(m <= 0, far, np.log1p(-np.exp(beyond)))
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise in a coordinate."""
+        # the variance is 2 q / (1 - q)^2 with q = e^{-1 / scale}
+        return 1 / (math.sqrt(2) * math.sinh(1 / (2 * self.scale)))
+
+    def expected_maximum(self, dimension: int) -> float:
+        """At most that of continuous Laplace noise, whose tails are heavier."""
+        # P(|k| > m) = 2 q^{m+1} / (1 + q) <= q^m, and no more than q^t for t in [m, m + 1)
+        return self.scale * greatest_exponential(dimension)
 
     @property
     def loss(self) -> Loss:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -51,6 +52,11 @@ class Exponential(Selection):
         height = above_best(scores, self.scale)
         result: Array = height - logsumexp(height)[..., None]
         return result
+
+    def selection_error(self, candidates: int) -> float:
+        """At most how far the winner's score is expected to lie below the best."""
+        # a softmax maximises the expected score over the scale plus the entropy, at most ln k
+        return self.scale * math.log(candidates)
 
     @property
     def loss(self) -> BoundedRangeLoss:

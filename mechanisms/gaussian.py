@@ -14,6 +14,7 @@ from accountant.numerics import Array, ratio_up, up
 from accountant.randomness import Rng, generator
 from mechanisms import grid
 from mechanisms.additive import DIMENSION, RealNoise
+from mechanisms.maxima import greatest_gaussian
 from mechanisms.mechanism import EXACT, IDEALISED, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 
@@ -59,6 +60,15 @@ class Gaussian(RealNoise):
 
         below: Array = log_ndtr((x - np.asarray(self.centre(value))) / self.scale)
         return below
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise in a coordinate."""
+        return self.scale
+
+    def expected_maximum(self, dimension: int) -> float:
+        """Expected size of the greatest noise in so many coordinates."""
+        return self.scale * greatest_gaussian(dimension)
 
     @property
     def loss(self) -> GaussianLoss:

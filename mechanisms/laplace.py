@@ -14,6 +14,7 @@ from accountant.numerics import Array, ratio_up, up
 from accountant.randomness import Rng, generator
 from mechanisms import grid
 from mechanisms.additive import DIMENSION, RealNoise
+from mechanisms.maxima import greatest_exponential
 from mechanisms.mechanism import EXACT, IDEALISED, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 
@@ -56,6 +57,15 @@ class Laplace(RealNoise):
         z = (x - np.asarray(self.centre(value))) / self.scale
         far: Array = np.minimum(z, 0.0) - math.log(2)
         return np.where(z < 0, far, np.log1p(-np.exp(-np.abs(z)) / 2))
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise in a coordinate."""
+        return math.sqrt(2) * self.scale
+
+    def expected_maximum(self, dimension: int) -> float:
+        """Expected size of the greatest noise in so many coordinates."""
+        return self.scale * greatest_exponential(dimension)
 
     @property
     def loss(self) -> LaplaceLoss:

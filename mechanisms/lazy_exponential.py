@@ -85,6 +85,10 @@ class LazyExponential(Mechanism):
         listed = Exponential(self.scale, self.sensitivity)
         return listed.log_density(output, scores.reshape(*objects.shape, -1), each)
 
+    def selection_error(self, candidates: int) -> float:
+        """That of `Exponential`, whose law it has."""
+        return Exponential(self.scale, self.sensitivity).selection_error(candidates)
+
     @property
     def loss(self) -> BoundedRangeLoss:
         """Range ``2 sensitivity / scale``."""

@@ -15,6 +15,7 @@ from accountant.randomness import Rng, generator
 from accountant.responses import PureLoss
 from mechanisms.checks import unbatched
 from mechanisms.exponential import Exponential
+from mechanisms.maxima import greatest_exponential
 from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 from mechanisms.selection import FLAG, MONOTONE, Selection, above_best, beside_noise
@@ -63,6 +64,13 @@ class NoisyMax(Selection):
         heights = above_best(scores, self.scale)
         table: Array = np.apply_along_axis(laplace_wins, -1, heights) if heights.size else heights
         return table
+
+    def selection_error(self, candidates: int) -> float:
+        """At most how far the winner's score is expected to lie below the best."""
+        if self.noise == "gumbel":
+            return Exponential(self.scale, self.sensitivity).selection_error(candidates)
+        # the best score's noise has mean 0, and no noise exceeds the greatest size
+        return self.scale * greatest_exponential(candidates)
 
     @property
     def loss(self) -> Loss:

@@ -60,6 +60,10 @@ class PermuteAndFlip(Selection):
         result: Array = height + np.log(share)
         return result
 
+    def selection_error(self, candidates: int) -> float:
+        """At most that of `Exponential` (McKenna & Sheldon, Theorem 2)."""
+        return self.scale * math.log(candidates)
+
     @property
     def loss(self) -> LaplaceLoss:
         """That of Laplace noise on a number, moved by ``2 sensitivity / scale``, or half of it.

@@ -67,6 +67,17 @@ class Staircase(Additive):
         return terms
 
     @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise."""
+        # |noise| = sensitivity (S + U): a geometric stair S and an independent place U on it
+        b, g = math.exp(-self._fall), self.upper
+        stair, stair_2 = b / (1 - b), b * (1 + b) / (1 - b) ** 2
+        share = g / (g + (1 - g) * b)
+        place = share * g / 2 + (1 - share) * (1 + g) / 2
+        place_2 = share * g**2 / 3 + (1 - share) * (1 + g + g**2) / 3
+        return self.sensitivity * math.sqrt(stair_2 + 2 * stair * place + place_2)
+
+    @property
     def loss(self) -> PairLoss:
         """Three outcomes: up a step, level, down a step."""
         if not 1e-4 <= self._fall <= 100:

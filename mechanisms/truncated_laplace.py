@@ -15,6 +15,7 @@ from accountant.numerics import ULP, Array, ratio_up, square_up, up
 from accountant.randomness import Rng, generator
 from accountant.responses import ApproxLoss
 from mechanisms.additive import DIMENSION, Additive
+from mechanisms.maxima import greatest_exponential
 from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
 from mechanisms.parameters import declare, param
 from mechanisms.supports import Line
@@ -103,6 +104,17 @@ class TruncatedLaplace(Additive):
         mass = -2 * self.scale * math.expm1(-self.reach)
         terms: Array = np.where(distance <= self.reach, -distance - math.log(mass), -np.inf)
         return terms
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise in a coordinate."""
+        # E Z^2 = 2 - e^-r (r^2 + 2 r) / (1 - e^-r) of what is left of the exponential law
+        cut = self.reach * (self.reach + 2) / math.expm1(min(self.reach, 700.0))
+        return self.scale * math.sqrt(2 - cut)
+
+    def expected_maximum(self, dimension: int) -> float:
+        """At most that of Laplace noise, and at most the reach."""
+        return self.scale * min(greatest_exponential(dimension), self.reach)
 
     @property
     def loss(self) -> Loss:

@@ -7,12 +7,14 @@ import typer
 from audits.commands.options import (
     CONFIDENCE,
     Confidence,
+    Dask,
     Html,
     Jobs,
     Json,
     Junit,
     Names,
     Options,
+    Resume,
     Samples,
     Seed,
     Strict,
@@ -25,9 +27,11 @@ def libraries(
     confidence: Confidence = CONFIDENCE,
     seed: Seed = None,
     jobs: Jobs = "1",
+    dask: Dask = None,
     json: Json = None,
     html: Html = None,
     junit: Junit = None,
+    resume: Resume = False,
     strict: Strict = False,
 ) -> None:
     """Audit other libraries: pinned faults must be found, sound mechanisms must survive.
@@ -45,7 +49,7 @@ def libraries(
     from audits.libraries import LIBRARIES, present
     from audits.running import chosen
 
-    options = Options(samples, confidence, seed, jobs, None, json, html, junit, False, strict)
+    options = Options(samples, confidence, seed, jobs, dask, json, html, junit, resume, strict)
     request, threads = asked("libraries", names, options)
     every, missing = present(list(request.names))
     # a library that is not there is no misspelt name

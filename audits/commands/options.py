@@ -16,9 +16,7 @@ Samples = Annotated[
 ]
 Confidence = Annotated[str, typer.Option(metavar="C", help="Confidence of the bounds shown.")]
 Seed = Annotated[str | None, typer.Option(metavar="S", help="Repeats a report exactly.")]
-Jobs = Annotated[
-    str | None, typer.Option(metavar="J", help="Threads; the rows do not depend on it.")
-]
+Jobs = Annotated[str | None, typer.Option(metavar="J", help="Threads; no row depends on them.")]
 Dask = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster; the same rows.")
 ]

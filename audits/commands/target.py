@@ -10,10 +10,13 @@ from audits.commands.options import (
     CONFIDENCE,
     SAMPLES,
     Confidence,
+    Dask,
     Html,
+    Jobs,
     Json,
     Junit,
     Options,
+    Resume,
     Samples,
     Seed,
     Strict,
@@ -36,16 +39,21 @@ def target(
     samples: Samples = SAMPLES,
     confidence: Confidence = CONFIDENCE,
     seed: Seed = None,
+    jobs: Jobs = "1",
+    dask: Dask = None,
     json: Json = None,
     html: Html = None,
     junit: Junit = None,
+    resume: Resume = False,
     strict: Strict = False,
 ) -> None:
     """Audit a function of your own against a claim, on a pair of neighbouring values.
 
     FUNCTION is called as function(value, rng, size) and returns `size` outputs along the first
     axis, or as function(value, rng) in a loop; rng is a numpy Generator. It runs in a process of
-    its own: what it prints is dropped, and what it breaks does not reach the report.
+    its own: what it prints is dropped, and what it breaks does not reach the report. --jobs J
+    calls it from J threads there, for which it must be fit; --dask is refused, for its code stays
+    on this machine.
 
     Example: python -m audits target mycode.noise:release --epsilon 1 --pair a.npy b.npy
     --allow-import
@@ -61,7 +69,10 @@ def target(
 
     if not allow_import:
         raise ParameterError("--allow-import", name, "given, for the target's code will run")
-    options = Options(samples, confidence, seed, "1", None, json, html, junit, False, strict)
+    if dask is not None:
+        raise ParameterError("--dask", dask, "left out: a target stays in one process of this "
+                             "machine, where --jobs gives it threads")  # fmt: skip
+    options = Options(samples, confidence, seed, jobs, None, json, html, junit, resume, strict)
     more = {
         "epsilon": epsilon, "delta": delta, "pair": [str(Path(one)) for one in pair],
         "bits": bits, "allow-import": True,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
 from accountant.errors import ParameterError
-from audits.rows import Case, Row
+from audits.running import Subject
 
 
 @contextlib.contextmanager
 def progress(
-    todo: list[Case], ticking: bool
-) -> Iterator[tuple[Callable[[Row], None], Callable[[str], None]]]:
+    todo: Sequence[Subject[Any]], ticking: bool
+) -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
     """A bar on stderr with the time left, where somebody watches it."""
     from rich.console import Console
     from rich.progress import (

@@ -1,4 +1,4 @@
-"""From checked options to rows and reports: progress, interruption, resumption, exit status."""
+"""From checked options to rows and reports, and the exit status."""
 
 from __future__ import annotations
 
@@ -12,15 +12,11 @@ from accountant.domains import Whole
 from accountant.errors import ParameterError
 from accountant.outputs import check_writable, write_whole
 from audits.commands.options import Options
-from audits.commands.watching import cluster, progress
-from audits.rows import Case, Row, Settings
-from audits.saved import PART, Request, Result, read, to_json, versions
+from audits.commands.resuming import Form, rows_of
+from audits.rows import Case, Row
+from audits.saved import Request, Result, read, to_json, versions
 
 FAILED, INCONCLUSIVE = 1, 3
-
-
-class Interrupted(Exception):  # that is what happened
-    """Somebody stopped the run; the words say what is left of it."""
 
 
 def asked(
@@ -64,63 +60,16 @@ def perform(
     extra: tuple[str, ...] = (),
 ) -> Result:
     """Run the cases that are not done yet; an interruption leaves what is done in FILE.part."""
-    from audits.running import run_all
 
-    rows, request = _begun(request, options)
-    left = [case for case in todo if case.subject not in rows]
-    settings = Settings(request.samples, request.confidence, request.seed, request.curves)
+    def result(request: Request, rows: list[Row]) -> Result:
+        return Result(request, rows, versions(extra), absent or {})
 
-    def result() -> Result:
-        done = [rows[case.subject] for case in todo if case.subject in rows]
-        return Result(request, done, versions(extra), absent or {})
+    def begun(path: str, argument: str) -> tuple[Request, list[Row]]:
+        left = read(path, argument)
+        return left.request, left.rows
 
-    try:
-        with cluster(options.dask) as executor, progress(left, executor is None) as (told, step):
-
-            def done(row: Row) -> None:
-                rows[row.subject] = row
-                told(row)
-
-            ticking = Settings(*_numbers(settings), tick=step)
-            run_all(left, ticking, threads, done, executor, family)
-    except KeyboardInterrupt:
-        raise Interrupted(_leave(result(), len(todo), options)) from None
-    if options.json not in {None, "-"}:
-        Path(f"{options.json}{PART}").unlink(missing_ok=True)
-    return result()
-
-
-def _numbers(settings: Settings) -> tuple[int, float, int, bool]:
-    return settings.samples, settings.confidence, settings.seed, settings.curves
-
-
-def _begun(request: Request, options: Options) -> tuple[dict[str, Row], Request]:
-    """Rows that an interrupted run of the same request has left, and its seed."""
-    if not options.resume:
-        return {}, request
-    part = f"{options.json}{PART}"
-    left = read(part, "--resume")
-    seed = request.seed if options.seed is not None else left.request.seed
-    same = Request(
-        request.command, request.names, request.samples, request.confidence, seed,
-        request.curves, request.options,
-    )  # fmt: skip
-    if same != left.request:
-        raise ParameterError("--resume", part, f"of the same request, which was: {_words(left)}")
-    return {row.subject: row for row in left.rows}, same
-
-
-def _words(left: Result) -> str:
-    return left.request.again + (" --html FILE" if left.request.curves else "")
-
-
-def _leave(result: Result, of: int, options: Options) -> str:
-    """Write what is done so far, and say so."""
-    if not result.rows or options.json in {None, "-"}:
-        return "interrupted: nothing was written"
-    part = f"{options.json}{PART}"
-    write_whole(Path(part), to_json(result))
-    return f"interrupted: {len(result.rows)} of {of} rows are in {part}; go on with --resume"
+    form = Form(begun, lambda request, rows: to_json(result(request, rows)))
+    return result(*rows_of(family, todo, request, threads, options, form))
 
 
 def report(result: Result, options: Options) -> None:

@@ -6,7 +6,18 @@ from typing import Annotated, Any
 
 import typer
 
-from audits.commands.options import CONFIDENCE, Confidence, Json, Names, Samples, Seed
+from audits.commands.options import (
+    CONFIDENCE,
+    Confidence,
+    Dask,
+    Jobs,
+    Json,
+    Names,
+    Options,
+    Resume,
+    Samples,
+    Seed,
+)
 
 WRONG = 1
 
@@ -19,7 +30,10 @@ def zoo(
     repeats: Annotated[
         str, typer.Option(metavar="R", help="Audits of each specimen at N runs, for alarms.")
     ] = "1",
+    jobs: Jobs = "1",
+    dask: Dask = None,
     json: Json = None,
+    resume: Resume = False,
 ) -> None:
     """Score the auditor: runs to detection, bound over truth, false alarms, seconds.
 
@@ -37,43 +51,25 @@ def zoo(
 
     from accountant.command_line import number
     from accountant.domains import Whole
-    from accountant.outputs import check_writable, write_whole
-    from audits.arguments import CONFIDENCE as LEVEL
-    from audits.arguments import RUNS
+    from accountant.outputs import write_whole
+    from audits import scored
+    from audits.commands.resuming import Form, rows_of
+    from audits.commands.working import asked
+    from audits.running import chosen
+    from audits.scoring import cases
 
-    runs = RUNS.check("--samples", number(samples))
-    level = LEVEL.check("--confidence", number(confidence))
-    start = Whole(0).check("--seed", number(seed or "0"))
+    options = Options(samples, confidence, seed, jobs, dask, json, resume=resume)
     times = Whole(1, 10_000).check("--repeats", number(repeats))
-    check_writable({"--json": None if json == "-" else json})
-    rows = _scored(names or [], runs, level, start, times)
-    _show(rows, runs, level, Console(stderr=json == "-"))
-    text = _encoded(rows, runs, level, start, times)
+    request, threads = asked("zoo", names, options, {"repeats": times})
+    todo, form = chosen(request.names, cases()), Form(scored.read, scored.to_json)
+    request, rows = rows_of("zoo", todo, request, threads, options, form)
+    _show(rows, request.samples, request.confidence, Console(stderr=json == "-"))
+    text = scored.to_json(request, rows)
     if json == "-":
         sys.stdout.write(text)
     elif json is not None:
         write_whole(Path(json), text)
     raise typer.Exit(0 if all(row.as_expected for row in rows) else WRONG)
-
-
-def _scored(names: list[str], runs: int, level: float, seed: int, repeats: int) -> list[Any]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from accountant.errors import ParameterError
-    from audits.scoring import score_zoo
-    from audits.zoo import SPECIMENS
-
-    chosen = [one for one in SPECIMENS
-              if not names or any(name.strip().lower() in one.name for name in names)]  # fmt: skip
-    if not chosen or not all(name.strip() for name in names):
-        raise ParameterError("NAME", ", ".join(names), "(part of) the name of a specimen")
-    screen = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("left"),
-               TimeRemainingColumn())  # fmt: skip
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
-        task = bar.add_task("scoring", total=len(chosen))
-        return score_zoo(chosen, runs, level, seed, repeats, lambda _: bar.advance(task))
 
 
 def _show(rows: list[Any], runs: int, level: float, screen: Any) -> None:
@@ -100,19 +96,3 @@ def _show(rows: list[Any], runs: int, level: float, screen: Any) -> None:
         f"{sums['as_expected']} of {sums['specimens']} as expected ({sums['honest']} honest), "
         f"{sums['alarms']} alarms, {sums['seconds']:.1f} s"
     )
-
-
-def _encoded(rows: list[Any], runs: int, level: float, seed: int, repeats: int) -> str:
-    import dataclasses
-    import json as encoder
-    import math
-
-    def known(value: Any) -> Any:
-        if isinstance(value, float):
-            return value if math.isfinite(value) else None
-        return value.name.lower() if hasattr(value, "name") else value
-
-    scores = [{key: known(value) for key, value in dataclasses.asdict(row).items()}
-              for row in rows]  # fmt: skip
-    asked = {"schema": 1, "seed": seed, "runs": runs, "confidence": level, "repeats": repeats}
-    return encoder.dumps({**asked, "scores": scores}, indent=2, allow_nan=False) + "\n"

@@ -1,30 +1,23 @@
 """How the page looks: one column, light and dark, wide and narrow."""
 
-STYLE = """
-:root { color-scheme: light dark; --page: #fff; --ink: #1b1f24; --soft: #57606a; --line: #d0d7de;
-  --good: #116329; --bad: #b3161b; --blue: #0550ae; --orange: #9a4a00; --tile: #f6f8fa }
-@media (prefers-color-scheme: dark) { :root { --page: #0d1117; --ink: #e6edf3; --soft: #9da7b3;
-  --line: #30363d; --good: #56d364; --bad: #ff7b72; --blue: #79c0ff; --orange: #ffa657;
-  --tile: #161b22 } }
-* { box-sizing: border-box }
+from accountant.page.document import asset
+
+# what all pages of the house share, and then what is this one's own
+STYLE = (
+    asset("base.css")
+    + """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto;
   padding: 0 1rem; background: var(--page); color: var(--ink) }
 h1 { font-size: 1.6rem } h2 { font-size: 1.2rem; margin-top: 2.2rem }
-.good { color: var(--good) } .bad { color: var(--bad) } small { color: var(--soft) }
 .tiles { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1rem 0 }
 .tiles div { background: var(--tile); border: 1px solid var(--line); border-radius: .5rem;
   padding: .6rem 1rem } .tiles b { display: block; font-size: 1.4rem }
-.wide { overflow-x: auto } table { border-collapse: collapse; width: 100%; margin: .6rem 0 }
-th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid var(--line);
-  vertical-align: top } .facts th { width: 14rem; font-weight: 600 }
-thead th { font-size: .85rem; color: var(--soft); font-weight: 600; white-space: nowrap }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
-code, td, .witness { overflow-wrap: anywhere }
+.facts th { width: 14rem; font-weight: 600 }
+td, .witness { overflow-wrap: anywhere }
 .rows td { border-bottom: 0; padding-bottom: 0 } .rows strong { font-weight: 600 }
 .rows td:first-child { min-width: 14rem } .rows td.number, .rows td[data-label=verdict],
 .rows td[data-label=interval] { overflow-wrap: normal; white-space: nowrap }
 .more td { border-bottom: 1px solid var(--line) !important; padding: 0 .6rem .35rem !important }
-summary { cursor: pointer; color: var(--soft); font-size: .85rem }
 .witness { padding: .2rem .8rem .6rem; border-left: 3px solid var(--line); margin: .3rem 0 }
 .witness p { margin: .3rem 0 } figure { margin: .8rem 0; max-width: 44rem }
 svg { font-size: 12px } figure svg { width: 100%; height: auto; display: block }
@@ -48,3 +41,4 @@ svg.key { vertical-align: middle } svg.interval { display: block; margin: .1rem 
 }
 @media print { details > * { display: block } }
 """
+)

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import math
 
+from accountant.page.words import plain
 
-def plain(words: object) -> str:
-    r"""The words on one line, with everything that does not print as its escape.
-
-    Control characters, terminal escapes, line breaks and marks that reverse the reading order
-    become ``\x1b``, ``\n``, ``\u202e``: what is shown is what is there.
-    """
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(words))
+__all__ = ["number", "percent", "plain"]
 
 
 def percent(confidence: float) -> str:

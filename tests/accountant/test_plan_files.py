@@ -129,13 +129,13 @@ def test_toml_is_the_same_plan():
         ("count = 64", "count = 6.5", 6, 1, "count must be a whole number"),
         ("count = 64", "count = -1", 6, 1, "count must be a whole number"),
         ("scale = 0.8", "scale = -1", 12, 29, "scale must be a number in"),
-        ("epsilon = 0.1", "epsilon = true", 19, 3, "epsilon must be"),
+        ("epsilon = 0.1", "epsilon = true", 17, 24, "epsilon must be"),
         ("count = 64", "count = 64\ncount = 65", 7, 11, "Cannot overwrite"),
         ("scale = 20.0", "scale = ", 5, 9, "Invalid value"),
         ("# a comment", 'title = "x"', 2, 1, "unknown key 'title'"),
         (GOOD, "", 1, 1, "no \\[\\[release\\]\\] tables"),
         (GOOD, "release = 3", 1, 1, "no \\[\\[release\\]\\] tables"),
-        (GOOD, "x = " + "[" * 100_000, 1, 1, "nested too deeply"),
+        (GOOD, "x = " + "[" * 100_000, 1, 105, "nested too deeply"),
         (GOOD, "x" * 1_000_001, 1, 1, "longer than 1,000,000"),
     ],
     ids=range(16),
@@ -144,8 +144,7 @@ def test_errors_say_line_and_column(old, new, line, column, words):
     with pytest.raises(PlanSyntaxError, match=words) as caught:
         from_toml(GOOD.replace(old, new))
     assert caught.value.line == line
-    if words != r"epsilon must be":
-        assert caught.value.column == column
+    assert caught.value.column == column
 
 
 def test_what_cannot_be_written_is_refused():

@@ -259,6 +259,7 @@ RUNS = {
     "gaussian_that_forgot_l2": 50_000,
     "gaussian_as_pure": 20_000,
     "value_of_noisy_max": 10_000,
+    "grid_of_gaussians": 10_000,
 }
 LONG = {"rare_key"}  # 0.013 on one side of two, against 0.0049
 

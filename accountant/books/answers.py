@@ -1,0 +1,93 @@
+"""Released answers as bytes and back: numbers, words, arrays and nests of them; never pickles."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from typing import Any
+
+import numpy as np
+
+from accountant.errors import PrivateValueError
+
+LARGEST = 1 << 28  # bytes of one stored answer
+KINDS = "biufcSU?"  # what an array may hold
+ALLOWED = f"of numbers, words, arrays and nests of them, at most {LARGEST >> 20} MiB"
+
+
+def encoded(answer: Any) -> bytes:
+    """The answer in a form that gives it back to the last bit."""
+    raw = json.dumps(_plain(answer), separators=(",", ":"), allow_nan=False).encode()
+    if len(raw) > LARGEST:
+        raise PrivateValueError("answer", ALLOWED)
+    return raw
+
+
+def decoded(raw: bytes) -> Any:
+    """What `encoded` was given; arrays are read-only.
+
+    Raises ValueError for what it never writes: pickled objects, other tags, floats in decimal.
+    """
+    return _made(json.loads(raw, parse_float=_refused, parse_constant=_refused))
+
+
+def _plain(answer: Any) -> Any:
+    # numpy's own kinds first: a float64 is a float too
+    if isinstance(answer, np.ndarray | np.generic):
+        array = np.asarray(answer)
+        if array.dtype.kind not in KINDS:
+            raise PrivateValueError("answer", ALLOWED)
+        return {"array" if isinstance(answer, np.ndarray) else "scalar": _npy(array)}
+    if answer is None or isinstance(answer, bool | str):
+        return answer
+    if isinstance(answer, int):
+        return {"int": str(answer)}
+    if isinstance(answer, float):
+        return {"float": answer.hex()}
+    if isinstance(answer, complex):
+        return {"complex": [answer.real.hex(), answer.imag.hex()]}
+    if isinstance(answer, tuple | list):
+        parts = [_plain(one) for one in answer]
+        return {"tuple": parts} if isinstance(answer, tuple) else parts
+    if isinstance(answer, dict) and all(isinstance(key, str) for key in answer):
+        return {"dict": {key: _plain(one) for key, one in answer.items()}}
+    raise PrivateValueError("answer", ALLOWED)
+
+
+def _npy(array: np.ndarray[Any, Any]) -> str:
+    if array.nbytes > LARGEST:
+        raise PrivateValueError("answer", ALLOWED)
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, allow_pickle=False)
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def _made(plain: Any) -> Any:
+    if plain is None or isinstance(plain, bool | str):
+        return plain
+    if isinstance(plain, list):
+        return [_made(one) for one in plain]
+    if not isinstance(plain, dict) or len(plain) != 1:
+        raise ValueError("is no stored answer")
+    [(tag, held)] = plain.items()
+    if tag in {"array", "scalar"}:
+        raw = io.BytesIO(base64.b64decode(held, validate=True))
+        array: Any = np.lib.format.read_array(raw, allow_pickle=False)
+        array.flags.writeable = False
+        return array if tag == "array" else array[()]
+    if tag == "int":
+        return int(held)
+    if tag == "float":
+        return float.fromhex(held)
+    if tag == "complex":
+        return complex(*map(float.fromhex, held))
+    if tag == "tuple":
+        return tuple(_made(one) for one in held)
+    if tag == "dict":
+        return {key: _made(one) for key, one in held.items()}
+    raise ValueError("is no stored answer")
+
+
+def _refused(word: str) -> Any:
+    raise ValueError(f"{word!r}: floats are stored in hexadecimal")

@@ -1,0 +1,129 @@
+"""What was spent as exact numbers that a log can hold, and what they amount to."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from accountant.basic import EXACT, _ceil
+from accountant.budget import Budget
+from accountant.concentrated import ZCDPLoss
+from accountant.gaussian import GaussianLoss
+from accountant.loss import Loss
+from accountant.notions import ASIDE, PureSum, notion_of
+from accountant.numerics import up
+from accountant.parallel import Parallel
+from accountant.plan import Plan
+
+
+class Total(NamedTuple):
+    """What was added up, and the masses at infinity: decimals when pure, floats otherwise."""
+
+    spent: Any
+    infinity: Any
+
+
+class Totals:
+    """Adds up one notion within one budget; it holds no total of its own."""
+
+    def __init__(self, notion: str, budget: Budget, order: float | None = None) -> None:
+        self.notion, self.budget = notion, budget
+        if notion == "rdp" and order is None:  # the one that `notion_of` takes
+            order = 1 + 2 * -math.log(budget.delta * (1 - ASIDE)) / budget.epsilon
+        self.order = order
+        self._adding: Any = notion_of(notion, budget, order)
+        self.unit = str(self._adding.unit)
+        self.pure = isinstance(self._adding, PureSum)
+        self.zero = Total(Decimal(0), Decimal(0)) if self.pure else Total(0.0, 0.0)
+
+    @property
+    def limit(self) -> float:
+        """The most that may be spent, in units of the notion."""
+        return float(self.exact_limit)
+
+    @property
+    def exact_limit(self) -> Any:
+        """The same as it is compared."""
+        return self._adding._limit[0] if self.pure else self._adding.limit
+
+    def spend(self, total: Total, asked: Plan) -> Total:
+        """The total after ``asked``; raises `BudgetExceeded` where the notion does."""
+        self._set(total)
+        self._spend(asked)
+        return self._get()
+
+    def cost(self, loss: Loss) -> Total:
+        """What one release of ``loss`` adds; asked after it was spent."""
+        known = self._adding._known[loss]
+        if self.pure:
+            return Total(*known)
+        return Total(known, max(loss.infinity, loss.reversed.infinity))
+
+    def add(self, total: Total, cost: Total) -> Total:
+        """The same sum by the log alone, whatever the limit."""
+        if self.pure:
+            return Total(*(EXACT.add(a, b) for a, b in zip(total, cost, strict=True)))
+        return Total(math.nextafter(total.spent + cost.spent, math.inf), total[1] + cost[1])
+
+    def epsilon(self, total: Total) -> float:
+        """The epsilon at the budget's delta that a fixed plan of this total has, rounded up."""
+        if self.pure:
+            return _ceil(total.spent)
+        spent, delta = total.spent, self.budget.delta * (1 - ASIDE)
+        if spent == 0:
+            return 0.0
+        if self.notion == "zcdp":
+            return ZCDPLoss(spent).epsilon_at(delta)
+        if self.notion == "gdp":
+            return GaussianLoss(up(math.sqrt(spent))).epsilon_at(delta)
+        a = float(self.order or 0) - 1
+        # eps = divergence + [ln(1/delta) - a ln(1 + 1/a) - ln(1 + a)] / a
+        rest = (-math.log(delta) - a * math.log1p(1 / a) - math.log1p(a)) / a
+        return max(0.0, up(spent + rest, 16))
+
+    def written(self, total: Total) -> list[str]:
+        """The total in words that give it back to the last bit."""
+        if self.pure:
+            return [str(number) for number in total]
+        return [float(number).hex() for number in total]
+
+    def read(self, words: Any) -> Total:
+        """What `written` wrote."""
+        kind = Decimal if self.pure else float.fromhex
+        spent, infinity = (kind(word) for word in words)
+        return Total(spent, infinity)
+
+    def _spend(self, asked: Plan) -> None:
+        if isinstance(asked, Loss):
+            self._adding.spend(asked, self.budget)
+            return
+        for item, count in asked.losses():
+            for _ in range(count):
+                if isinstance(item, Parallel):
+                    self._spend_greatest(item)
+                else:
+                    self._adding.spend(item, self.budget)
+
+    def _spend_greatest(self, node: Parallel) -> None:
+        # a user pays for one part: the greatest of what any of them comes to
+        start, ends = self._get(), []
+        for part in node.distinct:
+            self._set(start)
+            self._spend(part)
+            ends.append(self._get())
+        self._set(Total(*(max(one) for one in zip(start, *ends, strict=True))))
+
+    def _get(self) -> Total:
+        adding = self._adding
+        if self.pure:
+            return Total(adding._total, adding._delta)
+        return Total(adding.spent, adding._infinity)
+
+    def _set(self, total: Total) -> None:
+        adding = self._adding
+        if self.pure:
+            adding._total, adding._delta = total
+            adding.spent = float(total.spent)
+        else:
+            adding.spent, adding._infinity = total

@@ -1,0 +1,1 @@
+"""The commands of ``python -m accountant``; nothing heavy is imported before one runs."""

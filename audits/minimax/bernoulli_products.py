@@ -1,0 +1,116 @@
+"""Products of signs with random means: an accurate answer correlates with the rows it came from.
+
+References: Bun, Ullman & Vadhan (2014), Dwork, Smith, Steinke, Ullman & Vadhan (2015) for the
+lemma on uniform means; Tardos (2008) for arcsine ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accountant.domains import Interval, OneOf, Whole
+from accountant.errors import ParameterError
+from accountant.numerics import Array, legendre
+
+LAW = OneOf(("uniform", "arcsine"))
+REACH = Interval(0.0, 0.5, "(]")
+Answer = Callable[[Array], Array]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BernoulliProducts:
+    """Rows of independent signs, column j of mean ``means[j]``, and a law of the means.
+
+    "uniform" means are uniform on [-1, 1]; "arcsine" ones are ``sin(u)`` for u uniform on
+    ``[-reach pi, reach pi]``, and so lie near -1 and 1, where columns are nearly unanimous.
+    """
+
+    features: int
+    law: str = "arcsine"
+    reach: float = 0.45
+
+    def __post_init__(self) -> None:
+        Whole(1).check("features", self.features)
+        LAW.check("law", self.law)
+        REACH.check("reach", self.reach)
+
+    def means(self, rng: np.random.Generator) -> Array:
+        """Draw one mean for each column."""
+        if self.law == "uniform":
+            return rng.uniform(-1.0, 1.0, self.features)
+        return np.sin(rng.uniform(-self.reach * np.pi, self.reach * np.pi, self.features))
+
+    def sample(self, means: Array, n: int, rng: np.random.Generator) -> Array:
+        """Draw ``n`` rows of signs."""
+        return np.where(rng.random((n, self.features)) < (1 + means) / 2, 1.0, -1.0)
+
+
+def fingerprinting_sum(answer: Answer, n: int) -> float:
+    """``E[f(x) sum_i (x_i - mu) + (f(x) - mean(x))^2]`` for uniform mu, exactly.
+
+    ``answer`` is f as a function of the column's mean, whose n + 1 values lie in [-1, 1].
+    """
+    n = Whole(1).check("n", n)
+    total = 2 * np.arange(n + 1.0) - n
+    given = _within(answer(total / n))
+    # of n signs any number of ones has probability 1 / (n + 1), and given it E[mu] = total / (n+2)
+    return float(np.mean(given * total * 2 / (n + 2) + (given - total / n) ** 2))
+
+
+def least_fingerprinting_sum(n: int) -> float:
+    """The least that `fingerprinting_sum` is for any answer: ``(n + 4) / (3 (n + 2)) > 1/3``.
+
+    Given x the sum is ``f c + (f - m)^2`` with ``c = 2 n m / (n + 2)``, least at
+    ``f = m - c / 2``; then ``E[m^2] = (n + 2) / (3 n)`` gives the value.  No answer escapes.
+    """
+    n = Whole(1).check("n", n)
+    return (n + 4) / (3 * (n + 2))
+
+
+def column_score(answer: Answer, n: int, reach: float = 0.45) -> float:
+    """``E[f(x) sum_i (x_i - mu) / sqrt(1 - mu^2)]`` of one column under arcsine means, exactly.
+
+    With g(mu) = E[f | mu] it is ``(g(sin a) - g(-sin a)) / 2 a`` for a = reach pi, since
+    ``E[f sum_i (x_i - mu)] = (1 - mu^2) g'(mu)``: whoever follows unanimous columns scores 1 / a.
+    """
+    end = REACH.check("reach", reach) * math.pi
+    top, bottom = (_mean_answer(answer, n, side * math.sin(end)) for side in (1.0, -1.0))
+    return (top - bottom) / (2 * end)
+
+
+def column_score_by_quadrature(answer: Answer, n: int, reach: float = 0.45) -> float:
+    """`column_score` from its definition: all sums of a column, and quadrature over the means."""
+    nodes, weights = legendre(60)
+    end = REACH.check("reach", reach) * math.pi
+    total, found = 2 * np.arange(n + 1.0) - n, 0.0
+    given = _within(answer(total / n))
+    for u, weight in zip(end * nodes, weights / 2, strict=True):
+        mean = math.sin(u)
+        inside = _probabilities(n, mean) @ (given * (total - n * mean))
+        found += float(weight * inside / math.cos(u))
+    return found
+
+
+def _mean_answer(answer: Answer, n: int, mean: float) -> float:
+    return float(_probabilities(n, mean) @ _within(answer((2 * np.arange(n + 1.0) - n) / n)))
+
+
+def _probabilities(n: int, mean: float) -> Array:
+    """Of 0 .. n ones among n signs of this mean."""
+    from scipy.stats import binom
+
+    found: Array = binom.pmf(np.arange(n + 1), n, (1 + mean) / 2)
+    return found
+
+
+def _within(values: Array) -> Array:
+    given = np.asarray(values, dtype=float)
+    if not (np.abs(given) <= 1).all():
+        raise ParameterError("answer", given, "a function with values in [-1, 1]")
+    return given

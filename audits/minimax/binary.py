@@ -1,0 +1,59 @@
+"""From information to the chance of a right guess: inequalities between two coins, inverted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+ROUNDING = 1e-12
+
+
+def kl(first: float, second: float) -> float:
+    """Divergence of a coin from another, ``first ln(first / second) + ...``, in nats."""
+    # by what they differ: of coins nearly alike the logs would cancel
+    more = first - second
+    total = first * _log_ratio(first, second, more) if first > 0 else 0.0
+    if first < 1:
+        total += (1 - first) * _log_ratio(1 - first, 1 - second, -more)
+    return total
+
+
+def _log_ratio(first: float, second: float, more: float) -> float:
+    """``ln(first / second)``, of ``more = first - second``."""
+    near = abs(more) < second / 2
+    return math.log1p(more / second) if near else math.log(first) - math.log(second)
+
+
+def most_right_given_information(information: float, points: float) -> float:
+    """The greatest s with ``kl(s || 1 / points) <= information``: Fano's inequality, exactly.
+
+    A guess of a uniform V from Z is right with probability at most s, by data processing of
+    ``I(V; Z)``.  ``points`` may be any number below the true one.  Rounded up.
+    """
+    chance = 1 / points
+    return _last(lambda s: kl(s, chance), chance, information)
+
+
+def most_right_given_divergence(divergence: float, points: float) -> float:
+    """The greatest s with ``kl(1 / points || s) <= divergence``: Le Cam's method, many points.
+
+    Under a law M_0 that knows nothing of V a guess is right with chance 1 / points; s bounds it
+    under the M_v, by data processing of the mean of ``KL(M_0 || M_v)``.  Rounded up.
+    """
+    chance = 1 / points
+    return _last(lambda s: kl(chance, s), chance, divergence)
+
+
+def _last(rising: Callable[[float], float], low: float, budget: float) -> float:
+    """The last point of ``[low, 1]`` where a rising function is within the budget, rounded up."""
+    start, high = low, 1.0
+
+    def within(s: float) -> bool:
+        # kl is a difference of two terms of the size of s - low
+        return rising(s) - 1e-15 * (s - start) <= budget * (1 + ROUNDING)
+
+    if within(math.nextafter(1.0, 0.0)):
+        return 1.0
+    while high - low > 1e-16 * high and (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if within(middle) else (low, middle)
+    return min(1.0, high * (1 + ROUNDING))

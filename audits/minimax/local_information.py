@@ -1,0 +1,63 @@
+"""What reports of bounded ratio can tell: nats and variances, and the error on a sign.
+
+Proofs: `docs/proofs/minimax_mean.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from accountant.domains import POSITIVE
+from accountant.numerics import Array, up
+
+SMALL = 1e-3
+
+
+def posterior_divergence(epsilon: float) -> float:
+    """Greatest KL divergence of a posterior from its prior, in nats, under ``epsilon``; rounded up.
+
+    ``A - 1 - ln A`` with ``A = epsilon / (1 - e^-epsilon)``, whatever the prior; at most
+    ``epsilon^2 / 8``, which it approaches for a small epsilon.
+    """
+    epsilon = POSITIVE.check("epsilon", epsilon)
+    if epsilon < SMALL:
+        return up(epsilon * epsilon / 8)
+    more = epsilon / -math.expm1(-epsilon) - 1
+    # of x - ln(1 + x) for x > 5e-4 at most ten digits cancel
+    return up(more - math.log1p(more), 1e7)
+
+
+def sign_information(mean: Array) -> Array:
+    """KL divergence of a sign of this mean from a fair one: ``ln 2`` minus its entropy."""
+    m = np.clip(np.asarray(mean, dtype=float), 0.0, 1.0)
+    low = np.where(m < 1, m, 0.0)
+    inside = ((1 + low) * np.log1p(low) + (1 - low) * np.log1p(-low)) / 2
+    information: Array = np.where(m < 1, inside, math.log(2))
+    return information
+
+
+def sign_error(information: Array) -> Array:
+    """Least ``E (guess - sign)^2`` of a fair sign when so many nats are known; rounded down.
+
+    ``1 - m^2`` with `sign_information` of m equal to what is known.
+    """
+    known = np.asarray(information, dtype=float)
+
+    def enough(m: Array) -> Array:
+        return np.asarray((sign_information(m) >= known * (1 + 1e-12)) | (m >= 1))
+
+    most = bisected(enough, np.zeros_like(known), np.ones_like(known))
+    error: Array = np.where(known >= math.log(2), 0.0, np.maximum(1 - most * most, 0.0))
+    return error * (1 - 1e-12)
+
+
+def bisected(holds: Callable[[Array], Array], low: Array, high: Array) -> Array:
+    """The upper end after closing in on where ``holds`` begins; it held wherever that moved."""
+    for _ in range(60):
+        middle = (low + high) / 2
+        good = holds(middle)
+        low, high = np.where(good, low, middle), np.where(good, middle, high)
+    return high

@@ -1,0 +1,87 @@
+"""Every lower bound by name: one call for the bound, one for the users an error needs."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from accountant.domains import POSITIVE, OneOf
+from accountant.errors import ParameterError
+from audits.minimax.bound import LowerBound
+
+# one line a problem: its name, which is its function's, and its module in this package
+PROBLEMS = {
+    "sparse_regression": "private_records",
+    "sparse_regression_zcdp": "private_records",
+    "sparse_regression_rdp": "private_records",
+    "label_regression": "private_labels",
+    "label_optimisation": "label_learning",
+    "central_regression": "central_records",
+    "private_lasso": "lasso",
+    "private_mean": "mean",
+    "private_histogram": "histogram",
+    "private_selection": "selection",
+}
+_MOST_USERS = 2**50
+
+
+def bound_of(problem: str) -> Callable[..., LowerBound]:
+    """The function of a problem's bound."""
+    name = OneOf(tuple(PROBLEMS)).check("problem", problem)
+    found: Callable[..., LowerBound] = getattr(
+        importlib.import_module(f"audits.minimax.{PROBLEMS[name]}"), name
+    )
+    return found
+
+
+def lower_bound(problem: str, **parameters: Any) -> LowerBound:
+    """The least error of any private algorithm for a problem of `PROBLEMS`.
+
+    ``parameters`` are those of the function of that name.
+    """
+    function = bound_of(problem)
+    signature = inspect.signature(function)
+    try:
+        signature.bind(**parameters)
+    except TypeError as error:
+        allowed = f"those of {problem}{_shown(signature)}"
+        raise ParameterError("parameters", sorted(parameters), f"{allowed}: {error}") from None
+    return function(**parameters)
+
+
+def sample_size(problem: str, error: float, epsilon: float | None = None, **parameters: Any) -> int:
+    """The number of users below which no private algorithm reaches ``error``.
+
+    ``error`` in the units of the bound.  The bound of one user less was seen to be above it.
+    Raises `ParameterError` where it does not fall as n doubles, or 2^50 users do not suffice.
+    """
+    error = POSITIVE.check("error", error)
+    given = parameters if epsilon is None else {"epsilon": epsilon, **parameters}
+    if "n" in given:
+        raise ParameterError("n", given["n"], "left out: it is what is looked for")
+
+    def value(n: int) -> float:
+        return lower_bound(problem, n=n, **given).value
+
+    low, high = 0, 1
+    ladder = [value(1), value(2)]
+    while ladder[-2] > error:
+        if high >= _MOST_USERS:
+            allowed = f"above {ladder[-2]:.3g}, the bound of 2^50 users"
+            raise ParameterError("error", error, allowed)
+        low, high = high, 2 * high
+        ladder.append(value(2 * high))
+    # one step beyond is looked at too: a bound that rises again would say nothing of this error
+    if any(after > before * (1 + 1e-6) for before, after in itertools.pairwise(ladder)):
+        raise ParameterError("problem", problem, "one whose bound falls as n doubles")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if value(middle) > error else (low, middle)
+    return high
+
+
+def _shown(signature: inspect.Signature) -> str:
+    return str(signature.replace(return_annotation=inspect.Signature.empty)).replace("'", "")

@@ -1,0 +1,50 @@
+"""The ranges of the theorems: a domain whose error names the theorem it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast, final, get_args
+
+from accountant.domains import Domain, Interval, OneOf, Whole
+from accountant.errors import ParameterError
+
+Interaction = Literal["none", "sequential"]
+Loss = Literal["squared", "sum"]
+INTERACTION = OneOf(get_args(Interaction))
+LOSS = OneOf(get_args(Loss))
+USERS = Whole(1)
+DIMENSION = Whole(1, 10**9)
+# the squares of e^eps are floats up to here
+LOCAL_EPSILON = Interval(0.0, 300.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A domain that a theorem asks for."""
+
+    domain: Domain
+    theorem: str
+
+    def check(self, argument: str, value: object) -> object:
+        """Return ``value`` in its normal form, or raise a `ParameterError` with the theorem."""
+        try:
+            return self.domain.check(argument, value)
+        except ParameterError:
+            raise ParameterError(argument, value, str(self)) from None
+
+    def number(self, argument: str, value: object) -> float:
+        """The same, of a real number."""
+        return cast("float", self.check(argument, value))
+
+    def whole(self, argument: str, value: object) -> int:
+        """The same, of a whole number."""
+        return cast("int", self.check(argument, value))
+
+    def __str__(self) -> str:
+        return f"{self.domain} ({self.theorem})"
+
+
+def sequential(interaction: object) -> bool:
+    """Whether users speak one after another, each knowing what those before have said."""
+    return INTERACTION.check("interaction", interaction) == "sequential"

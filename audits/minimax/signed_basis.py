@@ -1,0 +1,123 @@
+"""The 2p points of sparse regression: labels that lean on one coordinate, one way or the other.
+
+Reference: Wang & Xu (2021), the family of Theorems 1 to 4; every constant is exact here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from accountant.domains import POSITIVE, Interval, Whole
+from accountant.errors import ParameterError
+from accountant.numerics import ULP, Array
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SignedBasis:
+    """``P_v(x, y) = (1 + d y <x, v> / a^2) / 2^(p + 1)`` on ``{-1, 1}^p x {-a, a}``, ``v = +-e_j``.
+
+    ``a = noise_bound / 2``; the parameter of v is ``d v`` and the noise ``y - d <x, v>`` has mean 0
+    given x and at most ``noise_bound``.  ``d`` is at most ``min(1, a)``: in the unit ball, and a
+    distribution.  Points 0 to p - 1 are ``e_j``, p to 2p - 1 are ``-e_j``.
+    """
+
+    p: int
+    d: float
+    noise_bound: float = 2.0
+    largest: ClassVar[int] = 20  # 2^21 atoms
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", Whole(1, 10**9).check("p", self.p))
+        object.__setattr__(self, "noise_bound", POSITIVE.check("noise_bound", self.noise_bound))
+        allowed = Interval(0.0, min(1.0, self.label), "(]")
+        object.__setattr__(self, "d", allowed.check("d", self.d))
+
+    @property
+    def points(self) -> int:
+        """``2 p``."""
+        return 2 * self.p
+
+    @property
+    def label(self) -> float:
+        """The size of a label."""
+        return self.noise_bound / 2
+
+    @property
+    def lean(self) -> float:
+        """``d / a``: how far a label leans from a fair coin, given x."""
+        return min(1.0, self.d / self.label)
+
+    @property
+    def separation(self) -> float:
+        """``||d e_i - d e_j|| = sqrt(2) d``, rounded down; ``e_j`` and ``-e_j`` lie at ``2 d``."""
+        return math.sqrt(2) * self.d * (1 - 4 * ULP) if self.p > 1 else 2 * self.d
+
+    @property
+    def c_infinity(self) -> float:
+        """``sup_g avg_v (E_v g - E_0 g)^2`` over ``|g| <= 1``, which is ``lean^2 / p`` exactly."""
+        # E_v g - E_0 g = lean <E[g W], v> with W = y x / a uniform on the cube, the average over v
+        # is lean^2 ||E[g W]||^2 / p, and sup_g ||E[g W]|| = sup_u E |<u, W>| = 1, at u = e_1
+        return self.lean**2 / self.p
+
+    @property
+    def c_two(self) -> float:
+        """The same over ``E_0 g^2 <= 1``: ``lean^2 / p``, by Bessel's inequality."""
+        return self.lean**2 / self.p
+
+    def parameter(self, which: int) -> Array:
+        """``d v``, in R^p."""
+        at, sign = self._place(which)
+        theta = np.zeros(self.p)
+        theta[at] = sign * self.d
+        return theta
+
+    def sample(
+        self, which: int, n: int, rng: np.random.Generator, dtype: Any = np.int8
+    ) -> tuple[Any, Array]:
+        """``(X, y)`` of n users: X of shape (n, p) in ``{-1, 1}``, y in ``{-a, a}``.
+
+        A byte an entry unless another ``dtype`` is asked for; sums of bytes wrap around, so give
+        ``dtype=float`` to code that multiplies X by itself.
+        """
+        at, sign = self._place(which)
+        n = Whole(1).check("n", n)
+        cells = n * self.p
+        bits = np.unpackbits(np.frombuffer(rng.bytes(-(-cells // 8)), dtype=np.uint8), count=cells)
+        x = bits.view(np.int8).reshape(n, self.p)
+        x <<= 1
+        x -= 1
+        leaning = rng.random(n) < (1 + self.lean) / 2
+        y: Array = np.where(leaning, sign * self.label, -sign * self.label) * x[:, at]
+        return (x if np.dtype(dtype) == np.int8 else x.astype(dtype)), y
+
+    def decode(self, estimate: Array) -> int:
+        """The point an estimate means: its entry of largest size, and the sign of that."""
+        theta = np.asarray(estimate, dtype=float)
+        if theta.shape != (self.p,):
+            raise ParameterError("estimate", theta.shape, f"an array of shape ({self.p},)")
+        at = int(np.argmax(np.abs(theta)))
+        return at if theta[at] >= 0 else self.p + at
+
+    def atoms(self) -> tuple[Array, Array]:
+        """All of ``{-1, 1}^p x {-a, a}``: X of shape (2^(p + 1), p) and y."""
+        if self.p > self.largest:
+            raise ParameterError("p", self.p, f"at most {self.largest} where atoms are listed")
+        bits = (np.arange(2 ** (self.p + 1))[:, None] >> np.arange(self.p + 1)) & 1
+        signs: Array = np.where(bits, 1.0, -1.0)
+        return signs[:, :-1], self.label * signs[:, -1]
+
+    def distribution(self, which: int) -> Array:
+        """The probabilities of the atoms."""
+        at, sign = self._place(which)
+        x, y = self.atoms()
+        law: Array = (1 + self.lean * sign * x[:, at] * (y / self.label)) / len(y)
+        return law
+
+    def _place(self, which: int) -> tuple[int, int]:
+        which = Whole(0, self.points - 1).check("which", which)
+        return (which, 1) if which < self.p else (which - self.p, -1)

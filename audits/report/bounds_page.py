@@ -1,0 +1,77 @@
+"""Lower bounds as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+
+from audits.minimax.answers import Answer
+from audits.minimax.enumeration import Check
+from audits.report.bounds import (
+    ALGORITHM_HEAD,
+    CHECK_HEAD,
+    algorithm_cells,
+    check_cells,
+    closest,
+    facts,
+)
+from audits.report.style import STYLE
+from audits.report.words import number, plain
+
+
+def to_html(answers: Sequence[Answer], checks: Sequence[Check], again: str) -> str:
+    """The page; every word that came from outside is escaped."""
+    parts = [
+        "<!doctype html><html lang=en><meta charset=utf-8>",
+        "<meta name=viewport content='width=device-width,initial-scale=1'>",
+        "<meta name=color-scheme content='light dark'>",
+        f"<title>dp-attest bounds</title><style>{STYLE}</style><main><h1>Lower bounds</h1>",
+        "<p>No private algorithm has a worst-case risk below the bound. Algorithms of this project "
+        "were run on the family that proves it: a large quotient may be the algorithm's fault, or "
+        "the bound's.</p>",
+    ]
+    for answer in answers:
+        parts += _section(answer)
+    parts += _checks(checks)
+    parts.append(
+        f"<h2>To repeat it</h2><p><code>{_text(again)}</code></p></main></html>"
+    )  # fmt: skip
+    return "\n".join(parts) + "\n"
+
+
+def _section(answer: Answer) -> Iterable[str]:
+    yield f"<h2>{_text(answer.problem)}</h2>"
+    tiles = [(number(answer.bound.value), "the bound")]
+    if answer.bound.published is not None:
+        tiles.append((number(answer.bound.published), "as published"))
+    tiles += [(f"{number(one.ratio, '.3g')} times", one.algorithm) for one in answer.distances]
+    inside = "".join(f"<div><b>{_text(value)}</b> {_text(words)}</div>" for value, words in tiles)
+    yield f"<div class=tiles>{inside}</div>"
+    lines = "".join(f"<tr><th>{_text(a)}<td>{_text(b)}</tr>" for a, b in facts(answer))
+    yield f"<table class=facts>{lines}</table>"
+    if answer.distances:
+        yield _table(ALGORITHM_HEAD, map(algorithm_cells, answer.distances), range(1, 6))
+
+
+def _checks(checks: Sequence[Check]) -> Iterable[str]:
+    held = sum(one.holds for one in checks)
+    colour = "good" if held == len(checks) else "bad"
+    yield "<h2>Every inequality against channels that can be enumerated</h2>"
+    yield f"<p><strong class={colour}>{held} of {len(checks)}</strong> checks hold.</p>"
+    yield _table(CHECK_HEAD, map(check_cells, closest(checks)), range(2, 5))
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: range) -> str:
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "".join(
+            f"<{tag}{' class=number' if place in numbers else ''}>{_text(cell)}</{tag}>"
+            for place, cell in enumerate(cells)
+        )
+
+    body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
+    top = f"<thead><tr>{line(head, 'th')}</tr></thead>"
+    return f"<div class=wide><table>{top}<tbody>{body}</tbody></table></div>"
+
+
+def _text(words: object) -> str:
+    return html.escape(plain(words))

@@ -1,0 +1,140 @@
+"""The durable ledger beside what the disk and SHA-256 allow, measured in the same run."""
+
+import hashlib
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from accountant import Book, Budget
+from mechanisms import Gaussian
+
+PROCESSES, SPENDS, ENTRIES, USERS = 8, 10_000, 1_000_000, 1_000_000
+DATA = np.arange(20.0)
+WIDE = Budget(1000.0, 1e-6)
+
+
+def flushes(folder, seconds=2.0):
+    """Flushes a second of a page written over and over."""
+    handle = os.open(folder / "flush.bin", os.O_RDWR | os.O_CREAT)
+    made, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        os.pwrite(handle, bytes([made % 251]) * 4096, 4096 * (made % 256))
+        os.fdatasync(handle)
+        made += 1
+    os.close(handle)
+    return made / (time.perf_counter() - start)
+
+
+def spends(url, times, gate, sent):
+    noise = Gaussian(1e4)
+    with Book.open(url) as book, book.ledger("d", DATA) as ledger:
+        ledger.spend(noise)
+        gate.wait()
+        start = time.monotonic()
+        for _ in range(times - 1):
+            ledger.spend(noise)
+        sent.put((start, time.monotonic()))
+
+
+def together(url, processes, times):
+    """Spends a second of so many processes at once."""
+    context = multiprocessing.get_context("spawn")
+    gate, sent = context.Barrier(processes), context.Queue()
+    ones = [context.Process(target=spends, args=(url, times, gate, sent)) for _ in range(processes)]
+    for one in ones:
+        one.start()
+    ends = [sent.get() for _ in ones]
+    for one in ones:
+        one.join()
+    return processes * (times - 1) / (max(e for _, e in ends) - min(s for s, _ in ends))
+
+
+def grown(book, entries):
+    """Entries written straight into one transaction, as spends write them."""
+    account = book._account("d")
+    noise, log = Gaussian(1e4), account.log
+    facts = {"label": None, "seeded": False, "who": None, "block": None, "relation": None,
+             "mechanism": account.described(noise), "loss": account.described(noise.loss)}  # fmt: skip
+    with log.writing():
+        total = account.totals.spend(account.total(), noise.loss)
+        cost = account.totals.cost(noise.loss)
+        for k in range(entries):
+            total = account.totals.add(total, cost) if k else total
+            words = {"cost": account.totals.written(cost), "total": account.totals.written(total)}
+            log.append("reserve", {**facts, **words}, "d", f"noise:{k:032x}")
+
+
+def hashing(entries, size):
+    """Seconds to hash as many bodies of that size, one after another."""
+    body, mark = "x" * size, "0" * 64
+    start = time.perf_counter()
+    for _ in range(entries):
+        mark = hashlib.sha256(f"{mark}{body}".encode()).hexdigest()
+    return time.perf_counter() - start
+
+
+def main(spends_each=SPENDS, entries=ENTRIES):
+    # not /tmp, which may be memory
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as name:
+        folder = Path(name)
+        url = f"sqlite:///{folder / 'book.db'}"
+        with Book.open(url) as book:
+            book.dataset("d", WIDE)
+        before = flushes(folder)
+        for processes in (1, PROCESSES):
+            times = spends_each if processes > 1 else min(spends_each, 2000)
+            rate = together(url, processes, times)
+            limit = (before + flushes(folder)) / 2
+            print(f"spends a second, {processes} processes x {times}: {rate:.0f}"
+                  f" ({rate / limit:.2f} x the disk's {limit:.0f} flushes; aim 1000 of 8)")  # fmt: skip
+            before = limit
+        with Book.open(url) as book, book.ledger("d", DATA) as ledger:
+            made = len(book.history("d"))
+            expected = PROCESSES * spends_each + min(spends_each, 2000)
+            print(f"  spends lost: {expected - made}; verified {book.verify().entries} entries")
+            seconds = []
+            for k in range(50):
+                ledger.spend(Gaussian(2e4 + k))
+                start = time.perf_counter()
+                book.spent("d")
+                seconds.append(time.perf_counter() - start)
+            print(f"live epsilon after a spend: {1e3 * np.median(seconds):.2f} ms (aim 5)")
+        url = f"sqlite:///{folder / 'long.db'}"
+        with Book.open(url) as book:
+            book.dataset("d", WIDE)
+            grown(book, entries)
+            size = book._log.storage.ask("SELECT avg(length(body)) FROM entries")[0][0]
+            limit = hashing(entries, int(size))
+            start = time.perf_counter()
+            book.verify()
+            seconds = time.perf_counter() - start
+            print(f"verify {entries} entries: {seconds:.1f} s, {seconds / limit:.1f} x hashing alone"
+                  f" ({limit:.1f} s; aim 10 s)")  # fmt: skip
+        url = f"sqlite:///{folder / 'people.db'}"
+        with Book.open(url) as book:
+            book.dataset("d", Budget(10.0), users=USERS)
+            rng = np.random.default_rng(0)
+            who = [np.flatnonzero(rng.random(USERS) < 0.3) for _ in range(10)]
+            from mechanisms import Laplace
+
+            with book.ledger("d", np.zeros(USERS)) as ledger:
+                start = time.perf_counter()
+                for one in who:
+                    ledger.spend(Laplace(10.0), one)
+                seconds = (time.perf_counter() - start) / len(who)
+            room = sum(path.stat().st_size for path in folder.glob("people.db*"))
+            start = time.perf_counter()
+            with Book.open(url) as again:
+                again.spent_each("d")
+            opening = time.perf_counter() - start
+            print(f"{USERS} users: {1e3 * seconds:.0f} ms a spend of {len(who[0])} of them,"
+                  f" {room / 2**20 / len(who):.2f} MiB each; all totals again in {opening:.2f} s")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

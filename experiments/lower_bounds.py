@@ -1,0 +1,181 @@
+"""How far algorithms are from the best that privacy allows, on the hardest data of each bound."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from charts import Chart, Curve, Panel, main, over_seeds
+
+from audits.minimax.distance import distance
+from audits.minimax.matches import MATCHES
+from audits.minimax.problems import lower_bound
+
+BOUND, PUBLISHED, RATE = "lower bound", "as published", "reference rate with constant 1, no bound"
+COLOURS = ("#0550ae", "#b3161b", "#116329", "#8250df")
+LOOKS: dict[str, dict[str, Any]] = {
+    BOUND: {"color": "#222222", "ls": "-", "lw": 2.2},
+    PUBLISHED: {"color": "#222222", "ls": ":"},
+    RATE: {"color": "#888888", "ls": ":"},
+}
+FREE, PROMISE = "{}, no noise", "{}, theorem"
+Key = tuple[str, str, float]
+
+
+@dataclass(frozen=True)
+class Along:
+    """A panel: a problem's setting with one quantity varied."""
+
+    name: str
+    title: str
+    problem: str
+    base: dict[str, Any]
+    axis: str
+    values: tuple[float, ...]
+    algorithms: tuple[str, ...]
+    beside: str = ""  # what moves along: "rows" keeps n - p
+
+    def settings(self) -> dict[float, dict[str, Any]]:
+        """One for each value."""
+        found = {x: self.base | {self.axis: x} for x in self.values}
+        if self.beside:
+            rows = self.base["n"] - self.base["p"]
+            found = {x: one | {"n": int(x) + rows} for x, one in found.items()}
+        return found
+
+    def measured(self, seed: int) -> dict[Key, float]:
+        """Losses of one run, by curve and value."""
+        found: dict[Key, float] = {}
+        for x, setting in self.settings().items():
+            for match in (one for one in MATCHES if one.problem == self.problem):
+                if match.algorithm in self.algorithms:
+                    one = distance(match, setting, 1, seed)
+                    found[self.name, match.algorithm, x] = one.losses[0]
+                    found[self.name, FREE.format(match.algorithm), x] = one.free_losses[0]
+        return found
+
+    def panel(self, found: dict[Key, np.ndarray]) -> Panel:
+        """The curves: measured, bounds, promises."""
+        curves = []
+        for colour, name in zip(COLOURS, self.algorithms, strict=False):
+            for words, look in ((name, {"marker": "o"}), (FREE.format(name), {"ls": "--"})):
+                runs = np.array([found[self.name, words, x] for x in self.values])
+                if runs.min() >= 0 and runs.mean(axis=1).min() > 0:
+                    curves.append(Curve(words, self.values, runs, {"color": colour} | look))
+        curves += [self._known(words, values) for words, values in self._lines().items()]
+        return Panel(self.name, self.title, SYMBOLS[self.axis], "risk", tuple(curves))
+
+    def _lines(self) -> dict[str, list[float | None]]:
+        bounds = {x: lower_bound(self.problem, **one) for x, one in self.settings().items()}
+        lines: dict[str, list[float | None]] = {
+            BOUND: [one.value for one in bounds.values()],
+            RATE if self.problem == "central_regression" else PUBLISHED: [
+                one.published for one in bounds.values()
+            ],
+        }
+        for match in (one for one in MATCHES if one.problem == self.problem):
+            if match.algorithm in self.algorithms:
+                lines[PROMISE.format(match.algorithm)] = [
+                    match.promise(one, bounds[x]) for x, one in self.settings().items()
+                ]
+        return {words: some for words, some in lines.items() if all(some)}
+
+    def _known(self, words: str, values: list[float | None]) -> Curve:
+        look = LOOKS.get(words)
+        if look is None:
+            at = [PROMISE.format(name) for name in self.algorithms].index(words)
+            look = {"color": COLOURS[at], "ls": "-.", "lw": 1.0}
+        return Curve(words, self.values, np.array(values, dtype=float)[:, None], look)
+
+
+SYMBOLS = {"n": "n", "p": "p", "epsilon": "ε", "k": "k", "dimension": "dimension"}
+RECORDS = {"n": 100_000, "p": 20, "epsilon": 1.0, "interaction": "sequential"}
+IHT = ("LocalIHT", "LocalIHT, residuals clipped")
+LABELS = {"n": 100_000, "p": 50, "s": 3, "epsilon": 1.0, "noise_bound": 1.0}
+SGD = {"n": 10_000, "k": 20, "epsilon": 1.0}
+LASSO = {"n": 280, "p": 256, "epsilon": 1.0, "delta": 1e-6}
+CENTRAL = {"n": 2_000, "p": 64, "s": 1, "epsilon": 1.0, "delta": 1e-6}
+MEAN = {"n": 10_000, "dimension": 10, "epsilon": 1.0}
+CURATOR = MEAN | {"model": "central"}
+USERS = (1_000, 10_000, 100_000, 1_000_000)
+EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
+GROUPS: dict[str, tuple[str, tuple[Along, ...]]] = {
+    "bounds_records": ("Sparse regression, whole records private, each user once", (
+        Along("n", "p = 20, ε = 1", "sparse_regression", RECORDS, "n", USERS, IHT),
+        Along("p", "n = 100 000, ε = 1", "sparse_regression", RECORDS, "p", (5, 20, 80, 320), IHT),
+        Along("epsilon", "n = 100 000, p = 20", "sparse_regression", RECORDS, "epsilon", EPSILONS,
+              IHT),
+    )),
+    "bounds_labels": ("Labels alone are private", (
+        Along("n", "regression, p = 50, s = 3, ε = 1", "label_regression", LABELS, "n", USERS,
+              ("LabelIHT",)),
+        Along("epsilon", "regression, n = 100 000", "label_regression", LABELS, "epsilon", EPSILONS,
+              ("LabelIHT",)),
+        Along("sgd n", "classification, 20 labels, ε = 1", "label_optimisation", SGD, "n",
+              (1_000, 3_000, 10_000, 30_000), ("LabelSGD",)),
+        Along("sgd k", "classification, n = 10 000, ε = 1", "label_optimisation", SGD, "k",
+              (4, 16, 64), ("LabelSGD",)),
+    )),
+    "bounds_central": ("A curator is trusted, ε = 1, δ = 10⁻⁶", (
+        Along("lasso p", "LASSO on 24 fingerprinted rows beside p", "private_lasso", LASSO, "p",
+              (64, 256, 1024), ("PrivateLasso",), "rows"),
+        Along("lasso epsilon", "the same, p = 256", "private_lasso", LASSO, "epsilon",
+              (0.1, 1.0, 10.0, 100.0), ("PrivateLasso",)),
+        Along("regression n", "sparse regression, p = 64, s = 1", "central_regression", CENTRAL,
+              "n", (500, 2_000, 8_000), ("PrivateLasso", "SparseERM")),
+    )),
+    "bounds_everyday": ("Mean, histogram, selection", (
+        Along("mean n", "local mean, dimension 10, ε = 1", "private_mean", MEAN, "n", USERS,
+              ("mean of HemisphereL2 reports",)),
+        Along("histogram n", "local histogram, k = 20, ε = 1", "private_histogram",
+              {"n": 10_000, "k": 20, "epsilon": 1.0}, "n", USERS, ("SubsetSelection",)),
+        Along("central n", "central mean, dimension 10, ε = 1", "private_mean", CURATOR, "n",
+              USERS[:3], ("Laplace noise",)),
+        Along("selection k", "central selection, ε = 1: gap", "private_selection",
+              {"n": 10_000, "k": 100, "epsilon": 1.0}, "k", (2, 10, 100, 1_000, 10_000),
+              ("PermuteAndFlip",)),
+    )),
+}  # fmt: skip
+
+
+def measured(alongs: tuple[Along, ...], seed: int) -> dict[Key, float]:
+    """One run of every panel."""
+    return {key: x for along in alongs for key, x in along.measured(seed).items()}
+
+
+def panels(alongs: tuple[Along, ...], options: argparse.Namespace) -> list[Panel]:
+    """A panel for each quantity; two values each if quick."""
+    if options.quick:
+        alongs = tuple(replace(one, values=one.values[:2]) for one in alongs)
+    found = over_seeds(partial(measured, alongs), options.seeds)
+    return [along.panel(found) for along in alongs]
+
+
+def told(drawn: list[Panel]) -> list[str]:
+    """Quotients of every algorithm to the bound, and slopes of all curves."""
+    lines = []
+    for panel in drawn:
+        bound = next(curve for curve in panel.curves if curve.name == BOUND)
+        for curve in panel.curves:
+            slope = f"{panel.name}, {curve.name}: {panel.xlabel}^({curve.slope})"
+            if curve.look.get("marker"):
+                shares = curve.means[0] / bound.means[0]
+                slope += "; over the bound " + ", ".join(f"{share:.3g}" for share in shares)
+            lines.append(slope)
+    return lines
+
+
+def charts() -> list[Chart]:
+    """All of them."""
+    return [
+        Chart(name, title, partial(panels, alongs), told)
+        for name, (title, alongs) in GROUPS.items()
+    ]
+
+
+if __name__ == "__main__":
+    for chart in charts():
+        main(chart)

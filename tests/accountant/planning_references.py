@@ -1,0 +1,60 @@
+"""Other roads to the least error: a supporting plane, and a general convex solver."""
+
+import math
+
+import numpy as np
+from scipy.optimize import minimize
+
+from accountant import Sequential, Tight
+
+EXACT = Tight(width=1e-9)
+
+
+def cost(releases, scales, delta):
+    """The exact epsilon."""
+    parts = zip(releases, scales, strict=True)
+    return EXACT.epsilon(Sequential([one.count * one.plan(s) for one, s in parts]), delta)
+
+
+def gap(found, step=1e-3):
+    """How far above the least error an allocation can be, where admissible log-scales are convex.
+
+    Their set lies on one side of its tangent plane at the allocation, and the least error on that
+    side has a closed form: with p the shares of the cost's slope and q those of the error's, the
+    ratio is at most exp(KL(p, q)). (Gaussians and Rényi curves are convex in log-scales.)
+    """
+    slopes, errors = [], []
+    for i, (one, scale) in enumerate(zip(found.releases, found.scales, strict=True)):
+        if one.weight is None:
+            continue
+
+        def moved(factor, i=i, scale=scale):
+            scales = list(found.scales)
+            scales[i] = scale * factor
+            return cost(found.releases, scales, found.budget.delta)
+
+        up, down = math.exp(step), math.exp(-step)
+        slopes.append(moved(down) - moved(up))
+        errors.append(
+            one.count * one.weight * (one.error_at(scale * up) - one.error_at(scale * down))
+        )
+    p, q = np.array(slopes) / sum(slopes), np.array(errors) / sum(errors)
+    return math.expm1(p @ np.log(p / q))
+
+
+def least(releases, budget, start):
+    """The least error that SLSQP finds in log-scales, from ``start``."""
+
+    def error(logs):
+        return sum(
+            r.count * r.weight * r.error_at(math.exp(x))
+            for r, x in zip(releases, logs, strict=True)
+        )
+
+    size = error(start)
+    done = minimize(
+        lambda logs: error(logs) / size, start, method="SLSQP", options={"maxiter": 100, "ftol": 1e-9},
+        constraints={"type": "ineq", "fun": lambda logs: 1 - cost(releases, np.exp(logs), budget.delta) / budget.epsilon},
+    )  # fmt: skip
+    assert cost(releases, np.exp(done.x), budget.delta) <= budget.epsilon * (1 + 1e-6)
+    return float(done.fun) * size

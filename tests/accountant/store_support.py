@@ -1,0 +1,216 @@
+"""Where books are kept in tests: a file, or a throw-away PostgreSQL server; and how they die."""
+
+import ctypes
+import hashlib
+import os
+import pwd
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+TABLES = ("entries", "charged", "blobs")
+MARKED = {"entries": "seq", "charged": "dataset", "blobs": "seq"}
+
+
+class File:
+    """A book in a file, seen from outside."""
+
+    kind = "sqlite"
+
+    def __init__(self, path):
+        self.path, self.url = path, f"sqlite:///{path}"
+
+    def ask(self, sql):
+        with sqlite3.connect(self.path) as db:
+            found = db.execute(sql).fetchall()
+        db.close()
+        return found
+
+    def tamper(self, *statements):
+        """As somebody with the file would who knows SQL."""
+        db = sqlite3.connect(self.path)
+        for name in ("update", "delete"):
+            db.execute(f"DROP TRIGGER IF EXISTS entries_no_{name}")
+        for one in statements:
+            db.execute(one)
+        db.commit()
+        db.close()
+
+    def hold(self):
+        """A transaction of somebody else that is not ended."""
+        db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        db.execute("BEGIN IMMEDIATE")
+        return db
+
+    def dump(self):
+        return dumped(self.ask)
+
+
+class Database:
+    """A book in a database of a server, seen from outside."""
+
+    kind = "postgres"
+
+    def __init__(self, folder, name):
+        self.url = f"postgresql://postgres@/{name}?host={folder}"
+        self._to = {"host": str(folder), "user": "postgres"}
+        self._name = name
+
+    def connect(self, name=None, autocommit=True):
+        import psycopg
+
+        return psycopg.connect(**self._to, dbname=name or self._name, autocommit=autocommit)
+
+    def ask(self, sql):
+        with self.connect() as db:
+            return db.execute(sql).fetchall()
+
+    def tamper(self, *statements):
+        with self.connect() as db:
+            db.execute("ALTER TABLE entries DISABLE TRIGGER ALL")
+            for one in statements:
+                db.execute(one)
+
+    def hold(self):
+        db = self.connect(autocommit=False)
+        db.execute("LOCK TABLE entries IN EXCLUSIVE MODE")
+        return db
+
+    def dump(self):
+        return dumped(self.ask)
+
+
+def dumped(ask):
+    """Every row of every table, hashed in order."""
+    found = hashlib.sha256()
+    for table in TABLES:
+        for row in ask(f"SELECT * FROM {table} ORDER BY {MARKED[table]}"):
+            found.update(repr([bytes(x) if isinstance(x, memoryview) else x for x in row]).encode())
+    return found.hexdigest()
+
+
+class Server:
+    """A PostgreSQL server of one's own on a socket in a folder that goes away."""
+
+    def __init__(self):
+        program = shutil.which("postgres")
+        initdb = shutil.which("initdb")
+        if program is None or initdb is None:
+            pytest.skip("no postgres and initdb on this machine")
+        as_whom = {}
+        if os.getuid() == 0:  # postgres refuses to be root
+            found = [one for one in ("postgres", "nobody") if _known(one)]
+            if not found:
+                pytest.skip("PostgreSQL does not run as root, and there is nobody else")
+            user = pwd.getpwnam(found[0])
+            as_whom = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        self.folder = Path(tempfile.mkdtemp(prefix="dp-pg-", dir="/tmp"))
+        if as_whom:
+            os.chown(self.folder, as_whom["user"], as_whom["group"])
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": self.folder}
+        data = self.folder / "data"
+        words = [initdb, "-D", data, "-A", "trust", "-U", "postgres", "-N"]
+        subprocess.run(words, check=True, **quiet, **as_whom)
+        words = [program, "-D", data, "-k", self.folder, "-c", "listen_addresses="]
+        self._process = subprocess.Popen(words, **quiet, **as_whom)
+        self._books = 0
+        self._wait()
+
+    def _wait(self):
+        import psycopg
+
+        for _ in range(600):
+            try:
+                Database(self.folder, "postgres").ask("SELECT 1")
+            except psycopg.OperationalError:
+                time.sleep(0.05)
+            else:
+                return
+        self.stop()
+        pytest.skip("the PostgreSQL server did not start in 30 s")
+
+    def database(self):
+        self._books += 1
+        name = f"book{self._books}"
+        with Database(self.folder, "postgres").connect() as db:
+            db.execute(f"CREATE DATABASE {name}")
+        return Database(self.folder, name)
+
+    def stop(self):
+        self._process.send_signal(signal.SIGQUIT)  # at once: nothing here is to be kept
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _known(name):
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+TRACEME, SYSCALL = 0, 24
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def killed_at(stop, work):
+    """Run ``work`` in a child and kill -9 it at its ``stop``-th border of a system call.
+
+    Returns how many borders were passed, and the child's exit status or None if it was killed.
+    Every call has two borders: before the kernel does it, and after.
+    """
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            if _libc.ptrace(TRACEME, 0, None, None) == 0:
+                os.kill(os.getpid(), signal.SIGSTOP)
+                work()
+                status = 0
+        finally:
+            os._exit(status)
+    _, state = os.waitpid(pid, 0)
+    if not os.WIFSTOPPED(state):
+        pytest.skip("this machine lets no process trace another")
+    borders = 0
+    while True:
+        _libc.ptrace(SYSCALL, pid, None, None)
+        _, state = os.waitpid(pid, 0)
+        if os.WIFEXITED(state):
+            return borders, os.WEXITSTATUS(state)
+        if os.WIFSIGNALED(state):
+            return borders, -os.WTERMSIG(state)
+        borders += 1
+        if borders == stop:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return borders, None
+
+
+def in_child(work):
+    """Run ``work`` in a forked child; its exit status, 0 when nothing was raised."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            work()
+            status = 0
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    _, state = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(state)

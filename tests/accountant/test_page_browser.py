@@ -1,0 +1,226 @@
+"""The pages in headless Chromium: they load, ask for nothing, move, and are accessible.
+
+Needs `playwright` and `axe-playwright-python` (from the package index) and a Chromium of the
+system (`apt-get install chromium`); where one is missing the tests are skipped and say so.
+"""
+
+import http.server
+import os
+import shutil
+import threading
+
+import pytest
+
+from accountant import Book, Budget, Tight
+from accountant.page.history_page import history_page
+from accountant.page.lines import Line, plan_of
+from accountant.page.meaning import guess
+from accountant.page.plan_page import plan_page
+from accountant.page.telling import tell
+from accountant.page.words import above, shown
+from mechanisms import Gaussian, Laplace
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+axe_api = pytest.importorskip(
+    "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"
+)
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium")
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+BUDGET = Budget(2.0, 1e-6)
+LINES = [Line(Laplace(scale=20.0), 20, "ages <b>"), Line(Gaussian(scale=15.0), 4)]
+
+
+@pytest.fixture(scope="module")
+def told():
+    return tell(LINES, BUDGET)
+
+
+@pytest.fixture(scope="module")
+def folder(told, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "plan.html").write_text(plan_page(told, "plan \u202e<i>.toml", "python -m x"))
+    with Book.open(f"sqlite:///{folder}/spent.db") as book:
+        book.dataset("visits", budget=BUDGET)
+        with book.ledger("visits", [1.0]) as ledger:
+            for _ in range(3):
+                ledger.release(Laplace(scale=20.0), len)
+        html = history_page(book.status("visits"), book.history("visits"), "spent.db")
+    (folder / "history.html").write_text(html)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(folder):
+    """The pages by HTTP, as anybody may put them up."""
+    asked = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *given):
+            super().__init__(*given, directory=str(folder))
+
+        def log_message(self, *words):
+            asked.append(self.path)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", asked
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, address):
+    """Opens a page; at the end it must have asked for itself alone and complained of nothing."""
+    where, asked = address
+    contexts, complaints = [], []
+
+    def open_page(name="plan.html", **options):
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        asked.clear()
+        page.goto(f"{where}/{name}", wait_until="networkidle")
+        assert asked == [f"/{name}"]
+        return page
+
+    open_page.complaints = complaints
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+    assert len(asked) == 1
+
+
+def test_it_starts_with_the_plan_and_tights_number(opened, told):
+    page = opened()
+    assert page.inner_text("#epsilon") == above(Tight().epsilon(told.plan, BUDGET.delta))
+    assert page.inner_text("#guess") == guess(shown(told.epsilon), BUDGET.delta) + " %"
+    assert page.inner_text(".tiles div:nth-child(3) b") == page.inner_text("#rest")
+    assert "fits the budget" in page.inner_text("#said")
+    assert page.locator("#grid td.chosen").inner_text().startswith(page.inner_text("#epsilon"))
+    assert page.title() == "plan \\u202e<i>.toml: privacy budget"
+
+
+def test_the_arrows_of_the_keyboard_move_the_numbers(opened, told):
+    page, grid = opened(), told.grid
+    i, j = grid.here
+    page.focus("#noise")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("#epsilon") == above(grid.epsilon[i + 1][j][told.at])
+    assert page.get_attribute("#noise", "aria-valuetext") == "1.2 times as much noise"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")  # over the field beside the slider
+    page.keyboard.press("End")
+    assert page.inner_text("#epsilon") == above(grid.epsilon[i + 1][-1][told.at])
+    assert page.inner_text("#releases") == "72"
+    page.focus("#delta")
+    page.keyboard.press("Home")
+    found = grid.epsilon[i + 1][-1][0]
+    assert page.inner_text("#epsilon") == above(found)
+    lower, upper = Tight().bracket(plan_of(LINES, 1.2, 3.0), 1e-12)
+    assert lower <= found <= upper * (1 + 3e-4)
+    assert "does not fit" in page.inner_text("#said")
+    assert page.inner_text("#table-delta") == "1e-12"
+    assert page.locator("#grid td.chosen").inner_text() == above(found)
+    page.click("#back")
+    assert page.inner_text("#epsilon") == above(told.epsilon)
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "taken"),
+    [("noise", "1.3", "1.2"), ("noise", "0.99", "0.9"), ("often", "1.01", "1.5"),
+     ("often", "1.5", "1.5"), ("delta", "5e-7", "1e-7"), ("delta", "1e-3", "1e-3")],
+)  # fmt: skip
+def test_between_grid_points_the_more_cautious_one_is_shown(opened, told, name, typed, taken):
+    page = opened()
+    page.fill(f"#{name}-typed", typed)
+    page.keyboard.press("Enter")
+    assert page.input_value(f"#{name}-typed") == taken
+    at = {"noise": told.grid.here[0], "often": told.grid.here[1], "delta": told.at}
+    axes = {"noise": told.grid.noise, "often": told.grid.often, "delta": told.grid.deltas}
+    at[name] = axes[name].index(float(taken))
+    expected = told.grid.epsilon[at["noise"]][at["often"]][at["delta"]]
+    assert page.inner_text("#epsilon") == above(expected)
+    assert (page.inner_text("#note") != "") == (float(typed) != float(taken))
+
+
+@pytest.mark.parametrize("typed", ["0.1", "", "x", "-1", "Infinity", "<b>"])
+def test_what_the_grid_does_not_cover_is_said(opened, told, typed):
+    page = opened()
+    page.fill("#noise-typed", typed)
+    page.keyboard.press("Enter")
+    page.locator("#back").focus()
+    if typed == "Infinity":  # no less noise than any
+        assert page.input_value("#noise-typed") == "4"
+    else:
+        assert "nothing on the safe side" in page.inner_text("#note")
+        assert page.inner_text("#epsilon") == above(told.epsilon)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["plan.html", "history.html"])
+@pytest.mark.parametrize("width", [1100, 360])
+def test_axe_finds_no_violation(opened, scheme, name, width):
+    page = opened(name, color_scheme=scheme, viewport={"width": width, "height": 800})
+    found = axe_api.Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    # the colours really are the other ones
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
+    assert dark == (scheme == "dark")
+
+
+@pytest.mark.parametrize("name", ["plan.html", "history.html"])
+def test_without_a_script_the_tables_are_there(opened, told, name):
+    page = opened(name, java_script_enabled=False)
+    tables = page.locator("table")
+    assert tables.count() == (3 if name == "plan.html" else 2)
+    for k in range(tables.count()):
+        assert tables.nth(k).is_visible()
+    if name == "plan.html":
+        assert not page.locator("#try").is_visible()
+        assert page.get_by_text("The sliders need JavaScript").is_visible()
+        assert above(told.epsilon) in page.inner_text("#grid td.here")
+
+
+def test_nothing_may_be_asked_for_even_by_mistake(opened):
+    """The policy in the page forbids what a later mistake in it could ask for."""
+    page = opened()
+    refused = page.evaluate("() => fetch('/spent.db').then(() => 'answered', () => 'refused')")
+    assert refused == "refused"
+    ran = page.evaluate(
+        "() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1';"
+        " document.body.append(s); return window.ran === 1 }"
+    )
+    assert not ran
+    # the browser said so, of both
+    assert len(opened.complaints) >= 2
+    assert all("Content Security Policy" in one for one in opened.complaints)
+    opened.complaints.clear()
+
+
+def test_the_whole_page_can_be_reached_by_tab(opened):
+    page = opened()
+    reached = set()
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+    sliders = {"noise", "noise-typed", "often", "often-typed", "delta", "delta-typed", "back"}
+    assert sliders <= reached
+    assert "SUMMARY" in reached

@@ -1,0 +1,536 @@
+"""The durable ledger on both databases: sums, refusals, stored answers, users, plans."""
+
+import copy
+import math
+import os
+import pickle
+import time
+
+import numpy as np
+import pytest
+
+from accountant import (
+    Book,
+    Budget,
+    BudgetExceeded,
+    Filter,
+    LedgerBusy,
+    OffPlan,
+    ParameterError,
+    PrivateValueError,
+    Repeat,
+    Sequential,
+    UnhealthyRandomness,
+)
+from mechanisms import Gaussian, Laplace
+from tests.accountant.store_support import in_child
+
+DATA = np.arange(20.0)
+TENTH = Laplace(10.0)  # costs 0.1
+
+
+@pytest.fixture
+def book(place):
+    with Book.open(place.url) as found:
+        yield found
+
+
+def unlooked(_):
+    raise AssertionError("looked at the data")
+
+
+class Watched:
+    """A generator that may not be asked any more."""
+
+    def __init__(self, ledger):
+        self.ledger = ledger
+
+    def __enter__(self):
+        self.kept, self.ledger._noise = self.ledger._noise, None
+
+    def __exit__(self, *_):
+        self.ledger._noise = self.kept
+
+
+def test_rows_11_and_12_ten_tenths_fit_exactly_and_nothing_after(place, book):
+    book.dataset("d", Budget(1.0))
+    with book.ledger("d", DATA) as ledger:
+        for k in range(10):
+            ledger.release(TENTH, np.sum)
+            assert book.spent("d") == (k + 1) / 10
+        before = place.dump()
+        for least in (TENTH, Laplace(1e299)):
+            with pytest.raises(BudgetExceeded, match="spent epsilon 1, asked"), Watched(ledger):
+                ledger.release(least, unlooked)
+    assert place.dump() == before
+    assert [line.outcome for line in book.history("d")] == ["answered"] * 10
+    assert book.verify().entries == 22
+
+
+def test_row_22_a_refusal_looks_at_nothing_draws_nothing_and_is_constant(place, book):
+    book.dataset("d", Budget(0.5))
+    words = set()
+    before = place.dump()
+    for data in (DATA, DATA * 1e6, -DATA):
+        with book.ledger("d", data) as ledger, Watched(ledger):
+            with pytest.raises(BudgetExceeded) as refused:
+                ledger.release(Laplace(1.0), unlooked)
+            words.add(str(refused.value))
+    assert words == {"spent epsilon 0, asked 1, budget Budget(epsilon=0.5, delta=0.0)"}
+    assert place.dump() == before
+
+
+@pytest.mark.parametrize(
+    ("notion", "budget", "mechanism"),
+    [
+        ("pure", Budget(1.0), TENTH),
+        ("zcdp", Budget(1.0, 1e-6), Gaussian(20.0)),
+        ("rdp", Budget(1.0, 1e-6), Gaussian(20.0)),
+        ("gdp", Budget(1.0, 1e-6), Gaussian(20.0)),
+    ],
+)
+def test_a_book_refuses_when_the_filter_in_memory_does(place, notion, budget, mechanism):
+    gate = Filter(DATA, budget, notion)
+    allowed = 0
+    try:
+        while True:
+            gate.spend(mechanism)
+            allowed += 1
+    except BudgetExceeded:
+        made = 0
+    try:
+        while made <= allowed:
+            with Book.open(place.url) as book:  # anew for every few spends
+                book.dataset("d", budget, notion)
+                with book.ledger("d", DATA) as ledger:
+                    for _ in range(7):
+                        ledger.spend(mechanism)
+                        made += 1
+    except BudgetExceeded:
+        pass
+    with Book.open(place.url) as book:
+        assert made == allowed
+        status = book.status("d")
+        assert status.total == gate.spent
+        assert 0.8 < status.epsilon <= 1.0
+        assert book.spent("d") == status.epsilon
+        book.verify()
+
+
+def test_row_23_answers_may_choose_what_comes_next(book):
+    book.dataset("d", Budget(1.0))
+    with book.ledger("d", DATA) as ledger:
+        while True:
+            try:
+                last = ledger.release(TENTH, np.sum)
+                ledger.release(Laplace(5.0 if last > 190 else 20.0), np.sum)
+            except BudgetExceeded:
+                break
+    assert 0.8 < book.spent("d") <= 1.0
+    book.verify()
+
+
+def test_row_23_a_wrong_rule_fails_the_check_of_the_log(book, monkeypatch):
+    from accountant.books.totals import Totals
+    from accountant.errors import LedgerCorrupt
+
+    book.dataset("d", Budget(1.0))
+    right = Totals.spend
+    with book.ledger("d", DATA) as ledger, monkeypatch.context() as wrong:
+        ledger.spend(TENTH)
+        # the planted fault: only the last release counts, as if answers had not chosen it
+        wrong.setattr(Totals, "spend", lambda self, _, asked: right(self, self.zero, asked))
+        ledger.spend(TENTH)
+    with pytest.raises(LedgerCorrupt, match="not the sum of what was spent"):
+        book.verify()
+
+
+def test_row_24_a_query_that_fails_is_charged_and_recorded(book):
+    book.dataset("d", Budget(1.0))
+    with book.ledger("d", DATA) as ledger:
+        with pytest.raises(ZeroDivisionError):
+            ledger.release(TENTH, lambda _: 1 / 0)
+        with pytest.raises(PrivateValueError):
+            ledger.release(TENTH, lambda data: [data, 1])
+    assert book.spent("d") == 0.2
+    assert [line.outcome for line in book.history("d")] == ["failed", "failed"]
+    assert all(book.answer(line) is None for line in book.history("d"))
+    book.verify()
+
+
+def test_row_25_an_interrupted_release_is_charged_and_an_interrupted_wait_is_not(place, book):
+    book.dataset("d", Budget(1.0))
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    with book.ledger("d", DATA) as ledger:
+        with pytest.raises(KeyboardInterrupt):
+            ledger.release(TENTH, interrupted)
+        assert book.spent("d") == 0.1
+        before = place.dump()
+        ledger._reserving.account.log.storage.ask = interrupted  # before anything is written
+        with pytest.raises(KeyboardInterrupt):
+            ledger.release(TENTH, unlooked)
+    assert place.dump() == before
+
+
+def test_row_16_a_labelled_release_is_made_once(place, book):
+    book.dataset("d", Budget(1.0))
+    with book.ledger("d", DATA) as ledger:
+        first = ledger.release(TENTH, lambda data: data[:3], label="three")
+        before = place.dump()
+        with Watched(ledger):
+            again = ledger.release(TENTH, unlooked, label="three")
+        assert np.array_equal(first, again)
+        assert not again.flags.writeable
+        with pytest.raises(ParameterError, match="label must be one that no other mechanism"):
+            ledger.release(Laplace(20.0), unlooked, label="three")
+        assert place.dump() == before
+        assert ledger.release(TENTH, lambda data: data[:3], label="others") is not None
+    with Book.open(place.url) as other, other.ledger("d", DATA) as ledger:
+        assert np.array_equal(ledger.release(TENTH, unlooked, label="three"), first)
+    assert book.spent("d") == 0.2
+    assert [line.label for line in book.history("d")] == ["three", "others"]
+
+
+def test_row_16_killed_after_the_commit_the_stored_answer_comes_back(place, book, monkeypatch):
+    book.dataset("d", Budget(1.0))
+
+    def dies():
+        from accountant.books.gate import BookLedger
+
+        with Book.open(place.url) as own, own.ledger("d", DATA) as ledger:
+            store = BookLedger._store
+
+            def stores_and_dies(*of):
+                store(*of)
+                os._exit(9)
+
+            monkeypatch.setattr(BookLedger, "_store", stores_and_dies)
+            ledger.release(TENTH, np.sum, label="sum")
+
+    assert in_child(dies) == 9
+    [line] = book.history("d")
+    assert (line.outcome, book.spent("d")) == ("answered", 0.1)
+    with book.ledger("d", DATA) as ledger, Watched(ledger):
+        assert ledger.release(TENTH, unlooked, label="sum") == book.answer(line)
+    assert book.spent("d") == 0.1
+
+
+def test_row_19_a_book_and_its_ledgers_are_not_copied(place, book):
+    book.dataset("d", Budget(1.0))
+    with book.ledger("d", DATA) as ledger:
+        before = place.dump()
+        for one in (book, ledger):
+            for how in (copy.copy, copy.deepcopy, pickle.dumps):
+                with pytest.raises(TypeError, match="cannot be copied or pickled"):
+                    how(one)
+
+        def forked():
+            with pytest.raises(OffPlan, match="belongs to the process that forked"):
+                ledger.release(TENTH, unlooked)
+            for asked in (book.verify, lambda: book.dataset("e", Budget(1.0)), lambda: book.names):
+                with pytest.raises(ParameterError, match="may not cross a fork"):
+                    asked()
+            with pytest.raises(ParameterError, match="may not cross a fork"):
+                book.ledger("d", DATA, 3 * TENTH)
+
+        assert in_child(forked) == 0
+        assert place.dump() == before
+        ledger.release(TENTH, np.sum)  # the parent's connection still works
+    book.verify()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [np.array([1.0, math.nan]), np.array([math.inf]), np.array([]), np.array(1.0),
+     np.array([object()]), [[1.0], [1.0, 2.0]], (DATA, DATA[:3])],
+    ids=["nan", "inf", "empty", "scalar", "object", "ragged", "lengths"],
+)  # fmt: skip
+def test_row_26_wrong_data_are_refused_before_any_spend(place, book, data):
+    book.dataset("d", Budget(1.0))
+    before = place.dump()
+    with pytest.raises(ParameterError):
+        book.ledger("d", data, 3 * TENTH, run="june")
+    assert place.dump() == before
+
+
+def test_row_32_a_seed_must_be_called_insecure_and_is_marked(place, book):
+    book.dataset("d", Budget(1.0))
+    before = place.dump()
+    for rng in (7, np.random.Generator(np.random.PCG64(7))):
+        with pytest.raises(ParameterError, match="rng must be None") as refused:
+            book.ledger("d", DATA, rng=rng)
+        assert "7" not in str(refused.value)
+    assert place.dump() == before
+    with book.ledger("d", DATA, rng=7, insecure_seed=True) as ledger:
+        ledger.release(TENTH, np.sum)
+    with book.ledger("d", DATA) as ledger:
+        ledger.release(TENTH, np.sum)
+    assert [line.seeded for line in book.history("d")] == [True, False]
+
+
+def test_row_33_the_same_seed_twice_is_refused(place, book):
+    book.dataset("d", Budget(1.0))
+    book.dataset("e", Budget(1.0))
+    with book.ledger("d", DATA, rng=7, insecure_seed=True) as ledger:
+        ledger.release(TENTH, np.sum)
+    before = place.dump()
+    for name, plan in (("d", None), ("e", None), ("e", 2 * TENTH)):
+        with pytest.raises(ParameterError, match="the same noise twice cancels"):
+            book.ledger(name, DATA, plan, rng=7, insecure_seed=True)
+    assert place.dump() == before
+    book.ledger("d", DATA, rng=8, insecure_seed=True)
+
+
+def test_row_34_no_seed_and_no_data_value_is_in_the_book(place, book):
+    seed, value = 918273645, 0.123456789123
+    book.dataset("d", Budget(1.0))
+    with book.ledger("d", np.full(5, value), rng=seed, insecure_seed=True) as ledger:
+        ledger.release(TENTH, np.sum)
+        with pytest.raises(ValueError, match="no"):
+            ledger.release(TENTH, lambda _: int("no" + str(value)))
+        shown = [repr(book), repr(ledger), str(book.history("d")), str(book.status("d"))]
+    shown += [str(place.ask(f"SELECT * FROM {t}")) for t in ("entries", "charged")]
+    for words in shown:
+        for secret in (str(seed), str(value), value.hex(), hex(seed)[2:]):
+            assert secret not in words
+
+
+class Faulty:
+    """A generator that gives what it is told."""
+
+    def __init__(self, words):
+        self.words = words
+
+    def integers(self, *_, **__):
+        return np.array(next(self.words), dtype=np.uint64)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[0, 0, 0, 0], [2**64 - 1] * 4, [5, 6, 7, 5], None],
+    ids=["zeros", "ones", "repeats", "stuck"],
+)
+def test_row_35_a_broken_generator_releases_nothing(place, book, words):
+    book.dataset("d", Budget(1.0))
+    with book.ledger("d", DATA) as ledger:
+        if words is None:
+            words = [1, 2, 3, 4]
+            ledger._noise = Faulty(iter([words]))
+            ledger.spend(TENTH)
+        before = place.dump()
+        ledger._noise = Faulty(iter([words]))
+        with pytest.raises(UnhealthyRandomness, match="the same words again"):
+            ledger.release(TENTH, unlooked)
+        assert place.dump() == before
+
+
+def test_row_20_noise_that_another_process_used_is_refused(place, book):
+    book.dataset("d", Budget(1.0))
+    for first in (True, False):  # as two machines made from one snapshot would
+        with book.ledger("d", DATA) as ledger:
+            ledger._noise = Faulty(iter([[1, 2, 3, 4]]))
+            if first:
+                ledger.spend(TENTH)
+                before = place.dump()
+            else:
+                with pytest.raises(UnhealthyRandomness, match="earlier release with the same"):
+                    ledger.release(TENTH, unlooked)
+    assert place.dump() == before
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a\nb", "\x1b[31mred", "\u202egnp", "\xa0x", "x\0", "\ud800", 3, None, "x" * 201]
+)
+def test_row_41_names_that_do_not_show_what_they_are_are_refused(place, book, name):
+    book.dataset("d", Budget(1.0))
+    before = place.dump()
+    with pytest.raises(ParameterError, match="1 to 200 printable characters"):
+        book.dataset(name, Budget(1.0))
+    with book.ledger("d", DATA) as ledger, pytest.raises(ParameterError):
+        ledger.release(TENTH, unlooked, label=name if name is not None else "")
+    assert place.dump() == before
+
+
+def test_a_data_set_is_opened_once_and_never_changes(place, book):
+    first = book.dataset("d", Budget(1.0, 1e-6), "gdp")
+    assert book.dataset("d") == first == book.dataset("d", Budget(1.0, 1e-6), "gdp")
+    before = place.dump()
+    for wrong in (
+        {"budget": Budget(2.0, 1e-6)},
+        {"budget": Budget(1.0, 1e-6), "notion": "zcdp"},
+        {"users": 3},
+        {"order": 9.0},
+    ):
+        with pytest.raises(ParameterError, match="as the data set was opened"):
+            book.dataset("d", **wrong)
+    with pytest.raises(ParameterError, match="budget must be a Budget"):
+        book.dataset("e", 1.0)
+    with pytest.raises(ParameterError, match="is no valid filter when answers choose"):
+        book.dataset("e", Budget(1.0, 1e-6), "pld")
+    with pytest.raises(ParameterError, match="name must be a data set of this book"):
+        book.ledger("e", DATA)
+    assert place.dump() == before
+    assert book.names == ["d"]
+
+
+@pytest.mark.parametrize("url", ["", "mysql://u:secret@h/d", "sqlite://", "sqlite:///", 3, None])
+def test_what_is_no_url_is_refused_without_its_password(url):
+    with pytest.raises(ParameterError) as refused:
+        Book.open(url)
+    assert "secret" not in str(refused.value)
+
+
+def test_row_14_a_locked_book_is_waited_for_and_then_busy(place):
+    with Book.open(place.url) as book:
+        book.dataset("d", Budget(1.0))
+    with Book.open(place.url, wait=0.3) as book, book.ledger("d", DATA) as ledger:
+        before, other = place.dump(), place.hold()
+        start = time.perf_counter()
+        with pytest.raises(LedgerBusy, match="nothing was spent"), Watched(ledger):
+            ledger.release(TENTH, unlooked)
+        assert 0.25 < time.perf_counter() - start < 5
+        other.rollback()
+        other.close()
+        assert place.dump() == before
+        ledger.release(TENTH, np.sum)
+        assert book.spent("d") == 0.1
+
+
+def test_a_plan_is_paid_at_once_and_followed(place, book):
+    book.dataset("d", Budget(1.0))
+    plan = Sequential([Repeat(TENTH, 3), Laplace(5.0)])
+    with book.ledger("d", DATA, plan) as ledger:
+        assert book.spent("d") == 0.5
+        before = place.dump()
+        with pytest.raises(OffPlan):
+            ledger.release(Laplace(5.0), unlooked)
+        assert place.dump() == before
+        for _ in range(3):
+            ledger.release(TENTH, np.sum)
+        ledger.release(Laplace(5.0), np.sum)
+        with pytest.raises(OffPlan):
+            ledger.release(TENTH, unlooked)
+    assert book.spent("d") == 0.5
+    before = place.dump()
+    with pytest.raises(BudgetExceeded):
+        book.ledger("d", DATA, Repeat(TENTH, 6))
+    assert place.dump() == before
+    assert [line.outcome for line in book.history("d")] == ["planned"] + ["answered"] * 4
+    book.verify()
+
+
+def test_a_named_run_goes_on_after_a_crash_with_the_answers_it_gave(place, book):
+    book.dataset("d", Budget(1.0))
+    plan = Repeat(TENTH, 5)
+    with book.ledger("d", DATA, plan, run="june") as ledger:
+        first = [ledger.release(TENTH, np.sum) for _ in range(2)]
+        coins = ledger.coins.random()
+        ledger._fail = lambda _: None  # dies here, after it looked
+        with pytest.raises(ZeroDivisionError):
+            ledger.release(TENTH, lambda _: 1 / 0)
+    assert book.spent("d") == 0.5
+    with pytest.raises(ParameterError, match="a name that no run of another plan has"):
+        book.ledger("d", DATA, Repeat(TENTH, 4), run="june")
+    with Book.open(place.url) as other, other.ledger("d", DATA, plan, run="june") as ledger:
+        with Watched(ledger):
+            assert [ledger.release(TENTH, unlooked) for _ in range(2)] == first
+        assert ledger.coins.random() == coins
+        for _ in range(3):
+            ledger.release(TENTH, np.sum)
+        assert ledger.next is None
+    # the step that was lost was looked at twice
+    assert book.spent("d") == 0.6
+    lines = book.history("d")
+    assert [line.run for line in lines] == ["june"] * 7
+    assert [line.outcome for line in lines].count("answered") == 5
+    book.verify()
+
+
+def test_one_run_in_two_processes_is_drawn_once(book, place):
+    book.dataset("d", Budget(1.0))
+    plan = Repeat(TENTH, 2)
+    with book.ledger("d", DATA, plan, run="r") as one, Book.open(place.url) as other:
+        with other.ledger("d", DATA, plan, run="r") as two:
+            one.release(TENTH, np.sum)
+            with pytest.raises(OffPlan, match="goes on in another process"):
+                two.release(TENTH, unlooked)
+        one.release(TENTH, np.sum)
+    assert book.spent("d") == 0.2
+    book.verify()
+
+
+def test_users_of_the_local_model_pay_for_themselves(place, book):
+    users, coin = 1000, TENTH
+    book.dataset("d", Budget(0.3), users=users)
+    data = np.arange(users, dtype=float)
+    expected = np.zeros(users)
+    rng = np.random.default_rng(0)
+    with book.ledger("d", data) as ledger:
+        for _ in range(3):
+            who = rng.permutation(users)[:300]
+            assert ledger.release_each(coin, lambda rows: rows, who).shape == (300,)
+            expected[who] += 1
+        ledger.release_each(coin, lambda rows: rows, slice(0, 0))
+        before = place.dump()
+        full = np.flatnonzero(expected == 3)
+        assert full.size
+        with pytest.raises(BudgetExceeded):
+            ledger.release_each(coin, unlooked, full[:1])
+        with pytest.raises(BudgetExceeded):
+            ledger.release(coin, unlooked)  # everybody would pay
+        assert place.dump() == before
+        ledger.release_each(coin, lambda rows: rows, expected < 2)
+        expected[expected < 2] += 1
+    found = book.spent_each("d")
+    assert np.allclose(found, expected / 10, rtol=0, atol=1e-12)
+    assert book.spent("d") == expected.max() / 10
+    with Book.open(place.url) as other:
+        assert np.array_equal(other.spent_each("d"), found)
+    assert [line.who for line in book.history("d")][:4] == [300, 300, 300, 0]
+    book.verify()
+    with pytest.raises(ParameterError, match="data must be of 1000 users"):
+        book.ledger("d", DATA)
+
+
+def test_blocks_of_users_are_stored_one_by_one(place, book):
+    book.dataset("d", Budget(1.0), users=20)
+    blocks = [slice(0, 7), np.arange(7, 20)]
+    with book.ledger("d", DATA) as ledger:
+        given = list(ledger.release_blocks(TENTH, lambda rows: rows, blocks))
+    assert [len(one) for one in given] == [7, 13]
+    assert all(
+        np.array_equal(book.answer(line), one)
+        for line, one in zip(book.history("d"), given, strict=True)
+    )
+    assert np.array_equal(book.spent_each("d"), np.full(20, 0.1))
+    with book.ledger("d", DATA) as ledger:
+        some = ledger.release_blocks(TENTH, lambda rows: rows, blocks)
+        next(some)
+        some.close()
+    assert {line.outcome for line in book.history("d")} == {"answered", "failed"}
+    book.verify()
+
+
+def test_a_closed_ledger_releases_nothing(place, book):
+    book.dataset("d", Budget(1.0))
+    with book.ledger("d", DATA) as ledger:
+        pass
+    before = place.dump()
+    with pytest.raises(OffPlan, match="was closed"):
+        ledger.release(TENTH, unlooked)
+    assert place.dump() == before
+
+
+def test_live_epsilon_comes_in_five_milliseconds(book):
+    book.dataset("d", Budget(10.0, 1e-6))
+    with book.ledger("d", DATA) as ledger:
+        seconds = []
+        for k in range(20):
+            ledger.spend(Gaussian(50.0 + k))
+            start = time.process_time()
+            book.spent("d")
+            seconds.append(time.process_time() - start)
+    assert sorted(seconds)[10] < 0.005

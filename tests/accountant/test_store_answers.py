@@ -1,0 +1,148 @@
+"""Row 42: stored answers come back to the last bit, and never by unpickling."""
+
+import io
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as stn
+
+from accountant import Book, Budget, LedgerCorrupt, PrivateValueError
+from accountant.books.answers import decoded, encoded
+from accountant.books.chain import digest
+from accountant.books.people import packed, unpacked
+from mechanisms import Laplace
+
+DATA = np.arange(20.0)
+TENTH = Laplace(10.0)
+PLAIN = st.one_of(
+    st.none(), st.booleans(), st.text(), st.integers(), st.floats(), st.complex_numbers()
+)
+DTYPES = st.one_of(stn.boolean_dtypes(), stn.integer_dtypes(), stn.floating_dtypes(),
+                   stn.complex_number_dtypes(), stn.unicode_string_dtypes())  # fmt: skip
+ARRAYS = stn.arrays(DTYPES, stn.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
+NESTS = st.recursive(
+    st.one_of(PLAIN, ARRAYS),
+    lambda inner: st.one_of(
+        st.lists(inner), st.tuples(inner, inner), st.dictionaries(st.text(), inner)
+    ),
+    max_leaves=6,
+)
+
+
+def same(one, other):
+    if isinstance(one, np.ndarray | np.generic):
+        equal = one.tobytes() == np.asarray(other).tobytes()
+        return type(one) is type(other) and one.dtype == other.dtype and equal
+    if isinstance(one, float) and math.isnan(one):
+        return math.isnan(other)
+    if isinstance(one, list | tuple):
+        return type(one) is type(other) and all(map(same, one, other)) and len(one) == len(other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    return type(one) is type(other) and (one == other or repr(one) == repr(other))
+
+
+@given(NESTS)
+def test_what_is_stored_comes_back_to_the_last_bit(answer):
+    assert same(answer, decoded(encoded(answer)))
+
+
+@pytest.mark.parametrize(
+    "answer", [object(), {1: 2}, np.array([object()]), {1, 2}, b"raw", lambda: 0,
+               np.array("2020", "M8")],
+    ids=["object", "number key", "objects", "set", "bytes", "function", "date"],
+)  # fmt: skip
+def test_what_cannot_be_stored_is_refused(answer):
+    with pytest.raises(PrivateValueError, match="the value is private and not shown"):
+        encoded(answer)
+
+
+def test_an_answer_beyond_the_limit_is_refused(monkeypatch):
+    monkeypatch.setattr("accountant.books.answers.LARGEST", 1000)
+    for answer in (np.zeros(126), "x" * 1000, [[0.0] * 100]):
+        with pytest.raises(PrivateValueError, match="answer must be of numbers"):
+            encoded(answer)
+
+
+class Trap:
+    def __reduce__(self):
+        return pytest.fail, ("unpickled",)
+
+
+def objects():
+    file = io.BytesIO()
+    np.save(file, np.array([Trap()], dtype=object), allow_pickle=True)
+    import base64
+
+    return json.dumps({"array": base64.b64encode(file.getvalue()).decode()}).encode()
+
+
+WRONG = {
+    "a pickle": pickle.dumps([1]),
+    "an array of pickles": objects(),
+    "1e999": b'{"float": 1e999}',
+    "a decimal": b"0.1",
+    "NaN": b"NaN",
+    "a tag": b'{"pickle": ""}',
+    "two tags": b'{"int": "1", "float": "0x0p0"}',
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_row_42_what_was_never_stored_is_not_read(place, what):
+    with pytest.raises(ValueError, match=r".*"):
+        decoded(WRONG[what])
+    with Book.open(place.url) as book:
+        book.dataset("d", Budget(1.0))
+        with book.ledger("d", DATA) as ledger:
+            entry = ledger._reserving.account.reserve(TENTH, None, {"label": None}, ledger._healthy)
+            log = ledger._reserving.account.log
+            with log.writing():  # as a thief of the key to the chain would
+                facts = {"of": entry.seq, "answer": digest(WRONG[what]), "size": 0}
+                made = log.append("release", facts, "d", '{"dataset":"d","label":"x"}')
+                log.attach(made, WRONG[what])
+            before = place.dump()
+            with pytest.raises(LedgerCorrupt, match="an answer of no known form"):
+                ledger.release(TENTH, np.sum, label="x")
+            with pytest.raises(LedgerCorrupt, match="an answer of no known form"):
+                book.answer(book.history("d")[0])
+    assert place.dump() == before
+
+
+def test_an_answer_that_cannot_be_stored_is_not_given(place):
+    class Odd:
+        value_axes, loss, relation = None, TENTH.loss, None
+
+        def release(self, value, rng, size=None):
+            return object()
+
+    from accountant.plan import Release
+
+    odd = type("Declared", (Odd, Release), {"reversed": None, "losses": None})()
+    with Book.open(place.url) as book:
+        book.dataset("d", Budget(1.0))
+        with book.ledger("d", DATA) as ledger, pytest.raises(PrivateValueError):
+            ledger.release(odd, np.sum)
+        assert book.spent("d") == 0.1
+        assert [line.outcome for line in book.history("d")] == ["reserved"]
+        book.verify()
+
+
+@given(st.lists(st.integers(0, 10**9), unique=True), st.booleans())
+def test_users_come_back_in_their_order(who, rising):
+    index = np.array(sorted(who) if rising else who, dtype=np.intp)
+    assert np.array_equal(unpacked(*packed(index)), index)
+
+
+def test_a_million_users_take_little_room():
+    every = np.arange(10**6)
+    some = np.flatnonzero(np.random.default_rng(0).random(10**6) < 0.1)
+    assert len(packed(every)[1]) < 10_000
+    assert len(packed(some)[1]) < 1.2 * some.size
+    assert packed(slice(0, 10**6, 1)) == ([0, 10**6, 1], None)

@@ -1,0 +1,172 @@
+"""The ledger's command line: what it says, what it writes, and how it ends."""
+
+import csv
+import json
+import os
+
+import numpy as np
+import pytest
+
+from accountant import Book, Budget, PoissonSampled
+from accountant.command_line import status_of
+from accountant.commands.ledger import app
+from mechanisms import Gaussian, Laplace
+
+DATA = np.arange(20.0)
+TENTH = Laplace(10.0)
+
+
+def run(*words):
+    return status_of(app, "python -m accountant ledger", [str(one) for one in words])
+
+
+@pytest.fixture
+def book(place):
+    """A book with one release, made by somebody with an odd name."""
+    with Book.open(place.url, author="=cmd()|'x'!A1") as found:
+        found.dataset("<script>", Budget(1.0), unit="@one person")
+        with found.ledger("<script>", DATA) as ledger:
+            ledger.release(TENTH, np.sum, label="-1+1")
+            ledger.release(TENTH, np.sum)
+    return place
+
+
+def test_a_book_is_opened_looked_at_and_checked(place, capsys):
+    assert run("open", place.url, "d", "--epsilon", 1, "--delta", 1e-6, "--unit", "a person") == 0
+    assert "d: spent epsilon 0 of 1 at delta 1e-06 (rho 0 of 0.0243" in capsys.readouterr().out
+    with Book.open(place.url) as book, book.ledger("d", DATA) as ledger:
+        ledger.release(Gaussian(50.0), np.sum)
+    for words in (("status",), ("history",)):
+        capsys.readouterr()
+        assert run(*words, place.url, *(["d"] * (words[0] == "history"))) == 0
+        said = capsys.readouterr().out
+        assert "epsilon 0.0" in said
+    assert run("status", place.url, "--name", "d", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["dataset"]["budget"]["epsilon"] == 1.0
+    assert run("history", place.url, "d", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["history"][0]["outcome"] == "answered"
+    assert run("verify", place.url) == 0
+    said, head = capsys.readouterr().out.splitlines()
+    assert said.startswith("4 entries, none changed")
+    assert run("verify", place.url, "--head", head) == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("open", "BOOK", "d", "--epsilon", "nan"),
+        ("open", "BOOK", "d", "--epsilon", "1", "--delta", "2"),
+        ("open", "BOOK", "d", "--epsilon", "1", "--notion", "pld"),
+        ("open", "BOOK", "d", "--epsilon", "1", "--users", "1.5"),
+        ("open", "BOOK", "<script>", "--epsilon", "2"),
+        ("open", "BOOK", "a\x1b[31m", "--epsilon", "2"),
+        ("status", "nowhere/book.db"),
+        ("status", "BOOK", "--name", "nobody"),
+        ("history", "BOOK", "nobody"),
+        ("verify", "BOOK", "--head", "x"),
+        ("export", "BOOK", "<script>", "--out", "x.pdf"),
+        ("export", "BOOK", "<script>", "--out", "nowhere/x.csv"),
+        ("export", "BOOK", "<script>", "--out", "x.csv", "--relation", "sibling"),
+        ("forget", "BOOK"),
+    ],
+    ids=" ".join,
+)
+def test_bad_usage_is_one_line_and_status_two(book, words, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    before = book.dump()
+    assert run(*(book.url if one == "BOOK" else one for one in words)) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1
+    assert "\x1b" not in said.err
+    assert book.dump() == before
+    assert not list(tmp_path.glob("x.*"))
+
+
+def test_a_corrupt_book_is_status_one_and_a_busy_one_three(book, capsys, monkeypatch):
+    other = book.hold()
+    monkeypatch.setattr(Book.open.__func__, "__kwdefaults__", {
+        **Book.open.__func__.__kwdefaults__, "wait": 0.2,
+    })  # fmt: skip
+    assert run("open", book.url, "new", "--epsilon", 1) == 3
+    other.rollback()
+    other.close()
+    book.tamper("DELETE FROM entries WHERE seq = 4")
+    before = book.dump()
+    assert run("verify", book.url) == 1
+    assert "an entry is missing (entry 4)" in capsys.readouterr().err
+    assert book.dump() == before
+
+
+def test_row_41_cells_and_lines_are_harmless(book, tmp_path, capsys):
+    assert run("export", book.url, "<script>", "--out", tmp_path / "x.csv") == 0
+    with open(tmp_path / "x.csv", newline="") as file:
+        first, second = csv.DictReader(file)
+    assert first["author"] == "'=cmd()|'x'!A1"
+    assert first["label"] == "'-1+1"
+    assert (first["epsilon"], second["epsilon"]) == ("0.1", "0.2")
+    out = tmp_path / "registry.csv"
+    assert run("export", book.url, "<script>", "--registry", "--out", out) == 0
+    with open(out, newline="") as file:
+        [row] = csv.DictReader(file)
+    assert row["unit of privacy"] == "'@one person"
+    # a log that somebody else wrote may hold anything
+    from accountant.books.export import _cell
+
+    assert _cell("\x1b[31mred\n\u202e") == "\\x1b[31mred\\n\\u202e"
+    assert _cell("\xa0=1") == "\\xa0=1"
+    assert _cell(" =1") == "' =1"
+    assert _cell("\t=1") == "\\t=1"
+    assert _cell(-1.5) == "-1.5"
+
+
+def test_row_40_a_file_is_replaced_only_by_force(book, tmp_path, capsys):
+    out = tmp_path / "x.json"
+    out.write_text("before")
+    words = ("export", book.url, "<script>", "--out", out)
+    assert run(*words) == 2
+    assert "a file that is not there yet, or --force" in capsys.readouterr().err
+    assert out.read_text() == "before"
+    assert run(*words, "--force") == 0
+    assert [one["outcome"] for one in json.loads(out.read_text())["history"]] == ["answered"] * 2
+    assert run("export", book.url, "<script>", "--out", "-") == 0
+    assert capsys.readouterr().out == out.read_text()
+    assert os.listdir(tmp_path).count("x.json") == 1
+
+
+def test_the_registry_says_what_registries_ask_for(place, tmp_path):
+    with Book.open(place.url) as book:
+        book.dataset("survey", Budget(1.0, 1e-6), unit="one person")
+        with book.ledger("survey", DATA) as ledger:
+            ledger.release(PoissonSampled(Gaussian(20.0), 0.01), np.sum)
+            ledger.release(PoissonSampled(Gaussian(20.0), 0.01), np.sum)
+        with book.ledger("survey", DATA, 2 * Gaussian(100.0)) as ledger:
+            ledger.release(Gaussian(100.0), np.sum)
+    out = tmp_path / "registry.json"
+    words = ("--registry", "--out", out, "--post-processing", "rounded to tens")
+    assert run("export", place.url, "survey", *words) == 0
+    rows = json.loads(out.read_text())["deployment"]
+    assert [(one["mechanism"], one["releases"], one["paid for"]) for one in rows] == [
+        ("PoissonSampled", 2, "one by one"), ("Gaussian", 1, "by a plan"),
+    ]  # fmt: skip
+    for row in rows:
+        assert row["unit of privacy"] == "one person"
+        assert row["neighbour relation"] == "add-remove"
+        assert row["neighbours differ by"] == "one record more or less"
+        assert (row["epsilon"], row["delta"]) == (1.0, 1e-6)
+        assert row["composition"].startswith("sum of rho")
+        assert row["post-processing"] == "rounded to tens"
+        assert row["first release"] <= row["last release"]
+
+
+def test_relations_do_not_mix_in_one_data_set(place):
+    from accountant import ParameterError, Stated
+
+    with Book.open(place.url) as book:
+        book.dataset("d", Budget(1.0, 1e-6))
+        with book.ledger("d", DATA) as ledger:
+            ledger.release(PoissonSampled(Gaussian(20.0), 0.01), np.sum)
+        before = place.dump()
+        with pytest.raises(ParameterError, match="relations do not mix"):
+            book.ledger("d", DATA, Stated(Gaussian(100.0), "replace-one"))
+        assert place.dump() == before

@@ -1,0 +1,123 @@
+"""Row 15: kill -9 at the borders of system calls; nothing overspent, nothing released unrecorded.
+
+A killed process loses nothing that the kernel took: what a power cut would lose on top is what
+was not flushed, and `test_store_disk` sees that a failed flush releases nothing.
+"""
+
+import os
+import random
+import shutil
+import sqlite3
+
+import numpy as np
+import pytest
+
+from accountant import Book, Budget, BudgetExceeded
+from mechanisms import Laplace
+from tests.accountant.store_support import File, killed_at
+
+DATA = np.arange(20.0)
+FIFTH = Laplace(5.0)
+LOOKED = b"l" * 8
+
+
+def unlooked(_):
+    raise AssertionError("looked at the data")
+
+
+def spends(url, end, times):
+    """What a child does: says that it looked, and what it was given."""
+
+    def query(data):
+        os.write(end, LOOKED)
+        return data.sum()
+
+    with Book.open(url) as book, book.ledger("d", DATA) as ledger:
+        for k in range(times):
+            try:
+                answer = ledger.release(FIFTH, query, label=f"sum {k}")
+            except BudgetExceeded:
+                return
+            os.write(end, np.float64(answer).tobytes())
+
+
+def killed(url, stop, times):
+    """How many borders there were, how often was looked, and the answers that came out."""
+    here, there = os.pipe()
+    borders, status = killed_at(stop, lambda: spends(url, there, times))
+    assert status in {0, None}
+    os.close(there)
+    said = b""
+    while part := os.read(here, 65536):
+        said += part
+    os.close(here)
+    words = [said[i : i + 8] for i in range(0, len(said), 8)]
+    answers = {np.frombuffer(word)[0] for word in words if word != LOOKED}
+    return borders, words.count(LOOKED), answers
+
+
+def check(url, looked, answers):
+    with Book.open(url) as book:
+        book.verify()
+        lines = book.history("d")
+        assert len(lines) >= looked  # no look without a reservation
+        assert len(lines) <= 5
+        assert book.spent("d") == pytest.approx(len(lines) / 5, abs=1e-12)
+        stored = {float(book.answer(line)) for line in lines if line.outcome == "answered"}
+        assert answers <= stored  # nothing came out that is not in the book
+
+
+def sweep(template, url, renew, times, kills, seed):
+    rng = random.Random(seed)
+    borders, _, _ = killed(url(renew(template)), 10**9, times)
+    for _ in range(kills // 2):
+        where = url(renew(template))
+        looked, answers = 0, set()
+        for _ in range(2):  # the second one wakes up to what the first left
+            _, more, told = killed(where, rng.randrange(1, borders + 1), times)
+            looked, answers = looked + more, answers | told
+            check(where, looked, answers)
+        with Book.open(where) as book, book.ledger("d", DATA) as ledger:
+            for line in book.history("d"):
+                if line.outcome == "answered":  # released once, and never anew
+                    again = ledger.release(FIFTH, unlooked, label=line.label)
+                    assert again == book.answer(line)
+            left = 5 - len(book.history("d"))
+            for _ in range(left):
+                ledger.spend(FIFTH)
+            with pytest.raises(BudgetExceeded):
+                ledger.spend(FIFTH)
+            assert book.spent("d") == 1.0
+    return borders
+
+
+SWEEP = [pytest.param(2500, seed, marks=pytest.mark.slow) for seed in range(1, 5)]
+
+
+@pytest.mark.parametrize(("kills", "seed"), [(60, 0), *SWEEP])
+def test_row_15_a_killed_spend_wastes_at_most_its_budget(tmp_path, kills, seed):
+    template = File(tmp_path / "template.db")
+    with Book.open(template.url) as book:
+        book.dataset("d", Budget(1.0))
+    db = sqlite3.connect(template.path)
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+
+    def renew(one):
+        path = tmp_path / "book.db"
+        for end in ("-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+        return shutil.copy(one.path, path)
+
+    borders = sweep(template, lambda path: f"sqlite:///{path}", renew, 2, kills, seed)
+    assert borders > 100
+
+
+def test_row_15_a_killed_client_of_postgresql_wastes_at_most_its_budget(server):
+    def renew(_):
+        found = server.database()
+        with Book.open(found.url) as book:
+            book.dataset("d", Budget(1.0))
+        return found.url
+
+    assert sweep(None, str, renew, 1, 10, seed=0) > 100

@@ -1,0 +1,123 @@
+"""Rows 13, 14, 20, 21: many threads and processes on one book neither lose nor overspend."""
+
+import multiprocessing
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from accountant import Book, Budget, BudgetExceeded, Repeat
+from mechanisms import Gaussian, Laplace
+
+DATA = np.arange(20.0)
+TENTH = Laplace(10.0)
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def spends(ledger, times, made):
+    for _ in range(times):
+        try:
+            made.append(float(ledger.release(TENTH, np.sum)))
+        except BudgetExceeded:
+            return
+
+
+@pytest.mark.parametrize("shared", ["book", "ledger"])
+def test_row_13_eight_threads_spend_what_there_is_and_no_more(place, shared):
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with Book.open(place.url) as book:
+            book.dataset("d", Budget(1.0))
+            made = []
+            one = book.ledger("d", DATA)
+            ledgers = [one if shared == "ledger" else book.ledger("d", DATA) for _ in range(8)]
+            threads = [
+                threading.Thread(target=spends, args=(ledger, 20, made)) for ledger in ledgers
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert len(made) == 10
+            assert book.spent("d") == 1.0
+            assert {float(book.answer(line)) for line in book.history("d")} == set(made)
+            book.verify()
+    finally:
+        sys.setswitchinterval(before)
+
+
+def process(url, times, sent):
+    made = {"small": [], "large": []}
+    with Book.open(url) as book:
+        for name, answers in made.items():
+            spends(book.ledger(name, DATA), times, answers)
+    sent.send(made)
+
+
+def in_processes(place, processes, times):
+    ends = []
+    for _ in range(processes):
+        here, there = SPAWN.Pipe(duplex=False)
+        one = SPAWN.Process(target=process, args=(place.url, times, there))
+        one.start()
+        there.close()
+        ends.append((one, here))
+    found = [here.recv() for _, here in ends]
+    for one, here in ends:
+        one.join()
+        here.close()
+        assert one.exitcode == 0
+        one.close()
+    return found
+
+
+def test_row_14_processes_on_one_book_lose_no_spend(place):
+    with Book.open(place.url) as book:
+        book.dataset("small", Budget(1.0))
+        book.dataset("large", Budget(1000.0))
+        found = in_processes(place, 4, 20)
+        for name, expected in (("small", 10), ("large", 80)):
+            answers = [one for made in found for one in made[name]]
+            assert len(answers) == expected
+            assert book.spent(name) == expected / 10
+            # row 20: no two workers drew the same noise
+            assert len(set(answers)) == expected
+        book.verify()
+
+
+def plans(url, names, seconds, sent):
+    """Plans and releases on two data sets, now in this order and now in that."""
+    rounds, end = 0, time.monotonic() + seconds
+    with Book.open(url) as book:
+        while time.monotonic() < end:
+            one, two = (book.ledger(name, DATA, Repeat(Gaussian(1e4), 2)) for name in names)
+            one.release(Gaussian(1e4), np.sum)
+            two.release(Gaussian(1e4), np.sum)
+            one.release(Gaussian(1e4), np.sum)
+            rounds += 1
+    sent.send(rounds)
+
+
+@pytest.mark.parametrize("seconds", [3, pytest.param(60, marks=pytest.mark.slow)])
+def test_row_21_two_plans_in_opposite_order_do_not_wait_for_each_other(place, seconds):
+    with Book.open(place.url) as book:
+        for name in "ab":
+            book.dataset(name, Budget(1e6, 1e-6))
+    ends = []
+    for names in ("ab", "ba"):
+        here, there = SPAWN.Pipe(duplex=False)
+        one = SPAWN.Process(target=plans, args=(place.url, names, seconds, there))
+        one.start()
+        there.close()
+        ends.append((one, here))
+    for one, here in ends:
+        assert here.poll(seconds + 60)
+        assert here.recv() > 1
+        one.join()
+        here.close()
+        one.close()
+    with Book.open(place.url) as book:
+        book.verify()

@@ -1,0 +1,209 @@
+"""Every command that audits: jobs, a cluster, an interruption, a worker that fails."""
+
+import dataclasses
+import json
+import textwrap
+
+import numpy as np
+import pytest
+
+import audits.running
+from audits.__main__ import main
+from audits.cases import cases
+from audits.rows import Settings
+from audits.running import WorkerFailed, run_all
+
+CODE = """
+import sys
+import numpy as np
+
+def honest(value, rng, size):
+    return value + rng.laplace(size=size)
+
+def one_at_a_time(value, rng):
+    return value + rng.laplace()
+
+def leaves(value, rng, size):
+    sys.exit(7)
+"""
+WORDS = {
+    "run": ["run", "half_the_noise", "peek", "--samples", "20000", "--seed", "7"],
+    "papers": ["papers", "gradient reports", "label noise", "--samples", "20000", "--seed", "7"],
+    "libraries": ["libraries", "numpy", "--samples", "5000", "--seed", "7"],
+    "zoo": ["zoo", "half_the_noise", "noisy_max", "--samples", "3000", "--repeats", "2"],
+    "target": ["target", "mine:honest", "--epsilon", "1", "--pair", "a.npy", "b.npy", "--bits",
+               "--allow-import", "--samples", "20000", "--seed", "7"],
+}  # fmt: skip
+EVERY = pytest.mark.parametrize("command", WORDS)
+HERE = pytest.mark.parametrize("command", [name for name in WORDS if name != "target"])
+
+
+@pytest.fixture(autouse=True)
+def _place(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(textwrap.dedent(CODE))
+    np.save(tmp_path / "a.npy", 0.0)
+    np.save(tmp_path / "b.npy", 1.0)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as local:
+        yield local.scheduler_address
+
+
+def document(path):
+    found = json.loads(path.read_text())
+    key = "scores" if "scores" in found else "findings"
+    found[key] = [{**row, "seconds": 0.0} for row in found[key]]
+    return found
+
+
+def done(command, *more, path, status=None):
+    code = main([*WORDS[command], "--json", str(path), *more])
+    assert code in ({0, 1} if status is None else {status})
+    return document(path) if path.exists() else None
+
+
+@EVERY
+def test_jobs_change_no_row(command, tmp_path, capsys):
+    one = done(command, "--jobs", "1", path=tmp_path / "1.json")
+    assert done(command, "--jobs", "5", path=tmp_path / "5.json") == one
+    assert len(one.get("scores", one.get("findings"))) >= 2
+    capsys.readouterr()
+
+
+@HERE
+def test_a_cluster_changes_no_row(command, cluster, tmp_path, capsys):
+    here = done(command, path=tmp_path / "here.json")
+    assert done(command, "--dask", cluster, path=tmp_path / "there.json") == here
+    capsys.readouterr()
+
+
+def test_a_target_stays_on_this_machine(tmp_path, capsys):
+    assert done("target", "--dask", "tcp://127.0.0.1:9", path=tmp_path / "r", status=2) is None
+    assert "--dask must be left out: a target stays in one process" in capsys.readouterr().err
+
+
+@EVERY
+def test_an_interruption_leaves_what_is_done(command, tmp_path, monkeypatch, capsys):
+    path, real = tmp_path / "r.json", audits.running.run_all
+
+    def stopped(todo, *more):
+        real(todo[:1], *more)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("audits.running.run_all", stopped)
+    assert done(command, path=path, status=130) is None
+    assert f"rows are in {path}.part; go on with --resume" in capsys.readouterr().err
+    left = document(tmp_path / "r.json.part")
+    assert len(left.get("scores", left.get("findings"))) == 1
+    ran = []
+
+    def rest(todo, *more):
+        ran.extend(case.subject for case in todo)
+        return real(todo, *more)
+
+    monkeypatch.setattr("audits.running.run_all", rest)
+    now = done(command, "--resume", path=path)
+    assert not (tmp_path / "r.json.part").exists()
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    whole = done(command, path=tmp_path / "whole.json")
+    assert now == whole
+    assert len(ran) == len(whole.get("scores", whole.get("findings"))) - 1
+    assert done(command, "--resume", path=path, status=2) == now  # there is no part any more
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("command", ["papers", "zoo"])
+def test_a_part_of_another_request_is_refused(command, tmp_path, monkeypatch, capsys):
+    path, real = tmp_path / "r.json", audits.running.run_all
+
+    def stopped(todo, *more):
+        real(todo[:1], *more)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("audits.running.run_all", stopped)
+    assert done(command, path=path, status=130) is None
+    monkeypatch.undo()
+    other = ["--confidence", "0.9", "--resume"]
+    assert done(command, *other, path=path, status=2) is None
+    assert f"which was: python -m audits {command}" in capsys.readouterr().err
+
+
+BROKEN = [
+    lambda d: d.pop("request"), lambda d: d.pop("scores"), lambda d: d["scores"][0].pop("name"),
+    lambda d: d["scores"][0].update(outcome="private"), lambda d: d.update(schema=2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(len(BROKEN)))
+def test_scores_that_are_none_are_refused(place, tmp_path, capsys):
+    path, part = tmp_path / "r.json", tmp_path / "r.json.part"
+    found = done("zoo", path=path)
+    BROKEN[place](found)
+    part.write_text(json.dumps(found))
+    assert done("zoo", "--resume", path=path, status=2) is not None
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def failing(settings, rng):
+    raise RuntimeError("no luck")
+
+
+@pytest.mark.parametrize("jobs", ["1", "3"])
+def test_a_worker_that_raises_is_named_and_the_others_are_kept(jobs, tmp_path, monkeypatch, capsys):
+    few = [case for case in cases() if case.subject in {"peek", "half_the_noise"}]
+    every = [
+        dataclasses.replace(case, check=failing, kind="last")
+        if case.subject == "half_the_noise" else dataclasses.replace(case, kind="algorithm")
+        for case in few
+    ]  # fmt: skip
+    monkeypatch.setattr("audits.running.cases", lambda: every)
+    path = tmp_path / "r.json"
+    assert done("run", "--jobs", jobs, path=path, status=2) is None
+    err = capsys.readouterr().err
+    assert "half_the_noise must be audited without an error" in err
+    assert "RuntimeError: no luck" in err
+    if jobs == "1":
+        assert f"1 of 2 rows are in {path}.part; go on with --resume" in err
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    if jobs == "1":
+        assert done("run", "--resume", path=path)["findings"][0]["subject"] == "half_the_noise"
+        capsys.readouterr()
+
+
+def test_an_executor_whose_worker_raises_is_named():
+    todo = [case for case in cases() if case.subject == "peek"]
+    todo[0] = dataclasses.replace(todo[0], check=failing)
+    with pytest.raises(WorkerFailed, match=r"peek must be audited without an error, got .*no luck"):
+        run_all(todo, Settings(100, 0.95, 0), 1, lambda row: None)
+
+
+def test_a_target_that_leaves_in_a_thread_is_contained(tmp_path, capsys):
+    words = [word.replace("mine:honest", "mine:leaves") for word in WORDS["target"]]
+    assert main([*words, "--jobs", "3"]) == 2
+    assert "SystemExit: 7" in capsys.readouterr().err
+
+
+def test_threads_that_no_row_needs_work_on_the_runs_of_one(monkeypatch, tmp_path, capsys):
+    seen = []
+    real = Settings.workers
+
+    def told(self):
+        seen.append(self.jobs)
+        return real(self)
+
+    monkeypatch.setattr(Settings, "workers", told)
+    words = ["half_the_noise", "--samples", "20000", "--seed", "7", "--json"]
+    paths = [tmp_path / f"{n}.json" for n in (1, 6)]
+    for path, jobs in zip(paths, ("1", "6"), strict=True):
+        assert main([*words, str(path), "--jobs", jobs]) == 0
+    assert seen == [1, 6]
+    assert document(paths[0]) == document(paths[1])
+    capsys.readouterr()

@@ -1,0 +1,46 @@
+"""What means, histograms and selections promise, under the mark dp."""
+
+import numpy as np
+import pytest
+
+from algorithms import LocalHistogram, LocalMean, PrivateMean, PrivateSelection
+
+FEW = 50_000  # fifty sampled losses: the file is to take seconds
+X = np.random.default_rng(7).uniform(-0.4, 0.4, (40, 3))
+FIRST = (np.arange(40) == 0)[:, None]
+UP, DOWN = np.where(FIRST, 1e6, X), np.where(FIRST, -1e6, X)  # shortened inside
+LABELS = np.arange(40) % 4
+
+
+@pytest.mark.dp(epsilon=1, runs=FEW)
+def test_local_mean():
+    return LocalMean(epsilon=1.0), UP, DOWN
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        pytest.param(0.0, marks=pytest.mark.dp(epsilon=1, runs=FEW)),
+        pytest.param(1e-6, marks=pytest.mark.dp(epsilon=1, delta=1e-6, runs=FEW)),
+    ],
+)
+def test_private_mean(delta):
+    return PrivateMean(epsilon=1.0, delta=delta), UP, DOWN
+
+
+@pytest.mark.parametrize("oracle", ["subset", "unary", "hadamard"])
+@pytest.mark.dp(epsilon=1, runs=FEW)
+def test_local_histogram(oracle):
+    other = np.where(FIRST[:, 0], 3, LABELS)
+    return LocalHistogram(k=4, epsilon=1.0, oracle=oracle), LABELS, other
+
+
+@pytest.mark.dp(epsilon=1, runs=FEW)
+def test_private_selection():
+    return PrivateSelection(epsilon=1.0), UP, DOWN
+
+
+@pytest.mark.xfail(raises=AssertionError, strict=True, reason="noise for a greater epsilon")
+@pytest.mark.dp(epsilon=1, runs=FEW)
+def test_a_mean_with_half_the_noise_is_told():
+    return PrivateMean(epsilon=2.0), UP, DOWN
