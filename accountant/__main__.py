@@ -11,6 +11,7 @@ from accountant.command_line import leave, status_of
 from accountant.commands.compare import compare
 from accountant.commands.explain import explain
 from accountant.commands.fit import fit
+from accountant.commands.ledger import app as ledger
 from accountant.commands.page import page
 from accountant.commands.plan import plan
 
@@ -34,7 +35,8 @@ A plan file has a table for each line of the plan:
 
 Examples: python -m accountant fit wanted.toml --out plan.toml;
 python -m accountant plan plan.toml; python -m accountant compare plan.toml --delta 1e-6;
-python -m accountant explain plan.toml; python -m accountant page plan.toml --out budget.html
+python -m accountant explain plan.toml; python -m accountant page plan.toml --out budget.html;
+python -m accountant ledger --help
 
 A first word that is no command means compare. Exit status: 0 answered, 1 the budget does not
 suffice, 2 bad usage or a bad plan file, 130 interrupted.
@@ -44,14 +46,14 @@ app = typer.Typer(
 )  # fmt: skip
 for name, command in COMMANDS.items():
     app.command(name)(command)
-GROUPS: set[str] = set()
+app.add_typer(ledger, name="ledger")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
     words = sys.argv[1:] if arguments is None else arguments
     # a first word that is no command means `compare`
-    if not words or words[0] not in {*COMMANDS, *GROUPS, "--help"}:
+    if not words or words[0] not in {*COMMANDS, "ledger", "--help"}:
         words = ["compare", *words]
     return status_of(app, PROGRAM, words)
 

@@ -40,8 +40,8 @@ def explanation(epsilon: float, delta: float, relation: str | None = None) -> st
     suspicion, holder = SUSPICIONS[relation or ADD_REMOVE]
     end = above(min(100 * posterior(PRIOR, epsilon), 100.0), 3)
     first = (
-        f"Somebody who knows everybody else's data, gives 1 chance in 100 to {suspicion}, and then "
-        f"sees all of these answers can come to give it at most {end} chances in 100 "
+        f"Somebody who knows everybody else's data and gives 1 chance in 100 to {suspicion} gives "
+        f"it at most {end} chances in 100 after seeing all of these answers "
         f"(epsilon {above(epsilon, 6)}, neighbours differ by {RELATIONS[relation or ADD_REMOVE]}"
         f"{'' if relation else ', or what the sensitivities were stated for'})."
     )

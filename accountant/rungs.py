@@ -33,7 +33,7 @@ class Matching:
 
     def scale(self, one: Wanted, rung: float) -> float:
         """``rung`` units, or one of the next few floats if that has the loss of an earlier one."""
-        scale = float(min(max(one.unit * rung, one.domain.low), one.domain.high))
+        scale = first = float(min(max(one.unit * rung, one.domain.low), one.domain.high))
         others = tuple(pair for pair in one.fields if pair[0] != "sensitivity")
         if not isinstance(one.family, type):
             return scale
@@ -43,7 +43,7 @@ class Matching:
             if self._losses.setdefault(key, found) == found:
                 return scale
             scale = math.nextafter(scale, math.inf)
-        return float(one.unit * rung)
+        return first
 
 
 def settle(wanted: Sequence[Wanted], rungs: Array, factor: float) -> tuple[float, ...]:

@@ -64,13 +64,14 @@ class Wanted:
         asked = {key: POSITIVE.check(key, one) for key, one in given.items() if one is not None}
         fixed = isinstance(family, Plan)
         if len(asked) != (not fixed):
-            number = "none" if fixed else "one"
-            raise ParameterError("family", family, f"given {number} of scale, target and weight")
+            how_many = "none" if fixed else "one"
+            raise ParameterError("family", family, f"given {how_many} of scale, target and weight")
         if error is None and not fixed and scale is None:
             raise ParameterError("error", error, "a measure, such as Deviation(), or a function")
         knob, domain = _knob(family, fields)
+        number = COUNT if weight is None and target is None else SOME
         values = {
-            "family": family, "error": error, "count": (SOME if weight or target else COUNT).check("count", count), "name": name,
+            "family": family, "error": error, "count": number.check("count", count), "name": name,
             "fields": tuple(sorted(fields.items())), "knob": knob, "domain": domain,
         }  # fmt: skip
         for key, value in (values | dict.fromkeys(given) | asked).items():

@@ -58,6 +58,8 @@ def from_table(table: Any, path: Steps) -> Wanted:
 
 def _open(inner: dict[str, Any], path: Steps, given: dict[str, Any]) -> Wanted:
     """A release whose noise is not there yet."""
+    if not isinstance(inner.get("kind"), str) or inner["kind"] not in kinds():
+        from_dict(inner, path)  # says so
     if _filled(inner, 1.0) == inner:
         shares = " and ".join(key for key in SHARING if key in given)
         raise PlanFileError(path, shares, "absent where the noise is given, or no noise to find")
@@ -123,10 +125,5 @@ def _filled(value: Any, scale: float) -> Any:
         return value
     found = {key: _filled(one, scale) for key, one in value.items()}
     kind = kinds().get(str(found.get("kind")))
-    if kind is None or not hasattr(kind, "knob"):
-        return found
-    try:
-        name, _ = kind.knob(**{k: one for k, one in found.items() if k not in {"kind", "count"}})
-    except (ParameterError, TypeError):  # it has its noise, or is wrong otherwise
-        return found
-    return {name: scale, **found}
+    open_ = kind is not None and hasattr(kind, "knob") and "scale" in fields(kind)
+    return {"scale": scale, **found} if open_ else found

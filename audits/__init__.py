@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from audits.accuracy import Decoded, audit_accuracy
     from audits.atoms import audit_atoms
     from audits.bits import audit_bits
     from audits.claims import INDEPENDENT, RenyiLoss, Sensitivity, TradeoffLoss
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
     from audits.sensitivity import probe_sensitivity
     from audits.stopping import watch
     from audits.timing import audit_timing
+    from audits.tracing import Traced, audit_tracing
 
 # loaded when asked for: `python -m audits --help` should not wait for numpy
 _HOME = {
     "Box": "pairs",
+    "Decoded": "accuracy",
     "Family": "families",
     "Finding": "finding",
     "INDEPENDENT": "claims",
@@ -31,7 +34,10 @@ _HOME = {
     "Replayed": "replaying",
     "Sensitivity": "claims",
     "TradeoffLoss": "claims",
+    "Traced": "tracing",
     "audit": "guess",
+    "audit_accuracy": "accuracy",
+    "audit_tracing": "tracing",
     "audit_atoms": "atoms",
     "audit_bits": "bits",
     "audit_family": "families",
@@ -48,6 +54,7 @@ _HOME = {
 __all__ = [
     "INDEPENDENT",
     "Box",
+    "Decoded",
     "Family",
     "Finding",
     "OffTranscript",
@@ -55,12 +62,15 @@ __all__ = [
     "RenyiLoss",
     "Replayed",
     "Sensitivity",
+    "Traced",
     "TradeoffLoss",
     "audit",
+    "audit_accuracy",
     "audit_atoms",
     "audit_bits",
     "audit_family",
     "audit_timing",
+    "audit_tracing",
     "candidate_pairs",
     "exact",
     "privacy_losses",

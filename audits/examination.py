@@ -1,4 +1,4 @@
-"""A whole algorithm under audit: replay, then samples of its privacy loss against its claim."""
+"""A whole algorithm under audit: replay, then weighed samples of its privacy loss."""
 
 from __future__ import annotations
 
@@ -7,18 +7,26 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from accountant.errors import OffPlan
 from accountant.loss import Loss
 from accountant.numerics import Array
 from accountant.plan import Plan
 from accountant.tight import Tight
+from audits.arguments import claimed_delta
 from audits.bounds import mean_band
 from audits.gates import OffTranscript
-from audits.replaying import Algorithm, Replayed, declared_plan, replay, sampled_losses
+from audits.ladder import PLAIN
+from audits.means import mean_lower
+from audits.replaying import Algorithm, Replayed, declared_plan, replay
+from audits.tilting import Weighed, weighed_losses
 
 # Epsilons at which the profile is bounded, as shares of the claim's own: fixed before any sample
 # is seen, since the union bound over them must not be chosen by the data.
-SHARES = np.concatenate([[0.0], 2.0 ** np.arange(-6.0, 3.1, 0.5)])
+SHARES = np.unique(
+    np.concatenate([[0.0], 2.0 ** np.arange(-6.0, 3.1, 0.25), np.arange(0.9, 1.15, 0.1)]).round(12)
+)
 TOLERANCE = 1e-6  # a sampled loss this much (relative) above a pure claim is float rounding
 
 
@@ -37,56 +45,106 @@ class Profile:
 @final
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What replay and loss samples say of an algorithm on one pair of data sets."""
+    """What replay and loss samples say of an algorithm on one pair of data sets.
+
+    ``losses`` are of all runs, ``plain`` tells which were drawn as the algorithm draws them and
+    ``pilot`` which came first; ``weights[i]`` are how likely run i is on either data set, over the
+    density that it was drawn from.
+    """
 
     plan: Plan
     claim: Loss
     replayed: Replayed
     losses: Array
+    weights: Array
+    plain: NDArray[np.bool_]
+    pilot: NDArray[np.bool_]
 
     def refutation(self, confidence: float) -> str:
         """Why the claim is false, in words; "" where the evidence does not say so."""
         if not self.replayed.sound:
             return f"replay: {self.replayed.witness}"
-        # a pure claim bounds every single loss, so one sample above it is a proof
-        pure, most = self.claim.pure, float(np.max(self.losses, initial=-np.inf))
-        if not most <= pure * (1 + TOLERANCE):
-            return f"privacy losses: one run lost {most:.4g}, the claim allows {pure:.4g}"
         epsilons = self.points()
-        lower = self.band(epsilons, confidence)[1]
-        claimed = np.array([self.claim.delta_at(e) for e in epsilons])
-        over = np.flatnonzero(lower > claimed)
-        if over.size == 0:
-            return ""
-        at = over[0]
-        return (
-            f"privacy losses: delta at epsilon {epsilons[at]:.3g} is at least {lower[at]:.3g}, "
-            f"the claim allows {claimed[at]:.3g}"
-        )
+        for claim, back in ((self.claim, False), (self.claim.reversed, True)):
+            way = " from neighbour to data" if back else ""
+            # a pure claim bounds every single loss, so one sample above it is a proof
+            pure, most = claim.pure, self._most(back)
+            if not most <= pure * (1 + TOLERANCE):
+                return f"privacy losses: one run lost {most:.4g}, the claim allows {pure:.4g}{way}"
+            lower = self.lower(epsilons, 1 - (1 - confidence) / 2, back=back)
+            claimed = np.array([claim.delta_at(e) for e in epsilons])
+            over = np.flatnonzero(lower > claimed)
+            if over.size:
+                at = over[
+                    np.argmax(np.log(lower[over]) - np.log(np.maximum(claimed[over], 1e-300)))
+                ]
+                return (
+                    f"privacy losses: delta at epsilon {epsilons[at]:.3g} is at least "
+                    f"{lower[at]:.3g}, the claim allows {claimed[at]:.3g}{way}"
+                )
+        return ""
 
     def epsilon_lower(self, delta: float, confidence: float) -> float | None:
         """Lower bound on the epsilon at ``delta`` between these data sets; None without losses."""
         if self.losses.size == 0:
             return None
-        epsilons = self.points()
-        lower = self.band(epsilons, confidence)[1]
+        epsilons, half = self.points(), 1 - (1 - confidence) / 2
+        lower = np.maximum(self.lower(epsilons, half), self.lower(epsilons, half, back=True))
         return float(np.max(epsilons[lower > delta], initial=0.0))
 
     def band(self, epsilons: Array, confidence: float) -> tuple[Array, Array, Array]:
         """Mean and simultaneous band of delta(epsilon) = E (1 - e^{eps - loss})_+."""
-        sticks = -np.expm1(np.minimum(epsilons - self.losses[:, None], 0.0))
-        lower, upper = mean_band(sticks, (1 - confidence) / epsilons.size)
-        return sticks.mean(axis=0), lower, upper
+        sticks = self._sticks(epsilons, back=False)
+        if len(sticks) == 0:
+            return np.zeros(epsilons.size), np.zeros(epsilons.size), np.ones(epsilons.size)
+        lower = self.lower(epsilons, 1 - (1 - confidence) / 2)
+        # no weight is above 1 / PLAIN; a loss that is not known may be any
+        most = np.where(np.isnan(sticks), 1.0, np.minimum(sticks * PLAIN, 1.0))
+        upper = mean_band(most, (1 - confidence) / epsilons.size)[1] / PLAIN
+        mean = np.nan_to_num(sticks).mean(axis=0)
+        return np.minimum(mean, 1.0), lower, np.minimum(upper, 1.0)
+
+    def lower(self, epsilons: Array, confidence: float, *, back: bool = False) -> Array:
+        """Simultaneous lower bounds on the profile, ``back`` from the neighbour to the data."""
+        # a loss is a sum of floats: what exceeds epsilon by their rounding is no excess
+        beyond = epsilons * (1 + TOLERANCE) + 1e-9
+        sticks = np.nan_to_num(self._sticks(beyond, back=back))
+        bound = mean_lower(sticks, (1 - confidence) / epsilons.size)
+        # a profile falls: what holds at an epsilon holds at all smaller ones
+        order = np.argsort(-epsilons)
+        result = np.empty_like(bound)
+        result[order] = np.maximum.accumulate(bound[order])
+        return result
 
     def points(self) -> Array:
         """Epsilons from 0 to eight times the claim's."""
-        own = self.claim.epsilon_at(max(self.claim.infinity, 1e-5))
-        return np.asarray((own if 0 < own < np.inf else 1.0) * SHARES)
+        return np.asarray(own_epsilon(self.claim) * SHARES)
 
     def profile(self, epsilons: Array, confidence: float) -> Profile:
         """The empirical profile and the accountant's at the given epsilons."""
         curve = np.array([Tight().delta(self.plan, e) for e in epsilons])
         return Profile(epsilons, *self.band(epsilons, confidence), curve)
+
+    def _most(self, back: bool) -> float:
+        """Greatest loss, or greatest gain, of a run that is possible on the data it is one of."""
+        possible = (self.weights[:, int(back)] != 0) & ~np.isnan(self.losses)
+        return float(np.max((-self.losses if back else self.losses)[possible], initial=-np.inf))
+
+    def _sticks(self, epsilons: Array, *, back: bool) -> Array:
+        """Weighed (1 - e^{eps - loss})_+ of every run but the pilot's, a column an epsilon.
+
+        Their mean is the profile; NaN is a loss that is not known.
+        """
+        losses, weight = self.losses[~self.pilot], self.weights[~self.pilot, int(back)]
+        size = np.where(weight == 0, -np.inf, -losses if back else losses)
+        sticks: Array = -np.expm1(np.minimum(epsilons - size[:, None], 0.0)) * weight[:, None]
+        return sticks
+
+
+def own_epsilon(claim: Loss) -> float:
+    """The epsilon that a claim is about: at its own delta; 1 where that is none."""
+    own = claim.epsilon_at(claimed_delta(claim))
+    return own if 0 < own < np.inf else 1.0
 
 
 def examine(
@@ -102,13 +160,19 @@ def examine(
     """Replay once, then sample ``runs`` privacy losses unless the replay already failed."""
     first, second = rng.spawn(2)
     replayed = replay(algorithm, data, neighbour, public=public, rng=first)
-    found = []
+    found: list[Weighed] = []
     if replayed.sound:
+        aim = own_epsilon(claim)
         try:
-            for loss in sampled_losses(algorithm, data, neighbour, runs, public, second):
-                found.append(loss)
+            for one in weighed_losses(algorithm, data, neighbour, runs, aim, public, second):
+                found.append(one)
                 tick()
-        except OffTranscript as error:
+        except (OffTranscript, OffPlan) as error:
             replayed = Replayed(False, False, True, np.nan, str(error))
-    plan = declared_plan(algorithm, data, public)
-    return Examination(plan, claim, replayed, np.array(found))
+    return Examination(
+        declared_plan(algorithm, data, public), claim, replayed,
+        np.array([one.loss for one in found]),
+        np.array([(one.first, one.second) for one in found]).reshape(-1, 2),
+        np.array([one.plain for one in found], dtype=bool),
+        np.array([one.pilot for one in found], dtype=bool),
+    )  # fmt: skip

@@ -93,7 +93,7 @@ class Replay(Gate):
         entry, recorded = self._entries[self._at]
         if mechanism != entry.mechanism:
             self._refuse(f"asked for {mechanism!r}, recorded was {entry.mechanism!r}")
-        if not _same_users(who, entry.who):
+        if not same_users(who, entry.who):
             self._refuse(f"release {self._at} asked other users than the recorded one")
         self._at += 1
         value = self._value_as_recorded(mechanism, query, who, entry.output)
@@ -148,7 +148,8 @@ class Replay(Gate):
         self.loss += math.inf if math.isnan(loss) else loss
 
 
-def _same_users(one: Users | None, other: Users | None) -> bool:
+def same_users(one: Users | None, other: Users | None) -> bool:
+    """Whether two requests name the same users; None is a release of all at once."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return (
             isinstance(one, np.ndarray)

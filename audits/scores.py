@@ -178,18 +178,20 @@ def block_of(first: NDArray[np.float32], second: NDArray[np.float32]) -> Block:
 
 def logistic(blocks: Sequence[Block], penalty: float) -> Array:
     """Ridge logistic weights on blocks of runs; the first column is the constant."""
+    from scipy.linalg import cho_factor, cho_solve
+
     # Boehning & Lindsay (1988): X'X / 4 bounds the Hessian, so each step climbs
     curvature: Array = np.sum([product for _, _, product in blocks], axis=0) / 4
     ridge = np.full(len(curvature), penalty)
     ridge[0] = 1e-3
-    curvature = curvature + np.diag(ridge)
+    factor = cho_factor(curvature + np.diag(ridge))
     weights = np.zeros(len(curvature))
     for _ in range(STEPS):
         gradient = -ridge * weights
         for design, sides, _ in blocks:
             odds = np.clip(_sums(design, weights.astype(np.float32)), -30, 30)
             gradient = gradient + np.einsum("ij,i->j", design, sides - 1 / (1 + np.exp(-odds)))
-        weights = weights + np.linalg.solve(curvature, gradient)
+        weights = weights + cho_solve(factor, gradient)
     return weights
 
 

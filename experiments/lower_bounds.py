@@ -119,13 +119,13 @@ GROUPS: dict[str, tuple[str, tuple[Along, ...]]] = {
         Along("sgd k", "classification, n = 10 000, ε = 1", "label_optimisation", SGD, "k",
               (4, 16, 64), ("LabelSGD",)),
     )),
-    "bounds_central": ("A curator is trusted, ε = 1, δ = 10⁻⁶", (
-        Along("lasso p", "LASSO on 24 fingerprinted rows beside p", "private_lasso", LASSO, "p",
-              (64, 256, 1024), ("PrivateLasso",), "rows"),
+    "bounds_central": ("A curator is trusted, δ = 10⁻⁶", (
+        Along("lasso p", "LASSO, 24 fingerprinted rows beside p, ε = 1", "private_lasso", LASSO,
+              "p", (64, 256, 1024), ("PrivateLasso",), "rows"),
         Along("lasso epsilon", "the same, p = 256", "private_lasso", LASSO, "epsilon",
-              (0.1, 1.0, 10.0, 100.0), ("PrivateLasso",)),
-        Along("regression n", "sparse regression, p = 64, s = 1", "central_regression", CENTRAL,
-              "n", (500, 2_000, 8_000), ("PrivateLasso", "SparseERM")),
+              (0.1, 0.3, 1.0, 3.0), ("PrivateLasso",)),
+        Along("regression n", "sparse regression, p = 64, s = 1, ε = 1", "central_regression",
+              CENTRAL, "n", (500, 2_000, 8_000), ("PrivateLasso", "SparseERM")),
     )),
     "bounds_everyday": ("Mean, histogram, selection", (
         Along("mean n", "local mean, dimension 10, ε = 1", "private_mean", MEAN, "n", USERS,

@@ -62,7 +62,7 @@ def test_the_readme_runs():
     assert found.failed == 0
 
 
-@pytest.mark.parametrize("page", ["accounting.md", "audits.md", "mechanisms.md"])
+@pytest.mark.parametrize("page", ["accounting.md", "audits.md", "budget.md", "mechanisms.md"])
 def test_the_pages_run(page):
     found = doctest.testfile(str(ROOT / "docs" / page), module_relative=False)
     assert found.attempted > 2

@@ -36,9 +36,12 @@ class Postgres:
         self._sa, self._wait, self._lock = sa, wait, threading.RLock()
         found = sa.make_url(url).set(drivername="postgresql+psycopg")
         self.name = found.render_as_string(hide_password=True)
-        settings = f"-c lock_timeout={max(int(wait * 1000), 1)} -c synchronous_commit=on"
+        own = found.query.get("options", "")
+        settings = f"{own} -c lock_timeout={max(int(wait * 1000), 1)} -c synchronous_commit=on"
         self._engine = sa.create_engine(
-            found, poolclass=sa.pool.NullPool, connect_args={"options": settings}
+            found.difference_update_query(["options"]),
+            poolclass=sa.pool.NullPool,
+            connect_args={"options": settings},
         )
         self._db: Any = None
         with self.reading():

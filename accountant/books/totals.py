@@ -85,14 +85,14 @@ class Totals:
     def written(self, total: Total) -> list[str]:
         """The total in words that give it back to the last bit."""
         if self.pure:
-            return [str(number) for number in total]
-        return [float(number).hex() for number in total]
+            return [str(total.spent), str(total.infinity)]
+        return [float(total.spent).hex(), float(total.infinity).hex()]
 
     def read(self, words: Any) -> Total:
         """What `written` wrote."""
         kind = Decimal if self.pure else float.fromhex
-        spent, infinity = (kind(word) for word in words)
-        return Total(spent, infinity)
+        spent, infinity = words
+        return Total(kind(spent), kind(infinity))
 
     def _spend(self, asked: Plan) -> None:
         if isinstance(asked, Loss):

@@ -48,7 +48,7 @@ class _Check:
         self._accounts: dict[str, Account] = {}
         self._totals: dict[str, Total] = {}
         self._charged: dict[str, tuple[int, str]] = {}
-        self._costs: dict[tuple[str, str], list[str]] = {}
+        self._costs: dict[tuple[str, str], tuple[list[str], Total]] = {}
         self._attached: dict[int, str] = {}
         self._reserved: set[int] = set()
 
@@ -60,7 +60,7 @@ class _Check:
             self._accounts[name] = account = Account(self._log, entry)
             self._totals[name] = account.totals.zero
         elif kind in CHARGING:
-            self._add(self._accounts[name], entry)
+            self._add(self._accounts[name], facts, entry)
             self._charged[name] = entry.seq, entry.hash
         if kind in {"reserve", "step"}:
             self._reserved.add(entry.seq)
@@ -73,37 +73,40 @@ class _Check:
             if kind == "release":
                 self._attached[entry.seq] = facts["answer"]
 
-    def _add(self, account: Account, entry: Entry) -> None:
+    def _add(self, account: Account, facts: dict[str, Any], entry: Entry) -> None:
         """The total that an entry claims must be the one before and its cost."""
-        facts, totals, before = entry.facts, account.totals, self._totals[account.name]
-        if entry.kind == "reserve":
-            self._recost(account, facts)
+        totals, before = account.totals, self._totals[account.name]
+        cost = self._cost(account, facts) if facts["kind"] == "reserve" else totals.zero
         if account._people is not None:
             account.apply(account._people, entry)
             worst = account._people.worst()
             after = Total(max(worst.spent, before.spent), max(worst.infinity, before.infinity))
-        elif entry.kind == "plan":
+        elif facts["kind"] == "plan":
             after = totals.spend(before, from_dict(facts["plan"]))
         else:
-            after = totals.add(before, totals.read(facts["cost"]))
-        if totals.read(facts["total"]) != after:
+            after = totals.add(before, cost)
+        # the words first, which are quick to compare; decimals have several for one number
+        told = facts["total"]
+        if told != totals.written(after) and totals.read(told) != after:
             self._refuse("its total is not the sum of what was spent")
         if after.spent > totals.exact_limit:
             self._refuse("spends more than the budget")
         self._totals[account.name] = after
 
-    def _recost(self, account: Account, facts: dict[str, Any]) -> None:
-        """A cost must be what its loss costs, once for each loss that the log can make again."""
-        key = account.name, str(facts["loss"])
+    def _cost(self, account: Account, facts: dict[str, Any]) -> Total:
+        """What its loss costs, worked out once; as said where the log cannot make it again."""
+        totals, key = account.totals, (account.name, str(facts["loss"]))
+        if "repr" in facts["loss"]:
+            return totals.read(facts["cost"])
         if key not in self._costs:
-            made = None if "repr" in facts["loss"] else from_dict(facts["loss"])
-            self._costs[key] = facts["cost"]
-            if made is not None:
-                totals = account.totals
-                totals.spend(totals.zero, made)
-                self._costs[key] = totals.written(totals.cost(made))  # type: ignore[arg-type]
-        if self._costs[key] != facts["cost"]:
+            made: Any = from_dict(facts["loss"])
+            totals.spend(totals.zero, made)
+            words = totals.written(totals.cost(made))
+            self._costs[key] = words, totals.read(words)
+        words, cost = self._costs[key]
+        if words != facts["cost"]:
             self._refuse("its cost is not what its loss costs")
+        return cost
 
     def finish(self) -> None:
         """Check what lies beside the log."""

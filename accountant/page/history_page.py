@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from accountant.books.history import Line, Status
+from accountant.explaining import explanation
 from accountant.page.document import document
-from accountant.page.meaning import meaning
 from accountant.page.pictures import meter
 from accountant.page.spending import kinds_spent, spending_figure
 from accountant.page.tables import wide
@@ -53,9 +53,9 @@ def _head(status: Status, lines: Sequence[Line], book: str) -> Iterator[str]:
 
 
 def _meaning(status: Status) -> Iterator[str]:
-    first, second = meaning(status.budget.epsilon, status.budget.delta, None)
+    words = explanation(status.budget.epsilon, status.budget.delta, status.relation)
     yield "<section aria-labelledby=means><h2 id=means>What it means for a person in the data</h2>"
-    yield f"<p class=meaning>{text(first)}</p><p class=meaning>{text(second)}</p>"
+    yield f"<p class=meaning>{text(words)}</p>"
     yield (
         "<p class=note>This is the budget's guarantee: it holds however the answers so far choose "
         "what is asked next.</p></section>"

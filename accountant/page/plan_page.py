@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
+from accountant.explaining import explanation
 from accountant.page.axes import Axes, surrounding
 from accountant.page.document import document
-from accountant.page.meaning import meaning
 from accountant.page.pictures import change_figure, curves_figure, meter
 from accountant.page.tables import accountants_table, change_table, lines_table
 from accountant.page.telling import Telling
-from accountant.page.words import above, rest, shown, small, text
+from accountant.page.words import above, rest, small, text
 from accountant.plan_json import to_json
 
 
@@ -47,9 +47,14 @@ def _head(told: Telling, title: str) -> Iterator[str]:
 
 
 def _meaning(told: Telling) -> Iterator[str]:
-    first, second = meaning(shown(told.epsilon), told.budget.delta, told.plan.relation)
+    delta, words = (
+        told.budget.delta,
+        f"Nothing: at delta {small(told.budget.delta)} it is infinite.",
+    )
+    if math.isfinite(told.epsilon):
+        words = explanation(told.epsilon, delta, told.plan.relation)
     yield "<section aria-labelledby=means><h2 id=means>What it means for a person in the data</h2>"
-    yield f"<p class=meaning>{text(first)}</p><p class=meaning>{text(second)}</p></section>"
+    yield f"<p class=meaning>{text(words)}</p></section>"
 
 
 def _change(told: Telling, axes: Axes) -> Iterator[str]:
@@ -79,7 +84,11 @@ def _change(told: Telling, axes: Axes) -> Iterator[str]:
         ("factor", "likelier, at most"), ("guess", "guessed, at most"),
     ):  # fmt: skip
         yield f"<div><dt>{words}</dt><dd id={name}></dd></div>"
-    yield "</dl><p class=note id=note role=status></p></div>"
+    yield (
+        "</dl><p class=note>Likelier: what anybody may conclude about a person, than without that "
+        "person's record, delta aside. Guessed: by the best guess, right half of the time before."
+        "</p><p class=note id=note role=status></p></div>"
+    )
     yield change_figure(grid.deltas, grid.epsilon[i][j], axes, (budget.epsilon, budget.delta))
     yield "</div><p id=still>The sliders need JavaScript; the table does not.</p>"
     yield change_table(told)

@@ -106,10 +106,11 @@ def _frame(y: Callable[[float], float], top: float, start: datetime, end: dateti
         )
         parts.append(label(LEFT - 8, height + 4, small(float(f"{k * step:.6g}")), "end"))
     form = _form(end - start)
-    for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
+    ends = ((0.0, "start", "tick"), (0.5, "middle", "tick odd"), (1.0, "end", "tick"))
+    for share, anchor, kind in ends:
         place = LEFT + (WIDTH - LEFT - RIGHT) * share
         words = (start + share * (end - start)).strftime(form)
-        parts.append(label(place, HEIGHT - BOTTOM + 20, words, anchor))
+        parts.append(label(place, HEIGHT - BOTTOM + 20, words, anchor, kind))
     middle = (TOP + HEIGHT - BOTTOM) / 2
     parts.append(
         f'<text class="axis" x="16" y="{middle:.0f}" text-anchor="middle" '

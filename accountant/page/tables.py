@@ -56,11 +56,12 @@ def lines_table(told: Telling) -> str:
         )
     delta = small(told.budget.delta)
     adding = ". They do not add up: together, releases cost less than their sum"
+    errors = " Error: of one answer, in the units of its query."
     adding = adding if told.budget.delta else ", where they add up"
     beyond = f" Only the first {MOST_ROOMS} kinds were asked how many more fit."
     caption = (
-        f"Epsilons at delta {delta}{adding}. Room for more: releases of that kind alone that would still fit beside the whole "
-        f"plan.{' Error: of one answer, in the units of its query.' if erring else ''}"
+        f"Epsilons at delta {delta}{adding}. Room for more: releases of that kind alone that "
+        f"would still fit beside the whole plan.{errors if erring else ''}"
         f"{beyond if len(told.costs) > MOST_ROOMS else ''}"
     )
     head = "".join(

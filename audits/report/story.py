@@ -46,11 +46,24 @@ def facts(
     yield "test R2, scikit-learn", f"{r2_score(y_test, bare.predict(x_test)):.3f}, no privacy"
     yield "replay", found.replayed.witness
     yield "leak free, on plan", f"{found.replayed.leak_free}, {found.replayed.on_plan}"
-    losses = found.losses
-    yield "privacy losses", f"{losses.size} runs against one extreme record"
-    if losses.size:
-        yield "mean, deviation", f"{losses.mean():.4f}, {losses.std():.4f}"
-        yield "greatest", f"{losses.max():.4f} of the epsilon {claim[0]:g} that was paid"
+    losses, plain = found.losses, found.losses[found.plain]
+    drawn = f"{losses.size - plain.size} of them drawn where losses are rare, and weighed"
+    yield "privacy losses", f"{losses.size} runs against one extreme record, {drawn}"
+    if plain.size:
+        yield "mean, deviation", f"{plain.mean():.4f}, {plain.std():.4f}"
+        yield "greatest", f"{plain.max():.4f} of the epsilon {claim[0]:g} that was paid"
+        yield "rarest loss seen", _rarest(found, 0.95)
+
+
+def _rarest(found: Any, confidence: float) -> str:
+    """How far down the samples show the profile."""
+    epsilons = found.points()
+    lower = found.lower(epsilons, confidence)
+    seen = [i for i in range(len(lower)) if lower[i] > 1e-12]
+    if not seen:
+        return "none"
+    at = seen[-1]
+    return f"delta at epsilon {epsilons[at]:.3g} is at least {lower[at]:.1e} ({confidence:.0%})"
 
 
 def profile_rows(curve: Curve) -> list[list[str]]:

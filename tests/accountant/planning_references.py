@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 from accountant import Sequential, Tight
 
-EXACT = Tight(width=1e-9)
+EXACT = Tight(width=1e-7)
 
 
 def cost(releases, scales, delta):
@@ -46,15 +46,19 @@ def least(releases, budget, start):
     """The least error that SLSQP finds in log-scales, from ``start``."""
 
     def error(logs):
-        return sum(
-            r.count * r.weight * r.error_at(math.exp(x))
-            for r, x in zip(releases, logs, strict=True)
-        )
+        pairs = zip(releases, np.exp(logs), strict=True)
+        return sum(one.count * one.weight * one.error_at(float(s)) for one, s in pairs)
+
+    def left(logs):
+        return 1 - cost(releases, np.exp(logs), budget.delta) / budget.epsilon
 
     size = error(start)
     done = minimize(
-        lambda logs: error(logs) / size, start, method="SLSQP", options={"maxiter": 100, "ftol": 1e-9},
-        constraints={"type": "ineq", "fun": lambda logs: 1 - cost(releases, np.exp(logs), budget.delta) / budget.epsilon},
-    )  # fmt: skip
+        lambda logs: error(logs) / size,
+        start,
+        method="SLSQP",
+        options={"maxiter": 60, "ftol": 1e-7},
+        constraints={"type": "ineq", "fun": left},
+    )
     assert cost(releases, np.exp(done.x), budget.delta) <= budget.epsilon * (1 + 1e-6)
     return float(done.fun) * size

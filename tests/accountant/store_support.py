@@ -53,23 +53,28 @@ class File:
 
 
 class Database:
-    """A book in a database of a server, seen from outside."""
+    """A book in a schema of a database of a server, seen from outside."""
 
     kind = "postgres"
 
     def __init__(self, folder, name):
-        self.url = f"postgresql://postgres@/{name}?host={folder}"
-        self._to = {"host": str(folder), "user": "postgres"}
+        self.url = f"postgresql://postgres@/postgres?host={folder}&options=-csearch_path%3D{name}"
+        self._to = {"host": str(folder), "user": "postgres", "dbname": "postgres"}
         self._name = name
 
-    def connect(self, name=None, autocommit=True):
+    def connect(self, autocommit=True):
         import psycopg
 
-        return psycopg.connect(**self._to, dbname=name or self._name, autocommit=autocommit)
+        options = f"-csearch_path={self._name}"
+        return psycopg.connect(**self._to, options=options, autocommit=autocommit)
 
     def ask(self, sql):
         with self.connect() as db:
             return db.execute(sql).fetchall()
+
+    def ask_nothing(self, sql):
+        with self.connect() as db:
+            db.execute(sql)
 
     def tamper(self, *statements):
         with self.connect() as db:
@@ -127,7 +132,7 @@ class Server:
 
         for _ in range(600):
             try:
-                Database(self.folder, "postgres").ask("SELECT 1")
+                Database(self.folder, "public").ask("SELECT 1")
             except psycopg.OperationalError:
                 time.sleep(0.05)
             else:
@@ -137,10 +142,9 @@ class Server:
 
     def database(self):
         self._books += 1
-        name = f"book{self._books}"
-        with Database(self.folder, "postgres").connect() as db:
-            db.execute(f"CREATE DATABASE {name}")
-        return Database(self.folder, name)
+        found = Database(self.folder, f"book{self._books}")
+        found.ask_nothing(f"CREATE SCHEMA book{self._books}")
+        return found
 
     def stop(self):
         self._process.send_signal(signal.SIGQUIT)  # at once: nothing here is to be kept

@@ -32,7 +32,6 @@ from accountant.comparison import SOUND
 from accountant.page.curves import epsilons
 from accountant.page.history_page import history_page
 from accountant.page.lines import Line, lines_of, noisier, plan_of
-from accountant.page.meaning import guess
 from accountant.page.more import MOST, room
 from accountant.page.plan_page import plan_page
 from accountant.page.telling import tell, work
@@ -134,19 +133,6 @@ def test_rounding_keeps_its_side(x):
     assert shown(x) <= x * 1.00101
 
 
-@given(st.floats(0, 50), st.floats(0, 1))
-def test_no_guess_is_better_than_the_page_says(epsilon, delta):
-    # the best test of randomised response with a mass that gives everything away
-    attained = delta + (1 - delta) * math.exp(epsilon) / (1 + math.exp(epsilon))
-    assert float(guess(epsilon, delta)) >= 100 * attained - 1e-9
-    assert float(guess(epsilon, delta)) <= 100 * attained + 0.1 + 1e-9
-
-
-def test_guesses_of_no_privacy_and_of_all():
-    assert guess(0.0, 0.0) == "50.0"
-    assert guess(math.inf, 0.0) == "100.0"
-
-
 def test_noise_is_scaled_where_there_is_a_scale():
     assert noisier(Laplace(scale=2.0), 3.0) == Laplace(scale=6.0)
     assert noisier(GaussianLoss(0.5), 2.0) == GaussianLoss(0.25)
@@ -223,7 +209,7 @@ def test_ten_spends_of_a_tenth_fit_exactly():
 
 
 def test_ticks_are_as_many_as_were_said():
-    ticks, lines = [], [Line(Laplace(scale=20.0), 3)]
+    ticks, lines = [], [Line(Gaussian(scale=20.0), 3)]
     tell(lines, BUDGET, lambda: ticks.append(1))
     assert len(ticks) == work(lines)
 
@@ -276,6 +262,7 @@ def test_a_pure_budget_has_a_page(plan, fits):
     html = plan_page(told, "pure")
     harmless(html, {"script": 2})
     assert told.epsilon == Tight().epsilon(plan, 0.0)
+    assert ("Nothing: at delta 0 it is infinite" in html) == math.isinf(told.epsilon)
     assert ("The plan fits the budget." in html) == fits
     assert len(told.grid.noise) == (1 if not any("scale" in repr(x) for x in lines) else 11)
 

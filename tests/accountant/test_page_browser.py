@@ -5,6 +5,7 @@ system (`apt-get install chromium`); where one is missing the tests are skipped 
 """
 
 import http.server
+import math
 import os
 import shutil
 import threading
@@ -14,10 +15,9 @@ import pytest
 from accountant import Book, Budget, Tight
 from accountant.page.history_page import history_page
 from accountant.page.lines import Line, plan_of
-from accountant.page.meaning import guess
 from accountant.page.plan_page import plan_page
 from accountant.page.telling import tell
-from accountant.page.words import above, shown
+from accountant.page.words import above
 from mechanisms import Gaussian, Laplace
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -110,11 +110,30 @@ def opened(browser, address):
 def test_it_starts_with_the_plan_and_tights_number(opened, told):
     page = opened()
     assert page.inner_text("#epsilon") == above(Tight().epsilon(told.plan, BUDGET.delta))
-    assert page.inner_text("#guess") == guess(shown(told.epsilon), BUDGET.delta) + " %"
     assert page.inner_text(".tiles div:nth-child(3) b") == page.inner_text("#rest")
     assert "fits the budget" in page.inner_text("#said")
     assert page.locator("#grid td.chosen").inner_text().startswith(page.inner_text("#epsilon"))
     assert page.title() == "plan \\u202e<i>.toml: privacy budget"
+
+
+def test_what_it_says_of_an_epsilon_is_never_too_little(opened, told):
+    """A conclusion gains e^eps; the best guess is right (e^eps + delta) / (1 + e^eps) of the time.
+
+    Kairouz, Oh & Viswanath (2015), Theorem 2.1.
+    """
+    page, (_, j) = opened(), told.grid.here
+    page.focus("#noise")
+    page.keyboard.press("Home")
+    for cells in told.grid.epsilon:
+        gain = math.exp(cells[j][told.at])
+        likelier = float(page.inner_text("#factor").removesuffix(" ×").replace(",", ""))
+        assert gain <= likelier <= 1.02 * gain
+        right = 100 * (gain + BUDGET.delta) / (1 + gain)
+        assert right <= float(page.inner_text("#guess").removesuffix(" %")) <= right + 0.15
+        left = float(page.inner_text("#rest").replace("nothing", "0"))
+        spare = max(0.0, BUDGET.epsilon - cells[j][told.at])
+        assert spare * 0.999 - 1e-3 <= left <= spare
+        page.keyboard.press("ArrowRight")
 
 
 def test_the_arrows_of_the_keyboard_move_the_numbers(opened, told):

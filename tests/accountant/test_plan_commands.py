@@ -1,0 +1,366 @@
+"""``python -m accountant plan|fit|explain``, the files they read and write, and hostile files."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accountant import Budget, Deviation, Maximum, ParameterError, Selection, Wanted, allocate
+from accountant.__main__ import main
+from accountant.kinds import kinds
+from accountant.plan_file import PlanFile, plan_or_file
+from accountant.plan_json import PlanFileError, parsed
+from accountant.plan_toml import PlanSyntaxError, file_from_toml, from_toml, read_file, read_plan
+from accountant.toml_writing import file_to_json, file_to_toml
+from accountant.wanted_tables import Template
+from mechanisms import DiscreteLaplace, Gaussian, Laplace, Mapped, NoisyMax, registry
+
+WANTED = """
+[budget]
+epsilon = 1.0
+delta = 1e-6
+
+[[release]]
+name = "ages"
+kind = "Laplace"
+sensitivity = 2.0
+count = 12
+weight = 1.0
+
+[[release]]
+name = "top diagnosis"
+kind = "NoisyMax"
+count = 4
+error = { selection = 100 }
+target = 120.0
+
+[[release]]
+kind = "PoissonSampled"
+rate = 0.01
+count = 5
+part = { kind = "Gaussian" }
+weight = 0.5
+
+[[release]]
+kind = "Gaussian"
+scale = 60.0
+error = { maximum = 30 }
+"""
+
+
+@pytest.fixture
+def plan(tmp_path):
+    path = tmp_path / "wanted.toml"
+    path.write_text(WANTED)
+    return str(path)
+
+
+def test_a_wanted_file_is_what_it_says():
+    file = file_from_toml(WANTED)
+    assert file.budget == Budget(1.0, 1e-6)
+    ages, top, sampled, fixed = file.releases
+    assert ages == Wanted(Laplace, Deviation(), sensitivity=2.0, count=12, weight=1.0, name="ages")
+    assert top == Wanted(NoisyMax, Selection(100), count=4, target=120.0, name="top diagnosis")
+    assert isinstance(sampled.family, Template)
+    assert sampled.plan(3.0).part == Gaussian(3.0)
+    assert sampled.error_at(3.0) == 3.0
+    assert fixed == Wanted(Gaussian(60.0), Maximum(30))
+
+
+def test_fit_writes_what_plan_reads(plan, tmp_path, capsys):
+    out, again = tmp_path / "fitted.toml", tmp_path / "fitted.json"
+    assert main(["fit", plan, "--out", str(out)]) == 0
+    assert main(["fit", str(out), "--out", str(again)]) == 0
+    captured = capsys.readouterr()
+    assert "decided by" in captured.out
+    assert captured.err == f"wrote {out}\nwrote {again}\n"
+    assert read_plan(str(out)) == read_plan(str(again))
+    assert read_file(str(out)) == read_file(str(again))
+    found = allocate(file_from_toml(WANTED).releases, Budget(1.0, 1e-6))
+    assert read_plan(str(out)) == found.plan
+    assert main(["plan", str(again), "--group", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    names = [line.split()[0] for line in lines[:5]]
+    assert names == ["release", "ages", "top", "PoissonSampled", "Gaussian"]
+    assert lines[5].startswith("epsilon 0.99999")
+    assert lines[6].startswith("for groups of 2: epsilon 2.")
+    assert lines[7].startswith("it fits: epsilon ")
+    assert lines[8] == "room for 0 more of ages"
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_plan_says_what_more_would_fit(tmp_path, capsys):
+    path = tmp_path / "plan.toml"
+    path.write_text('[budget]\nepsilon = 1\n[[release]]\nkind = "Laplace"\nscale = 10\ncount = 4\n')
+    assert main(["plan", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "it fits: epsilon 0.6" in out
+    assert "room for 6 more of Laplace" in out
+    assert main(["plan", str(path), "--epsilon", "0.3"]) == 1
+    assert "it does not fit" in capsys.readouterr().out
+
+
+def test_fit_says_when_the_budget_does_not_suffice(plan, tmp_path, capsys):
+    out = tmp_path / "never.toml"
+    assert main(["fit", plan, "--epsilon", "0.1", "--out", str(out)]) == 1
+    assert "budget Budget(epsilon=0.1" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_more_records_need_less_noise(tmp_path, capsys):
+    path = tmp_path / "mean.toml"
+    path.write_text(
+        '[budget]\nepsilon = 1\n[[release]]\nkind = "Laplace"\nsensitivity = 0.5\nweight = 1\n'
+        'name = "mean"\n'
+    )
+    assert main(["fit", str(path), "--more", "4"]) == 0
+    assert " 0.125 " in capsys.readouterr().out
+    # error sqrt(2) 0.5 * 100 / n at n = 100: 0.05 needs 1415
+    assert main(["fit", str(path), "--need", "mean=0.05", "--records", "100"]) == 0
+    assert "1,415 records suffice for an error of 0.04" in capsys.readouterr().out
+
+
+MEAN = """
+[budget]
+epsilon = 1
+[[release]]
+name = "mean"
+kind = "Laplace"
+sensitivity = 1.0
+weight = 1
+"""
+
+
+def test_lower_bounds_come_from_installed_packages(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "mean.toml"
+    path.write_text(MEAN)
+    asked = []
+
+    class Point:
+        @staticmethod
+        def load():
+            return lambda problem, **given: asked.append((problem, given)) or 41
+
+    need = ["fit", str(path), "--need", "mean=0.01", "--records", "1", "--bound"]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Point])
+    assert main([*need, "private_mean,error=0.0001,dimension=1,model=central"]) == 0
+    assert "142 records suffice" in (out := capsys.readouterr().out)
+    assert "no private algorithm has it with fewer than 41" in out
+    facts = {"error": 0.0001, "dimension": 1, "model": "central", "epsilon": 1.0, "delta": 0.0}
+    assert asked == [("private_mean", facts)]
+    assert main([*need, "private_mean,dimension=1"]) == 2
+    assert "given with error=" in capsys.readouterr().err
+    assert main([*need, "private_mean,error"]) == 2
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    assert main([*need, "private_mean,error=1"]) == 2
+    assert "no installed package has lower bounds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["plan", "PLAN"], "line 6, column 3: release[1] must be given its noise"),
+        (["compare", "PLAN", "--delta", "1e-6"], "line 6, column 3: release[1] must be given"),
+        (["explain", "PLAN"], "release[1] must be given its noise"),
+        (["plan", "FIXED"], "--epsilon must be given, or a [budget] in the file"),
+        (["fit", "FIXED", "--epsilon", "nan"], "--epsilon must be a number"),
+        (["fit", "FIXED", "--epsilon", "1", "--delta", "2"], "--delta must be a number in [0, 1)"),
+        (["explain", "FIXED"], "--delta must be given, or a [budget] in the file"),
+        (["explain", "FIXED", "--delta", "1"], "--delta must be a number"),
+        (["plan", "PLAN", "--group", "0"], "--group must be a whole number"),
+        (["fit", "PLAN", "--out", "x.yaml"], "--out must be a .toml or .json file"),
+        (["fit", "PLAN", "--out", "FIXED"], "a new file, or given with --force"),
+        (["fit", "PLAN", "--out", "/nowhere/x.toml"], "a file in a folder that exists"),
+        (["fit", "PLAN", "--more", "2"], "of a class that is given its sensitivity"),
+        (["fit", "PLAN", "--need", "ages=1"], "given together, or neither"),
+        (["fit", "PLAN", "--need", "x=1", "--records", "9"], "NAME=ERROR with a name of one of"),
+        (["fit", "plan.yaml"], "a .toml or .json file (YAML is not read"),
+        (["explain", "plan.yml"], "a .toml or .json file (YAML is not read"),
+        (["fit"], "Missing argument"),
+    ],
+    ids=range(18),
+)  # fmt: skip
+def test_bad_usage_is_one_line_and_exit_2(plan, tmp_path, arguments, words, capsys):
+    fixed = tmp_path / "fixed.toml"
+    fixed.write_text('[[release]]\nkind = "Laplace"\nscale = 3.0\n')
+    named = {"PLAN": plan, "FIXED": str(fixed)}
+    assert main([named.get(one, one) for one in arguments]) == 2
+    captured = capsys.readouterr()
+    assert words in captured.err.replace("\n", " ")
+    assert captured.err.startswith("python -m accountant: ")
+    assert fixed.read_text().startswith("[[release]]")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "column", "words"),
+    [
+        ("epsilon = 1.0", "epsilon = nan", 3, 1, "budget.epsilon must be a number"),
+        ("epsilon = 1.0", "", 2, 2, "given with epsilon"),
+        ("delta = 1e-6", "detla = 1e-6", 4, 1, "absent: a budget has epsilon, delta"),
+        ("[budget]", "[bugdet]", 2, 2, "unknown key 'bugdet'"),
+        ("weight = 1.0", "weight = 0", 11, 1, "weight must be a number"),
+        ("weight = 1.0", "weight = 1.0\ntarget = 3", 6, 3, "given one of scale, target and weight"),
+        ("weight = 1.0", "weight = 1.0\nscale = 3", 6, 3, "absent where the noise is given"),
+        ("weight = 1.0", "", 6, 3, "given with scale"),
+        ("weight = 1.0", "wieght = 1.0", 11, 1, "absent: Laplace has scale"),
+        ("{ selection = 100 }", "{ selection = 0 }", 17, 1, "error must be a whole number"),
+        ("{ selection = 100 }", '"deviation"', 17, 1, "that NoisyMax declares"),
+        ("{ selection = 100 }", '"least"', 17, 1, "deviation"),
+        ('"ages"', '"top diagnosis"', 14, 1, "a name of its own"),
+        ('"ages"', r'"a\u001b[2J"', 7, 1, "printable text"),
+        ('"ages"', "3", 7, 1, "printable text"),
+        ('"Gaussian" }', '"Gaussian", sensitivity = -1 }', 24, 29, "sensitivity must be"),
+        ("count = 12", "count = 0", 10, 1, "count must be a whole number from 1"),
+    ],
+    ids=range(17),
+)  # fmt: skip
+def test_errors_say_line_and_column(old, new, line, column, words):
+    with pytest.raises(PlanSyntaxError, match=words) as caught:
+        file_from_toml(WANTED.replace(old, new, 1))
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+BOMBS = {
+    "nested": "x = " + "[" * 100_000,
+    "nested tables": "x = " + "{ a = " * 100_000,
+    "closed nest": "x = " + "[" * 100_000 + "]" * 100_000,
+    "dotted": ".".join(["a"] * 300_000) + " = 1",
+    "dotted header": "[" + ".".join(["a"] * 300_000) + "]",
+    "quoted dots": ".".join(["'a'"] * 100_000) + " = 1",
+    "one long string": 'x = "' + "a" * 900_000,
+    "escapes": 'x = "' + r"\"" * 400_000,
+    "triple": 'x = """' + 'a""' * 200_000,
+    "ten megabytes": "# " + "x" * 10_000_000,
+    "unknown": 'weight = 1\n[[release]]\nkind = "Laplace"\nscale = 1',
+    "duplicate": '[[release]]\nkind = "Laplace"\nkind = "Gaussian"\nscale = 1',
+    "duplicate table": "[budget]\nepsilon = 1\n[budget]\nepsilon = 2",
+    "not a number": '[[release]]\nkind = "Laplace"\nscale = nan',
+    "infinite": '[[release]]\nkind = "Laplace"\nscale = inf',
+    "byte order mark inside": '[[release]]\n\ufeffkind = "Laplace"\nscale = 1',
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_row_37_hostile_files_end_with_status_2_line_and_column(name, tmp_path, capsys):
+    path = tmp_path / "bomb.toml"
+    path.write_text(BOMBS[name])
+    main([str(tmp_path / "absent.toml"), "--delta", "0"])  # what is imported once
+    capsys.readouterr()
+    start = time.process_time()
+    assert main(["plan", str(path), "--epsilon", "1"]) == 2
+    assert time.process_time() - start < 1.0
+    err = capsys.readouterr().err
+    assert f"{path}, line " in err
+    assert ", column " in err
+    assert len(err) < 500
+
+
+def test_a_byte_order_mark_in_front_is_no_fault(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + b'[[release]]\nkind = "Laplace"\nscale = 2.0\n')
+    assert read_plan(str(path)) == Laplace(2.0)
+
+
+YAML = """
+!!python/object/apply:os.system ["touch PWNED"]
+a: &a ["x","x"]
+b: &b [*a,*a]
+"""
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".yml", ".toml", ".json"])
+def test_row_38_yaml_is_refused_and_nothing_runs(tmp_path, suffix, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / f"plan{suffix}"
+    path.write_text(YAML)
+    assert main(["plan", str(path), "--epsilon", "1"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+
+INSTANCES = [Wanted(one) for cls in registry() if cls is not Mapped for one in cls.instances()]
+SIZES, NUMBERS = st.integers(1, 10**6), st.floats(1e-9, 1e9)
+RELEASES = st.one_of(
+    st.builds(
+        lambda d, w, n: Wanted(Laplace, Deviation(), sensitivity=d, weight=w, count=n),
+        NUMBERS, NUMBERS, SIZES,
+    ),
+    st.builds(
+        lambda d, t, n: Wanted(DiscreteLaplace, Maximum(n), sensitivity=d, target=t),
+        st.integers(1, 9), st.floats(1, 1e9), SIZES,
+    ),
+    st.sampled_from(INSTANCES),
+)  # fmt: skip
+BUDGETS = st.none() | st.builds(Budget, st.floats(0.01, 10), st.sampled_from([0.0, 1e-9]))
+FILES = st.builds(PlanFile, st.lists(RELEASES, min_size=1, max_size=6).map(tuple), BUDGETS)
+
+
+@given(FILES)
+def test_files_come_back_from_toml_and_json(file):
+    text = file_to_toml(file)
+    assert file_from_toml(text) == file
+    assert plan_or_file(parsed(file_to_json(file))) == file
+    assert file_to_toml(plan_or_file(parsed(file_to_json(file)))) == text
+
+
+@given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=20))
+def test_names_come_back(name):
+    file = PlanFile((Wanted(Laplace(1.0), name=name),)) if name.isprintable() else None
+    if file is None:
+        with pytest.raises(ParameterError, match="printable"):
+            Wanted(Laplace(1.0), name=name)
+    else:
+        assert file_from_toml(file_to_toml(file)) == file
+
+
+def test_no_kind_has_a_field_that_files_mean_otherwise():
+    from accountant.kinds import fields
+
+    for name, kind in kinds().items():
+        assert not {"kind", "name", "error", "weight", "target"} & set(fields(kind)), name
+
+
+def test_a_function_is_not_written():
+    file = PlanFile((Wanted(lambda s: Laplace(2 * s), Deviation(), weight=1.0),))
+    with pytest.raises(ParameterError, match="a file holds no function"):
+        file_to_toml(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"schema": 1, "release": []}', "there are no"),
+        ('{"schema": 1, "release": [3]}', "a table with a 'kind'"),
+        ('{"schema": 1, "budget": 3, "release": [{"kind": "PureLoss"}]}', "a table with an"),
+        ('{"schema": 1, "plan": {"kind": "PureLoss", "epsilon": 1}, "release": []}', "unknown key"),
+        ('{"schema": 1, "release": [{"kind": ["x"], "weight": 1}]}', "a table with a 'kind'"),
+    ],
+    ids=range(5),
+)  # fmt: skip
+def test_bad_json_is_refused(text, words):
+    with pytest.raises(PlanFileError, match=words):
+        plan_or_file(parsed(text))
+
+
+def test_help_is_light_and_lists_all():
+    heavy = "[n for n in ('numpy', 'scipy', 'rich', 'sqlalchemy') if n in sys.modules]"
+    code = f"import sys, accountant.__main__ as m; m.main(['--help']); print({heavy})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
+    for command in ("plan", "fit", "compare", "explain", "page", "ledger"):
+        assert f"\n  {command} " in done.stdout
+
+
+@pytest.mark.parametrize("command", ["plan", "fit", "compare", "explain"])
+def test_every_command_teaches(command, capsys):
+    assert main([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "Example" in out
+    assert "Exit status: 0 " in out
+
+
+def test_from_toml_still_reads_what_it_always_read():
+    assert from_toml('[[release]]\nkind = "Laplace"\nscale = 2.0\ncount = 3') == 3 * Laplace(2.0)

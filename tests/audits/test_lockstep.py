@@ -1,0 +1,335 @@
+"""Two runs side by side: same answers, honest weights, nothing hidden, no thread left behind."""
+
+import contextlib
+import math
+import threading
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import binom, ttest_1samp
+
+from accountant import (
+    ApproxLoss,
+    GaussianLoss,
+    OffPlan,
+    PairLoss,
+    Parallel,
+    PoissonSampled,
+    PureLoss,
+    Repeat,
+)
+from audits import privacy_losses
+from audits.examination import examine
+from audits.gates import OffTranscript
+from audits.ladder import PLAIN, Ladder
+from audits.tilting import weighed_losses
+from audits.zoo import Gossip
+from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse, registry
+
+DATA, OTHER = np.ones(4), np.zeros(4)
+ROUNDS, EPSILON, DELTA = 20, 1.0, 1e-6
+# the mu of a Gaussian loss with delta(1) = 1e-6, to the last bit that matters
+MU = brentq(lambda mu: math.log(GaussianLoss(mu).delta_at(EPSILON) / DELTA), 0.1, 1.0, xtol=1e-15)
+
+
+class Rounds:
+    """Releases the first record under noise, again and again."""
+
+    def __init__(self, mechanism, rounds=ROUNDS):
+        self.mechanism, self.rounds = mechanism, rounds
+
+    def plan(self, shape):
+        return Repeat(self.mechanism, self.rounds)
+
+    def run(self, ledger):
+        return [ledger.release(self.mechanism, self.query) for _ in range(self.rounds)]
+
+    def query(self, data):
+        return data[0]
+
+
+class Between(Rounds):
+    """Releases one of two values as its first record says."""
+
+    def __init__(self, mechanism, pair):
+        super().__init__(mechanism, 2)
+        self.pair = pair
+
+    def query(self, data):
+        return self.pair[int(1 - data[0])]
+
+
+def gaussians(share=1.0):
+    """Twenty Gaussians that together claim (1, 1e-6), with this share of the noise it takes."""
+    return Rounds(Gaussian(share * math.sqrt(ROUNDS) / MU))
+
+
+def many(algorithm, runs, epsilon=EPSILON, rng=1):
+    return list(weighed_losses(algorithm, DATA, OTHER, runs, epsilon, rng=rng))
+
+
+def test_weights_and_losses_are_those_of_the_closed_form():
+    # with one value for all rounds, p_t / p is a function of the loss alone
+    runs, ladder = 60, Ladder(60, EPSILON)
+    sources = np.random.default_rng(1).spawn(runs)
+    found = many(gaussians(), runs)
+    assert sum(one.plain for one in found) < 45
+    for one, source in zip(found, sources, strict=True):
+        t, shares = ladder.tilts, ladder.shares
+        logs = t * (one.loss - MU**2 / 2) - t**2 * MU**2 / 2
+        assert one.first == pytest.approx(1 / np.sum(shares * np.exp(logs)), rel=1e-6)
+        assert one.second == pytest.approx(one.first * math.exp(-one.loss), rel=1e-6)
+        # the same seed draws the same tilt, by which the ladder moves
+        drawn = int(source.spawn(2)[0].choice(t.size, p=shares))
+        assert one.plain is (drawn == 0)
+        ladder.learn(drawn, one.loss)
+
+
+@pytest.mark.parametrize("cls", registry(), ids=lambda cls: cls.__name__)
+def test_weights_have_mean_one_for_every_mechanism(cls):
+    # both p and q are densities, whatever was drawn; no weight on p exceeds 1 / PLAIN
+    mechanism = cls.instances()[0]
+    found = many(
+        Between(mechanism, mechanism.worst_pair(0.5)), 150, mechanism.loss.epsilon_at(0.01)
+    )
+    weights = np.array([(one.first, one.second) for one in found])
+    assert weights[:, 0].max() <= 1 / PLAIN * (1 + 1e-9)
+    for column in weights.T:
+        if np.ptp(column) > 1e-9:
+            assert abs(column.mean() - 1) < 5.5 * column.std() / math.sqrt(150)
+        else:
+            assert column == pytest.approx(1.0)
+
+
+def test_the_mean_of_weighed_sticks_is_the_profile():
+    # without bias, whatever the ladder learns as it goes: a t-test at 1e-6
+    epsilons = np.array([0.5, 1.0])
+    truth = np.array([GaussianLoss(MU).delta_at(float(e)) for e in epsilons])
+    means = []
+    for seed in range(25):
+        found = [one for one in many(gaussians(), 80, rng=seed) if not one.pilot]
+        sticks = [one.first * -np.expm1(np.minimum(epsilons - one.loss, 0.0)) for one in found]
+        means.append(np.mean(sticks, axis=0) / truth)
+    assert np.all(ttest_1samp(means, 1.0).pvalue > 1e-6)
+
+
+def test_plain_runs_have_the_law_of_privacy_losses():
+    plain = [one.loss for one in many(gaussians(), 400) if one.plain]
+    size = len(plain)
+    assert size > 100
+    assert np.mean(plain) == pytest.approx(MU**2 / 2, abs=5.2 * MU / math.sqrt(size))
+    assert np.std(plain) == pytest.approx(MU, rel=5.2 / math.sqrt(2 * size))
+
+
+def test_a_delta_of_a_millionth_is_seen_in_300_runs():
+    found = examine(gaussians(), DATA, OTHER, ApproxLoss(EPSILON, DELTA), 300,
+                    np.random.default_rng(1))  # fmt: skip
+    one = np.array([EPSILON])
+    mean, lower, upper = (float(x[0]) for x in found.band(one, 0.95))
+    assert DELTA / 2 < lower <= DELTA <= upper
+    assert mean == pytest.approx(DELTA, rel=0.5)
+    # as they are, 300 runs show nothing
+    losses = privacy_losses(gaussians(), DATA, OTHER, 300, rng=1)
+    assert losses.max() < EPSILON
+
+
+def test_a_tenth_too_little_noise_is_convicted_and_the_right_noise_is_not():
+    claim, confidence = ApproxLoss(EPSILON, DELTA), 1 - 1e-6
+    for share, convicted in ((0.9, True), (1.0, False)):
+        found = examine(gaussians(share), DATA, OTHER, claim, 300, np.random.default_rng(2))
+        why = found.refutation(confidence)
+        assert bool(why) is convicted, why
+        if convicted:
+            assert why.startswith("privacy losses: delta at epsilon")
+            assert found.epsilon_lower(DELTA, confidence) >= EPSILON
+
+
+@pytest.mark.slow
+def test_the_right_noise_is_convicted_as_seldom_as_stated():
+    # at the claim itself, with false alarms of 1 in 5 allowed: the count is binomial at most
+    claim, trials, allowed = GaussianLoss(MU), 60, 0.2
+    alarms = sum(
+        bool(examine(gaussians(), DATA, OTHER, claim, 60, np.random.default_rng(seed))
+             .refutation(1 - allowed)) for seed in range(trials)
+    )  # fmt: skip
+    assert alarms <= binom.ppf(1 - 1e-6, trials, allowed)
+
+
+def test_the_other_direction_is_bounded_too():
+    # a claim that is loose from data to neighbour and false from neighbour to data
+    flips = Between(RandomizedResponse(2, 0.75), (0, 1))
+    flips.rounds = 1
+    claim = PairLoss((0.45, 0.55), (1.0, 0.0))
+    found = examine(flips, DATA, OTHER, claim, 300, np.random.default_rng(1))
+    half = np.array([0.5])
+    truth = 0.75 - 0.25 * math.exp(0.5)
+    assert claim.reversed.delta_at(0.5) < truth < claim.delta_at(0.5)
+    there, back = (found.lower(half, 0.99, back=way)[0] for way in (False, True))
+    assert 0.2 < there < truth
+    assert 0.05 < back < truth
+    assert found.refutation(0.99).startswith("privacy losses: one run lost 1.099")
+    assert found.refutation(0.99).endswith("from neighbour to data")
+
+
+def test_a_secret_sample_has_no_loss_and_proves_nothing():
+    class Sampled(Rounds):
+        def query(self, data):
+            return data.sum()
+
+    mechanism = PoissonSampled(Gaussian(1.0), 0.5)
+    claim = ApproxLoss(8.0, 1e-5)
+    found = examine(Sampled(mechanism, 3), DATA, OTHER, claim, 40, np.random.default_rng(1))
+    assert np.isnan(found.losses).all()
+    assert found.refutation(0.95) == ""
+    mean, lower, upper = found.band(np.array([0.0, 1.0]), 0.95)
+    assert lower.tolist() == mean.tolist() == [0.0, 0.0]
+    assert upper.tolist() == [1.0, 1.0]
+
+
+class Told:
+    """Does what it is told, with the data past the gate at hand."""
+
+    def __init__(self, run):
+        self.does = run
+
+    def plan(self, shape):
+        return Repeat(Laplace(1.0), 3)
+
+    def run(self, ledger):
+        return self.does(ledger, lambda query=np.sum: ledger.release(Laplace(1.0), query))
+
+
+def _stops(ledger, ask):
+    return [ask() for _ in range(2 + int(ledger._data[0]))]
+
+
+def _hides(ledger, ask):
+    with contextlib.suppress(ZeroDivisionError):
+        ask(lambda data: 1 // int(data[0]))
+
+
+def _hides_all(ledger, ask):
+    with contextlib.suppress(Exception):
+        ask(lambda data: np.full(1 + int(data[0]), 2.0))
+
+
+def _fails(ledger, ask):
+    ask()
+    return 1 // int(ledger._data[0])
+
+
+def _too_many(ledger, ask):
+    return [ask() for _ in range(4 - int(ledger._data[0]))]
+
+
+RUNS = {
+    "fewer on the neighbour": (_stops, OffTranscript, "stopped after 2 releases"),
+    "a query that fails there alone": (_hides, OffTranscript, "on other data alone"),
+    "another shape, hidden": (_hides_all, OffTranscript, "a value of shape"),
+    "a run that fails there alone": (_fails, ZeroDivisionError, "by zero"),
+    "more than the plan": (_too_many, OffPlan, "allows nothing more"),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_either_run_raises_is_raised_and_no_thread_is_left(name):
+    does, error, words = RUNS[name]
+    before = threading.active_count()
+    with pytest.raises(error, match=words):
+        many(Told(does), 3)
+    assert threading.active_count() == before
+
+
+def test_more_releases_on_the_neighbour_are_off_the_transcript():
+    def run(ledger, ask):
+        return [ask() for _ in range(3 - int(ledger._data[0]))]
+
+    with pytest.raises(OffTranscript, match="asked for more than the 2 recorded"):
+        many(Told(run), 3)
+
+
+def test_queries_that_fail_on_both_sides_fail_for_the_algorithm_alone():
+    def run(ledger, ask):
+        with pytest.raises(KeyError):
+            ask(lambda data: {}["missing"])
+        return ask()
+
+    losses = [one.loss for one in many(Told(run), 10)]
+    assert np.all(np.abs(losses) <= 4.0 + 1e-9)
+
+
+def test_a_stopped_run_leaves_no_thread():
+    before = threading.active_count()
+    sampling = weighed_losses(gaussians(), DATA, OTHER, 100, EPSILON, rng=1)
+    next(sampling)
+    sampling.close()
+
+    def interrupted(ledger, ask):
+        ask()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        many(Told(interrupted), 3)
+    assert threading.active_count() == before
+
+
+def test_the_same_seed_gives_the_same_bits():
+    assert many(gaussians(), 50, rng=3) == many(gaussians(), 50, rng=3)
+    assert many(gaussians(), 50, rng=3) != many(gaussians(), 50, rng=4)
+
+
+def test_what_a_run_keeps_on_the_algorithm_is_its_own():
+    class Keeps(Rounds):
+        def run(self, ledger):
+            self.total = 0.0
+            for _ in range(self.rounds):
+                self.total += float(ledger.release(self.mechanism, self.query))
+            assert self.total == sum(self.heard(ledger))
+
+        def heard(self, ledger):
+            return [self.total]
+
+        def query(self, data):
+            self.count = getattr(self, "count", 0) + 1
+            return data[0]
+
+    algorithm = Keeps(Gaussian(20.0), 5)
+    many(algorithm, 4)
+    assert algorithm.count == 20
+
+
+def test_local_releases_and_blocks_are_weighed():
+    class Local:
+        def __init__(self, mechanism):
+            self.plan = lambda shape: Parallel([mechanism] * 3)
+
+        def run(self, ledger):
+            part = ledger.plan.parts[0]
+            first = ledger.release_each(part, lambda rows: rows, slice(0, 2))
+            blocks = [slice(2, 3), slice(3, 4)]
+            return first, list(ledger.release_blocks(part, lambda rows: rows, blocks))
+
+    changed = DATA.copy()
+    changed[3] = 0.0
+    for mechanism, kind in ((RandomizedResponse(2, 0.75), int), (Laplace(1.0), float)):
+        found = examine(Local(mechanism), DATA.astype(kind), changed.astype(kind),
+                        mechanism.loss, 200, np.random.default_rng(1))  # fmt: skip
+        assert found.replayed.sound, found.replayed.witness
+        assert found.refutation(1 - 1e-6) == ""
+        assert found.epsilon_lower(0.0, 0.95) > 0.5
+        halved = examine(Local(mechanism), DATA.astype(kind), changed.astype(kind),
+                         PureLoss(0.5), 200, np.random.default_rng(1))  # fmt: skip
+        assert halved.refutation(1 - 1e-6).startswith("privacy losses: one run lost")
+
+
+def test_users_whose_values_all_change_are_refused():
+    with pytest.raises(OffTranscript, match="users changed with one"):
+        list(weighed_losses(Gossip(), np.arange(20) % 2, 1 - np.arange(20) % 2, 3, 1.0, rng=1))
+
+
+def test_scores_are_tilted():
+    pair = np.array([1.0, 0.0]), np.array([0.0, 0.0])
+    found = many(Between(NoisyMax(1.0), pair), 100, 3.0)
+    assert not all(one.plain for one in found)
+    assert np.mean([one.first for one in found]) == pytest.approx(1.0, abs=0.5)
