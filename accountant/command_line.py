@@ -24,8 +24,10 @@ def number(text: str) -> object:
 
 
 def complain(program: str, words: str) -> None:
-    """One line on stderr."""
-    print(f"{program}: {words}", file=sys.stderr)
+    """One line on stderr, with escapes for what steers a terminal: words may be a file's."""
+    from accountant.page.words import plain
+
+    print(f"{program}: {plain(words)}", file=sys.stderr)
 
 
 def status_of(app: typer.Typer, program: str, words: list[str]) -> int:

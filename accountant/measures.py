@@ -75,7 +75,8 @@ class Selection:
 
 
 def _declared(plan: Plan, name: str, measure: object) -> Any:
-    mechanisms = set(inner(plan))
+    # what a mechanism makes of another one's answer has an error of its own
+    mechanisms = set(inner(plan, through=False))
     if len(mechanisms) == 1:
         found = getattr(mechanisms.pop(), name, None)
         if found is not None:
@@ -85,8 +86,11 @@ def _declared(plan: Plan, name: str, measure: object) -> Any:
     )
 
 
-def inner(plan: Plan) -> Iterator[Plan]:
-    """The mechanisms and bare losses of a plan, whatever they are sampled or grouped by."""
+def inner(plan: Plan, through: bool = True) -> Iterator[Plan]:
+    """The mechanisms and bare losses of a plan, whatever they are sampled or grouped by.
+
+    ``through`` says whether to look for mechanisms inside others, too.
+    """
     below = [
         one
         for field in fields(plan)  # type: ignore[arg-type]  # every plan is a dataclass
@@ -94,7 +98,9 @@ def inner(plan: Plan) -> Iterator[Plan]:
         for one in (value if isinstance(value, tuple) else (value,))
         if isinstance(one, Plan)
     ]
-    if isinstance(plan, Release) and not below:
+    whole = not below or (not through and hasattr(plan, "release"))
+    if isinstance(plan, Release) and whole:
         yield plan
+        return
     for one in below:
-        yield from inner(one)
+        yield from inner(one, through)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,11 @@ def up(x: float, ulps: float = 4.0) -> float:
 def ratio_up(x: float, y: float) -> float:
     """The least float that is not below ``x / y``; exact ratios stay."""
     ratio = x / y
-    if not 0 < ratio < math.inf or Fraction(ratio) * Fraction(y) >= Fraction(x):
+    if not 0 < ratio < math.inf:
+        return ratio
+    # floats are fractions of whole numbers, which are compared exactly
+    (r, r_under), (a, a_under), (b, b_under) = (float(v).as_integer_ratio() for v in (ratio, x, y))
+    if r * b * a_under >= a * r_under * b_under:
         return ratio
     return math.nextafter(ratio, math.inf)
 

@@ -45,7 +45,10 @@ def mechanism_curve(mechanism: Mechanism, settings: Settings) -> Curve:
 
 
 def profile_curve(found: Examination, confidence: float) -> Curve:
-    """The empirical profile of an algorithm's privacy losses beside its accountant's curve."""
+    """The empirical profile of an algorithm's privacy losses beside its accountant's curve.
+
+    Its losses are weighed, so that the profile reaches below one over the number of runs.
+    """
     epsilons = np.linspace(0.0, _top(found.claim), 41)
     curve = [Tight().delta(found.plan, float(e)) for e in epsilons]
     if found.losses.size == 0:

@@ -64,20 +64,17 @@ class Examination:
         """Why the claim is false, in words; "" where the evidence does not say so."""
         if not self.replayed.sound:
             return f"replay: {self.replayed.witness}"
-        epsilons = self.points()
-        for claim, back in ((self.claim, False), (self.claim.reversed, True)):
-            way = " from neighbour to data" if back else ""
+        epsilons, pure = self.points(), self.claim.pure
+        claimed = np.array([self.claim.delta_at(e) for e in epsilons])  # over both directions
+        for back, way in ((False, ""), (True, " from neighbour to data")):
             # a pure claim bounds every single loss, so one sample above it is a proof
-            pure, most = claim.pure, self._most(back)
+            most = self._most(back)
             if not most <= pure * (1 + TOLERANCE):
                 return f"privacy losses: one run lost {most:.4g}, the claim allows {pure:.4g}{way}"
             lower = self.lower(epsilons, 1 - (1 - confidence) / 2, back=back)
-            claimed = np.array([claim.delta_at(e) for e in epsilons])
             over = np.flatnonzero(lower > claimed)
             if over.size:
-                at = over[
-                    np.argmax(np.log(lower[over]) - np.log(np.maximum(claimed[over], 1e-300)))
-                ]
+                at = over[np.argmax(lower[over] / np.maximum(claimed[over], 1e-300))]
                 return (
                     f"privacy losses: delta at epsilon {epsilons[at]:.3g} is at least "
                     f"{lower[at]:.3g}, the claim allows {claimed[at]:.3g}{way}"

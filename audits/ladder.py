@@ -9,9 +9,10 @@ import numpy as np
 from accountant.numerics import Array
 
 PLAIN = 1 / 3  # least share of runs as they are, so that no weight is above 3
-FIRST, REVERSED, MAIN = 0.9, 1 / 12, 0.45
+FIRST, REVERSED, MAIN = 0.9, 1 / 8, 0.45
 PILOT = 20  # least number of runs before the rungs are placed
 SPACING, RUNGS = 2.0, 3  # deviations of the loss from rung to rung; most rungs
+NOTHING = 1e-24  # a variance that may be rounding of sums of log-densities
 FAR = 7.0  # deviations beyond which a Gaussian loss has a delta below 1e-12: nobody asks
 
 
@@ -34,6 +35,8 @@ class Ladder:
 
     def learn(self, drawn: int, loss: float) -> None:
         """Place the rungs after the pilot runs, then move each by the losses drawn from it."""
+        if math.isnan(loss):
+            return
         if drawn >= 2:
             self._steer(drawn, loss)
         elif self._wait > 0:
@@ -44,7 +47,7 @@ class Ladder:
                 self._place(float(np.mean(self._seen)), float(np.var(self._seen, ddof=1)))
 
     def _place(self, mean: float, variance: float) -> None:
-        if not (variance > 0 and math.isfinite(self._epsilon)):
+        if not (variance > NOTHING and math.isfinite(self._epsilon)):
             return
         # E (1 - e^{eps - L})_+ of a Gaussian loss comes from an excess over eps with a Gamma(2, r)
         # law, r = eps / variance + 1/2

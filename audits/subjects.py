@@ -93,6 +93,19 @@ class Subject:
             return _one_vector(one.fit(*data).coef_)
         return _one_vector(self.run(self._behind(x, y), rng, noise))
 
+    def answer(self, data: Any, rng: np.random.Generator, noise: float = 1.0) -> Array:
+        """Its result on data that are all private, with ``noise`` times its noise."""
+        noise = FACTOR.check("noise", noise)
+        if noise != 1 and not self.turns:
+            allowed = f"1: the noise of {self.name} is out of reach (no plan and run)"
+            raise ParameterError("noise", noise, allowed)
+        if self.kind == "gate":
+            return np.asarray(self.run((data, None), rng, noise), dtype=float)
+        if self.kind != "function":
+            raise ParameterError("algorithm", self.given, "an algorithm or a function (data, rng)")
+        more = {"noise": noise} if self.turns else {}
+        return np.asarray(self.given(data, rng, **more), dtype=float)
+
     def run(self, behind: tuple[Any, Any], rng: np.random.Generator, noise: float = 1.0) -> Any:
         """The result of plan and run on data behind the gate and what is public beside them."""
         algorithm, (data, public) = self.given, behind

@@ -129,14 +129,14 @@ GROUPS: dict[str, tuple[str, tuple[Along, ...]]] = {
     )),
     "bounds_everyday": ("Mean, histogram, selection", (
         Along("mean n", "local mean, dimension 10, ε = 1", "private_mean", MEAN, "n", USERS,
-              ("mean of HemisphereL2 reports",)),
+              ("LocalMean",)),
         Along("histogram n", "local histogram, k = 20, ε = 1", "private_histogram",
-              {"n": 10_000, "k": 20, "epsilon": 1.0}, "n", USERS, ("SubsetSelection",)),
+              {"n": 10_000, "k": 20, "epsilon": 1.0}, "n", USERS, ("LocalHistogram",)),
         Along("central n", "central mean, dimension 10, ε = 1", "private_mean", CURATOR, "n",
-              USERS[:3], ("Laplace noise",)),
+              USERS[:3], ("PrivateMean, Laplace",)),
         Along("selection k", "central selection, ε = 1: gap", "private_selection",
               {"n": 10_000, "k": 100, "epsilon": 1.0}, "k", (2, 10, 100, 1_000, 10_000),
-              ("PermuteAndFlip",)),
+              ("PrivateSelection",)),
     )),
 }  # fmt: skip
 

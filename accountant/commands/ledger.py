@@ -65,8 +65,7 @@ def open_(
 ) -> None:
     """Open a data set with its budget, which never changes; the book is made if there is none.
 
-    Example: python -m accountant ledger open book.db survey --epsilon 1 --delta 1e-6
-    --unit "one person"
+    Example: python -m accountant ledger open book.db survey --epsilon 1 --unit "one person"
     """
     from accountant.budget import Budget
     from accountant.command_line import number
@@ -138,8 +137,7 @@ def verify(
     """
     with _opened(book, pin) as found:
         checked = found.verify(head)
-    print(f"{checked.entries} entries, none changed; the log ends at")
-    print(checked.head)
+    print(f"{checked.entries} entries, none changed; the log ends at\n{checked.head}")
 
 
 @app.command()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -39,6 +39,7 @@ class PairedShares:
 
     k: int
     shift: float = 1.0
+    central: ClassVar[bool] = False  # who is trusted with the data
 
     def __post_init__(self) -> None:
         Whole(2).check("k", self.k)

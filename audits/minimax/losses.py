@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from accountant.calibration import calibrate
 from accountant.numerics import Array
 from audits.minimax.bernoulli_products import BernoulliProducts
 from audits.minimax.bound import LowerBound
@@ -84,65 +83,43 @@ def label_learning(
     return float(family.excess(which, theta))
 
 
-def local_mean(
-    setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float
-) -> float:
-    """Users' vectors hidden in hemispheres."""
-    from mechanisms import HemisphereL2
+def on_family(make: Any) -> Any:
+    """The squared error of an algorithm, ``make(setting)``, on the bound's family."""
 
-    family: Any = bound.construction
-    data, theirs = rng.spawn(2)
-    which = uniform(family.points, data)
-    vectors = family.sample(which, setting["n"], data)
-    mechanism = calibrate(
-        HemisphereL2, dimension=setting["dimension"], radius=1.0, longer="clip",
-        epsilon=setting["epsilon"],
-    )  # fmt: skip
-    found = mechanism.decode(mechanism.release(vectors, theirs)) if noise else vectors.mean(axis=0)
-    return squared(found, family.parameter(which))
+    def loss(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float) -> float:
+        family: Any = bound.construction
+        data, theirs = rng.spawn(2)
+        which = uniform(family.points, data)
+        users = family.sample(which, setting["n"], data)
+        found = Subject.of(make(setting)).answer(users, theirs, noise)
+        return squared(found, family.parameter(which))
+
+    return loss
 
 
 def central_mean(
     setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float
 ) -> float:
-    """Laplace or Gaussian noise on the mean of the data set; without noise it is exact."""
+    """The error of `PrivateMean`, which is the same on all data: here on zeros."""
     del bound
-    n, p, delta = setting["n"], setting["dimension"], setting.get("delta", 0.0)
-    return squared(noise * central_noise(n, p, setting["epsilon"], delta).release(np.zeros(p), rng),
-                   np.zeros(p))  # fmt: skip
+    zeros = np.zeros((setting["n"], setting["dimension"]))
+    return squared(Subject.of(curator(setting)).answer(zeros, rng, noise), zeros[0])
 
 
-def central_noise(n: int, p: int, epsilon: float, delta: float) -> Any:
-    """Noise for the mean of n vectors of length 1, one exchanged."""
-    from mechanisms import Gaussian, Laplace
+def curator(setting: Setting) -> Any:
+    """The mean of records by a trusted curator."""
+    from algorithms.private_mean import PrivateMean
 
-    if delta:
-        return calibrate(Gaussian, sensitivity=2 / n, epsilon=epsilon, delta=delta)
-    return calibrate(Laplace, sensitivity=2 * math.sqrt(p) / n, epsilon=epsilon)
-
-
-def histogram(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float) -> float:
-    """Subset selection of the best size."""
-    from mechanisms import SubsetSelection
-
-    family: Any = bound.construction
-    data, theirs = rng.spawn(2)
-    which = uniform(family.points, data)
-    labels = family.sample(which, setting["n"], data)
-    mechanism = SubsetSelection.optimised(setting["k"], setting["epsilon"])
-    found = np.bincount(labels, minlength=setting["k"]) / len(labels)
-    if noise:
-        found = mechanism.decode(mechanism.release(labels, theirs))
-    return squared(found, family.parameter(which))
+    return PrivateMean(epsilon=setting["epsilon"], delta=setting.get("delta", 0.0))
 
 
 def selection(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float) -> float:
-    """Permute-and-flip on the sums of scores; without noise the best is chosen."""
-    from mechanisms import PermuteAndFlip
+    """What `PrivateSelection` releases of the sums of scores; without noise the best is chosen."""
+    from algorithms.private_selection import PrivateSelection
 
     family: Any = bound.construction
     sums = family.parameter(uniform(family.points, rng))
-    mechanism = calibrate(PermuteAndFlip, sensitivity=1.0, epsilon=setting["epsilon"])
+    mechanism: Any = PrivateSelection(epsilon=setting["epsilon"]).plan((setting["n"], setting["k"]))
     chosen = int(mechanism.release(sums, rng)) if noise else int(sums.argmax())
     return float(sums.max() - sums[chosen])
 

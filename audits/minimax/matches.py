@@ -69,6 +69,18 @@ def _erm(setting: Setting) -> Any:
     )  # fmt: skip
 
 
+def _local_mean(setting: Setting) -> Any:
+    from algorithms.local_mean import LocalMean
+
+    return LocalMean(epsilon=setting["epsilon"])
+
+
+def _local_histogram(setting: Setting) -> Any:
+    from algorithms.local_histogram import LocalHistogram
+
+    return LocalHistogram(k=setting["k"], epsilon=setting["epsilon"])
+
+
 _RECORDS = {"n": 10_000, "p": 20, "epsilon": 0.5, "interaction": "sequential"}
 _CENTRAL = {"n": 2_000, "p": 64, "s": 1, "epsilon": 1.0, "delta": 1e-6}
 MATCHES = (
@@ -129,35 +141,35 @@ MATCHES = (
     ),
     Match(
         "private_mean",
-        "mean of HemisphereL2 reports",
-        losses.local_mean,
-        promises.hemispheres,
+        "LocalMean",
+        losses.on_family(_local_mean),
+        promises.local_reports,
         {"n": 10_000, "dimension": 10, "epsilon": 1.0},
     ),
     Match(
         "private_mean",
-        "Laplace noise",
+        "PrivateMean, Laplace",
         losses.central_mean,
         promises.added_noise,
         {"n": 10_000, "dimension": 10, "epsilon": 1.0, "model": "central"},
     ),
     Match(
         "private_mean",
-        "Gaussian noise",
+        "PrivateMean, Gaussian",
         losses.central_mean,
         promises.added_noise,
         {"n": 10_000, "dimension": 10, "epsilon": 1.0, "model": "central", "delta": 1e-6},
     ),
     Match(
         "private_histogram",
-        "SubsetSelection",
-        losses.histogram,
+        "LocalHistogram",
+        losses.on_family(_local_histogram),
         promises.subsets,
         {"n": 10_000, "k": 20, "epsilon": 1.0},
     ),
     Match(
         "private_selection",
-        "PermuteAndFlip",
+        "PrivateSelection",
         losses.selection,
         promises.flips,
         {"n": 1_000, "k": 100, "epsilon": 1.0},

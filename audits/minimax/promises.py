@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from audits.minimax.bound import LowerBound
-from audits.minimax.losses import Setting, central_noise, pure
+from audits.minimax.losses import Setting, curator, pure
 
 
 def thresholded_records(setting: Setting, bound: LowerBound) -> float | None:
@@ -59,21 +59,21 @@ def one_pass(setting: Setting, bound: LowerBound) -> float | None:
     return float(model.excess_bound(setting["n"], family.lipschitz))
 
 
-def hemispheres(setting: Setting, bound: LowerBound) -> float | None:
+def local_reports(setting: Setting, bound: LowerBound) -> float | None:
     """``E |mean - truth|^2 <= B^2 / n``: reports are independent and of length B."""
-    from mechanisms import HemisphereL2
+    from algorithms.local_mean import randomizer
 
     del bound
-    keep = 1 / (1 + math.exp(-setting["epsilon"]))
-    return float(HemisphereL2(setting["dimension"], 1.0, keep).length ** 2 / setting["n"])
+    reports: Any = randomizer(setting["dimension"], setting["epsilon"], 1.0)
+    return float(reports.length**2 / setting["n"])
 
 
 def added_noise(setting: Setting, bound: LowerBound) -> float | None:
     """The noise's second moment."""
     del bound
-    p, delta = setting["dimension"], setting.get("delta", 0.0)
-    scale = central_noise(setting["n"], p, setting["epsilon"], delta).scale
-    return float(p * scale**2 * (1 if delta else 2))
+    n, p = setting["n"], setting["dimension"]
+    plan: Any = curator(setting).plan((n, p))
+    return float(p * plan.scale**2 * (1 if setting.get("delta", 0.0) else 2))
 
 
 def subsets(setting: Setting, bound: LowerBound) -> float | None:

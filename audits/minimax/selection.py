@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class FewVotes:
     k: int
     n: int
     votes: int
+    central: ClassVar[bool] = True  # who is trusted with the data
 
     def __post_init__(self) -> None:
         Whole(2).check("k", self.k)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -30,6 +30,7 @@ class SignMeans:
     dimension: int
     shift: float = 1.0
     radius: float = 1.0
+    central: ClassVar[bool] = False  # who is trusted with the data
 
     def __post_init__(self) -> None:
         Whole(1).check("dimension", self.dimension)
@@ -80,6 +81,7 @@ class SignCopies:
     n: int
     copies: int
     radius: float = 1.0
+    central: ClassVar[bool] = True  # who is trusted with the data
 
     def __post_init__(self) -> None:
         Whole(1).check("dimension", self.dimension)

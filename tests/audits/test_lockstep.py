@@ -13,7 +13,6 @@ from accountant import (
     ApproxLoss,
     GaussianLoss,
     OffPlan,
-    PairLoss,
     Parallel,
     PoissonSampled,
     PureLoss,
@@ -25,7 +24,7 @@ from audits.gates import OffTranscript
 from audits.ladder import PLAIN, Ladder
 from audits.tilting import weighed_losses
 from audits.zoo import Gossip
-from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse, registry
+from mechanisms import Exponential, Gaussian, Laplace, NoisyMax, RandomizedResponse, registry
 
 DATA, OTHER = np.ones(4), np.zeros(4)
 ROUNDS, EPSILON, DELTA = 20, 1.0, 1e-6
@@ -52,8 +51,8 @@ class Rounds:
 class Between(Rounds):
     """Releases one of two values as its first record says."""
 
-    def __init__(self, mechanism, pair):
-        super().__init__(mechanism, 2)
+    def __init__(self, mechanism, pair, rounds=2):
+        super().__init__(mechanism, rounds)
         self.pair = pair
 
     def query(self, data):
@@ -157,19 +156,19 @@ def test_the_right_noise_is_convicted_as_seldom_as_stated():
 
 
 def test_the_other_direction_is_bounded_too():
-    # a claim that is loose from data to neighbour and false from neighbour to data
-    flips = Between(RandomizedResponse(2, 0.75), (0, 1))
-    flips.rounds = 1
-    claim = PairLoss((0.45, 0.55), (1.0, 0.0))
-    found = examine(flips, DATA, OTHER, claim, 300, np.random.default_rng(1))
-    half = np.array([0.5])
-    truth = 0.75 - 0.25 * math.exp(0.5)
-    assert claim.reversed.delta_at(0.5) < truth < claim.delta_at(0.5)
-    there, back = (found.lower(half, 0.99, back=way)[0] for way in (False, True))
-    assert 0.2 < there < truth
-    assert 0.05 < back < truth
-    assert found.refutation(0.99).startswith("privacy losses: one run lost 1.099")
-    assert found.refutation(0.99).endswith("from neighbour to data")
+    # an answer of one half becomes one of 2 %: no loss is large, and many a gain
+    pair = np.array([4.0, 0.0]), np.array([0.0, 0.0])
+    mechanism = Exponential(1.0)
+    law = [np.exp(mechanism.log_density(np.arange(2), np.stack([v, v]), each=True)) for v in pair]
+    forth, back = (max(float(np.max(a - math.e * b)), 0.0) for a, b in (law, law[::-1]))
+    assert forth == 0
+    assert back > 0.4
+    one = Between(mechanism, pair, 1)
+    found = examine(one, DATA, OTHER, ApproxLoss(1.0, 0.02), 300, np.random.default_rng(1))
+    at = np.array([1.0])
+    assert found.lower(at, 0.99)[0] == 0
+    assert 0.1 < found.lower(at, 0.99, back=True)[0] < back
+    assert found.refutation(0.99).endswith("the claim allows 0.02 from neighbour to data")
 
 
 def test_a_secret_sample_has_no_loss_and_proves_nothing():
@@ -214,6 +213,11 @@ def _hides_all(ledger, ask):
         ask(lambda data: np.full(1 + int(data[0]), 2.0))
 
 
+def _hides_and_fails(ledger, ask):
+    _hides_all(ledger, ask)
+    raise ValueError("something else")
+
+
 def _fails(ledger, ask):
     ask()
     return 1 // int(ledger._data[0])
@@ -227,6 +231,7 @@ RUNS = {
     "fewer on the neighbour": (_stops, OffTranscript, "stopped after 2 releases"),
     "a query that fails there alone": (_hides, OffTranscript, "on other data alone"),
     "another shape, hidden": (_hides_all, OffTranscript, "a value of shape"),
+    "another shape, hidden by another error": (_hides_and_fails, OffTranscript, "a value of shape"),
     "a run that fails there alone": (_fails, ZeroDivisionError, "by zero"),
     "more than the plan": (_too_many, OffPlan, "allows nothing more"),
 }

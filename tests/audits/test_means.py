@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import beta, binom
 
 from audits.bounds import mean_band
-from audits.means import mean_lower
+from audits.means import _log_wealth, _shares, mean_lower
 
 FALSE_ALARM = 1e-6  # of each test here that draws
 
@@ -46,6 +46,13 @@ def test_it_covers_where_each_law_is_chosen_by_what_came_before():
         chance = np.where(won, np.maximum(chance / 2, 0.02), 0.5)
     misses = np.count_nonzero(mean_lower(columns, alpha) > 1.0)
     assert misses <= binom.ppf(1 - FALSE_ALARM, trials, alpha)
+
+
+@pytest.mark.parametrize("chance", [0.02, 0.3, 0.9])
+def test_wealth_is_one_on_average_at_the_mean_itself(chance):
+    # over all tables of 9 coins worth 1 / chance, of mean 1
+    wealth = [math.exp(_log_wealth(np.full(k, 1 / chance), 9, _shares(9))) for k in range(10)]
+    assert binom.pmf(np.arange(10), 9, chance) @ wealth == pytest.approx(1.0, abs=1e-12)
 
 
 def test_it_covers_coins_by_enumeration():

@@ -34,7 +34,7 @@ def test_one_problem_for_a_person(capsys):
     assert f"{bound.value:.4g}" in shown
     assert "n = 50, k = 8, epsilon = 1.0" in shown
     assert "FewVotes(k=8, n=50" in shown
-    assert "PermuteAndFlip" in shown
+    assert "PrivateSelection" in shown
     assert "checks hold" in shown
 
 
@@ -149,7 +149,7 @@ def test_the_model_chooses_the_algorithm():
         for given in ({}, {"model": "central"}, {"model": "central", "delta": 1e-6})
     }
     assert list(names.values()) == [
-        ["mean of HemisphereL2 reports"], ["Laplace noise"], ["Gaussian noise"],
+        ["LocalMean"], ["PrivateMean, Laplace"], ["PrivateMean, Gaussian"],
     ]  # fmt: skip
     with pytest.raises(ParameterError, match="private_mean takes"):
         answer("private_mean", {"p": 3}, None, 2, rng)
