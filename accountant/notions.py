@@ -55,11 +55,10 @@ class PureSum(Notion):
         """See `Notion`."""
         cost = self._known.get(loss)
         if cost is None:
-            both = (loss, loss.reversed)
-            epsilon = max(one.bound for one in both)
+            epsilon = _worse(loss, lambda one: one.bound)
             if math.isinf(epsilon):
                 raise UnsupportedPlan(loss, "a pure filter", "it has no epsilon; use notion='zcdp'")
-            cost = decimal(epsilon), decimal(max(one.infinity for one in both))
+            cost = decimal(epsilon), decimal(_worse(loss, lambda one: one.infinity))
             self._known[loss] = cost
         total, delta = EXACT.add(self._total, cost[0]), EXACT.add(self._delta, cost[1])
         if total > self._limit[0]:
@@ -90,14 +89,13 @@ class Additive(Notion):
         total = math.nextafter(self.spent + cost, math.inf)
         if not total <= self.limit:
             raise BudgetExceeded(self.spent, cost, budget, self.unit)
-        infinity = self._infinity + max(loss.infinity, loss.reversed.infinity)
-        if infinity > budget.delta * ASIDE:
+        infinity = self._infinity + _worse(loss, lambda one: one.infinity)
+        if not infinity <= budget.delta * ASIDE:
             self._refuse(loss)
         self.spent, self._infinity = total, infinity
 
     def _cost(self, loss: Loss) -> float:
-        both = (loss, loss.reversed)
-        cost = math.nextafter(max(self._fact(one) for one in both), math.inf)
+        cost = math.nextafter(_worse(loss, self._fact), math.inf)
         if not math.isfinite(cost):
             self._refuse(loss)
         return cost
@@ -105,6 +103,14 @@ class Additive(Notion):
     def _refuse(self, loss: Loss) -> NoReturn:
         reason = f"it has no {self.unit}; a pure filter takes it if it is bounded"
         raise UnsupportedPlan(loss, f"a filter of {self.unit}", reason)
+
+
+def _worse(loss: Loss, fact: Callable[[Loss], float]) -> float:
+    """The greater of both directions; what is negative would refund, what is NaN never ends."""
+    facts = fact(loss), fact(loss.reversed)
+    if not all(one >= 0 for one in facts):
+        raise UnsupportedPlan(loss, "a filter", "it states a cost below 0, or none that is a number")
+    return max(facts)
 
 
 def notion_of(name: str, budget: Budget, order: float | None) -> Notion:

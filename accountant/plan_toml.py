@@ -38,6 +38,7 @@ from accountant.plan_json import PlanFileError, Steps, parsed
 from accountant.toml_places import TooDeep, offsets, place, tokens
 
 LARGEST = 1_000_000  # characters
+LONGEST = 1_000  # characters of a number or a bare key
 T = TypeVar("T")
 
 
@@ -117,7 +118,10 @@ def _from_toml(text: str, part: Callable[[PlanFile], T]) -> T:
 
 def _parsed(text: str) -> dict[str, Any]:
     try:
-        tokens(text)
+        for token, at in tokens(text):
+            # Python refuses to read whole numbers of more than 4,300 digits
+            if len(token) > LONGEST and not token.startswith(("\"", "'")):
+                raise PlanSyntaxError(*place(text, at), f"longer than {LONGEST:,} characters")
         return tomllib.loads(text)
     except TooDeep as error:
         raise PlanSyntaxError(*place(text, error.at), "the tables are nested too deeply") from None

@@ -69,7 +69,7 @@ class Book:
                 for _ in log.chained(start):
                     pass
         except BaseException:
-            log.storage.close()
+            log.close()
             raise
         return cls(log)
 
@@ -81,13 +81,13 @@ class Book:
         *,
         order: float | None = None,
         users: int | None = None,
-        unit: str = "one row",
+        unit: str | None = None,
     ) -> Status:
         """Create a data set with its budget, or open the one that is there.
 
         ``notion``, ``order``: as `Filter` has them.  With ``users`` each user has the budget for
         himself: `release_each` is paid by those who answer, `release` by all.  ``unit`` says in
-        words who is protected.  Another budget than the one that is there: `ParameterError`.
+        words who is protected, by default "one row".  Another budget than the one that is there: `ParameterError`.
         """
         asked = Opening(budget, notion, order, users, unit)
         if budget is not None and self._found(checked_name("name", name)) is None:
@@ -170,7 +170,7 @@ class Book:
 
     def close(self) -> None:
         """Let go of the database."""
-        self._log.storage.close()
+        self._log.close()
 
     def __enter__(self) -> Self:
         return self

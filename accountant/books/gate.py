@@ -116,6 +116,12 @@ class BookLedger(Ledger):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _pass(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+        try:
+            return super()._pass(mechanism, query, who)
+        finally:
+            self._fail_waiting()
+
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         reserved = self._reserving.waiting.popleft()
         if reserved.stored is not None:
@@ -137,15 +143,14 @@ class BookLedger(Ledger):
         executor: Executor | None,
     ) -> Iterator[Any]:
         waiting, run = self._reserving.waiting, self._reserving.run
-        if run is not None and run.behind:  # stored answers and new ones, one after another
-            yield from (self._answer(mechanism, query, who) for who in charged)
-            return
         try:
+            if run is not None and run.behind:  # stored answers and new ones, one after another
+                yield from (self._answer(mechanism, query, who) for who in charged)
+                return
             for output in super()._answer_blocks(mechanism, query, charged, executor):
                 yield self._store(waiting.popleft(), output)
         finally:
-            while waiting:
-                self._fail(waiting.popleft())
+            self._fail_waiting()
 
     def _store(self, reserved: Reserved, output: Any) -> Any:
         """The output, once it is on disk; an earlier one of the same label or step instead."""
@@ -160,6 +165,11 @@ class BookLedger(Ledger):
             return read_only(decoded(raw))
         except ValueError:
             raise LedgerCorrupt(log.name, "holds an answer of no known form", entry.seq) from None
+
+    def _fail_waiting(self) -> None:
+        # what an interruption left between charge and look must not take the next answer
+        while self._reserving.waiting:
+            self._fail(self._reserving.waiting.popleft())
 
     def _fail(self, reserved: Reserved) -> None:
         # without the note the reservation is as spent; what went wrong first is what is raised

@@ -27,6 +27,7 @@ class Log(Reader):
         self._pin = pin
         self._author = _user() if author is None else author
         self._lock, self._process = threading.RLock(), os.getpid()
+        self._closed = False
         self.seen = Link(0, START)  # the last head this process knows of
 
     @contextmanager
@@ -107,7 +108,15 @@ class Log(Reader):
     def _note(self) -> None:
         self.seen = self.head.link
 
+    def close(self) -> None:
+        """Let go of the database."""
+        with self._lock:
+            self._closed = True
+            self.storage.close()
+
     def _refuse_elsewhere(self) -> None:
+        if self._closed:
+            raise ParameterError("book", self.name, "open: it was closed")
         if os.getpid() != self._process:
             allowed = "opened by this very process: a connection may not cross a fork"
             raise ParameterError("book", self.name, allowed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import NamedTuple
 
 from accountant.books.accounts import Account
@@ -22,7 +23,7 @@ class Opening(NamedTuple):
     notion: str | None
     order: float | None
     users: int | None
-    unit: str
+    unit: str | None
 
     def write(self, log: Log, name: str) -> None:
         """Write it down, unless another process did so first."""
@@ -36,7 +37,7 @@ class Opening(NamedTuple):
             "notion": notion,
             "order": Totals(notion, budget, self.order).order,
             "users": None if self.users is None else USERS.check("users", self.users),
-            "unit": checked_name("unit", self.unit),
+            "unit": "one row" if self.unit is None else checked_name("unit", self.unit),
         }
         with log.writing():
             if log.keyed(dataset_key(name)) is None:
@@ -50,6 +51,7 @@ class Opening(NamedTuple):
             ("notion", self.notion, totals.notion),
             ("order", self.order, totals.order),
             ("users", self.users, account.users),
+            ("unit", self.unit, account.unit),
         ):
             if given is not None and given != held:
                 raise ParameterError(argument, given, f"{held!r}, as the data set was opened")
@@ -64,4 +66,7 @@ def checked_name(argument: str, name: object) -> str:
     """A name that looks the same wherever it is shown."""
     if not isinstance(name, str) or not 0 < len(name) <= 200 or not name.isprintable():
         raise ParameterError(argument, name, "1 to 200 printable characters")
+    if name != name.strip() or name != unicodedata.normalize("NFC", name):
+        allowed = "without spaces at its ends and in Unicode's composed form (NFC)"
+        raise ParameterError(argument, name, allowed)
     return name

@@ -35,8 +35,9 @@ class People:
         table = np.arange(len(self._totals), dtype=np.int32)
         for one, total in ends.items():
             if total not in self._number:
-                self._number[total] = len(self._totals)
+                # in this order an interruption between them does no harm
                 self._totals.append(total)
+                self._number[total] = len(self._totals) - 1
             table[one] = self._number[total]
         if who is None:
             self._class = table[self._class]

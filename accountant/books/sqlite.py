@@ -19,13 +19,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from accountant.books.files import REMOTE, checked_path, file_system
 from accountant.books.storage import TABLES
 from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
 
 OURS = 0x64706174  # how the file says that it is a book
-# file systems of the network have no shared memory between machines, which the log needs
-REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "9p",
-          "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone"}  # fmt: skip
 APPEND_ONLY = tuple(
     f"CREATE TRIGGER entries_no_{verb.lower()} BEFORE {verb} ON entries "
     "BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END"
@@ -45,12 +43,10 @@ class SQLite:
     """See `Storage`; threads share one connection, one after another."""
 
     def __init__(self, path: str, wait: float, create: bool) -> None:
-        self._path = Path(path).absolute()
-        self.name = str(path)
+        self._path, self.name = checked_path(path, create), path
         self._wait, self._lock = wait, threading.RLock()
         self._ahead: int | None = None
-        if not self._path.parent.is_dir() or (not create and not self._path.is_file()):
-            raise ParameterError("url", path, "a book that exists, or a new one in a folder")
+        self._ours = False
         if (kind := file_system(self._path.parent)) in REMOTE:
             raise ParameterError("url", path, f"on a local disk, not on {kind}; use PostgreSQL")
         with self._told():
@@ -69,6 +65,12 @@ class SQLite:
         )  # fmt: skip
         if mode != "ro":
             db.execute("PRAGMA journal_mode = WAL")
+            db.execute("SELECT count(*) FROM sqlite_master").fetchall()  # makes the log ahead
+            try:
+                self._ahead = os.open(f"{self._path}-wal", os.O_RDWR)
+            except OSError as error:
+                words = f"{self.name}: has no log ahead: {error.strerror}"
+                raise LedgerUnwritable(error.errno, words) from None
         # NORMAL synchronises checkpoints; commits are flushed by `_flush`
         pragmas = ("synchronous = NORMAL", "checkpoint_fullfsync = 1", "cell_size_check = 1")
         for words in pragmas:
@@ -79,10 +81,13 @@ class SQLite:
     @property
     def empty(self) -> bool:
         """See `Storage`."""
+        if self._ours:  # and the file is still the same one
+            return False
         if self.ask("SELECT count(*) FROM sqlite_master") == [(0,)]:
             return True
         if self.ask("PRAGMA application_id") != [(OURS,)]:
             raise LedgerCorrupt(self.name, "is no book, or its first page is damaged")
+        self._ours = True
         return False
 
     def create(self) -> None:
@@ -104,8 +109,9 @@ class SQLite:
         with self._lock, self._told():
             if self._identity() != self._file:
                 raise LedgerCorrupt(self.name, "the file was replaced while it was open")
-            self._begin(begin)
-            try:
+            self._refuse_without_log()
+            try:  # from here on an interruption must not leave the book locked
+                self._begin(begin)
                 yield
                 self._db.execute("COMMIT")
             except BaseException:
@@ -117,9 +123,9 @@ class SQLite:
 
     def _flush(self) -> None:
         """What was committed is on disk when this returns."""
+        if self._ahead is None:
+            raise LedgerUnwritable(errno.EROFS, f"{self.name}: read-only; nothing was answered")
         try:
-            if self._ahead is None:  # the log ahead of the file lives as long as a connection does
-                self._ahead = os.open(f"{self._path}-wal", os.O_RDWR)
             if hasattr(fcntl, "F_FULLFSYNC"):  # where a mere fsync stops at the disk's cache
                 fcntl.fcntl(self._ahead, fcntl.F_FULLFSYNC)
             else:
@@ -127,6 +133,14 @@ class SQLite:
         except OSError as error:
             words = f"{self.name}: {error.strerror}; nothing was answered"
             raise LedgerUnwritable(error.errno, words) from None
+        self._refuse_without_log()
+
+    def _refuse_without_log(self) -> None:
+        # Whoever opens and closes the file in this process, to copy it say, lets go of the locks
+        # that SQLite holds (POSIX); another process then removes the log when it is done.
+        if self._ahead is not None and os.fstat(self._ahead).st_nlink == 0:
+            why = "its log was removed while it was open (was the file copied by this process?)"
+            raise LedgerCorrupt(self.name, f"{why}; close it and open it again")
 
     def _begin(self, begin: str) -> None:
         # SQLite's own waiting sleeps up to 0.1 s at a time; a spend takes less than a millisecond
@@ -180,19 +194,3 @@ class SQLite:
 
 def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-
-
-def file_system(folder: Path) -> str:
-    """The kind of file system a folder lies on; empty where the machine does not say."""
-    try:
-        lines = Path("/proc/self/mounts").read_text().splitlines()
-    except OSError:
-        return ""
-    real, best, kind = str(folder.resolve()), "", ""
-    for line in lines:
-        _, mount, name, *_ = line.split(" ")
-        mount = mount.replace("\\040", " ")
-        inside = real == mount or real.startswith(mount.rstrip("/") + "/")
-        if inside and len(mount) >= len(best):
-            best, kind = mount, name
-    return kind

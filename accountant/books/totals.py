@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from accountant.basic import EXACT, _ceil
 from accountant.budget import Budget
 from accountant.concentrated import ZCDPLoss
+from accountant.errors import BudgetExceeded
 from accountant.gaussian import GaussianLoss
 from accountant.loss import Loss
 from accountant.notions import ASIDE, PureSum, notion_of
@@ -35,6 +36,8 @@ class Totals:
         self._adding: Any = notion_of(notion, budget, order)
         self.unit = str(self._adding.unit)
         self.pure = isinstance(self._adding, PureSum)
+        # of masses at infinity
+        self._most = self._adding._limit[1] if self.pure else budget.delta * ASIDE
         self.zero = Total(Decimal(0), Decimal(0)) if self.pure else Total(0.0, 0.0)
 
     @property
@@ -99,11 +102,40 @@ class Totals:
             self._adding.spend(asked, self.budget)
             return
         for item, count in asked.losses():
-            for _ in range(count):
-                if isinstance(item, Parallel):
-                    self._spend_greatest(item)
-                else:
-                    self._adding.spend(item, self.budget)
+            if not count:
+                continue
+            if isinstance(item, Parallel):
+                self._spend_greatest(item)
+            else:
+                self._adding.spend(item, self.budget)
+            if count > 1:
+                self._spend_more(self._one(item), count - 1)
+
+    def _one(self, item: Loss | Parallel) -> Total:
+        if isinstance(item, Loss):
+            return self.cost(item)
+        kept = self._get()
+        self._set(self.zero)
+        self._spend_greatest(item)
+        cost = self._get()
+        self._set(kept)
+        return cost
+
+    def _spend_more(self, cost: Total, times: int) -> None:
+        # at once: others wait for the book meanwhile
+        before = self._get()
+        if self.pure:
+            more = Total(*(EXACT.multiply(one, times) for one in cost))
+        else:  # each product is rounded up, and so is the sum
+            more = Total(*(up(one * float(times), 4) for one in cost))
+        after = self.add(before, more)
+        if not after.spent <= self.exact_limit:
+            raise BudgetExceeded(float(before.spent), float(more.spent), self.budget, self.unit)
+        if not after.infinity <= self._most:
+            raise BudgetExceeded(
+                float(before.infinity), float(more.infinity), self.budget, "delta"
+            )
+        self._set(after)
 
     def _spend_greatest(self, node: Parallel) -> None:
         # a user pays for one part: the greatest of what any of them comes to

@@ -141,6 +141,6 @@ class _Check:
 
 def _link(head: str) -> Link:
     number, _, mark = head.partition(":") if isinstance(head, str) else ("", "", "")
-    if not number.isdigit() or len(mark) != 64:
+    if not number.isascii() or not number.isdigit() or len(mark) != 64 or int(number) == 0:
         raise ParameterError("head", head, "NUMBER:HASH, as an earlier verify told it")
     return Link(int(number), mark)

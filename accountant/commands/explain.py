@@ -25,7 +25,7 @@ def explain(plan: PlanName, delta: Delta = None) -> None:
     whole, own = read_plan(plan), read_file(plan).budget
     if delta is None and own is None:
         raise ParameterError("--delta", None, "given, or a [budget] in the file")
-    at = DELTA.check("--delta", number(delta)) if delta else own.delta  # type: ignore[union-attr]  # just seen
+    at = own.delta if delta is None else DELTA.check("--delta", number(delta))  # type: ignore[union-attr]  # just seen
     cost = Tight().epsilon(whole, at)
     if cost == float("inf"):
         raise ParameterError("--delta", at, "one at which the plan has an epsilon")

@@ -31,6 +31,6 @@ def budget_of(file: PlanFile, epsilon: str | None, delta: str | None) -> Budget:
     own = file.budget
     if epsilon is None and own is None:
         raise ParameterError("--epsilon", None, "given, or a [budget] in the file")
-    least = POSITIVE.check("--epsilon", number(epsilon)) if epsilon else own.epsilon  # type: ignore[union-attr]  # just seen
+    least = own.epsilon if epsilon is None else POSITIVE.check("--epsilon", number(epsilon))  # type: ignore[union-attr]  # just seen
     rest = own.delta if own else 0.0
     return Budget(least, rest if delta is None else DELTA.check("--delta", number(delta)))

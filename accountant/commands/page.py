@@ -77,7 +77,7 @@ def _plan(name: str, epsilon: str | None, delta: str | None) -> str:
     budget = budget_of(file, epsilon, delta)
     again = [*PROGRAM.split(), Path(name).name]
     for option, value in (("--epsilon", epsilon), ("--delta", delta)):
-        again += [option, value] if value else []
+        again += [] if value is None else [option, value]
     try:
         lines = lines_of_file(file, budget)
     except BudgetExceeded as error:

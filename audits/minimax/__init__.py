@@ -15,7 +15,8 @@ if TYPE_CHECKING:
         le_cam_divergence,
     )
     from audits.minimax.enumeration import Check, enumerate_checks
-    from audits.minimax.histogram import private_histogram
+    from audits.minimax.fingerprints import Fingerprints
+    from audits.minimax.histogram import PairedShares, private_histogram
     from audits.minimax.inequalities import private_fano, private_le_cam, private_many_points
     from audits.minimax.label_family import LabelFamily
     from audits.minimax.label_learning import label_optimisation
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
         sparse_regression_zcdp,
     )
     from audits.minimax.problems import PROBLEMS, lower_bound, sample_size
-    from audits.minimax.selection import private_selection
+    from audits.minimax.selection import FewVotes, private_selection
+    from audits.minimax.sign_families import SignCopies, SignMeans
     from audits.minimax.signed_basis import SignedBasis
     from audits.minimax.simulation import simulated_check
     from audits.minimax.sparse_labels import SparsePacking
@@ -41,9 +43,14 @@ _HOME = {
     "Check": "enumeration",
     "Construction": "bound",
     "Contraction": "contraction",
+    "FewVotes": "selection",
+    "Fingerprints": "fingerprints",
     "LabelFamily": "label_family",
     "LowerBound": "bound",
     "PROBLEMS": "problems",
+    "PairedShares": "histogram",
+    "SignCopies": "sign_families",
+    "SignMeans": "sign_families",
     "SignedBasis": "signed_basis",
     "SparsePacking": "sparse_labels",
     "central_rate": "central_records",
@@ -80,8 +87,13 @@ __all__ = [
     "Check",
     "Construction",
     "Contraction",
+    "FewVotes",
+    "Fingerprints",
     "LabelFamily",
     "LowerBound",
+    "PairedShares",
+    "SignCopies",
+    "SignMeans",
     "SignedBasis",
     "SparsePacking",
     "central_rate",

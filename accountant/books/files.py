@@ -1,0 +1,46 @@
+"""Where a book may lie: one plain file, with one name, on a local disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from accountant.errors import ParameterError
+
+# file systems of the network have no shared memory between machines, which the log needs
+REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "9p",
+          "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone"}  # fmt: skip
+
+
+def checked_path(path: str, create: bool) -> Path:
+    """The file that SQLite will open, symbolic links followed; others are refused."""
+    if path == ":memory:" or "\0" in path:
+        raise ParameterError("url", path, "a file: what is in memory does not outlive a crash")
+    try:
+        real = Path(path).resolve()
+        there, folder = real.exists(), real.parent.is_dir()
+        if not folder or (there and not real.is_file()) or not (there or create):
+            raise ParameterError("url", path, "a book that exists, or a new one in a folder")
+        if there and real.stat().st_nlink > 1:
+            # SQLite names its log after the file: two names are two logs, and spends are lost
+            allowed = "a file of one name, without another hard link to it"
+            raise ParameterError("url", path, allowed)
+    except (OSError, RuntimeError) as error:  # a name too long, or links in a circle
+        allowed = f"a path that can be looked at ({getattr(error, 'strerror', 'a loop')})"
+        raise ParameterError("url", path, allowed) from None
+    return real
+
+
+def file_system(folder: Path) -> str:
+    """The kind of file system a folder lies on; empty where the machine does not say."""
+    try:
+        lines = Path("/proc/self/mounts").read_text().splitlines()
+    except OSError:
+        return ""
+    real, best, kind = str(folder.resolve()), "", ""
+    for line in lines:
+        _, mount, name, *_ = line.split(" ")
+        mount = mount.replace("\\040", " ")
+        inside = real == mount or real.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= len(best):
+            best, kind = mount, name
+    return kind
