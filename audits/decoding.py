@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, final
 
 import numpy as np
 
-from accountant.domains import OneOf, Whole
+from accountant.domains import Interval, OneOf, Whole
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plan import Plan
@@ -27,6 +27,8 @@ from audits.subjects import Subject
 PRIVATE = OneOf(("records", "labels"))
 SPEAKING = {"none": "all users at once", "sequential": "one user after another"}
 LEAST = 1e-12  # epsilon
+MOST = 1 << 29  # numbers of one run
+SEPARATION = Interval(0.0, 1.0, "(]")
 LABELS = "labels private, features public, every user once"
 
 
@@ -97,7 +99,11 @@ def regression(
 ) -> Task:
     """A sparse regression: n users with p features that are signs, one coefficient."""
     subject = Subject.of(algorithm, local=True)
-    family = SignedBasis(Whole(1, 1 << 20).check("p", p), separation)
+    separation = SEPARATION.check("separation", separation)
+    p = Whole(1, 1 << 20).check("p", p)
+    if n * p > MOST:
+        raise ParameterError("n * p", n * p, f"at most {MOST:,} numbers, which a run holds")
+    family = SignedBasis(p, separation)
     sequential(interaction)  # checked before anything runs
     labels = subject.labels_alone if private is None else _labels(private)
     if delta > 0 and not labels:

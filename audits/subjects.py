@@ -86,7 +86,7 @@ class Subject:
             raise ParameterError("noise", noise, allowed)
         if self.kind == "function":
             more = {"noise": noise} if self.turns else {}
-            return np.asarray(self.given(x, y, rng, **more), dtype=float)
+            return _known(np.asarray(self.given(x, y, rng, **more), dtype=float))
         if self.kind == "estimator":
             one = _copied(self.given, rng)
             data = (x, y) if self.data_of is None else self.data_of(x, y)
@@ -100,11 +100,11 @@ class Subject:
             allowed = f"1: the noise of {self.name} is out of reach (no plan and run)"
             raise ParameterError("noise", noise, allowed)
         if self.kind == "gate":
-            return np.asarray(self.run((data, None), rng, noise), dtype=float)
+            return _known(np.asarray(self.run((data, None), rng, noise), dtype=float))
         if self.kind != "function":
             raise ParameterError("algorithm", self.given, "an algorithm or a function (data, rng)")
         more = {"noise": noise} if self.turns else {}
-        return np.asarray(self.given(data, rng, **more), dtype=float)
+        return _known(np.asarray(self.given(data, rng, **more), dtype=float))
 
     def run(self, behind: tuple[Any, Any], rng: np.random.Generator, noise: float = 1.0) -> Any:
         """The result of plan and run on data behind the gate and what is public beside them."""
@@ -140,6 +140,13 @@ def _copied(estimator: Any, rng: np.random.Generator) -> Any:
     return one
 
 
+def _known(estimate: Array) -> Array:
+    """An estimate that says something."""
+    if not np.isfinite(estimate).all():
+        raise ParameterError("algorithm", "an estimate that is not finite", "one of finite numbers")
+    return estimate
+
+
 def _one_vector(result: Any) -> Array:
     """Coefficients as one vector: of several classes, how the second differs from the first."""
     found = np.asarray(result, dtype=float)
@@ -148,4 +155,4 @@ def _one_vector(result: Any) -> Array:
     if found.ndim != 1:
         shown = f"a result of shape {found.shape}"
         raise ParameterError("algorithm", shown, "one that returns one coefficient a feature")
-    return found
+    return _known(found)

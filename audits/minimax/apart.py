@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from accountant.domains import DELTA, POSITIVE
-from accountant.numerics import up
+from accountant.numerics import ULP, up
 
 
 def most_right_apart(
@@ -22,6 +22,8 @@ def most_right_apart(
     reach = records * epsilon
     # N e^-K less e^-K: in logs, as N may be of any size
     odds = log_points + math.log1p(-math.exp(-log_points)) - reach
+    # both may be large and nearly alike
+    odds -= 4 * ULP * (log_points + reach)
     right = 1 / (1 + math.exp(min(odds, 700.0)))
     return min(1.0, up(right + group_delta(records, epsilon, delta), 64))
 
@@ -32,4 +34,5 @@ def group_delta(records: int, epsilon: float, delta: float) -> float:
         return 0.0
     grown = math.log(delta) + (records - 1) * epsilon
     grown += math.log(math.expm1(-records * epsilon) / math.expm1(-epsilon))
-    return min(1.0, up(math.exp(min(grown, 0.0)), 64))
+    # logs of at most 745 are right to 1e-13
+    return min(1.0, up(math.exp(min(grown, 0.0)), 4096))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from accountant.domains import DELTA, Interval, Whole
+from accountant.domains import DELTA, POSITIVE_DELTA, Interval, Whole
 from accountant.errors import ParameterError
 from audits.minimax.binary import most_right_given_information
 from audits.minimax.bound import LowerBound
@@ -19,12 +19,17 @@ from audits.minimax.ranges import DIMENSION, USERS, Within
 from audits.minimax.searching import best, down
 
 _THEOREM = "Cai, Wang and Zhang"
-_EPSILON = Interval(0.0, 300.0, "(]")
+_EPSILON = Interval(1e-300, 300.0)
 
 
 def central_rate(n: int, p: int, s: int, epsilon: float, delta: float) -> float:
     """``sqrt(s ln p / n) + s ln p sqrt(ln 1/delta) / (n eps)``, in l2: a rate without constants."""
-    private = s * math.log(p) * math.sqrt(math.log(1 / delta)) / (n * epsilon)
+    n = Within(USERS, _THEOREM).whole("n", n)
+    p = Within(DIMENSION, _THEOREM).whole("p", p)
+    s = Within(Whole(1, p), _THEOREM).whole("s", s)
+    epsilon = Within(_EPSILON, _THEOREM).number("epsilon", epsilon)
+    delta = Within(POSITIVE_DELTA, _THEOREM).number("delta", delta)
+    private = s * math.log(p) * math.sqrt(-math.log(delta)) / (n * epsilon)
     return math.sqrt(s * math.log(p) / n) + private
 
 

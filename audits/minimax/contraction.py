@@ -10,6 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import Protocol, final
 
+from accountant.domains import NON_NEGATIVE, Interval
+from audits.minimax.ranges import LOCAL_EPSILON, USERS
+
 # a number that is no infinity, so that 0 times it is 0
 MOST = 1e300
 
@@ -51,6 +54,7 @@ def fano_information(family: Symmetric, n: int, epsilon: float) -> Contraction:
     Ours ``c_2(t) n sinh^2(eps / 2) C_2`` with ``t = lean tanh(eps / 2)``; the paper's
     ``n (e^eps - 1)^2 C_infinity / 4``.
     """
+    n, epsilon = USERS.check("n", n), LOCAL_EPSILON.check("epsilon", epsilon)
     private = entropy_factor(_reach(family, epsilon)) * _energy(family, n, epsilon)
     # nor do reports tell more than the data they are of
     sharp = min(private, entropy_factor(family.lean) * n * family.lean**2)
@@ -63,6 +67,7 @@ def le_cam_divergence(family: Symmetric, n: int, epsilon: float) -> Contraction:
     Ours ``c_1(t) n sinh^2(eps / 2) C_2 / 2``.  The paper's bounds ``KL(M_0 || avg_v M_v)``, which
     is smaller, and by ``n (e^eps - 1)^2 C_infinity / 4``.
     """
+    n, epsilon = USERS.check("n", n), LOCAL_EPSILON.check("epsilon", epsilon)
     private = log_factor(_reach(family, epsilon)) / 2 * _energy(family, n, epsilon)
     sharp = min(private, _of_data(family, n))
     return Contraction(min(sharp, MOST), published_information(n, epsilon, family.c_infinity))
@@ -74,6 +79,7 @@ def chi_squared_divergence(family: Symmetric, n: int, chi2: float) -> Contractio
     ``chi2 = e^(xi + 2 rho) - 1`` for (xi, rho)-zCDP, ``eps^2`` for (2, ln(1 + eps^2))-RDP; reports
     in turn.  Ours ``c_1(lean) n chi2 C_2 / 2``, the paper's ``n chi2 C_2 / (1 - lean)``.
     """
+    n, chi2 = USERS.check("n", n), NON_NEGATIVE.check("chi2", chi2)
     energy = n * chi2 * family.c_two
     published = energy / (1 - family.lean) if family.lean < 1 else MOST
     sharp = min(log_factor(family.lean) / 2 * energy, _of_data(family, n))
@@ -85,6 +91,8 @@ def distance_information(n: int, epsilon: float, mean_squared_tv: float) -> Cont
 
     The mean runs over all ordered pairs, equal ones too, and over users.  Any finite family.
     """
+    n, epsilon = USERS.check("n", n), LOCAL_EPSILON.check("epsilon", epsilon)
+    mean_squared_tv = Interval(0.0, 1.0).check("mean_squared_tv", mean_squared_tv)
     # avg_v (m_v - m)^2 = avg_vw (m_v - m_w)^2 / 2 <= (q_max - q_min)^2 avg TV^2 / 2, and a report's
     # density under the mixture is at least q_min, of which there is at most 1 in all
     sharp = n * math.expm1(epsilon) ** 2 * mean_squared_tv / 2

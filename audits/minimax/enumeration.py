@@ -12,6 +12,7 @@ from typing import final
 
 import numpy as np
 
+from accountant.domains import Whole
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from audits.minimax.channels import (
@@ -54,7 +55,8 @@ class Check:
 
 def enumerate_checks(rng: Rng = 0, largest_p: int = 6, users: int = 4) -> list[Check]:
     """The closest check of each claim at each p, or the first that fails; under 20 s."""
-    source = generator(rng)
+    source, users = generator(rng), Whole(1, 8).check("users", users)
+    largest_p = Whole(2, 12).check("largest_p", largest_p)
     closest: dict[tuple[str, str], Check] = {}
     for claim, group, case, exact, bound in _all(source, largest_p, users):
         check = Check(claim, f"{group}{case}", exact, bound)

@@ -23,8 +23,10 @@ from audits.minimax.local_information import (
     sign_error,
     sign_information,
 )
+from audits.minimax.ranges import USERS
 from audits.minimax.sign_numbers import number_of, power_of_two, signs_of
 
+LABELS = Whole(2, 10**9)
 SHIFT = Interval(0.0, 1.0, "(]")
 SHIFTS = np.geomspace(1e-6, 1.0, 500)
 
@@ -42,7 +44,7 @@ class PairedShares:
     central: ClassVar[bool] = False  # who is trusted with the data
 
     def __post_init__(self) -> None:
-        Whole(2).check("k", self.k)
+        LABELS.check("k", self.k)
         SHIFT.check("shift", self.shift)
 
     @property
@@ -92,7 +94,7 @@ class PairedShares:
 
 def private_histogram(n: int, k: int, epsilon: float) -> LowerBound:
     """Least worst-case ``E sum_x (estimate_x - share_x)^2`` over all laws of k labels."""
-    n, k = Whole(1).check("n", n), Whole(2).check("k", k)
+    n, k = USERS.check("n", n), LABELS.check("k", k)
     epsilon = POSITIVE.check("epsilon", epsilon)
     pairs, shift = by_pairs(n, k, epsilon)
     curved, width = by_information(n, k, epsilon)
@@ -132,10 +134,13 @@ def by_information(n: int, k: int, epsilon: float) -> tuple[float, float]:
 
 def report_information(k: int, shift: float, epsilon: float) -> float:
     """Most nats that a user's report tells of the pairs' signs."""
+    epsilon = POSITIVE.check("epsilon", epsilon)
     # E (1+L) ln(1+L) of a symmetric L in [-t, t] is at most c_2(t) E L^2, and E L^2 at most
     # d^2 / k f (E-1)^2 / (1 + f (E-1))^2, where one label of each of f k pairs is the likelier one
     curve = entropy_factor(shift * math.tanh(epsilon / 2))
-    share, rest = np.arange(1, k // 2 + 1) / k, math.exp(-epsilon)
+    rest = math.exp(-epsilon)
+    # one peak, at the share 1 / (E - 1)
+    share = beside(k * rest / (1 - rest) if rest < 1 else k, k // 2) / k
     uneven = share * (1 - rest) ** 2 / (rest + share * (1 - rest)) ** 2
     spread = curve * shift**2 / k * float(uneven.max())
     seen = 2 * (k // 2) / k * float(sign_information(np.array(shift)))
@@ -148,12 +153,20 @@ def variance_near(k: int, width: float, epsilon: float) -> float:
     ``(E-1)^2 f (1-f) / (1 + f (E-1))^2`` with ``E = e^epsilon``, f the share of the labels that are
     E times as likely to report it; rounded up.
     """
-    count = np.arange(1, k)
-    low = np.minimum((1 - width) * count / k, 1.0)
-    high = np.minimum((1 + width) * count / k, 1.0)
     # one peak, at the share 1 / (e^epsilon + 1)
     peak = 1 / (1 + math.exp(min(epsilon, 700.0)))
+    # the last range that begins before it, or one beside that, is nearest
+    count = beside(k * peak / (1 - width), k - 1)
+    low = np.minimum((1 - width) * count / k, 1.0)
+    high = np.minimum((1 + width) * count / k, 1.0)
     share, rest = np.clip(peak, low, high), math.exp(-epsilon)
     # over E^2 above and below, so that nothing overflows
     spread = (1 - rest) ** 2 * share * (1 - share) / (rest + share * (1 - rest)) ** 2
     return up(float(spread.max()), 64)
+
+
+def beside(place: float, most: int) -> Array:
+    """Whole numbers from 1 to ``most`` next to a place: what has one peak there is best at one."""
+    middle = math.floor(min(place, float(most)))
+    around: Array = np.clip(np.arange(middle - 1.0, middle + 3.0), 1.0, float(most))
+    return around

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from accountant.domains import POSITIVE, Interval, Whole
+from accountant.domains import Interval, Whole
 from audits.minimax.binary import most_right_given_information
 from audits.minimax.bound import LowerBound
 from audits.minimax.contraction import entropy_factor
@@ -17,6 +17,7 @@ from audits.minimax.ranges import LOCAL_EPSILON, USERS, Within
 from audits.minimax.searching import best, down
 
 _THEOREM = "Theorem 2 of Chua and others"
+_LENGTH = Interval(1e-150, 1e150)  # a product of two is a float
 
 
 def label_optimisation(
@@ -29,8 +30,8 @@ def label_optimisation(
     n = Within(USERS, _THEOREM).whole("n", n)
     k = Within(Whole(2, 10**6), _THEOREM).whole("k", k)
     epsilon = Within(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
-    lipschitz = Within(POSITIVE, _THEOREM).number("lipschitz", lipschitz)
-    diameter = Within(Interval(1e-150, 1e150), _THEOREM).number("diameter", diameter)
+    lipschitz = Within(_LENGTH, _THEOREM).number("lipschitz", lipschitz)
+    diameter = Within(_LENGTH, _THEOREM).number("diameter", diameter)
     even = k - k % 2
     # fewer labels may be harder: the others never come
     halves = sorted({even, *(2**i for i in range(1, even.bit_length()))})

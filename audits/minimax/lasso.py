@@ -86,11 +86,10 @@ def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: 
     pull = 2 * prior / (w + 2 * prior)
     # r <= free costs nothing
     free = np.minimum(2 * delta * (1 + math.exp(-epsilon)) / pull, 1.0)
-    if epsilon == 0:
-        return (1 - free) ** 2
     # min over r >= free of (1 - r)^2 + c (r - free)^2 is (1 - free)^2 c / (1 + c)
-    cost = weight / w * (pull / math.sinh(epsilon)) ** 2
-    least: Array = (1 - free) ** 2 * cost / (1 + cost)
+    # by 1 / c, which is 0 where the score of a small epsilon is
+    cheap = w / weight * (math.sinh(epsilon) / pull) ** 2
+    least: Array = (1 - free) ** 2 / (1 + cheap)
     return least
 
 

@@ -35,6 +35,9 @@ def sign_information(mean: Array) -> Array:
     m = np.clip(np.asarray(mean, dtype=float), 0.0, 1.0)
     low = np.where(m < 1, m, 0.0)
     inside = ((1 + low) * np.log1p(low) + (1 - low) * np.log1p(-low)) / 2
+    # the two terms cancel where m is small
+    series = m**2 * (1 / 2 + m**2 * (1 / 12 + m**2 * (1 / 30 + m**2 / 56)))
+    inside = np.where(m < 1e-2, series, inside)
     information: Array = np.where(m < 1, inside, math.log(2))
     return information
 

@@ -10,14 +10,16 @@ import math
 
 import numpy as np
 
-from accountant.domains import DELTA, POSITIVE, OneOf, Whole
+from accountant.domains import DELTA, POSITIVE, Interval, OneOf
 from accountant.errors import ParameterError
 from audits.minimax.bound import LowerBound
 from audits.minimax.central_mean import approximate_mean, pure_mean
 from audits.minimax.local_information import posterior_divergence, sign_error
+from audits.minimax.ranges import DIMENSION, USERS
 from audits.minimax.sign_families import SignMeans, user_information
 
 MODEL = OneOf(("local", "central"))
+RADIUS = Interval(1e-150, 1e150)  # its square is a float
 SHIFTS = np.geomspace(1e-6, 1.0, 500)
 
 
@@ -34,8 +36,8 @@ def private_mean(
     "local": each user is epsilon-DP and speaks once; the mean is the distribution's.  "central":
     (epsilon, delta)-DP for one record exchanged; the mean is that of the worst data set itself.
     """
-    n, p = Whole(1).check("n", n), Whole(1).check("dimension", dimension)
-    epsilon, radius = POSITIVE.check("epsilon", epsilon), POSITIVE.check("radius", radius)
+    n, p = USERS.check("n", n), DIMENSION.check("dimension", dimension)
+    epsilon, radius = POSITIVE.check("epsilon", epsilon), RADIUS.check("radius", radius)
     delta = DELTA.check("delta", delta)
     if MODEL.check("model", model) == "central":
         return (approximate_mean if delta else pure_mean)(n, p, epsilon, delta, radius)

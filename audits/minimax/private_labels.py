@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 
-from accountant.domains import POSITIVE, Interval, Whole
+from accountant.domains import Interval, Whole
 from accountant.errors import ParameterError
 from audits.minimax.binary import most_right_given_information
 from audits.minimax.bound import LowerBound
 from audits.minimax.contraction import distance_information
 from audits.minimax.packings import disjoint_packing, log_points, log_points_printed
-from audits.minimax.ranges import DIMENSION, LOCAL_EPSILON, USERS, Within
+from audits.minimax.ranges import LOCAL_EPSILON, SCALE, USERS, Within
 from audits.minimax.searching import best, down
 from audits.minimax.sparse_labels import SparsePacking
 
@@ -37,14 +37,14 @@ def label_regression(
     columns, noise within ``noise_bound``; ``slope`` is the link's steepest, 1 of the identity.
     """
     n = Within(USERS, _THEOREM).whole("n", n)
-    p = Within(DIMENSION, _THEOREM).whole("p", p)
+    p = Within(Whole(1, 10**7), _THEOREM).whole("p", p)
     s = Within(Whole(1, p), _THEOREM).whole("s", s)
     if not 3 * s < 2 * p:
         raise ParameterError("s", s, f"below 2p / 3 = {2 * p / 3:g} ({_THEOREM}, the packing)")
     epsilon = Within(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
-    noise_bound = Within(POSITIVE, _THEOREM).number("noise_bound", noise_bound)
+    noise_bound = Within(SCALE, _THEOREM).number("noise_bound", noise_bound)
     rip = Within(Interval(0.0, 1.0, "[)"), _THEOREM).number("rip", rip)
-    slope = Within(POSITIVE, _THEOREM).number("slope", slope)
+    slope = Within(SCALE, _THEOREM).number("slope", slope)
     # two uniforms of half-width C whose centres are u apart have TV |u| / (2C) at most, and
     # sum_i <x_i, theta - theta'>^2 <= n (1 + rip) ||theta - theta'||^2
     stretch = slope**2 * (1 + rip) / (4 * noise_bound**2)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 
-from accountant.domains import POSITIVE, Interval, Whole
+from accountant.domains import Interval, Whole
 from audits.minimax.bound import LowerBound
 from audits.minimax.contraction import chi_squared_divergence, le_cam_divergence
 from audits.minimax.ranges import (
     DIMENSION,
     LOCAL_EPSILON,
     LOSS,
+    SCALE,
     USERS,
     Interaction,
     Loss,
@@ -46,7 +47,7 @@ def sparse_regression(
     n = Within(USERS, theorem).whole("n", n)
     p = Within(DIMENSION if turns or total else Whole(2, 10**9), theorem).whole("p", p)
     epsilon = Within(LOCAL_EPSILON, theorem).number("epsilon", epsilon)
-    noise_bound = Within(POSITIVE, theorem).number("noise_bound", noise_bound)
+    noise_bound = Within(SCALE, theorem).number("noise_bound", noise_bound)
     label = noise_bound / 2
     high = min(1.0, label)
 

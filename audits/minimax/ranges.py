@@ -16,6 +16,8 @@ USERS = Whole(1)
 DIMENSION = Whole(1, 10**9)
 # the squares of e^eps are floats up to here
 LOCAL_EPSILON = Interval(0.0, 300.0)
+# of noise or a slope: with those squares, and any n, all products are floats
+SCALE = Interval(1e-6, 1e6)
 
 
 @final

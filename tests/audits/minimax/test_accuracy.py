@@ -237,7 +237,7 @@ def test_algorithms_of_another_model_are_refused():
     [
         ({"n": 0}, "n must"), ({"p": 0}, "p must"), ({"epsilon": -1.0}, "epsilon"),
         ({"epsilon": math.inf}, "epsilon"), ({"delta": 1e-6}, "delta"), ({"runs": 0}, "runs"),
-        ({"separation": 1.5}, "d must"), ({"interaction": "full"}, "interaction"),
+        ({"separation": 1.5}, "separation must"), ({"interaction": "full"}, "interaction"),
         ({"private": "all"}, "private"), ({"noise": -0.1}, "noise"), ({"confidence": 1}, "confid"),
     ],
 )  # fmt: skip

@@ -65,6 +65,9 @@ def test_a_plain_function_and_a_delta():
         ({"noise": 2.0}, "noise"),
         ({"algorithm": PrivateMean(epsilon=1.0)}, "local, with one report of each user"),
         ({"algorithm": lambda x, rng: x[0], "epsilon": None}, "no plan"),
+        ({"algorithm": lambda x, rng: x[0] * np.nan, "epsilon": 1.0}, "not finite"),
+        ({"family": None, "p": 3, "separation": 0.0}, "separation"),
+        ({"family": None, "p": 1 << 20, "n": 1 << 12}, "numbers, which a run holds"),
     ],
 )
 def test_nonsense_is_refused(change, word):
