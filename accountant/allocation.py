@@ -9,6 +9,7 @@ from typing import final
 
 from accountant.budget import Budget
 from accountant.measures import inner
+from accountant.page.words import above
 from accountant.plan import Plan, Repeat, Sequential
 from accountant.wanted import Wanted
 
@@ -52,7 +53,7 @@ class Allocation:
             for a, b, c, d, e in rows
         ]
         budget = f"the budget is {self.budget.epsilon:g} at delta {self.budget.delta:g}"
-        return "\n".join([*lines, f"epsilon {self.epsilon:.9g}; {budget}"])
+        return "\n".join([*lines, f"epsilon {above(self.epsilon, 9)}; {budget}"])
 
     def _rows(self) -> Iterator[tuple[str, str, str, str, str]]:
         for one, scale, error in zip(self.releases, self.scales, self.errors, strict=True):

@@ -32,6 +32,9 @@ def complain(program: str, words: str) -> None:
 
 def status_of(app: typer.Typer, program: str, words: list[str]) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
+    # closed before the program began: nobody wants to read it
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for good
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
         status = int(app(args=words, prog_name=program, standalone_mode=False) or 0)
     except typer.Exit as stop:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from accountant.domains import DELTA, EPSILON, POSITIVE_DELTA
+from accountant.domains import DELTA, EPSILON, POSITIVE_DELTA, OneOf
 from accountant.page.words import above, small
 from accountant.relations import ADD_REMOVE, RELATIONS
 
@@ -37,13 +37,14 @@ def explanation(epsilon: float, delta: float, relation: str | None = None) -> st
     Without one, neighbours are those the sensitivities were stated for, told as one record.
     """
     epsilon, delta = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
-    suspicion, holder = SUSPICIONS[relation or ADD_REMOVE]
+    known = OneOf(tuple(SUSPICIONS)).check("relation", relation or ADD_REMOVE)
+    suspicion, holder = SUSPICIONS[known]
     end = above(min(100 * posterior(PRIOR, epsilon), 100.0), 3)
     first = (
         f"Somebody who knows everybody else's data and gives 1 chance in 100 to {suspicion} gives "
         f"it at most {end} chances in 100 after seeing all of these answers"
         f"{', but for one exception ' if delta else ' '}"
-        f"(epsilon {above(epsilon, 6)}, neighbours differ by {RELATIONS[relation or ADD_REMOVE]}"
+        f"(epsilon {above(epsilon, 6)}, neighbours differ by {RELATIONS[known]}"
         f"{'' if relation else ', or what the sensitivities were stated for'})."
     )
     trust = (

@@ -109,7 +109,9 @@ def _worse(loss: Loss, fact: Callable[[Loss], float]) -> float:
     """The greater of both directions; what is negative would refund, what is NaN never ends."""
     facts = fact(loss), fact(loss.reversed)
     if not all(one >= 0 for one in facts):
-        raise UnsupportedPlan(loss, "a filter", "it states a cost below 0, or none that is a number")
+        raise UnsupportedPlan(
+            loss, "a filter", "it states a cost below 0, or none that is a number"
+        )
     return max(facts)
 
 

@@ -120,7 +120,7 @@ def _parsed(text: str) -> dict[str, Any]:
     try:
         for token, at in tokens(text):
             # Python refuses to read whole numbers of more than 4,300 digits
-            if len(token) > LONGEST and not token.startswith(("\"", "'")):
+            if len(token) > LONGEST and not token.startswith(('"', "'")):
                 raise PlanSyntaxError(*place(text, at), f"longer than {LONGEST:,} characters")
         return tomllib.loads(text)
     except TooDeep as error:

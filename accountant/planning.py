@@ -40,6 +40,9 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
     sharing = [wanted[i] for i in free]
     found, epsilon = _shared(sharing, settled, budget)
     for i, scale in zip(free, found, strict=True):
+        # what is left is within the round-off of accounting
+        if scale >= 0.999 * wanted[i].domain.high:
+            raise BudgetExceeded(spent, 0.0, budget)
         scales[i] = scale
     return Allocation(wanted, tuple(scales), budget, epsilon)
 
@@ -77,6 +80,8 @@ def together(
 
 
 def _checked(releases: Iterable[Wanted]) -> tuple[Wanted, ...]:
+    if not isinstance(releases, Iterable):
+        raise ParameterError("releases", releases, "a list of Wanted releases")
     found = tuple(releases)
     for one in found:
         if not isinstance(one, Wanted):

@@ -86,8 +86,8 @@ class Book:
         """Create a data set with its budget, or open the one that is there.
 
         ``notion``, ``order``: as `Filter` has them.  With ``users`` each user has the budget for
-        himself: `release_each` is paid by those who answer, `release` by all.  ``unit`` says in
-        words who is protected, by default "one row".  Another budget than the one that is there: `ParameterError`.
+        himself: `release_each` is paid by those who answer, `release` by all.  ``unit`` says who is
+        protected, "one row" by default.  Anything else than what is there: `ParameterError`.
         """
         asked = Opening(budget, notion, order, users, unit)
         if budget is not None and self._found(checked_name("name", name)) is None:
@@ -162,7 +162,7 @@ class Book:
             return stored(self._log, line)
 
     def verify(self, head: str | None = None) -> Verified:
-        """Check every hash, total, user and answer; ``head`` is one that was noted earlier.
+        """Check every hash, total, user and answer, and pin the end; ``head``: one noted earlier.
 
         Raises `LedgerCorrupt` for what was changed, cut off, removed or put back.
         """

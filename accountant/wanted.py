@@ -68,6 +68,9 @@ class Wanted:
             raise ParameterError("family", family, f"given {how_many} of scale, target and weight")
         if error is None and not fixed and scale is None:
             raise ParameterError("error", error, "a measure, such as Deviation(), or a function")
+        measures = hasattr(error, "of") or callable(error)
+        if error is not None and (isinstance(error, type) or not measures):
+            raise ParameterError("error", error, "a measure, such as Deviation(), or a function")
         knob, domain = _knob(family, fields)
         number = COUNT if weight is None and target is None else SOME
         values = {

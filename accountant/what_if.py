@@ -8,7 +8,7 @@ from typing import final
 
 from accountant.allocation import Allocation
 from accountant.budget import Budget
-from accountant.domains import POSITIVE, RECORDS
+from accountant.domains import POSITIVE, RECORDS, Whole
 from accountant.errors import ParameterError
 from accountant.grouped import Grouped
 from accountant.plan import Plan
@@ -88,8 +88,7 @@ def records_needed(
     anew for each number tried. ``lower_bound(target, budget)`` says what anybody would need.
     """
     target, records = POSITIVE.check("target", target), RECORDS.check("records", records)
-    if not 0 <= which < len(releases):
-        raise ParameterError("which", which, f"the place of one of {len(releases)} releases")
+    which = Whole(0, len(releases) - 1).check("which", which)
 
     def error(n: int) -> float:
         found = allocate(with_more_records(releases, n / records), budget).errors[which]

@@ -37,7 +37,9 @@ class Account:
 
     def total(self) -> Total:
         """What was spent, by the worst-off user; inside a transaction."""
-        last = self.log.last_charge(self.name)
+        return self._total(self.log.last_charge(self.name))
+
+    def _total(self, last: Entry | None) -> Total:
         return self.totals.zero if last is None else self.totals.read(last.facts["total"])
 
     def people(self) -> People:
@@ -55,16 +57,18 @@ class Account:
     ) -> Entry:
         """Charge one release; on disk when it returns.  Raises, and then nothing has changed."""
         words, raw = (None, None) if who is None else packed(who)
+        loss = mechanism.loss
         with self.log.writing():
-            total = self._after(mechanism.loss, who)
-            cost = self.totals.cost(mechanism.loss)
+            last = self.log.last_charge(self.name)
+            total = self._after(last, loss, who)
+            cost = self.totals.cost(loss)
             entry = self.log.append(
                 "reserve",
                 {
                     **facts,
                     "mechanism": self.described(mechanism),
-                    "loss": self.described(mechanism.loss),
-                    "relation": self._relation(mechanism),
+                    "loss": self.described(loss),
+                    "relation": self._relation(last, mechanism),
                     "cost": self.totals.written(cost),
                     "total": self.totals.written(total),
                     "who": words,
@@ -80,9 +84,10 @@ class Account:
     def reserve_plan(self, plan: Plan, facts: dict[str, Any], key: str | None) -> Entry:
         """Charge a whole plan at once: to everybody, each part of a parallel the greatest."""
         with self.log.writing():
-            total = self._after(plan, None)
+            last = self.log.last_charge(self.name)
+            total = self._after(last, plan, None)
             whole = {
-                **facts, "plan": to_dict(plan), "relation": self._relation(plan),
+                **facts, "plan": to_dict(plan), "relation": self._relation(last, plan),
                 "total": self.totals.written(total),
             }  # fmt: skip
             return self.log.append("plan", whole, self.name, key)
@@ -164,9 +169,9 @@ class Account:
             self._described[plan] = known
         return known
 
-    def _after(self, asked: Plan, who: Users | None) -> Total:
+    def _after(self, last: Entry | None, asked: Plan, who: Users | None) -> Total:
         """Where the worst-off user would stand."""
-        before = self.total()
+        before = self._total(last)
         if self.users is None:
             return self.totals.spend(before, asked)
         ends = self.people().after(who, lambda total: self.totals.spend(total, asked))
@@ -175,9 +180,8 @@ class Account:
         held = [before, *ends.values()]
         return Total(max(one.spent for one in held), max(one.infinity for one in held))
 
-    def _relation(self, asked: Any) -> str | None:
+    def _relation(self, last: Entry | None, asked: Any) -> str | None:
         """The neighbours that all spends so far were stated for; what differs is refused."""
-        last = self.log.last_charge(self.name)
         stated = {None if last is None else last.facts["relation"], asked.relation} - {None}
         if len(stated) > 1:
             allowed = "stated for the neighbours of earlier releases: relations do not mix"

@@ -42,6 +42,8 @@ class _Reserving:
         ledger = self.ledger
         if ledger is None:
             raise OffPlan(mechanism, None, "this ledger was closed")
+        if not ledger._answering:  # what an interruption left must not take this answer
+            ledger._fail_waiting()
         if self.run is not None:
             reserved = self.run.charge(mechanism, who, self.facts, ledger._healthy)
         else:
@@ -88,9 +90,9 @@ class BookLedger(Ledger):
         with self._lock:
             self._refuse_unless_releasable(mechanism, query)
             self._refuse_within_a_query(mechanism)
-            earlier = self._labelled(checked_name("label", label), mechanism)
+            earlier = self._labelled(checked_name("label", label))
             if earlier is not None:
-                return self._stored(earlier)
+                return self._stored(earlier, self._reserving.account.described(mechanism))
             self._reserving.facts = {**self._reserving.facts, "label": label}
             try:
                 return super().release(mechanism, query)
@@ -116,16 +118,10 @@ class BookLedger(Ledger):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _pass(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
-        try:
-            return super()._pass(mechanism, query, who)
-        finally:
-            self._fail_waiting()
-
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         reserved = self._reserving.waiting.popleft()
         if reserved.stored is not None:
-            output = self._stored(reserved.stored)
+            output = self._stored(reserved.stored, reserved.entry.facts["mechanism"])
             self._keep(mechanism, who, output)
             return output
         try:
@@ -155,37 +151,38 @@ class BookLedger(Ledger):
     def _store(self, reserved: Reserved, output: Any) -> Any:
         """The output, once it is on disk; an earlier one of the same label or step instead."""
         entry = self._reserving.account.answer(reserved.entry, encoded(output), reserved.key)
-        return output if entry.facts["of"] == reserved.entry.seq else self._stored(entry)
+        if entry.facts["of"] == reserved.entry.seq:
+            return output
+        return self._stored(entry, reserved.entry.facts["mechanism"])
 
-    def _stored(self, entry: Entry) -> Any:
+    def _stored(self, entry: Entry, mechanism: dict[str, Any]) -> Any:
         log = self._reserving.account.log
         with log.reading():
             raw = log.attached(entry, entry.facts["answer"])
+            made = log.entry(entry.facts["of"]).facts
+        if made["mechanism"] != mechanism:
+            allowed = "one that no other mechanism was released under"
+            raise ParameterError("label", made["label"], allowed)
         try:
             return read_only(decoded(raw))
         except ValueError:
             raise LedgerCorrupt(log.name, "holds an answer of no known form", entry.seq) from None
 
     def _fail_waiting(self) -> None:
-        # what an interruption left between charge and look must not take the next answer
         while self._reserving.waiting:
             self._fail(self._reserving.waiting.popleft())
 
     def _fail(self, reserved: Reserved) -> None:
+        if reserved.stored is not None:
+            return
         # without the note the reservation is as spent; what went wrong first is what is raised
         with contextlib.suppress(RuntimeError, OSError):
             self._reserving.account.fail(reserved.entry)
 
-    def _labelled(self, label: str, mechanism: Releasable) -> Entry | None:
+    def _labelled(self, label: str) -> Entry | None:
         account = self._reserving.account
         with account.log.reading():
-            found = account.log.keyed(label_key(account.name, label))
-            if found is None:
-                return None
-            made = account.log.entry(found.facts["of"]).facts["mechanism"]
-        if made != account.described(mechanism):
-            raise ParameterError("label", label, "one that no other mechanism was released under")
-        return found
+            return account.log.keyed(label_key(account.name, label))
 
     def _healthy(self) -> str:
         """The fingerprint of four fresh words; equal ones have a chance below 2^-60 a release."""

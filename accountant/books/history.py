@@ -85,6 +85,8 @@ def stored(log: Log, line: Line) -> Any:
     if line.answer is None:
         return None
     entry = log.entry(line.answer)
+    if entry.kind != "release":
+        raise ParameterError("line", line.answer, "a line of the history of this book")
     try:
         return decoded(log.attached(entry, entry.facts["answer"]))
     except ValueError:

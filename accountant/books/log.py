@@ -12,7 +12,7 @@ from typing import Any
 
 from accountant.books.chain import START, Entry, Link, canonical, following
 from accountant.books.pin import Pin
-from accountant.books.reading import CHARGING, Reader
+from accountant.books.reading import Reader
 from accountant.books.storage import Storage
 from accountant.errors import LedgerCorrupt, ParameterError
 
@@ -42,8 +42,12 @@ class Log(Reader):
                     self._head = self._checked_head(self._pinned())
                 yield
             self._note()
-            if self._pin is not None:
-                self._pin.advance(self.seen)
+            self.pin_seen()
+
+    def pin_seen(self) -> None:
+        """Note the last head that was seen in the pin, where there is one."""
+        if self._pin is not None and self._pin.read() != self.seen:
+            self._pin.advance(self.seen)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -73,12 +77,6 @@ class Log(Reader):
             "INSERT INTO entries VALUES (:seq, :dataset, :kind, :key, :body, :hash)",
             seq=entry.seq, dataset=dataset, kind=kind, key=key, body=body, hash=entry.hash,
         )  # fmt: skip
-        if kind in CHARGING:
-            self.storage.ask(
-                "INSERT INTO charged VALUES (:dataset, :seq, :hash) ON CONFLICT (dataset) "
-                "DO UPDATE SET seq = excluded.seq, hash = excluded.hash",
-                dataset=dataset, seq=entry.seq, hash=entry.hash,
-            )  # fmt: skip
         self._head = entry
         return entry
 

@@ -11,12 +11,12 @@ from accountant.errors import ParameterError
 WAIT = Interval(0.0, 86400.0)
 URL = "'sqlite:///PATH' or 'postgresql://USER@HOST/DATABASE'"
 
-# `charged` points to the last entry of each data set that spent something
+# `charges` leads to the last entry of each data set that spent something
 TABLES = (
     """CREATE TABLE entries (seq {whole} PRIMARY KEY, dataset TEXT, kind TEXT NOT NULL,
        key TEXT UNIQUE, body TEXT NOT NULL, hash TEXT NOT NULL)""",
     "CREATE INDEX entries_of ON entries (dataset, seq)",
-    "CREATE TABLE charged (dataset TEXT PRIMARY KEY, seq {whole} NOT NULL, hash TEXT NOT NULL)",
+    "CREATE INDEX charges ON entries (dataset, seq) WHERE kind IN ('plan', 'reserve')",
     "CREATE TABLE blobs (seq {whole} PRIMARY KEY, body {bytes} NOT NULL)",
     "CREATE VIEW datasets AS SELECT * FROM entries WHERE kind = 'dataset'",
     "CREATE VIEW plans AS SELECT * FROM entries WHERE kind = 'plan'",

@@ -36,8 +36,6 @@ class Totals:
         self._adding: Any = notion_of(notion, budget, order)
         self.unit = str(self._adding.unit)
         self.pure = isinstance(self._adding, PureSum)
-        # of masses at infinity
-        self._most = self._adding._limit[1] if self.pure else budget.delta * ASIDE
         self.zero = Total(Decimal(0), Decimal(0)) if self.pure else Total(0.0, 0.0)
 
     @property
@@ -49,6 +47,11 @@ class Totals:
     def exact_limit(self) -> Any:
         """The same as it is compared."""
         return self._adding._limit[0] if self.pure else self._adding.limit
+
+    @property
+    def most(self) -> Any:
+        """The most that the masses at infinity may add up to."""
+        return self._adding._limit[1] if self.pure else self.budget.delta * ASIDE
 
     def spend(self, total: Total, asked: Plan) -> Total:
         """The total after ``asked``; raises `BudgetExceeded` where the notion does."""
@@ -131,10 +134,8 @@ class Totals:
         after = self.add(before, more)
         if not after.spent <= self.exact_limit:
             raise BudgetExceeded(float(before.spent), float(more.spent), self.budget, self.unit)
-        if not after.infinity <= self._most:
-            raise BudgetExceeded(
-                float(before.infinity), float(more.infinity), self.budget, "delta"
-            )
+        if not after.infinity <= self.most:
+            raise BudgetExceeded(float(before.infinity), float(more.infinity), self.budget, "delta")
         self._set(after)
 
     def _spend_greatest(self, node: Parallel) -> None:

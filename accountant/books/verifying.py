@@ -11,7 +11,7 @@ from accountant.books.log import Log
 from accountant.books.reading import CHARGING
 from accountant.books.totals import Total
 from accountant.errors import LedgerCorrupt, ParameterError
-from accountant.plan_json import from_dict
+from accountant.plan_json import PlanFileError, from_dict
 
 MUCH = 1 << 24  # bytes of answers that are read at a time
 
@@ -33,11 +33,19 @@ def verified(log: Log, head: str | None) -> Verified:
         try:
             for entry in log.chained(Link(0, START)):
                 check.take(entry)
+        except PlanFileError as error:
+            if error.path[-1:] != ("kind",):
+                words = "an entry holds no plan, mechanism or loss"
+                raise LedgerCorrupt(log.name, words, check.seq) from None
+            allowed = f"declared here: import what declares it, for entry {check.seq} names it"
+            raise ParameterError("kind", error.value, allowed) from None
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             words = f"an entry does not say what it must: {type(error).__name__}"
             raise LedgerCorrupt(log.name, words, check.seq) from None
         check.finish()
-        return Verified(log.head.seq, str(log.head.link))
+        found = Verified(log.head.seq, str(log.head.link))
+    log.pin_seen()
+    return found
 
 
 class _Check:
@@ -47,8 +55,10 @@ class _Check:
         self._log, self.seq = log, 0
         self._accounts: dict[str, Account] = {}
         self._totals: dict[str, Total] = {}
-        self._charged: dict[str, tuple[int, str]] = {}
+        self._charged: dict[str, int] = {}
         self._costs: dict[tuple[str, str], tuple[list[str], Total]] = {}
+        self._last: Any = None
+        self._known: tuple[list[str], Total] = ([], Total(0, 0))
         self._attached: dict[int, str] = {}
         self._reserved: set[int] = set()
 
@@ -61,7 +71,7 @@ class _Check:
             self._totals[name] = account.totals.zero
         elif kind in CHARGING:
             self._add(self._accounts[name], facts, entry)
-            self._charged[name] = entry.seq, entry.hash
+            self._charged[name] = entry.seq
         if kind in {"reserve", "step"}:
             self._reserved.add(entry.seq)
             if facts["block"] is not None:
@@ -89,21 +99,24 @@ class _Check:
         told = facts["total"]
         if told != totals.written(after) and totals.read(told) != after:
             self._refuse("its total is not the sum of what was spent")
-        if after.spent > totals.exact_limit:
+        if after.spent > totals.exact_limit or after.infinity > totals.most:
             self._refuse("spends more than the budget")
         self._totals[account.name] = after
 
     def _cost(self, account: Account, facts: dict[str, Any]) -> Total:
         """What its loss costs, worked out once; as said where the log cannot make it again."""
-        totals, key = account.totals, (account.name, str(facts["loss"]))
-        if "repr" in facts["loss"]:
+        totals, loss = account.totals, facts["loss"]
+        if "repr" in loss:
             return totals.read(facts["cost"])
-        if key not in self._costs:
-            made: Any = from_dict(facts["loss"])
-            totals.spend(totals.zero, made)
-            words = totals.written(totals.cost(made))
-            self._costs[key] = words, totals.read(words)
-        words, cost = self._costs[key]
+        if (account.name, loss) != self._last:  # its words take longer to make than to compare
+            key = (account.name, str(loss))
+            if key not in self._costs:
+                made: Any = from_dict(loss)
+                totals.spend(totals.zero, made)
+                words = totals.written(totals.cost(made))
+                self._costs[key] = words, totals.read(words)
+            self._last, self._known = (account.name, loss), self._costs[key]
+        words, cost = self._known
         if words != facts["cost"]:
             self._refuse("its cost is not what its loss costs")
         return cost
@@ -119,9 +132,10 @@ class _Check:
         if self._attached:
             self.seq = min(self._attached)
             self._refuse("its bytes are missing")
-        rows = self._log.storage.ask("SELECT dataset, seq, hash FROM charged")
-        if {name: (seq, mark) for name, seq, mark in rows} != self._charged:
-            raise LedgerCorrupt(self._log.name, "does not point to the last spends")
+        for name in self._accounts:
+            spend = self._log.last_charge(name)  # as it is found, by an index
+            if self._charged.get(name, 0) != (0 if spend is None else spend.seq):
+                raise LedgerCorrupt(self._log.name, "an index does not lead to the last spends")
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
         """The numbers of what is attached, so many at a time as memory likes."""

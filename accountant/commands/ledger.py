@@ -60,7 +60,7 @@ def open_(
     users: Annotated[
         str | None, typer.Option(metavar="N", help="Each of N users has the budget for himself.")
     ] = None,
-    unit: Annotated[str, typer.Option(metavar="WORDS", help="Who is protected.")] = "one row",
+    unit: Annotated[str | None, typer.Option(metavar="WORDS", help="Who: one row.")] = None,
     pin: Pin = None,
 ) -> None:
     """Open a data set with its budget, which never changes; the book is made if there is none.

@@ -19,18 +19,15 @@ MOST = 1_000_000
 NEAR = 1.0003
 
 
-def room(plan: Plan, part: Plan, budget: Budget, *, others: bool = True) -> int:
-    """The greatest ``n`` up to `MOST` for which the plan and n times ``part`` fit the budget.
-
-    ``others`` as for `accountant.page.curves.epsilons`.
-    """
+def room(plan: Plan, part: Plan, budget: Budget) -> int:
+    """The greatest ``n`` up to `MOST` for which the plan and n times ``part`` fit the budget."""
 
     def with_more(n: int) -> Plan:
         return Sequential([plan, Repeat(part, n)])
 
     @functools.cache
     def cost(n: int) -> float:
-        return epsilons(with_more(n), [budget.delta], others=others)[0]
+        return epsilons(with_more(n), [budget.delta])[0]
 
     if cost(0) > budget.epsilon * NEAR:
         return 0
@@ -80,9 +77,9 @@ def _guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:
     return int(min(fit[best], MOST)), float(more[best])
 
 
-def room_or_nothing(plan: Plan, part: Plan, budget: Budget, *, others: bool = True) -> int | None:
+def room_or_nothing(plan: Plan, part: Plan, budget: Budget) -> int | None:
     """The same; None where no accountant can say."""
     try:
-        return room(plan, part, budget, others=others)
+        return room(plan, part, budget)
     except UnsupportedPlan:
         return None

@@ -106,7 +106,7 @@ def _accountants(told: Telling) -> Iterator[str]:
     yield "<section aria-labelledby=by><h2 id=by>By every accountant</h2>"
     yield (
         "<p>Each gives an upper bound that holds; the least of them is the one to report. "
-        "Tight is exact, rounded up.</p>"
+        "Tight is exact where one pair of neighbours is the worst of all, and rounded up.</p>"
     )
     yield curves_figure(told.grid.deltas, told.curves, (budget.epsilon, budget.delta))
     yield accountants_table(told)

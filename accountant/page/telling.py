@@ -12,7 +12,7 @@ from accountant.budget import Budget
 from accountant.comparison import SOUND
 from accountant.errors import UnsupportedPlan
 from accountant.numerics import up
-from accountant.page.curves import epsilons, helped
+from accountant.page.curves import epsilons
 from accountant.page.lines import Line, plan_of
 from accountant.page.more import room_or_nothing
 from accountant.page.whatif import Tick, WhatIf, axis, steps, what_if
@@ -80,12 +80,12 @@ def tell(lines: Sequence[Line], budget: Budget, tick: Tick = lambda: None) -> Te
 
 
 def _costs(plan: Plan, lines: Sequence[Line], budget: Budget, tick: Tick) -> Iterator[LineCost]:
-    others = helped(plan, (budget.delta,))
     for place, line in enumerate(lines):
         both = (line.part, Repeat(line.part, line.count))
         one, alone = (epsilons(part, [budget.delta])[0] for part in both)
         asked = place < MOST_ROOMS
-        room = room_or_nothing(plan, line.part, budget, others=others) if asked else None
+        # that others do not help the plan says nothing of the plan with many more
+        room = room_or_nothing(plan, line.part, budget) if asked else None
         yield LineCost(line, one, alone, room)
         tick()
 

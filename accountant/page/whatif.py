@@ -54,7 +54,11 @@ def what_if(lines: Sequence[Line], budget: Budget, tick: Tick = lambda: None) ->
     deltas, noise = axis(budget), _noise(lines)
     whole = plan_of(lines)
     others = helped(whole, (deltas[-1], budget.delta or deltas[1]))
-    known: dict[tuple[object, ...], tuple[float, ...]] = {}
+    # small counts stay the same at other factors, too
+    own = (1.0, *(line.count for line in lines))
+    known: dict[tuple[object, ...], tuple[float, ...]] = {
+        own: tuple(Tight().epsilon(whole, delta) for delta in deltas)
+    }
     rows = []
     for factor in noise:
         row = []
@@ -77,8 +81,6 @@ def _cell(
         plan = plan_of(lines, factor, often)
     except ParameterError:  # a mechanism that has no such noise
         return (math.nan,) * len(deltas)
-    if factor == often == 1:
-        return tuple(Tight().epsilon(plan, delta) for delta in deltas)
     try:
         return tuple(epsilons(plan, deltas, others=others))
     except UnsupportedPlan:

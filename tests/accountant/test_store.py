@@ -292,7 +292,7 @@ def test_row_34_no_seed_and_no_data_value_is_in_the_book(place, book):
         with pytest.raises(ValueError, match="no"):
             ledger.release(TENTH, lambda _: int("no" + str(value)))
         shown = [repr(book), repr(ledger), str(book.history("d")), str(book.status("d"))]
-    shown += [str(place.ask(f"SELECT * FROM {t}")) for t in ("entries", "charged")]
+    shown.append(str(place.ask("SELECT * FROM entries")))
     for words in shown:
         for secret in (str(seed), str(value), value.hex(), hex(seed)[2:]):
             assert secret not in words

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,4 +182,4 @@ def test_the_file_system_is_that_of_the_deepest_mount(tmp_path):
     if not os.path.exists("/proc/self/mounts"):
         pytest.skip("this machine does not tell its mounts")
     assert sqlite.file_system(tmp_path)
-    assert sqlite.file_system(sqlite.Path("/proc/self")) == "proc"
+    assert sqlite.file_system(Path("/proc/self")) == "proc"

@@ -46,8 +46,8 @@ TAMPERINGS = {
     "an answer": "UPDATE blobs SET body = (SELECT body FROM blobs WHERE seq = 5) WHERE seq = 7",
     "an answer removed": "DELETE FROM blobs WHERE seq = 7",
     "users": "UPDATE blobs SET body = (SELECT body FROM blobs WHERE seq = 5) WHERE seq = 12",
-    "the last spend": "UPDATE charged SET seq = 4, hash = (SELECT hash FROM entries WHERE seq = 4)",
-    "no spend": "DELETE FROM charged",
+    "the last spend": "UPDATE entries SET kind = 'step' WHERE seq = 10",
+    "whose the last spend was": "UPDATE entries SET dataset = 'x' WHERE seq = 10",
 }
 
 
@@ -82,9 +82,6 @@ def forged(place, first):
         previous = following(previous, body)
         body = body.replace("'", "''")
         words.append(f"UPDATE entries SET body = '{body}', hash = '{previous}' WHERE seq = {seq}")
-    words.append(
-        "UPDATE charged SET hash = (SELECT hash FROM entries WHERE entries.seq = charged.seq)"
-    )
     return words
 
 
@@ -142,10 +139,7 @@ def test_a_database_rolled_back_under_an_open_book_is_noticed(place):
         with book.ledger("d", DATA) as ledger:
             ledger.spend(TENTH)
             ledger.spend(TENTH)
-            place.tamper(
-                "DELETE FROM entries WHERE seq = 4",
-                "UPDATE charged SET seq = 3, hash = (SELECT hash FROM entries WHERE seq = 3)",
-            )
+            place.tamper("DELETE FROM entries WHERE seq = 4")
             before = place.dump()
             with pytest.raises(LedgerCorrupt, match="rolled back"):
                 ledger.release(TENTH, unlooked)
