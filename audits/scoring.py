@@ -16,7 +16,7 @@ from audits.bits import audit_bits
 from audits.examination import examine
 from audits.finding import Finding, Outcome
 from audits.guess import audit, claimed_delta, seeded
-from audits.rows import Settings
+from audits.rows import FAMILY_ERROR, Settings
 from audits.sensitivity import probe_sensitivity
 from audits.specimen import Specimen
 from audits.timing import audit_timing
@@ -27,6 +27,8 @@ GUESSES: dict[str, Callable[..., Finding]] = {
     "bits": audit_bits,
     "atoms": audit_atoms,
 }
+MOST = 100  # specimens of a zoo
+VERDICT = 1 - FAMILY_ERROR / MOST
 LOSSES = 100  # sampled privacy losses of an algorithm
 
 
@@ -48,8 +50,9 @@ class Score:
     """One row of the scored zoo.
 
     ``detected_at`` is the fewest runs, of `SIZES` up to the budget, at which the claim fell; None
-    where it never did.  ``share`` is the bound at the budget over the true epsilon; ``alarms`` are
-    the ``repeats`` at the budget in which a bound exceeded the true epsilon, or an honest claim
+    where it never did.  ``outcome`` holds together with those of all others at
+    ``1 - FAMILY_ERROR``.  ``share`` is the bound at the budget over the true epsilon; ``alarms``
+    are the ``repeats`` at the budget in which a bound exceeded the true epsilon, or an honest claim
     fell.
     """
 
@@ -166,15 +169,15 @@ def _scored(one: Specimen, runs: int, confidence: float, seed: int, repeats: int
             if verdict.outcome is Outcome.FALSIFIED:
                 detected = verdict.runs
                 break
+    sure = judge(one, runs, VERDICT, source)
     verdicts = [judge(one, runs, confidence, source) for _ in range(repeats)]
     last, true = verdicts[-1], one.true_epsilon
     lowers = [v.epsilon_lower for v in verdicts if v.epsilon_lower is not None]
     lower = float(np.median(lowers)) if lowers else None
-    fell = sum(v.outcome is Outcome.FALSIFIED for v in verdicts)
     return Score(
         one.name, "honest" if one.honest else "broken", one.caught_by, one.expected,
         one.claim.epsilon_at(claimed_delta(one.claim)), true,
-        Outcome.FALSIFIED if 2 * fell > repeats else Outcome.SURVIVED, detected, lower,
+        sure.outcome, detected, lower,
         lower / true if lower is not None and true else None,
         sum(_alarms(one, verdict) for verdict in verdicts), repeats,
         time.perf_counter() - start, last.witness,
