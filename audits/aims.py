@@ -16,7 +16,7 @@ from accountant.numerics import Array
 from audits.bounds import expected_right
 
 # A verdict is aimed at where it is in reach and not certain: in standard errors of the count.
-IN_REACH, CERTAIN = 2.0, 6.0
+IN_REACH, CERTAIN = 2.0, 9.0
 SELECTION = 1.2  # standard errors of the learning runs that choosing a rule may have gained
 NEAR = 0.2  # of them, within which rules are taken for equal
 
