@@ -12,11 +12,11 @@ import numpy as np
 
 from accountant.loss import Loss
 from accountant.numerics import Array
-from audits.aims import Aim
+from audits.aims import Aim, Prospect
 from audits.finding import Point
 from audits.pieces import sides
 from audits.ratios import density_score
-from audits.rules import Guesser, Rule, Score, best_cut
+from audits.rules import Guesser, Rule, Score, best_cuts
 from audits.testing import Tested, count_guesses
 from mechanisms.mechanism import Mechanism
 from mechanisms.supports import Lattice, Line, panels
@@ -53,24 +53,28 @@ def densities(
         each = max(pilot // len(pairs), 1)
         both = zip(pairs, scores, strict=True)
         known = [_sampled(mechanism, one, score, each, rng, executor) for one, score in both]
-    cuts = [best_cut(values, aim, mass) for values, mass in known]
-    at = max(range(len(pairs)), key=lambda place: cuts[place][1].bound)
+    cuts = [best_cuts(values, aim, mass) for values, mass in known]
+    at = max(range(len(pairs)), key=lambda place: cuts[place][2].bound)
     pair, score, law = pairs[at], scores[at], known[at]
-    rule = Rule(score, *cuts[at], WORDS)
+    rule = _rule(score, *cuts[at])
     rules: list[Guesser] = [rule]
     aims = [Aim(aim.runs, d, aim.alpha, e, whole=e == 0) for e, d in points]
     # of its own claim the density says that no point is refuted: guess in every run, too
     own = claim == mechanism.loss
     if own:
         aims = [] if aim.delta == 0 else aims[:1]
-    best = max(aims, key=lambda one: best_cut(law[0], one, law[1])[1].sureness, default=None)
+    best = max(aims, key=lambda one: best_cuts(law[0], one, law[1])[2].sureness, default=None)
     if best is None or best.epsilon is None or best.delta == aim.delta:
         bound = count_guesses(mechanism.release, pair, rules, aim.runs, rng, executor)[0]
         return Tested(pair, rule, bound)
-    rules.append(Rule(score, *best_cut(law[0], best, law[1]), WORDS))
+    rules.append(_rule(score, *best_cuts(law[0], best, law[1])))
     bound, there = count_guesses(mechanism.release, pair, rules, aim.runs, rng, executor)
     point = Point(best.epsilon, best.delta, there, alone=not own)
     return Tested(pair, rule, bound, point, rules[1])
+
+
+def _rule(score: Score, cut: float, low: float, expected: Prospect) -> Rule:
+    return Rule(score, cut, expected, WORDS, low)
 
 
 def _sampled(

@@ -170,28 +170,37 @@ def merged(edges: NDArray[Any], labels: NDArray[np.int8], expected: Prospect) ->
     return Bands(edges[change], labels[np.append(True, change)], expected)
 
 
-def best_cut(scores: Array, aim: Aim, mass: Array) -> tuple[float, Prospect]:
-    """The cut of exact log-odds that serves the aim best, and what to expect of it.
+def best_cuts(scores: Array, aim: Aim, mass: Array) -> tuple[float, float, Prospect]:
+    """The cuts of exact log-odds that serve the aim best, upper and lower, and what to expect.
 
     A guess at score s is right with probability ``1 / (1 + e^-|s|)``, so the expected count of
     right guesses comes from the pooled scores and not from noisy sides.  ``mass`` is
-    the share of all runs that each score stands for.
+    the share of all runs that each score stands for.  Both values are guessed at one size of the
+    score, or one of them alone.
     """
-    order = np.argsort(-np.abs(scores), kind="stable")
-    size = np.abs(scores)[order]
-    mass = mass[order]
-    sure = 1 / (1 + np.exp(-size))
     if aim.whole:
-        right = mass @ sure
-        return 0.0, aim.best(np.array([right]), np.ones(1), np.ones(1, dtype=bool))[1]
-    some = np.count_nonzero(size > 0)
-    if some == 0:
-        return np.inf, NOTHING
-    size, made, right = size[:some], np.cumsum(mass)[:some], np.cumsum(mass * sure)[:some]
-    # a cut takes all runs of its size or more; about 500 cuts are enough
-    last = np.append(size[1:] < size[:-1], True)
-    at = np.flatnonzero(last)
-    at = at[np.unique(np.linspace(0, at.size - 1, 500).astype(int))]
-    best, expected = aim.best(right[at], made[at], np.ones(at.size, dtype=bool))
+        right = mass @ (1 / (1 + np.exp(-np.abs(scores))))
+        return 0.0, 0.0, aim.best(np.array([right]), np.ones(1), np.ones(1, dtype=bool))[1]
+    sides = [np.abs(scores), scores, -scores]
+    tails = [_tail(side, mass) for side in sides]
+    size, made, right = (np.concatenate(parts) for parts in zip(*tails, strict=True))
+    if size.size == 0:
+        return np.inf, -np.inf, NOTHING
+    kind = np.repeat([0, 1, 2], [len(tail[0]) for tail in tails])
+    best, expected = aim.best(right, made, kind == 0)
     # Scores have atoms; a cut exactly on one would read float rounding.
-    return float(size[at[best]]) * (1 - 1e-9), expected
+    cut = float(size[best]) * (1 - 1e-9)
+    upper = np.inf if kind[best] == 2 else cut
+    return upper, -np.inf if kind[best] == 1 else -cut, expected
+
+
+def _tail(scores: Array, mass: Array) -> tuple[Array, Array, Array]:
+    """Cuts of positive scores, the share of runs beyond each, and that of right guesses there."""
+    place = np.flatnonzero(scores > 0)
+    place = place[np.argsort(-scores[place], kind="stable")]
+    size, share = scores[place], mass[place]
+    made, right = np.cumsum(share), np.cumsum(share / (1 + np.exp(-size)))
+    # a cut takes all runs of its size or more; about 500 cuts are enough
+    at = np.flatnonzero(np.append(size[1:] < size[:-1], True)[: size.size])
+    at = at[np.unique(np.linspace(0, at.size - 1, 500).astype(int))] if at.size else at
+    return size[at], made[at], right[at]
