@@ -37,7 +37,10 @@ def written(place, pin=None):
 
 TAMPERINGS = {
     "a fact": "UPDATE entries SET body = replace(body, '\"0.1\"', '\"0.0\"') WHERE seq = 6",
-    "a hash": "UPDATE entries SET hash = replace(hash, 'a', 'b') WHERE seq = 6",
+    "a hash": (
+        "UPDATE entries SET hash = CASE WHEN substr(hash, 1, 1) = '0' THEN '1' ELSE '0' END "
+        "|| substr(hash, 2) WHERE seq = 6"
+    ),
     "a kind": "UPDATE entries SET kind = 'seed' WHERE seq = 6",
     "a key": "UPDATE entries SET key = 'x' WHERE seq = 7",
     "a data set": "UPDATE entries SET dataset = 'users' WHERE seq = 6",
