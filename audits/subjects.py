@@ -80,10 +80,7 @@ class Subject:
 
     def estimate(self, x: Array, y: Array, rng: np.random.Generator, noise: float = 1.0) -> Array:
         """Its estimate from features ``x`` and targets ``y``, with ``noise`` times its noise."""
-        noise = FACTOR.check("noise", noise)
-        if noise != 1 and not self.turns:
-            allowed = f"1: the noise of {self.name} is out of reach (no plan and run)"
-            raise ParameterError("noise", noise, allowed)
+        noise = self._reached(noise)
         if self.kind == "function":
             more = {"noise": noise} if self.turns else {}
             return _known(np.asarray(self.given(x, y, rng, **more), dtype=float))
@@ -95,10 +92,7 @@ class Subject:
 
     def answer(self, data: Any, rng: np.random.Generator, noise: float = 1.0) -> Array:
         """Its result on data that are all private, with ``noise`` times its noise."""
-        noise = FACTOR.check("noise", noise)
-        if noise != 1 and not self.turns:
-            allowed = f"1: the noise of {self.name} is out of reach (no plan and run)"
-            raise ParameterError("noise", noise, allowed)
+        noise = self._reached(noise)
         if self.kind == "gate":
             return _known(np.asarray(self.run((data, None), rng, noise), dtype=float))
         if self.kind != "function":
@@ -115,6 +109,14 @@ class Subject:
             algorithm.epsilon, algorithm.non_private = math.inf, True
         plan = declared_plan(algorithm, data, public)
         return algorithm.run(FainterLedger(data, plan, noise, rng, public, self.local))
+
+    def _reached(self, noise: float) -> float:
+        """The part of its noise, if that can be turned."""
+        noise = FACTOR.check("noise", noise)
+        if noise != 1 and not self.turns:
+            allowed = f"1: the noise of {self.name} is out of reach (no plan and run)"
+            raise ParameterError("noise", noise, allowed)
+        return noise
 
     def _behind(self, x: Array, y: Array) -> tuple[Any, Any]:
         """Data behind the gate, and what is public."""
