@@ -29,7 +29,7 @@ $(READY): requirements.txt pyproject.toml
 	touch $(READY)
 
 table: $(READY)  ## write the tables of mechanisms, with times measured now
-	$(BIN)/python -c "from mechanisms.table import write_table; write_table('README.md'); write_table('docs/mechanisms.md', long=True)"
+	$(BIN)/python -c "from mechanisms.base.docs_table import write_table; write_table('README.md'); write_table('docs/mechanisms.md', long=True)"
 
 clean:
 	rm -rf $(VENV)

@@ -9,16 +9,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from accountant.advanced import Advanced
-    from accountant.allocation import Allocation
-    from accountant.basic import Basic
-    from accountant.bounded import BoundedRangeLoss
-    from accountant.budget import Budget
-    from accountant.calibration import calibrate
-    from accountant.certificate import Certificate
-    from accountant.chunks import Chunks
-    from accountant.comparison import Comparison, compare, compare_deltas
-    from accountant.concentrated import ZCDPLoss
+    from accountant.accountants.advanced import Advanced
+    from accountant.accountants.basic import Basic
+    from accountant.accountants.budget import Budget
+    from accountant.accountants.gdp import GDP, CentralLimit
+    from accountant.accountants.pld import PLD
+    from accountant.accountants.rdp import RDP
+    from accountant.accountants.tight import Tight
+    from accountant.accountants.tradeoff_curves import tradeoff
+    from accountant.accountants.zcdp import ZCDP
+    from accountant.amplification.group_privacy import Grouped
+    from accountant.amplification.poisson_sampling import PoissonSampled
+    from accountant.amplification.sampling_without_replacement import SampledWithoutReplacement
+    from accountant.amplification.shuffling import Shuffled
+    from accountant.book.book import Book
+    from accountant.composition.certificate import Certificate
     from accountant.errors import (
         BudgetExceeded,
         LedgerBusy,
@@ -30,31 +35,25 @@ if TYPE_CHECKING:
         UnhealthyRandomness,
         UnsupportedPlan,
     )
-    from accountant.events import from_dp_event, from_opacus, to_dp_event
-    from accountant.explaining import explanation
-    from accountant.filter import Filter, Odometer
-    from accountant.gaussian import GaussianLoss
-    from accountant.gdp import GDP, CentralLimit
-    from accountant.grouped import Grouped
-    from accountant.laplace import LaplaceLoss
-    from accountant.ledger import Ledger
-    from accountant.loss import Loss
-    from accountant.measures import Deviation, Maximum, Selection
-    from accountant.pairs import PairLoss
-    from accountant.parallel import Parallel, Stated
-    from accountant.plan import Plan, Repeat, Sequential
-    from accountant.plan_json import from_json, to_json
-    from accountant.planning import allocate
-    from accountant.pld import PLD
-    from accountant.rdp import RDP
-    from accountant.responses import ApproxLoss, PureLoss
-    from accountant.sampled import PoissonSampled
-    from accountant.shuffled import Shuffled
-    from accountant.store import Book
-    from accountant.tight import Tight
-    from accountant.tradeoff_curves import tradeoff
-    from accountant.wanted import Wanted
-    from accountant.what_if import (
+    from accountant.formats.dp_events import from_dp_event, from_opacus, to_dp_event
+    from accountant.formats.plan_json import from_json, to_json
+    from accountant.ledger.chunks import Chunks
+    from accountant.ledger.filters import Filter, Odometer
+    from accountant.ledger.ledger import Ledger
+    from accountant.losses.bounded_range import BoundedRangeLoss
+    from accountant.losses.finite_pair import PairLoss
+    from accountant.losses.gaussian import GaussianLoss
+    from accountant.losses.laplace import LaplaceLoss
+    from accountant.losses.loss import Loss
+    from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+    from accountant.losses.zcdp import ZCDPLoss
+    from accountant.planning.allocation import allocate
+    from accountant.planning.allocation_table import Allocation
+    from accountant.planning.calibration import calibrate
+    from accountant.planning.error_measures import Deviation, Maximum, Selection
+    from accountant.planning.interpretation import explanation
+    from accountant.planning.requests import Wanted
+    from accountant.planning.what_if import (
         Needed,
         at_deltas,
         for_groups,
@@ -62,21 +61,22 @@ if TYPE_CHECKING:
         records_needed,
         with_more_records,
     )
-    from accountant.without_replacement import SampledWithoutReplacement
-    from accountant.zcdp import ZCDP
+    from accountant.plans.parallel import Parallel, Stated
+    from accountant.plans.plan import Plan, Repeat, Sequential
+    from accountant.reports.comparison import Comparison, compare, compare_deltas
 
 # which module holds what: loaded when it is first asked for, so that a command line starts at once
 _MODULES = {
-    "advanced": ("Advanced",),
-    "allocation": ("Allocation",),
-    "basic": ("Basic",),
-    "bounded": ("BoundedRangeLoss",),
-    "budget": ("Budget",),
-    "calibration": ("calibrate",),
-    "certificate": ("Certificate",),
-    "chunks": ("Chunks",),
-    "comparison": ("Comparison", "compare", "compare_deltas"),
-    "concentrated": ("ZCDPLoss",),
+    "accountants.advanced": ("Advanced",),
+    "planning.allocation_table": ("Allocation",),
+    "accountants.basic": ("Basic",),
+    "losses.bounded_range": ("BoundedRangeLoss",),
+    "accountants.budget": ("Budget",),
+    "planning.calibration": ("calibrate",),
+    "composition.certificate": ("Certificate",),
+    "ledger.chunks": ("Chunks",),
+    "reports.comparison": ("Comparison", "compare", "compare_deltas"),
+    "losses.zcdp": ("ZCDPLoss",),
     "errors": (
         "BudgetExceeded",
         "LedgerBusy",
@@ -88,31 +88,31 @@ _MODULES = {
         "UnhealthyRandomness",
         "UnsupportedPlan",
     ),
-    "events": ("from_dp_event", "from_opacus", "to_dp_event"),
-    "explaining": ("explanation",),
-    "filter": ("Filter", "Odometer"),
-    "gaussian": ("GaussianLoss",),
-    "gdp": ("GDP", "CentralLimit"),
-    "grouped": ("Grouped",),
-    "laplace": ("LaplaceLoss",),
-    "ledger": ("Ledger",),
-    "loss": ("Loss",),
-    "measures": ("Deviation", "Maximum", "Selection"),
-    "pairs": ("PairLoss",),
-    "parallel": ("Parallel", "Stated"),
-    "plan": ("Plan", "Repeat", "Sequential"),
-    "plan_json": ("from_json", "to_json"),
-    "planning": ("allocate",),
-    "pld": ("PLD",),
-    "rdp": ("RDP",),
-    "responses": ("ApproxLoss", "PureLoss"),
-    "sampled": ("PoissonSampled",),
-    "shuffled": ("Shuffled",),
-    "store": ("Book",),
-    "tight": ("Tight",),
-    "tradeoff_curves": ("tradeoff",),
-    "wanted": ("Wanted",),
-    "what_if": (
+    "formats.dp_events": ("from_dp_event", "from_opacus", "to_dp_event"),
+    "planning.interpretation": ("explanation",),
+    "ledger.filters": ("Filter", "Odometer"),
+    "losses.gaussian": ("GaussianLoss",),
+    "accountants.gdp": ("GDP", "CentralLimit"),
+    "amplification.group_privacy": ("Grouped",),
+    "losses.laplace": ("LaplaceLoss",),
+    "ledger.ledger": ("Ledger",),
+    "losses.loss": ("Loss",),
+    "planning.error_measures": ("Deviation", "Maximum", "Selection"),
+    "losses.finite_pair": ("PairLoss",),
+    "plans.parallel": ("Parallel", "Stated"),
+    "plans.plan": ("Plan", "Repeat", "Sequential"),
+    "formats.plan_json": ("from_json", "to_json"),
+    "planning.allocation": ("allocate",),
+    "accountants.pld": ("PLD",),
+    "accountants.rdp": ("RDP",),
+    "losses.pure_and_approximate": ("ApproxLoss", "PureLoss"),
+    "amplification.poisson_sampling": ("PoissonSampled",),
+    "amplification.shuffling": ("Shuffled",),
+    "book.book": ("Book",),
+    "accountants.tight": ("Tight",),
+    "accountants.tradeoff_curves": ("tradeoff",),
+    "planning.requests": ("Wanted",),
+    "planning.what_if": (
         "Needed",
         "at_deltas",
         "for_groups",
@@ -120,8 +120,8 @@ _MODULES = {
         "records_needed",
         "with_more_records",
     ),
-    "without_replacement": ("SampledWithoutReplacement",),
-    "zcdp": ("ZCDP",),
+    "amplification.sampling_without_replacement": ("SampledWithoutReplacement",),
+    "accountants.zcdp": ("ZCDP",),
 }
 _HOLDERS = {name: module for module, names in _MODULES.items() for name in names}
 

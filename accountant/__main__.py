@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import typer
 
-from accountant.command_line import leave, status_of
-from accountant.commands.compare import compare
-from accountant.commands.explain import explain
-from accountant.commands.fit import fit
-from accountant.commands.ledger import app as ledger
-from accountant.commands.page import page
-from accountant.commands.plan import plan
+from accountant.cli.compare import compare
+from accountant.cli.exit_status import leave, status_of
+from accountant.cli.explain import explain
+from accountant.cli.fit import fit
+from accountant.cli.ledger import app as ledger
+from accountant.cli.page import page
+from accountant.cli.plan import plan
 
 PROGRAM = "python -m accountant"
 COMMANDS: dict[str, Callable[..., None]] = {

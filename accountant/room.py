@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from accountant.budget import Budget
-from accountant.plan import Plan, Repeat, Sequential
+from accountant.accountants.budget import Budget
+from accountant.plans.plan import Plan, Repeat, Sequential
 
 MOST = 10**6
 

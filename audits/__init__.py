@@ -4,52 +4,52 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from audits.accuracy import Decoded, audit_accuracy
-    from audits.atoms import audit_atoms
-    from audits.bits import audit_bits
-    from audits.claims import INDEPENDENT, RenyiLoss, Sensitivity, TradeoffLoss
-    from audits.densities import exact
-    from audits.families import Family, audit_family
-    from audits.finding import Finding, Outcome
-    from audits.gates import OffTranscript
-    from audits.guess import audit
-    from audits.pairs import Box, candidate_pairs, search_pairs
-    from audits.replaying import Replayed, privacy_losses, replay
-    from audits.scoring import score_zoo
-    from audits.sensitivity import probe_sensitivity
-    from audits.stopping import watch
-    from audits.timing import audit_timing
-    from audits.tracing import Traced, audit_tracing
+    from audits.algorithm_runs.recording import OffTranscript
+    from audits.algorithm_runs.replaying import Replayed, privacy_losses, replay
+    from audits.attacks.distinguishing import audit
+    from audits.attacks.floating_point import audit_bits
+    from audits.attacks.multiple_testing import Family, audit_family
+    from audits.attacks.output_structure import audit_atoms
+    from audits.attacks.pair_search import Box, candidate_pairs, search_pairs
+    from audits.attacks.sensitivity import probe_sensitivity
+    from audits.attacks.sequential import watch
+    from audits.attacks.timing import audit_timing
+    from audits.claims.claims import INDEPENDENT, RenyiLoss, Sensitivity, TradeoffLoss
+    from audits.claims.findings import Finding, Outcome
+    from audits.known_densities.hockey_stick import exact
+    from audits.utility.accuracy import Decoded, audit_accuracy
+    from audits.utility.tracing import Traced, audit_tracing
+    from audits.zoo.scorecard import score_zoo
 
 # loaded when asked for: `python -m audits --help` should not wait for numpy
 _HOME = {
-    "Box": "pairs",
-    "Decoded": "accuracy",
-    "Family": "families",
-    "Finding": "finding",
-    "INDEPENDENT": "claims",
-    "OffTranscript": "gates",
-    "Outcome": "finding",
-    "RenyiLoss": "claims",
-    "Replayed": "replaying",
-    "Sensitivity": "claims",
-    "TradeoffLoss": "claims",
-    "Traced": "tracing",
-    "audit": "guess",
-    "audit_accuracy": "accuracy",
-    "audit_tracing": "tracing",
-    "audit_atoms": "atoms",
-    "audit_bits": "bits",
-    "audit_family": "families",
-    "audit_timing": "timing",
-    "candidate_pairs": "pairs",
-    "exact": "densities",
-    "privacy_losses": "replaying",
-    "probe_sensitivity": "sensitivity",
-    "replay": "replaying",
-    "score_zoo": "scoring",
-    "search_pairs": "pairs",
-    "watch": "stopping",
+    "Box": "attacks.pair_search",
+    "Decoded": "utility.accuracy",
+    "Family": "attacks.multiple_testing",
+    "Finding": "claims.findings",
+    "INDEPENDENT": "claims.claims",
+    "OffTranscript": "algorithm_runs.recording",
+    "Outcome": "claims.findings",
+    "RenyiLoss": "claims.claims",
+    "Replayed": "algorithm_runs.replaying",
+    "Sensitivity": "claims.claims",
+    "TradeoffLoss": "claims.claims",
+    "Traced": "utility.tracing",
+    "audit": "attacks.distinguishing",
+    "audit_accuracy": "utility.accuracy",
+    "audit_tracing": "utility.tracing",
+    "audit_atoms": "attacks.output_structure",
+    "audit_bits": "attacks.floating_point",
+    "audit_family": "attacks.multiple_testing",
+    "audit_timing": "attacks.timing",
+    "candidate_pairs": "attacks.pair_search",
+    "exact": "known_densities.hockey_stick",
+    "privacy_losses": "algorithm_runs.replaying",
+    "probe_sensitivity": "attacks.sensitivity",
+    "replay": "algorithm_runs.replaying",
+    "score_zoo": "zoo.scorecard",
+    "search_pairs": "attacks.pair_search",
+    "watch": "attacks.sequential",
 }
 __all__ = [
     "INDEPENDENT",

@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 import typer
 
-from accountant.command_line import INTERRUPTED, leave, status_of
-from audits.commands.bounds import bounds
-from audits.commands.libraries import libraries
-from audits.commands.papers import papers
-from audits.commands.power import power
-from audits.commands.replay import replay
-from audits.commands.run import list_, run
-from audits.commands.target import target
-from audits.commands.zoo import zoo
+from accountant.cli.exit_status import INTERRUPTED, leave, status_of
+from audits.cli.bounds import bounds
+from audits.cli.libraries import libraries
+from audits.cli.papers import papers
+from audits.cli.power import power
+from audits.cli.replay import replay
+from audits.cli.run import list_, run
+from audits.cli.target import target
+from audits.cli.zoo import zoo
 
 PROGRAM = "python -m audits"
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         return status_of(app, PROGRAM, words)
     except Exception as stop:
         # whoever asked for nothing heavy has not loaded it
-        resuming = sys.modules.get("audits.commands.resuming")
+        resuming = sys.modules.get("audits.cli.resume")
         if resuming is None or not isinstance(stop, resuming.Interrupted):
             raise
         print(stop, file=sys.stderr)

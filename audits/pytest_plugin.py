@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from accountant.loss import Loss
-    from audits.failing import Trial
-    from audits.finding import Finding
+    from accountant.losses.loss import Loss
+    from audits.claims.findings import Finding
+    from audits.pytest_support.failures import Trial
 
 FLAKE_RATE = 1e-6  # chance that any honest claim of a whole session fails
 RUNS = 200_000
@@ -96,8 +96,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
         pyfuncitem.obj = body
     if not returned:
         return result
-    from audits.asserting import assert_returned
-    from audits.failing import ClaimFailed
+    from audits.pytest_support.assertions import assert_returned
+    from audits.pytest_support.failures import ClaimFailed
 
     pyfuncitem.stash[DONE] = True
     try:
@@ -141,7 +141,7 @@ def audit(request: pytest.FixtureRequest) -> Callable[..., Finding]:
         runs: int | None = None,
     ) -> Finding:
         __tracebackhide__ = True
-        from audits.asserting import assert_release
+        from audits.pytest_support.assertions import assert_release
 
         return assert_release(release, pair, claim, delta, runs, _trial(item, next(calls)))
 
@@ -178,7 +178,7 @@ def seed_of(seed: int, test: str, call: int) -> int:
 
 def _trial(item: pytest.Item, call: int) -> Trial:
     __tracebackhide__ = True
-    from audits.failing import Trial
+    from audits.pytest_support.failures import Trial
 
     config = item.config
     audits, seed = config.stash[AUDITS], config.getoption("--dp-seed")

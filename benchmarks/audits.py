@@ -3,7 +3,7 @@
     python benchmarks/audits.py [--seeds 200] [--only power|stop|broken|speed]
 
 A share is the runs that the best conceivable test needs to reach the median bound (Neyman &
-Pearson's against the nearest pair that keeps it, `audits.power.limit_runs`), over the runs used.
+Pearson's against the nearest pair that keeps it, `audits.known_densities.sample_size.limit_runs`), over the runs used.
 """
 
 # ruff: noqa: E402  # imports follow what makes them possible
@@ -22,13 +22,13 @@ sys.path[:] = [one for one in sys.path if pathlib.Path(one) != pathlib.Path(__fi
 
 from accountant import GaussianLoss, PureLoss
 from audits import audit
-from audits.arguments import claimed_delta
-from audits.features import features
-from audits.power import limit_runs
-from audits.power_pairs import Pair, mechanism_pair
-from audits.stopping import watch
-from audits.zoo import ZOO
-from audits.zoo_honest import specimens
+from audits.attacks.sequential import watch
+from audits.claims.arguments import claimed_delta
+from audits.classifiers.output_features import features
+from audits.known_densities.outcome_models import Pair, mechanism_pair
+from audits.known_densities.sample_size import limit_runs
+from audits.zoo.catalogue import ZOO
+from audits.zoo.honest import specimens
 from mechanisms import Gaussian, Laplace, registry
 
 ONE = PureLoss(1.0)

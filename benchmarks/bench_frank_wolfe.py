@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from algorithms.private_lasso import PrivateLasso
-from algorithms.private_logistic_lasso import PrivateLogisticLasso
+from algorithms.frank_wolfe.private_lasso import PrivateLasso
+from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
 
 RCV1 = Path(__file__).parents[2] / "shared" / "data" / "rcv1_subset" / "rcv1_subset.npz"
 ROUNDS, AIM = 100, 20

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from algorithms.label_sgd import LabelSGD
+from algorithms.label_privacy.label_sgd import LabelSGD
 
 USERS, CLASSES, FEATURES = 1_000_000, 100, 50
 

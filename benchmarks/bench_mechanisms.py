@@ -24,7 +24,7 @@ from mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
-from mechanisms.integer_noise import IntegerNoise
+from mechanisms.exact_noise.integer_noise import IntegerNoise
 
 RNG = np.random.default_rng(0)
 

@@ -6,9 +6,9 @@ import time
 import numpy as np
 
 from accountant import Ledger
-from algorithms.machines import BallotBox
-from algorithms.messages import packed
-from algorithms.sign_vote import SignVote
+from algorithms.voting.sign_vote import SignVote
+from algorithms.voting.vote_collection import BallotBox
+from algorithms.voting.vote_encoding import packed
 
 MACHINES, FEATURES, SELECT, SIGNALS = 10_000, 100_000, 20, 10
 

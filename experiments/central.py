@@ -14,10 +14,10 @@ from common import Error, Method, Setting
 from scipy import optimize, sparse
 from scipy.special import expit
 
-from accountant.calibration import calibrate
-from accountant.tight import Tight
+from accountant.accountants.tight import Tight
+from accountant.planning.calibration import calibrate
 from algorithms import SparseERM
-from algorithms.thresholding import truncate
+from algorithms.base.hard_thresholding import truncate
 from mechanisms.gaussian import Gaussian
 
 PENALTY, PRINTED_DELTA, DELTA, PRINTED_STEP = 1e-3, 1e-3, 1e-5, 0.1

@@ -21,7 +21,7 @@ import numpy as np
 from results import statistics
 from threadpoolctl import threadpool_limits
 
-from accountant.outputs import write_whole
+from accountant.files import write_whole
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 COLUMNS = ("chart", "panel", "curve", "x", "seeds", "mean", "standard_error")

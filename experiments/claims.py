@@ -24,9 +24,9 @@ from regression import model, relative_error
 
 from accountant import calibrate
 from algorithms import LabelIHT, SparseERM
-from algorithms.non_private import NotPrivate
-from algorithms.thresholding import step_window
-from audits.published import PrintedSign, printed_probability
+from algorithms.base.hard_thresholding import step_window
+from algorithms.base.non_private import NotPrivate
+from audits.papers.sparse_regression import PrintedSign, printed_probability
 from mechanisms.gaussian import Gaussian
 
 WAVE = "8x + cos x"

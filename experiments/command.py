@@ -11,7 +11,7 @@ from common import Figure, run
 from drawing import draw
 from results import slopes, table
 
-from accountant.outputs import write_whole
+from accountant.files import write_whole
 
 
 def main(figure: Figure, arguments: list[str] | None = None) -> None:

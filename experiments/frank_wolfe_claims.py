@@ -11,11 +11,11 @@ from charts import Curve, over_seeds
 from frank_wolfe_risk import WAYS, Truth, excesses
 from scipy.optimize import brentq
 
-from algorithms.convex_losses import DeclaredLoss
-from algorithms.frank_wolfe import FrankWolfe
-from algorithms.frank_wolfe_bounds import Bounds, noise_scale
-from algorithms.polytopes import L1Ball
-from audits.published_frank_wolfe import WIDE, printed_selections, range_of_laplace, verdict
+from algorithms.base.glm_losses import DeclaredLoss
+from algorithms.frank_wolfe.constants import Bounds, noise_scale
+from algorithms.frank_wolfe.polytope import FrankWolfe
+from algorithms.frank_wolfe.polytopes import L1Ball
+from audits.papers.frank_wolfe import WIDE, printed_selections, range_of_laplace, verdict
 
 CLAIM = 1.0, 1e-6
 

@@ -11,8 +11,8 @@ import numpy as np
 from charts import Chart, Curve, Panel, main, over_seeds
 
 from algorithms import PrivateLasso
-from algorithms.private_logistic_lasso import PrivateLogisticLasso
-from audits.housing import load as load_housing
+from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
+from audits.runner.california_housing import load as load_housing
 
 DELTA, TRAIN = 1e-6, 0.8
 FEW, MANY, NO_NOISE = 10, 1_000, 1e9

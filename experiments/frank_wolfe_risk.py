@@ -11,8 +11,8 @@ from charts import Chart, Curve, Panel, main, over_seeds, slopes
 from sklearn.linear_model import lars_path_gram
 
 from algorithms import PrivateLasso
-from algorithms.frank_wolfe import FrankWolfe
-from algorithms.polytopes import L1Ball
+from algorithms.frank_wolfe.polytope import FrankWolfe
+from algorithms.frank_wolfe.polytopes import L1Ball
 
 DELTA, NOISE = 1e-6, 0.1
 Key = tuple[str, str, int]  # panel, curve, records

@@ -12,11 +12,11 @@ from central import covtype
 from charts import SHARED, over_seeds
 from label_problems import MNIST
 
-from accountant.calibration import calibrate
-from algorithms.label_classifier import LabelPrivateClassifier
-from algorithms.label_randomizers import second_moments
-from algorithms.non_private import NotPrivate
-from audits.published_labels import (
+from accountant.planning.calibration import calibrate
+from algorithms.base.non_private import NotPrivate
+from algorithms.label_privacy.label_classifier import LabelPrivateClassifier
+from algorithms.label_privacy.label_randomizers import second_moments
+from audits.papers.private_labels import (
     leading_constant,
     lower_bound,
     printed_lower_rate,

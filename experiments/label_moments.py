@@ -7,7 +7,7 @@ import argparse
 import numpy as np
 from charts import Chart, Curve, Panel, main
 
-from algorithms.label_randomizers import best_randomizer, second_moments
+from algorithms.label_privacy.label_randomizers import best_randomizer, second_moments
 
 LOOKS = {
     "unary": {"color": "#4e79a7", "marker": "o", "lw": 2.2},

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import softmax
 
-from algorithms.label_losses import LOSSES
+from algorithms.label_privacy.label_losses import LOSSES
 
 EPSILON, COMPONENTS, MNIST = 1.0, 50, "mnist10k/mnist10k.npz"
 Rows = tuple[np.ndarray, np.ndarray]  # public rows, private labels

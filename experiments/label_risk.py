@@ -14,9 +14,9 @@ from charts import Chart, Curve, Panel, main, over_seeds, slopes
 from label_moments import LOOKS, WORDS
 from label_problems import EPSILON, MNIST, Problem, problems
 
-from algorithms.label_sgd import LabelSGD
-from algorithms.non_private import NotPrivate
-from audits.published_labels import lower_bound
+from algorithms.base.non_private import NotPrivate
+from algorithms.label_privacy.label_sgd import LabelSGD
+from audits.papers.private_labels import lower_bound
 
 FREE, UPPER, LOWER, ZERO = (
     "labels as they are, not private", "upper bound D L √(V/n), unary",

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from charts import Chart, Curve, Panel, main, over_seeds
 
-from audits.minimax.distance import distance
-from audits.minimax.matches import MATCHES
+from audits.minimax.performance.algorithm_table import MATCHES
+from audits.minimax.performance.gap import distance
 from audits.minimax.problems import lower_bound
 
 BOUND, PUBLISHED, RATE = "lower bound", "as published", "reference rate with constant 1, no bound"

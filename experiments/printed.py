@@ -7,7 +7,7 @@ from functools import lru_cache
 from common import Setting
 
 from algorithms import LabelIHT
-from audits.published import Published, label_bound, printed_label_noise
+from audits.papers.sparse_regression import Published, label_bound, printed_label_noise
 from mechanisms.gaussian import Gaussian
 
 NOISE_BOUND, DELTA = 0.05, 1e-3  # C and delta of the paper

@@ -10,9 +10,9 @@ from common import Error, Grid, Method, Setting
 from printed import DELTA, NOISE_BOUND, PrintedNoise, greatest_label, printed_epsilon
 
 from algorithms import LabelIHT, LocalIHT
-from algorithms.links import link_of
-from algorithms.thresholding import default_step, rounds_for
-from audits.published import PrintedBound, printed_probability
+from algorithms.base.hard_thresholding import default_step, rounds_for
+from algorithms.sparse_regression.links import link_of
+from audits.papers.sparse_regression import PrintedBound, printed_probability
 
 PRINTED_STEPS = (0.1, 0.2)
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray]  # features, labels, the true theta

@@ -13,9 +13,9 @@ from charts import Chart, Curve, Panel, over_seeds
 from common import Grid, Method, Setting
 from votes import DELTA, RECORDS, SELECT, Machines, Study, signals
 
-from accountant.ledger import Ledger
+from accountant.ledger.ledger import Ledger
 from algorithms import SignVote
-from algorithms.votes import majority
+from algorithms.voting.vote_counts import majority
 
 Scores = tuple[float, float]  # false discovery rate, power
 Measured = dict[tuple[Setting, int, str], Scores]

@@ -12,11 +12,11 @@ from common import Setting
 from vote_charts import Scores, methods
 from votes import DELTA, RECORDS, SELECT, MeanStudy, RegressionStudy
 
-from accountant.tight import Tight
+from accountant.accountants.tight import Tight
 from algorithms import SignVote
-from algorithms.local_signs import lasso_signs, threshold_rule
-from algorithms.votes import Tally, majority
-from audits.published_votes import printed_noisy_threshold, printed_peeling, printed_votes
+from algorithms.voting.machine_votes import lasso_signs, threshold_rule
+from algorithms.voting.vote_counts import Tally, majority
+from audits.papers.sign_votes import printed_noisy_threshold, printed_peeling, printed_votes
 
 BASE = Setting(200, 10, 1.0)
 MACHINES, LASSOS = (200, 1200), 100

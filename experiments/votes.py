@@ -11,7 +11,7 @@ from common import Setting
 from scipy.signal import lfilter
 
 from algorithms import ThresholdedMean, ThresholdedRegression
-from algorithms.local_signs import lasso_signs, mean_signs
+from algorithms.voting.machine_votes import lasso_signs, mean_signs
 
 DELTA, RECORDS, SELECT, STRENGTH, CORRELATION = 1e-3, 200, 20, 0.5, 0.5
 

@@ -7,8 +7,8 @@ import importlib
 import pkgutil
 from typing import Any
 
-from mechanisms.mechanism import EXACT, IDEALISED, Arithmetic, Mechanism, registry
-from mechanisms.parameters import declare, param
+from mechanisms.base.mechanism import EXACT, IDEALISED, Arithmetic, Mechanism, registry
+from mechanisms.base.parameters import declare, param
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")

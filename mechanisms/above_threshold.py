@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, REAL
+from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import Array, legendre, logsumexp, ratio_up
 from accountant.randomness import Rng, generator
-from accountant.responses import PureLoss
-from mechanisms.checks import unbatched
-from mechanisms.mechanism import IDEALISED, Mechanism, arithmetic_of, draws
-from mechanisms.parameters import declare, param
-from mechanisms.selection import FLAG, MONOTONE, above, picked
-from mechanisms.supports import Candidates
-from mechanisms.values import Scores
+from mechanisms.base.checks import unbatched
+from mechanisms.base.mechanism import IDEALISED, Mechanism, arithmetic_of, draws
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Candidates
+from mechanisms.base.values import Scores
+from mechanisms.families.selection import FLAG, MONOTONE, above, picked
 
 # Steps away from a kink that Gauss-Legendre cells may take; at 80 no more than e^-40 is left.
 LADDER = np.array([0.0, 2, 4, 6, 8, 10, 12, 16, 20, 28, 40, 60, 80])

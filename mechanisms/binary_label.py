@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, Interval
+from accountant.losses.finite_pair import PairLoss
 from accountant.numerics import Array
-from accountant.pairs import PairLoss
 from accountant.randomness import Rng, generator
-from mechanisms.bits import bernoulli
-from mechanisms.means import FixedLength, beyond, rounded
-from mechanisms.mechanism import EXACT, Arithmetic, draws, summed
-from mechanisms.parameters import declare, param
-from mechanisms.supports import Rows
-from mechanisms.values import Segment
+from mechanisms.base.mechanism import EXACT, Arithmetic, draws, summed
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Rows
+from mechanisms.base.values import Segment
+from mechanisms.exact_noise.exact_bernoulli import bernoulli
+from mechanisms.families.mean_oracle import FixedLength, beyond, rounded
 
 
 @final

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike
 from accountant.domains import REAL, Interval
 from accountant.numerics import Array
 from accountant.randomness import Rng
+from mechanisms.base.mechanism import summed
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Cells, Line, Support
 from mechanisms.discrete_laplace import DiscreteLaplace
+from mechanisms.families.post_processing import MechanismWith, Wrapper
 from mechanisms.laplace import Laplace
-from mechanisms.mechanism import summed
-from mechanisms.parameters import declare, param
-from mechanisms.supports import Cells, Line, Support
-from mechanisms.wrapper import MechanismWith, Wrapper
 
 
 @final

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import POSITIVE, Interval, Whole
+from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
-from accountant.pairs import PairLoss, response_pair
 from accountant.randomness import Rng, generator
-from mechanisms.bits import Bits, bernoulli
-from mechanisms.checks import unbatched
-from mechanisms.means import FixedLength, beyond, gamma_ratio
-from mechanisms.mechanism import EXACT, Arithmetic, draws, summed
-from mechanisms.parameters import declare, param
-from mechanisms.supports import Rows, bit_rows
-from mechanisms.values import Ball
+from mechanisms.base.checks import unbatched
+from mechanisms.base.mechanism import EXACT, Arithmetic, draws, summed
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Rows, bit_rows
+from mechanisms.base.values import Ball
+from mechanisms.exact_noise.exact_bernoulli import Bits, bernoulli
+from mechanisms.families.mean_oracle import FixedLength, beyond, gamma_ratio
 
 
 @final

@@ -10,22 +10,22 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.concentrated import ZCDPLoss
 from accountant.domains import POSITIVE
-from accountant.finite import Finite
-from accountant.gaussian import GaussianLoss
-from accountant.loss import Loss, orders
+from accountant.losses.finite import Finite
+from accountant.losses.finite_pair import PairLoss
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.loss import Loss, orders
+from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics import Array, square_up, up
-from accountant.pairs import PairLoss
 from accountant.randomness import Rng, generator
-from mechanisms.additive import DIMENSION, Additive
+from mechanisms.base.mechanism import EXACT, Arithmetic, draws
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Lattice
+from mechanisms.base.values import Integers
 from mechanisms.discrete_laplace import FEW, STEPS
-from mechanisms.integer_noise import IntegerNoise
-from mechanisms.maxima import greatest_gaussian
-from mechanisms.mechanism import EXACT, Arithmetic, draws
-from mechanisms.parameters import declare, param
-from mechanisms.supports import Lattice
-from mechanisms.values import Integers
+from mechanisms.exact_noise.integer_noise import IntegerNoise
+from mechanisms.families.additive import DIMENSION, Additive
+from mechanisms.families.expected_maxima import greatest_gaussian
 
 REACH = 37.5  # standard deviations with all but 1e-300 of the law
 SMOOTH = 6.0  # from here on a narrower continuous law costs less than the concentrated bound

@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import Interval, Whole
-from accountant.laplace import LaplaceLoss
-from accountant.loss import Loss
+from accountant.losses.finite_pair import PairLoss
+from accountant.losses.laplace import LaplaceLoss
+from accountant.losses.loss import Loss
 from accountant.numerics import ULP, Array, up
-from accountant.pairs import PairLoss
 from accountant.randomness import Rng, generator
-from mechanisms.additive import Additive
-from mechanisms.integer_noise import IntegerNoise
-from mechanisms.maxima import greatest_exponential
-from mechanisms.mechanism import EXACT, Arithmetic, draws
-from mechanisms.parameters import declare, param
-from mechanisms.supports import Lattice
-from mechanisms.values import Integers
+from mechanisms.base.mechanism import EXACT, Arithmetic, draws
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Lattice
+from mechanisms.base.values import Integers
+from mechanisms.exact_noise.integer_noise import IntegerNoise
+from mechanisms.families.additive import Additive
+from mechanisms.families.expected_maxima import greatest_exponential
 
 STEPS = Interval(0.01, 2.0**50)
 FEW = 2048  # outcomes of a loss that are listed

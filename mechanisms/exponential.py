@@ -8,14 +8,14 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.bounded import BoundedRangeLoss
 from accountant.domains import POSITIVE
+from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.numerics import Array, logsumexp
 from accountant.randomness import Rng, generator
-from mechanisms.checks import unbatched
-from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
-from mechanisms.parameters import declare, param
-from mechanisms.selection import FLAG, MONOTONE, Selection, above_best, gap_of_range
+from mechanisms.base.checks import unbatched
+from mechanisms.base.mechanism import IDEALISED, arithmetic_of, draws
+from mechanisms.base.parameters import declare, param
+from mechanisms.families.selection import FLAG, MONOTONE, Selection, above_best, gap_of_range
 
 
 @final

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
-from accountant.gaussian import GaussianLoss
+from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics import Array, ratio_up, up
 from accountant.randomness import Rng, generator
-from mechanisms import grid
-from mechanisms.additive import DIMENSION, RealNoise
-from mechanisms.maxima import greatest_gaussian
-from mechanisms.mechanism import EXACT, IDEALISED, arithmetic_of, draws
-from mechanisms.parameters import declare, param
+from mechanisms.base.mechanism import EXACT, IDEALISED, arithmetic_of, draws
+from mechanisms.base.parameters import declare, param
+from mechanisms.exact_noise import rounding_grid as grid
+from mechanisms.families.additive import DIMENSION, RealNoise
+from mechanisms.families.expected_maxima import greatest_gaussian
 
 
 @final

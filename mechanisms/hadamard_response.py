@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.domains import Interval, Whole
-from mechanisms.bits import bernoulli
-from mechanisms.frequencies import FrequencyOracle, Reports, narrow, tally
-from mechanisms.parameters import declare, param
-from mechanisms.supports import Labels
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Labels
+from mechanisms.exact_noise.exact_bernoulli import bernoulli
+from mechanisms.families.frequency_oracle import FrequencyOracle, Reports, narrow, tally
 
 
 @final

@@ -9,16 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, Interval, Whole
+from accountant.losses.finite_pair import PairLoss
 from accountant.numerics import Array
-from accountant.pairs import PairLoss
 from accountant.randomness import Rng, generator
-from mechanisms.bits import bernoulli
-from mechanisms.checks import norms, unbatched
-from mechanisms.means import FixedLength, beyond, gamma_ratio, on_sphere, rounded, share
-from mechanisms.mechanism import EXACT, Arithmetic, draws, summed
-from mechanisms.parameters import declare, param
-from mechanisms.sphere import Sphere
-from mechanisms.values import Ball
+from mechanisms.base.checks import norms, unbatched
+from mechanisms.base.mechanism import EXACT, Arithmetic, draws, summed
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.values import Ball
+from mechanisms.exact_noise.exact_bernoulli import bernoulli
+from mechanisms.families.mean_oracle import (
+    FixedLength,
+    beyond,
+    gamma_ratio,
+    on_sphere,
+    rounded,
+    share,
+)
+from mechanisms.families.sphere_support import Sphere
 
 
 @final

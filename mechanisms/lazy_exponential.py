@@ -7,16 +7,22 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.bounded import BoundedRangeLoss
 from accountant.domains import POSITIVE
 from accountant.errors import PrivateValueError
+from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.numerics import Array, ratio_up
 from accountant.randomness import Rng, generator
-from mechanisms.checks import unbatched
+from mechanisms.base.checks import unbatched
+from mechanisms.base.mechanism import Mechanism
+from mechanisms.base.parameters import declare, param
 from mechanisms.exponential import Exponential
-from mechanisms.levelled import INDICES, Levelled, LevelledCandidates, LevelledScores, Listed
-from mechanisms.mechanism import Mechanism
-from mechanisms.parameters import declare, param
+from mechanisms.families.bounded_scores import (
+    INDICES,
+    Levelled,
+    LevelledCandidates,
+    LevelledScores,
+    Listed,
+)
 
 TRIES = 16  # rejections of one draw before all scores are looked at
 

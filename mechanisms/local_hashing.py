@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.domains import POSITIVE, Interval, Whole
-from mechanisms.bits import bernoulli
-from mechanisms.frequencies import BELOW_ONE, FrequencyOracle, Reports, within
-from mechanisms.parameters import declare, param
-from mechanisms.supports import Rows
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Rows
+from mechanisms.exact_noise.exact_bernoulli import bernoulli
+from mechanisms.families.frequency_oracle import BELOW_ONE, FrequencyOracle, Reports, within
 
 FITS = 2**31 - 1  # a prime; products of two residues fit into 64 bits
 

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from accountant.errors import ParameterError
 from accountant.numerics import Array, logsumexp
 from accountant.randomness import Rng
-from mechanisms.mechanism import summed
-from mechanisms.parameters import declare, param
+from mechanisms.base.mechanism import summed
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Cells, Support
+from mechanisms.families.post_processing import MechanismWith, Wrapper
 from mechanisms.randomized_response import RandomizedResponse
-from mechanisms.supports import Cells, Support
-from mechanisms.wrapper import MechanismWith, Wrapper
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,18 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.bounded import BoundedRangeLoss
 from accountant.domains import POSITIVE, OneOf
-from accountant.loss import Loss
+from accountant.losses.bounded_range import BoundedRangeLoss
+from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import Array, legendre
 from accountant.randomness import Rng, generator
-from accountant.responses import PureLoss
-from mechanisms.checks import unbatched
+from mechanisms.base.checks import unbatched
+from mechanisms.base.mechanism import IDEALISED, arithmetic_of, draws
+from mechanisms.base.parameters import declare, param
 from mechanisms.exponential import Exponential
-from mechanisms.maxima import greatest_exponential
-from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
-from mechanisms.parameters import declare, param
-from mechanisms.selection import FLAG, MONOTONE, Selection, above_best, beside_noise
+from mechanisms.families.expected_maxima import greatest_exponential
+from mechanisms.families.selection import FLAG, MONOTONE, Selection, above_best, beside_noise
 
 
 @final

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
-from accountant.laplace import LaplaceLoss
+from accountant.losses.laplace import LaplaceLoss
 from accountant.numerics import Array, legendre
 from accountant.randomness import Rng, generator
-from mechanisms.checks import unbatched
-from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
-from mechanisms.parameters import declare, param
-from mechanisms.selection import FLAG, MONOTONE, Selection, above_best, beside_noise
+from mechanisms.base.checks import unbatched
+from mechanisms.base.mechanism import IDEALISED, arithmetic_of, draws
+from mechanisms.base.parameters import declare, param
+from mechanisms.families.selection import FLAG, MONOTONE, Selection, above_best, beside_noise
 
 
 @final

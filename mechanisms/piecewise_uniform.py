@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, Interval
+from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
-from accountant.pairs import PairLoss, response_pair
 from accountant.randomness import Rng, generator
-from mechanisms.means import MeanOracle, beyond
-from mechanisms.mechanism import IDEALISED, arithmetic_of, draws, summed
-from mechanisms.parameters import declare, param
-from mechanisms.supports import Line
-from mechanisms.values import Segment
+from mechanisms.base.mechanism import IDEALISED, arithmetic_of, draws, summed
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Line
+from mechanisms.base.values import Segment
+from mechanisms.families.mean_oracle import MeanOracle, beyond
 
 
 @final

@@ -8,18 +8,25 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.calibration import calibrate
 from accountant.domains import POSITIVE, Interval, Whole
 from accountant.errors import ParameterError
+from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
-from accountant.pairs import PairLoss, response_pair
+from accountant.planning.calibration import calibrate
 from accountant.randomness import Rng, generator
-from mechanisms.checks import norms, unbatched
-from mechanisms.means import FixedLength, beyond, gamma_ratio, on_sphere, rounded, share
-from mechanisms.mechanism import IDEALISED, arithmetic_of, draws, summed
-from mechanisms.parameters import declare, param
-from mechanisms.sphere import Sphere
-from mechanisms.values import Ball
+from mechanisms.base.checks import norms, unbatched
+from mechanisms.base.mechanism import IDEALISED, arithmetic_of, draws, summed
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.values import Ball
+from mechanisms.families.mean_oracle import (
+    FixedLength,
+    beyond,
+    gamma_ratio,
+    on_sphere,
+    rounded,
+    share,
+)
+from mechanisms.families.sphere_support import Sphere
 
 
 @final

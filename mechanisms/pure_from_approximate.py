@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import REAL, Interval, Whole
 from accountant.errors import ParameterError
+from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import Array, legendre, up
 from accountant.randomness import Rng, generator
-from accountant.responses import PureLoss
+from mechanisms.base.mechanism import IDEALISED, Arithmetic, Mechanism, draws, summed
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Cells, Support
+from mechanisms.base.values import Values
+from mechanisms.families.post_processing import MechanismWith, Wrapper
 from mechanisms.gaussian import Gaussian
-from mechanisms.mechanism import IDEALISED, Arithmetic, Mechanism, draws, summed
-from mechanisms.parameters import declare, param
-from mechanisms.supports import Cells, Support
-from mechanisms.values import Values
-from mechanisms.wrapper import MechanismWith, Wrapper
 
 # beyond ln 2 half of e^odds is no probability
 ODDS = Interval(1e-6, math.log(2))

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import POSITIVE, REAL
+from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import Array, up
 from accountant.randomness import Rng, generator
-from accountant.responses import PureLoss
 from mechanisms.above_threshold import AboveThreshold
-from mechanisms.mechanism import IDEALISED, Mechanism, arithmetic_of
-from mechanisms.parameters import declare, param
-from mechanisms.selection import FLAG, MONOTONE, above, at
-from mechanisms.supports import Cells, Support
-from mechanisms.values import Scores
+from mechanisms.base.mechanism import IDEALISED, Mechanism, arithmetic_of
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Cells, Support
+from mechanisms.base.values import Scores
+from mechanisms.families.selection import FLAG, MONOTONE, above, at
 
 STEPS = 0.5 * 2.0 ** np.arange(8)  # of cells beside an answer, in units of its noise
 BETWEEN = np.linspace(0.0, 1.0, 1025)  # edges of cells between an answer and its neighbour

@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, Interval
 from accountant.errors import ParameterError
+from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
-from accountant.pairs import PairLoss, response_pair
 from accountant.randomness import Rng, generator
-from mechanisms.additive import Additive
-from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
-from mechanisms.parameters import declare, param
-from mechanisms.supports import Line
-from mechanisms.values import Reals
+from mechanisms.base.mechanism import IDEALISED, arithmetic_of, draws
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Line
+from mechanisms.base.values import Reals
+from mechanisms.families.additive import Additive
 
 
 @final

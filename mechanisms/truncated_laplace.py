@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, Interval
-from accountant.loss import Loss, Symmetric, epsilons
+from accountant.losses.loss import Loss, Symmetric, epsilons
+from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.numerics import ULP, Array, ratio_up, square_up, up
 from accountant.randomness import Rng, generator
-from accountant.responses import ApproxLoss
-from mechanisms.additive import DIMENSION, Additive
-from mechanisms.maxima import greatest_exponential
-from mechanisms.mechanism import IDEALISED, arithmetic_of, draws
-from mechanisms.parameters import declare, param
-from mechanisms.supports import Line
-from mechanisms.values import Reals
+from mechanisms.base.mechanism import IDEALISED, arithmetic_of, draws
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Line
+from mechanisms.base.values import Reals
+from mechanisms.families.additive import DIMENSION, Additive
+from mechanisms.families.expected_maxima import greatest_exponential
 
 
 @final

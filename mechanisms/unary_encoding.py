@@ -12,10 +12,10 @@ from accountant.domains import POSITIVE, Interval, Whole
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.bits import bernoulli, bernoulli_words
-from mechanisms.frequencies import FrequencyOracle, Reports, blocks, in_blocks, within
-from mechanisms.parameters import declare, param
-from mechanisms.supports import Rows, bit_rows
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Rows, bit_rows
+from mechanisms.exact_noise.exact_bernoulli import bernoulli, bernoulli_words
+from mechanisms.families.frequency_oracle import FrequencyOracle, Reports, blocks, in_blocks, within
 
 LEAST = 1e-300
 

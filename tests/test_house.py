@@ -14,8 +14,8 @@ import accountant
 import algorithms
 import audits
 import mechanisms
-from audits.housing import load
-from mechanisms.table import END, START, between_marks, table, write_table
+from audits.runner.california_housing import load
+from mechanisms.base.docs_table import END, START, between_marks, table, write_table
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = [accountant, algorithms, audits, mechanisms]
@@ -88,13 +88,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from accountant.gaussian import GaussianLoss
+from accountant.losses.gaussian import GaussianLoss
 from accountant.domains import POSITIVE
 from mechanisms.gaussian import Gaussian
-from mechanisms.mechanism import Mechanism
-from mechanisms.parameters import declare, param
-from mechanisms.supports import Line
-from mechanisms.values import Reals
+from mechanisms.base.mechanism import Mechanism
+from mechanisms.base.parameters import declare, param
+from mechanisms.base.supports import Line
+from mechanisms.base.values import Reals
 
 
 @declare
@@ -135,9 +135,9 @@ def test_a_mechanism_is_one_file_and_no_other_edit(tmp_path):
     code = """
 from accountant import RDP, calibrate, compare
 from audits import audit, exact
-from audits.cases import cases
+from audits.runner.cases import cases
 from mechanisms import HalvedGaussian
-from mechanisms.table import table
+from mechanisms.base.docs_table import table
 made = calibrate(HalvedGaussian, epsilon=1.0, delta=1e-5)
 assert abs(exact(made, 1.0) - 1e-5) < 1e-9
 assert 0.4 < audit(made, rng=1).epsilon_lower < 1.0

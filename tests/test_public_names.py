@@ -27,7 +27,7 @@ def public_names(package: str) -> dict[str, list[str]]:
 
 
 def parameters(value: object) -> list[str]:
-    """Return the names of the parameters of a function or constructor; [] of what is no callable."""
+    """Return the names of the parameters of a callable; [] of other values."""
     try:
         return list(inspect.signature(value).parameters) if callable(value) else []
     except ValueError:
@@ -96,7 +96,7 @@ def test_a_book_of_the_first_layout_is_read_verified_and_spent_from(tmp_path):
     book = Book.open(f"sqlite:///{tmp_path / 'book.db'}", create=False)
     assert book.verify()
     assert book.spent("ages") == 0.75
-    history = [entry for entry in book.history("ages")]
+    history = list(book.history("ages"))
     assert len(history) > 2
     with book.ledger("ages", np.arange(5.0)) as ledger:
         ledger.release(Laplace(4.0), np.sum)

@@ -10,9 +10,9 @@ import functools
 import importlib
 import importlib.metadata
 
-from audits.finding import Outcome
+from audits.claims.findings import Outcome
 from audits.libraries.checks import Check, row_of
-from audits.rows import Case
+from audits.results.rows import Case
 
 # distribution -> (module to try, adapter); numpy is always there
 LIBRARIES = {

@@ -10,12 +10,12 @@ from typing import final
 
 import numpy as np
 
-from accountant.loss import Loss
-from accountant.plan import Plan
-from accountant.tight import Tight
-from audits.arguments import claimed_delta
-from audits.finding import Finding, Outcome
-from audits.rows import FAMILY_ERROR, Row, Settings
+from accountant.accountants.tight import Tight
+from accountant.losses.loss import Loss
+from accountant.plans.plan import Plan
+from audits.claims.arguments import claimed_delta
+from audits.claims.findings import Finding, Outcome
+from audits.results.rows import FAMILY_ERROR, Row, Settings
 
 CHECKS_AT_MOST = 50  # the verdicts of all libraries together hold at 1 - FAMILY_ERROR
 VERDICT = 1 - FAMILY_ERROR / CHECKS_AT_MOST

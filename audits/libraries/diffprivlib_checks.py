@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from accountant.loss import Loss
-from accountant.responses import ApproxLoss, PureLoss
-from audits.atoms import audit_atoms
-from audits.bits import audit_bits
-from audits.guess import audit
+from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from audits.attacks.distinguishing import audit
+from audits.attacks.floating_point import audit_bits
+from audits.attacks.output_structure import audit_atoms
 from audits.libraries.checks import Check, Look, Seen, guessed
-from audits.rows import Settings
+from audits.results.rows import Settings
 
 library: Any = importlib.import_module("diffprivlib")
 mechanisms: Any = library.mechanisms

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from accountant.plan import Plan, Repeat
-from accountant.sampled import PoissonSampled
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.plans.plan import Plan, Repeat
 from audits.libraries.checks import DELTA, Check, Seen, below_truth
-from audits.rows import Settings
+from audits.results.rows import Settings
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from accountant.loss import Loss
-from accountant.responses import ApproxLoss, PureLoss
-from audits.bits import audit_bits
-from audits.guess import audit
+from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from audits.attacks.distinguishing import audit
+from audits.attacks.floating_point import audit_bits
 from audits.libraries.checks import Check, Look, Seen, guessed
-from audits.rows import Settings
+from audits.results.rows import Settings
 
 ONE = PureLoss(1.0)
 GAUSSIAN = 3.7306317  # calibrated to (1, 1e-5), Balle & Wang (2018)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from accountant.plan import Repeat
-from accountant.sampled import PoissonSampled
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.plans.plan import Repeat
 from audits.libraries.checks import DELTA, Check, Look, Seen, below_truth
-from audits.rows import Settings
+from audits.results.rows import Settings
 from mechanisms.gaussian import Gaussian
 
 library: Any = importlib.import_module("opacus.accountants")

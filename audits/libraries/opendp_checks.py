@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from accountant.responses import ApproxLoss, PureLoss
-from audits.bits import audit_bits
-from audits.guess import audit
+from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from audits.attacks.distinguishing import audit
+from audits.attacks.floating_point import audit_bits
+from audits.attacks.sensitivity import audit_sensitivity
+from audits.attacks.timing import audit_timing
 from audits.libraries.checks import VERDICT, Check, Look, Seen, guessed
-from audits.rows import Settings
-from audits.sensitivity import audit_sensitivity
-from audits.timing import audit_timing
+from audits.results.rows import Settings
 
 dp: Any = importlib.import_module("opendp.prelude")
 dp.enable_features("contrib")
@@ -53,7 +53,7 @@ def _looked(kind: str, scale: float, claim: Any, by: Callable[..., Any]) -> Look
 
 def squared_deviations(settings: Settings, rng: np.random.Generator) -> Seen:
     """One record moves the rounded mean, and with it every deviation."""
-    from audits.claims import Sensitivity
+    from audits.claims.claims import Sensitivity
 
     size = 1024
     space = dp.vector_domain(dp.atom_domain(bounds=(BIG, BIG + 1), nan=False), size=size)
@@ -81,7 +81,7 @@ def threshold_delta(settings: Settings, rng: np.random.Generator) -> Seen:
 
 def above(seen: int, runs: int, claim: tuple[float, float]) -> Seen:
     """Whether an event that the neighbour never shows is too frequent for delta; exact."""
-    from audits.bounds import success_lower
+    from audits.statistics.binomial_bounds import success_lower
 
     least = float(success_lower(np.array(float(seen)), np.array(float(runs)), 1 - VERDICT))
     words = f"{seen:,} of {runs:,} keys held by one person were released: delta is at least"

@@ -4,82 +4,86 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from audits.minimax.bernoulli_products import BernoulliProducts
-    from audits.minimax.bound import Construction, LowerBound
-    from audits.minimax.central_records import central_rate, central_regression
-    from audits.minimax.contraction import (
+    from audits.minimax.bounds.bound import Construction, LowerBound
+    from audits.minimax.bounds.central_regression import central_rate, central_regression
+    from audits.minimax.bounds.histogram import PairedShares, private_histogram
+    from audits.minimax.bounds.label_optimisation import label_optimisation
+    from audits.minimax.bounds.label_private_regression import label_regression
+    from audits.minimax.bounds.lasso import private_lasso
+    from audits.minimax.bounds.mean import private_mean
+    from audits.minimax.bounds.selection import FewVotes, private_selection
+    from audits.minimax.bounds.sparse_regression import (
+        sparse_regression,
+        sparse_regression_rdp,
+        sparse_regression_zcdp,
+    )
+    from audits.minimax.checks.enumeration import Check, enumerate_checks
+    from audits.minimax.checks.simulation import simulated_check
+    from audits.minimax.decoding.inequalities import (
+        private_fano,
+        private_le_cam,
+        private_many_points,
+    )
+    from audits.minimax.decoding.record_decoding import most_right, most_right_chi_squared
+    from audits.minimax.families.bernoulli_products import BernoulliProducts
+    from audits.minimax.families.fingerprints import Fingerprints
+    from audits.minimax.families.label_family import LabelFamily
+    from audits.minimax.families.packings import disjoint_packing, greedy_packing, random_packing
+    from audits.minimax.families.sign_means import SignCopies, SignMeans
+    from audits.minimax.families.signed_basis import SignedBasis
+    from audits.minimax.families.sparse_packing import SparsePacking
+    from audits.minimax.information.contraction import (
         Contraction,
         chi_squared_divergence,
         distance_information,
         fano_information,
         le_cam_divergence,
     )
-    from audits.minimax.enumeration import Check, enumerate_checks
-    from audits.minimax.fingerprints import Fingerprints
-    from audits.minimax.histogram import PairedShares, private_histogram
-    from audits.minimax.inequalities import private_fano, private_le_cam, private_many_points
-    from audits.minimax.label_family import LabelFamily
-    from audits.minimax.label_learning import label_optimisation
-    from audits.minimax.lasso import private_lasso
-    from audits.minimax.mean import private_mean
-    from audits.minimax.packings import disjoint_packing, greedy_packing, random_packing
-    from audits.minimax.private_labels import label_regression
-    from audits.minimax.private_records import (
-        sparse_regression,
-        sparse_regression_rdp,
-        sparse_regression_zcdp,
-    )
     from audits.minimax.problems import PROBLEMS, lower_bound, sample_size
-    from audits.minimax.selection import FewVotes, private_selection
-    from audits.minimax.sign_families import SignCopies, SignMeans
-    from audits.minimax.signed_basis import SignedBasis
-    from audits.minimax.simulation import simulated_check
-    from audits.minimax.sparse_labels import SparsePacking
-    from audits.minimax.testing import most_right, most_right_chi_squared
 
 # loaded when asked for: `python -m audits --help` should not wait for numpy
 _HOME = {
-    "BernoulliProducts": "bernoulli_products",
-    "Check": "enumeration",
-    "Construction": "bound",
-    "Contraction": "contraction",
-    "FewVotes": "selection",
-    "Fingerprints": "fingerprints",
-    "LabelFamily": "label_family",
-    "LowerBound": "bound",
+    "BernoulliProducts": "families.bernoulli_products",
+    "Check": "checks.enumeration",
+    "Construction": "bounds.bound",
+    "Contraction": "information.contraction",
+    "FewVotes": "bounds.selection",
+    "Fingerprints": "families.fingerprints",
+    "LabelFamily": "families.label_family",
+    "LowerBound": "bounds.bound",
     "PROBLEMS": "problems",
-    "PairedShares": "histogram",
-    "SignCopies": "sign_families",
-    "SignMeans": "sign_families",
-    "SignedBasis": "signed_basis",
-    "SparsePacking": "sparse_labels",
-    "central_rate": "central_records",
-    "central_regression": "central_records",
-    "chi_squared_divergence": "contraction",
-    "disjoint_packing": "packings",
-    "distance_information": "contraction",
-    "enumerate_checks": "enumeration",
-    "fano_information": "contraction",
-    "greedy_packing": "packings",
-    "label_optimisation": "label_learning",
-    "label_regression": "private_labels",
-    "le_cam_divergence": "contraction",
+    "PairedShares": "bounds.histogram",
+    "SignCopies": "families.sign_means",
+    "SignMeans": "families.sign_means",
+    "SignedBasis": "families.signed_basis",
+    "SparsePacking": "families.sparse_packing",
+    "central_rate": "bounds.central_regression",
+    "central_regression": "bounds.central_regression",
+    "chi_squared_divergence": "information.contraction",
+    "disjoint_packing": "families.packings",
+    "distance_information": "information.contraction",
+    "enumerate_checks": "checks.enumeration",
+    "fano_information": "information.contraction",
+    "greedy_packing": "families.packings",
+    "label_optimisation": "bounds.label_optimisation",
+    "label_regression": "bounds.label_private_regression",
+    "le_cam_divergence": "information.contraction",
     "lower_bound": "problems",
-    "most_right": "testing",
-    "most_right_chi_squared": "testing",
-    "private_fano": "inequalities",
-    "private_histogram": "histogram",
-    "private_lasso": "lasso",
-    "private_le_cam": "inequalities",
-    "private_many_points": "inequalities",
-    "private_mean": "mean",
-    "private_selection": "selection",
-    "random_packing": "packings",
+    "most_right": "decoding.record_decoding",
+    "most_right_chi_squared": "decoding.record_decoding",
+    "private_fano": "decoding.inequalities",
+    "private_histogram": "bounds.histogram",
+    "private_lasso": "bounds.lasso",
+    "private_le_cam": "decoding.inequalities",
+    "private_many_points": "decoding.inequalities",
+    "private_mean": "bounds.mean",
+    "private_selection": "bounds.selection",
+    "random_packing": "families.packings",
     "sample_size": "problems",
-    "simulated_check": "simulation",
-    "sparse_regression": "private_records",
-    "sparse_regression_rdp": "private_records",
-    "sparse_regression_zcdp": "private_records",
+    "simulated_check": "checks.simulation",
+    "sparse_regression": "bounds.sparse_regression",
+    "sparse_regression_rdp": "bounds.sparse_regression",
+    "sparse_regression_zcdp": "bounds.sparse_regression",
 }
 __all__ = [
     "PROBLEMS",

@@ -10,20 +10,20 @@ from typing import Any
 
 from accountant.domains import POSITIVE, OneOf
 from accountant.errors import ParameterError
-from audits.minimax.bound import LowerBound
+from audits.minimax.bounds.bound import LowerBound
 
 # one line a problem: its name, which is its function's, and its module in this package
 PROBLEMS = {
-    "sparse_regression": "private_records",
-    "sparse_regression_zcdp": "private_records",
-    "sparse_regression_rdp": "private_records",
-    "label_regression": "private_labels",
-    "label_optimisation": "label_learning",
-    "central_regression": "central_records",
-    "private_lasso": "lasso",
-    "private_mean": "mean",
-    "private_histogram": "histogram",
-    "private_selection": "selection",
+    "sparse_regression": "bounds.sparse_regression",
+    "sparse_regression_zcdp": "bounds.sparse_regression",
+    "sparse_regression_rdp": "bounds.sparse_regression",
+    "label_regression": "bounds.label_private_regression",
+    "label_optimisation": "bounds.label_optimisation",
+    "central_regression": "bounds.central_regression",
+    "private_lasso": "bounds.lasso",
+    "private_mean": "bounds.mean",
+    "private_histogram": "bounds.histogram",
+    "private_selection": "bounds.selection",
 }
 _MOST_USERS = 2**50
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.console import Console
 
-from audits.minimax.answers import Answer, setting_in_words, size_in_words
-from audits.minimax.distance import Distance
-from audits.minimax.enumeration import Check
+from audits.minimax.checks.enumeration import Check
+from audits.minimax.performance.answers import Answer, setting_in_words, size_in_words
+from audits.minimax.performance.gap import Distance
 from audits.report.terminal import plain_table, safe
 from audits.report.words import number
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-from audits.minimax.answers import Answer
-from audits.minimax.enumeration import Check
+from audits.minimax.checks.enumeration import Check
+from audits.minimax.performance.answers import Answer
 from audits.report.bounds import (
     ALGORITHM_HEAD,
     CHECK_HEAD,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import final
 
 from audits.report.words import number
-from audits.rows import Curve, Row
+from audits.results.rows import Curve, Row
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 310, 64, 28, 34, 44
 FLOOR = 1e-8  # the smallest delta that is drawn

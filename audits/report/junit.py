@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as Xml
 
-from audits.report.story import CLOSING
 from audits.report.words import number, plain
-from audits.rows import Row
-from audits.saved import Result
+from audits.results.facts import CLOSING
+from audits.results.result_file import Result
+from audits.results.rows import Row
 
 
 def to_junit(result: Result) -> str:

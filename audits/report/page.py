@@ -6,11 +6,11 @@ import html
 from collections.abc import Iterable, Sequence
 
 from audits.report.figure import interval_figure, power_figure, profile_figure
-from audits.report.story import CLOSING, PROFILE_HEAD, profile_rows, title_of
 from audits.report.style import STYLE
 from audits.report.words import number, percent, plain
-from audits.rows import FAMILY_ERROR, Row
-from audits.saved import Result
+from audits.results.facts import CLOSING, PROFILE_HEAD, profile_rows, title_of
+from audits.results.result_file import Result
+from audits.results.rows import FAMILY_ERROR, Row
 
 HEAD = ("subject", "claimed epsilon", "delta", "exact", "at least", "interval", "verdict")
 # true epsilons of the power curve, where 1 is claimed
@@ -129,8 +129,8 @@ def _story(row: Row) -> Iterable[str]:
 
 def _power(result: Result) -> Iterable[str]:
     """What this many runs could have seen, at the confidence of the verdicts."""
-    from audits.power import needed
-    from audits.power_pairs import laplace
+    from audits.known_densities.outcome_models import laplace
+    from audits.known_densities.sample_size import needed
 
     alpha, runs = FAMILY_ERROR / len(result.rows), result.request.samples
     found = [needed(laplace(truth), 1.0, 0.0, alpha, SEEN) for truth in TRUTHS]

@@ -1,6 +1,6 @@
 """How the page looks: one column, light and dark, wide and narrow."""
 
-from accountant.page.document import asset
+from accountant.reports.html_document import asset
 
 # what all pages of the house share, and then what is this one's own
 STYLE = (

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from audits.report.story import CLOSING, PROFILE_HEAD, profile_rows, title_of
 from audits.report.words import number, percent, plain
-from audits.rows import Row
-from audits.saved import Result
+from audits.results.facts import CLOSING, PROFILE_HEAD, profile_rows, title_of
+from audits.results.result_file import Result
+from audits.results.rows import Row
 
 
 def show(result: Result, console: Console) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from accountant.page.words import plain
+from accountant.formatting import plain
 
 __all__ = ["number", "percent", "plain"]
 

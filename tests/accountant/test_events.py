@@ -132,7 +132,7 @@ def test_events_without_a_meaning_here_are_refused(event, words):
 
 
 def test_every_event_of_the_peer_is_read_or_refused_by_name():
-    from accountant.events import READERS, REFUSED
+    from accountant.formats.dp_events import READERS, REFUSED
 
     named = {name for name in vars(dp_event) if name.endswith("DpEvent") or name == "ZCDpEvent"}
     assert named - {"DpEvent"} == set(READERS) | set(REFUSED)

@@ -25,8 +25,8 @@ from accountant import (
     with_more_records,
 )
 from accountant.__main__ import main
-from accountant.explaining import SUSPICIONS, posterior
-from accountant.relations import RELATIONS
+from accountant.planning.interpretation import SUSPICIONS, posterior
+from accountant.plans.adjacency import RELATIONS
 from accountant.room import room
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 

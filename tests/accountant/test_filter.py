@@ -19,7 +19,7 @@ from accountant import (
     Tight,
     UnsupportedPlan,
 )
-from accountant.concentrated import ZCDPLoss
+from accountant.losses.zcdp import ZCDPLoss
 from mechanisms import Exponential, Gaussian, Laplace
 
 DATA = np.arange(20.0)

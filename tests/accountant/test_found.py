@@ -272,7 +272,7 @@ def test_a_loss_of_bound_zero_can_be_sampled_and_composed():
 
 
 def test_many_users_weigh_no_less_than_one():
-    from accountant.shuffled_laws import binomial
+    from accountant.amplification.shuffling_bounds import binomial
 
     for users in (10**5, 10**7, 10**9):
         assert binomial(users, 0.3, 9.5)[1].sum() >= 1.0

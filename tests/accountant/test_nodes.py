@@ -31,7 +31,7 @@ from accountant import (
     UnsupportedPlan,
     ZCDPLoss,
 )
-from accountant.relations import RELATIONS
+from accountant.plans.adjacency import RELATIONS
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
 LOPSIDED = PairLoss((0.2, 0.5, 0.3, 0.0), (0.5, 0.3, 0.1, 0.1))

@@ -26,17 +26,17 @@ from accountant import (
     Tight,
     ZCDPLoss,
 )
-from accountant.command_line import status_of
-from accountant.commands.page import page
-from accountant.comparison import SOUND
-from accountant.page.curves import epsilons
-from accountant.page.history_page import history_page
-from accountant.page.lines import Line, lines_of, noisier, plan_of
-from accountant.page.more import MOST, room
-from accountant.page.plan_page import plan_page
-from accountant.page.telling import tell, work
-from accountant.page.whatif import DELTAS, NOISE, OFTEN
-from accountant.page.words import above, below, rest, shown, small
+from accountant.accountants.tight_curve import epsilons
+from accountant.cli.exit_status import status_of
+from accountant.cli.page import page
+from accountant.formatting import above, below, rest, shown, small
+from accountant.planning.capacity import MOST, room
+from accountant.reports.comparison import SOUND
+from accountant.reports.history_page import history_page
+from accountant.reports.plan_lines import Line, lines_of, noisier, plan_of
+from accountant.reports.plan_page import plan_page
+from accountant.reports.plan_summary import tell, work
+from accountant.reports.what_if_grid import DELTAS, NOISE, OFTEN
 from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
 
 HOSTILE = [

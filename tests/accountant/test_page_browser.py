@@ -13,11 +13,11 @@ import threading
 import pytest
 
 from accountant import Book, Budget, Tight
-from accountant.page.history_page import history_page
-from accountant.page.lines import Line, plan_of
-from accountant.page.plan_page import plan_page
-from accountant.page.telling import tell
-from accountant.page.words import above
+from accountant.formatting import above
+from accountant.reports.history_page import history_page
+from accountant.reports.plan_lines import Line, plan_of
+from accountant.reports.plan_page import plan_page
+from accountant.reports.plan_summary import tell
 from mechanisms import Gaussian, Laplace
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -10,12 +10,18 @@ from hypothesis import strategies as st
 
 from accountant import Budget, Deviation, Maximum, ParameterError, Selection, Wanted, allocate
 from accountant.__main__ import main
-from accountant.kinds import kinds
-from accountant.plan_file import PlanFile, plan_or_file
-from accountant.plan_json import PlanFileError, parsed
-from accountant.plan_toml import PlanSyntaxError, file_from_toml, from_toml, read_file, read_plan
-from accountant.toml_writing import file_to_json, file_to_toml
-from accountant.wanted_tables import Template
+from accountant.formats.plan_file import PlanFile, plan_or_file
+from accountant.formats.plan_json import PlanFileError, parsed
+from accountant.formats.plan_toml import (
+    PlanSyntaxError,
+    file_from_toml,
+    from_toml,
+    read_file,
+    read_plan,
+)
+from accountant.formats.registry import kinds
+from accountant.formats.request_tables import Template
+from accountant.formats.toml_writer import file_to_json, file_to_toml
 from mechanisms import DiscreteLaplace, Gaussian, Laplace, Mapped, NoisyMax, registry
 
 WANTED = """
@@ -317,7 +323,7 @@ def test_names_come_back(name):
 
 
 def test_no_kind_has_a_field_that_files_mean_otherwise():
-    from accountant.kinds import fields
+    from accountant.formats.registry import fields
 
     for name, kind in kinds().items():
         assert not {"kind", "name", "error", "weight", "target"} & set(fields(kind)), name

@@ -22,9 +22,9 @@ from accountant import (
     Stated,
     ZCDPLoss,
 )
-from accountant.kinds import kinds
-from accountant.plan_json import PlanFileError, from_json, to_json
-from accountant.plan_toml import PlanSyntaxError, from_toml
+from accountant.formats.plan_json import PlanFileError, from_json, to_json
+from accountant.formats.plan_toml import PlanSyntaxError, from_toml
+from accountant.formats.registry import kinds
 from mechanisms import Gaussian, Laplace, Mapped, NoisyMax, registry
 
 PLANS = [

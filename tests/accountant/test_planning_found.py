@@ -26,11 +26,11 @@ from accountant import (
     records_needed,
 )
 from accountant.__main__ import main
-from accountant.page.lines import lines_of, lines_of_file, plan_of
-from accountant.page.more import room
-from accountant.page.telling import _costs
-from accountant.page.whatif import what_if
-from accountant.plan_toml import PlanSyntaxError, file_from_toml
+from accountant.formats.plan_toml import PlanSyntaxError, file_from_toml
+from accountant.planning.capacity import room
+from accountant.reports.plan_lines import lines_of, lines_of_file, plan_of
+from accountant.reports.plan_summary import _costs
+from accountant.reports.what_if_grid import what_if
 from mechanisms import (
     Clamped,
     Gaussian,

@@ -131,7 +131,7 @@ def test_row_23_answers_may_choose_what_comes_next(book):
 
 
 def test_row_23_a_wrong_rule_fails_the_check_of_the_log(book, monkeypatch):
-    from accountant.books.totals import Totals
+    from accountant.book.totals import Totals
     from accountant.errors import LedgerCorrupt
 
     book.dataset("d", Budget(1.0))
@@ -198,7 +198,7 @@ def test_row_16_killed_after_the_commit_the_stored_answer_comes_back(place, book
     book.dataset("d", Budget(1.0))
 
     def dies():
-        from accountant.books.gate import BookLedger
+        from accountant.book.book_ledger import BookLedger
 
         with Book.open(place.url) as own, own.ledger("d", DATA) as ledger:
             store = BookLedger._store

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
 
 from accountant import Book, Budget, LedgerCorrupt, PrivateValueError
-from accountant.books.answers import decoded, encoded
-from accountant.books.chain import digest
-from accountant.books.people import packed, unpacked
+from accountant.book.answer_codec import decoded, encoded
+from accountant.book.hash_chain import digest
+from accountant.book.user_totals import packed, unpacked
 from mechanisms import Laplace
 
 DATA = np.arange(20.0)
@@ -63,7 +63,7 @@ def test_what_cannot_be_stored_is_refused(answer):
 
 
 def test_an_answer_beyond_the_limit_is_refused(monkeypatch):
-    monkeypatch.setattr("accountant.books.answers.LARGEST", 1000)
+    monkeypatch.setattr("accountant.book.answer_codec.LARGEST", 1000)
     for answer in (np.zeros(126), "x" * 1000, [[0.0] * 100]):
         with pytest.raises(PrivateValueError, match="answer must be of numbers"):
             encoded(answer)
@@ -122,7 +122,7 @@ def test_an_answer_that_cannot_be_stored_is_not_given(place):
         def release(self, value, rng, size=None):
             return object()
 
-    from accountant.plan import Release
+    from accountant.plans.plan import Release
 
     odd = type("Declared", (Odd, Release), {"reversed": None, "losses": None})()
     with Book.open(place.url) as book:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, PoissonSampled
-from accountant.command_line import status_of
-from accountant.commands.ledger import app
+from accountant.cli.exit_status import status_of
+from accountant.cli.ledger import app
 from mechanisms import Gaussian, Laplace
 
 DATA = np.arange(20.0)
@@ -111,7 +111,7 @@ def test_row_41_cells_and_lines_are_harmless(book, tmp_path, capsys):
         [row] = csv.DictReader(file)
     assert row["unit of privacy"] == "'@one person"
     # a log that somebody else wrote may hold anything
-    from accountant.books.export import _cell
+    from accountant.book.export import _cell
 
     assert _cell("\x1b[31mred\n\u202e") == "\\x1b[31mred\\n\\u202e"
     assert _cell("\xa0=1") == "\\xa0=1"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, LedgerCorrupt, LedgerUnwritable, ParameterError
-from accountant.books import sqlite
+from accountant.book import sqlite
 from mechanisms import Laplace
 from tests.accountant.store_support import in_child
 

@@ -23,8 +23,8 @@ from accountant import (
     Repeat,
     UnsupportedPlan,
 )
-from accountant.books.totals import Totals
-from accountant.plan import Release
+from accountant.book.totals import Totals
+from accountant.plans.plan import Release
 from mechanisms import Gaussian, Laplace
 
 DATA = np.arange(20.0)
@@ -287,7 +287,7 @@ def test_a_check_pins_the_end_of_a_book_that_had_no_pin(file, tmp_path):
 
 
 def test_a_mechanism_that_is_not_declared_here_is_no_corruption(place, monkeypatch):
-    from accountant import plan
+    from accountant.plans import plan
 
     @dataclass(frozen=True)
     class Ours(CrookedRelease):
@@ -297,7 +297,7 @@ def test_a_mechanism_that_is_not_declared_here_is_no_corruption(place, monkeypat
         book.dataset("d", Budget(1.0))
         with monkeypatch.context() as there:
             there.setattr(plan, "DECLARED", [*plan.DECLARED])
-            there.setattr("accountant.kinds.DECLARED", [*plan.DECLARED, Ours])
+            there.setattr("accountant.formats.registry.DECLARED", [*plan.DECLARED, Ours])
             with book.ledger("d", DATA, Repeat(Ours(), 3)) as ledger:
                 ledger.release(Ours(), np.sum)
             book.verify()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, LedgerCorrupt, ParameterError
-from accountant.books.chain import canonical, following
+from accountant.book.hash_chain import canonical, following
 from mechanisms import Laplace
 
 DATA = np.arange(20.0)

@@ -26,12 +26,12 @@ from algorithms import (
     ThresholdedRegression,
     best_randomizer,
 )
-from algorithms.convex_losses import DeclaredLoss
-from algorithms.convex_sets import L2Ball
-from algorithms.label_analysers import analyser_of
-from algorithms.label_randomizers import randomizer_of
-from algorithms.label_span import Span
-from algorithms.non_private import NotPrivate
+from algorithms.base.glm_losses import DeclaredLoss
+from algorithms.base.non_private import NotPrivate
+from algorithms.frank_wolfe.convex_sets import L2Ball
+from algorithms.label_privacy.gradient_span import Span
+from algorithms.label_privacy.label_randomizers import randomizer_of
+from algorithms.label_privacy.report_decoders import analyser_of
 from mechanisms import Laplace
 
 SIGNS = np.where(np.arange(64) % 2, 1.0, -1.0)

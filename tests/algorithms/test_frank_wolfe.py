@@ -9,9 +9,8 @@ from scipy.optimize import minimize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import ZCDP, Budget, ParameterError, calibrate
-from algorithms.convex_losses import LOGISTIC, SQUARED, DeclaredLoss, LinearLoss
-from algorithms.frank_wolfe import FrankWolfe, descend
-from algorithms.frank_wolfe_bounds import (
+from algorithms.base.glm_losses import LOGISTIC, SQUARED, DeclaredLoss, LinearLoss
+from algorithms.frank_wolfe.constants import (
     Bounds,
     concentrated,
     noise_scale,
@@ -19,9 +18,10 @@ from algorithms.frank_wolfe_bounds import (
     rounds_for,
     utility_bound,
 )
-from algorithms.frank_wolfe_scores import DeclaredScores, Scores
-from algorithms.polytopes import Hull, L1Ball, Simplex, box
-from algorithms.private_logistic_lasso import PrivateLogisticLasso
+from algorithms.frank_wolfe.dense_scores import DeclaredScores, Scores
+from algorithms.frank_wolfe.polytope import FrankWolfe, descend
+from algorithms.frank_wolfe.polytopes import Hull, L1Ball, Simplex, box
+from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
 from audits import privacy_losses, replay
 from mechanisms import NoisyMax, PermuteAndFlip
 
@@ -270,7 +270,7 @@ def test_averages_weigh_later_iterates_more():
 
 def test_declared_losses_are_clipped_in_blocks(monkeypatch):
     expected = DeclaredScores(GRADIENT, L1Ball(1.0))((X, Y))
-    monkeypatch.setattr("algorithms.frank_wolfe_scores.LARGE", 100)
+    monkeypatch.setattr("algorithms.frank_wolfe.dense_scores.LARGE", 100)
     assert DeclaredScores(GRADIENT, L1Ball(1.0))((X, Y)) == pytest.approx(expected, abs=1e-14)
 
 

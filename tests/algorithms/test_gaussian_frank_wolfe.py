@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 
 from accountant import GDP, Budget, ParameterError
-from algorithms.convex_losses import DeclaredLoss, loss_of
-from algorithms.convex_sets import GroupBall, L2Ball, NuclearBall
-from algorithms.gaussian_frank_wolfe import GaussianFrankWolfe, Gradient, total_mu
+from algorithms.base.glm_losses import DeclaredLoss, loss_of
+from algorithms.frank_wolfe.convex_set import GaussianFrankWolfe, Gradient, total_mu
+from algorithms.frank_wolfe.convex_sets import GroupBall, L2Ball, NuclearBall
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
 

@@ -8,12 +8,12 @@ import pytest
 from scipy.optimize import minimize
 
 from accountant import ParameterError, PrivateValueError, PureLoss
-from accountant.ledger import Ledger
+from accountant.ledger.ledger import Ledger
 from algorithms import LocalHistogram
-from algorithms.local_histogram import nearest_shares
-from algorithms.non_private import NotPrivate
-from audits.examination import examine
-from audits.replaying import replay
+from algorithms.base.non_private import NotPrivate
+from algorithms.statistics.local_histogram import nearest_shares
+from audits.algorithm_runs.loss_profile import examine
+from audits.algorithm_runs.replaying import replay
 
 ORACLES = ["subset", "unary", "hadamard"]
 LABELS = np.random.default_rng(1).integers(5, size=60)
@@ -102,7 +102,7 @@ def test_blocks_and_seeds_change_no_bit(monkeypatch):
     assert made.fit(labels.astype(np.uint8)).shares_.tobytes() == first
     assert made.plan_ == made.plan((5000,))
     # of many blocks the shares still are those of all users
-    monkeypatch.setattr("algorithms.local_histogram.CACHED", 64)
+    monkeypatch.setattr("algorithms.statistics.local_histogram.CACHED", 64)
     bare = LocalHistogram(k=9, epsilon=math.inf, non_private=True)
     with pytest.warns(NotPrivate):
         bare.fit(labels)

@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import Budget, ParameterError
 from accountant.errors import PrivateValueError
-from algorithms.label_classifier import LabelPrivateClassifier
-from algorithms.non_private import NotPrivate
+from algorithms.base.non_private import NotPrivate
+from algorithms.label_privacy.label_classifier import LabelPrivateClassifier
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 

@@ -10,12 +10,17 @@ from scipy import sparse
 
 from accountant import Budget, ParameterError
 from accountant.errors import PrivateValueError
-from algorithms.label_analysers import Told, analyser_of
-from algorithms.label_losses import LOSSES, LabelLoss, squares
-from algorithms.label_randomizers import NAMES, best_randomizer, randomizer_of, second_moments
-from algorithms.label_sgd import LabelSGD
-from algorithms.label_span import Span
-from algorithms.non_private import NotPrivate
+from algorithms.base.non_private import NotPrivate
+from algorithms.label_privacy.gradient_span import Span
+from algorithms.label_privacy.label_losses import LOSSES, LabelLoss, squares
+from algorithms.label_privacy.label_randomizers import (
+    NAMES,
+    best_randomizer,
+    randomizer_of,
+    second_moments,
+)
+from algorithms.label_privacy.label_sgd import LabelSGD
+from algorithms.label_privacy.report_decoders import Told, analyser_of
 from audits import privacy_losses, replay
 
 RNG = np.random.default_rng(5)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from accountant import ParameterError
-from algorithms.local_signs import LocalSigns
-from algorithms.machines import BallotBox, collect
-from algorithms.messages import FAILED, INVALID, ballot, length, packed
-from algorithms.sign_vote import SignVote
+from algorithms.voting.machine_votes import LocalSigns
+from algorithms.voting.sign_vote import SignVote
+from algorithms.voting.vote_collection import BallotBox, collect
+from algorithms.voting.vote_encoding import FAILED, INVALID, ballot, length, packed
 
 RNG = np.random.default_rng(4)
 MEANS = np.array([1.0, -1.0] + [0.0] * 9)

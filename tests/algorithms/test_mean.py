@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from accountant import ParameterError, PrivateValueError, PureLoss
-from accountant.ledger import Ledger
+from accountant.ledger.ledger import Ledger
 from algorithms import LocalMean, PrivateMean
-from algorithms.non_private import NotPrivate
-from audits.examination import examine
-from audits.replaying import replay
+from algorithms.base.non_private import NotPrivate
+from audits.algorithm_runs.loss_profile import examine
+from audits.algorithm_runs.replaying import replay
 from mechanisms import Gaussian, PrivUnit
 
 RNG = np.random.default_rng(4)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from accountant import ParameterError, Tight, to_json
-from accountant.plan import Repeat
+from accountant.plans.plan import Repeat
 from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM
-from algorithms.non_private import NotPrivate, Revealed
+from algorithms.base.non_private import NotPrivate, Revealed
 from audits import replay
 
 OPEN = {"epsilon": math.inf, "non_private": True}

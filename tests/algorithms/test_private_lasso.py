@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import ZCDP, Budget, BudgetExceeded, OffPlan, ParameterError, Repeat
 from algorithms import PrivateLasso
-from algorithms.frank_wolfe import Bounds, Scores, best_rounds, clipped
+from algorithms.frank_wolfe.polytope import Bounds, Scores, best_rounds, clipped
 from audits import privacy_losses, replay
 
 RNG = np.random.default_rng(8)

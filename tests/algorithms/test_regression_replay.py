@@ -7,8 +7,8 @@ import pytest
 
 from accountant import ApproxLoss, PureLoss
 from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM
-from audits.examination import examine
-from audits.replaying import privacy_losses, replay
+from audits.algorithm_runs.loss_profile import examine
+from audits.algorithm_runs.replaying import privacy_losses, replay
 
 RNG = np.random.default_rng(3)
 X = RNG.choice([-1.0, 1.0], (80, 4))

@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import binom
 
 from accountant import ParameterError, PureLoss
-from accountant.ledger import Ledger
+from accountant.ledger.ledger import Ledger
 from algorithms import PrivateSelection
-from algorithms.non_private import NotPrivate
-from algorithms.private_selection import summed_scores
-from audits.examination import examine
-from audits.replaying import replay
+from algorithms.base.non_private import NotPrivate
+from algorithms.statistics.private_selection import summed_scores
+from audits.algorithm_runs.loss_profile import examine
+from audits.algorithm_runs.replaying import replay
 
 # two candidates are level but for one user, who turns from one to the other
 LEVEL = np.tile([[1.0, 0.0], [0.0, 1.0]], (20, 1))

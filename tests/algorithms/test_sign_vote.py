@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.linear_model import Lasso, LassoLars
 
 from accountant import Budget, BudgetExceeded, Ledger, ParameterError, Tight
-from algorithms.cwz import GradientStep, ThresholdedMean, ThresholdedRegression
-from algorithms.local_signs import (
+from algorithms.baselines.cai_wang_zhang import GradientStep, ThresholdedMean, ThresholdedRegression
+from algorithms.voting.machine_votes import (
     CONSTANT,
     LocalSigns,
     graph_signs,
@@ -19,9 +19,9 @@ from algorithms.local_signs import (
     mean_signs,
     threshold_rule,
 )
-from algorithms.peeling import calibrated
-from algorithms.sign_vote import SignVote
-from algorithms.votes import SENSITIVITY, Tally, counts, majority
+from algorithms.voting.peeling import calibrated
+from algorithms.voting.sign_vote import SignVote
+from algorithms.voting.vote_counts import SENSITIVITY, Tally, counts, majority
 from audits import privacy_losses, replay
 from mechanisms import Exponential, NoisyMax
 

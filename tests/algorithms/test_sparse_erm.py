@@ -16,8 +16,8 @@ from accountant import (
     Repeat,
 )
 from algorithms import SparseERM
-from algorithms.erm_losses import LOSSES, MeanGradient, factors
-from algorithms.non_private import NotPrivate
+from algorithms.base.erm_losses import LOSSES, MeanGradient, factors
+from algorithms.base.non_private import NotPrivate
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
 

@@ -10,17 +10,17 @@ from scipy.special import softmax
 from scipy.stats import chi2
 
 from accountant import BoundedRangeLoss, Budget, Ledger, ParameterError, PrivateValueError
-from algorithms.convex_losses import LOGISTIC, SQUARED
-from algorithms.frank_wolfe_bounds import Bounds
-from algorithms.frank_wolfe_scores import Scores, clipped_sparse
-from algorithms.levels import Levels
-from algorithms.private_lasso import PrivateLasso
-from algorithms.private_logistic_lasso import PrivateLogisticLasso
-from algorithms.sparse_frank_wolfe import LazyScores, step_of
+from algorithms.base.glm_losses import LOGISTIC, SQUARED
+from algorithms.frank_wolfe.constants import Bounds
+from algorithms.frank_wolfe.dense_scores import Scores, clipped_sparse
+from algorithms.frank_wolfe.private_lasso import PrivateLasso
+from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
+from algorithms.frank_wolfe.score_buckets import Levels
+from algorithms.frank_wolfe.sparse_scores import LazyScores, step_of
 from audits import privacy_losses, replay
 from mechanisms import LazyExponential, NoisyMax
 from mechanisms import lazy_exponential as lazy
-from mechanisms.levelled import Listed
+from mechanisms.families.bounded_scores import Listed
 
 RCV1 = Path(__file__).parents[2] / ".." / "shared" / "data" / "rcv1_subset" / "rcv1_subset.npz"
 RNG = np.random.default_rng(12)

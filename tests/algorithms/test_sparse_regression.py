@@ -10,9 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import Budget, ParameterError
 from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM
-from algorithms.links import WAVE, Link
-from algorithms.local_iht import Gradient
-from algorithms.thresholding import (
+from algorithms.base.hard_thresholding import (
     checked_step,
     default_step,
     isometry_estimate,
@@ -21,6 +19,8 @@ from algorithms.thresholding import (
     threshold,
     truncate,
 )
+from algorithms.sparse_regression.links import WAVE, Link
+from algorithms.sparse_regression.local_iht import Gradient
 from audits import privacy_losses, replay
 
 LOCAL = LocalIHT(epsilon=2.0, sparsity=1, noise_bound=0.1, rounds=2, random_state=0)

@@ -9,9 +9,9 @@ import pytest
 from scipy import sparse
 
 from accountant import OffPlan, ParameterError
-from accountant.chunks import Chunks
-from accountant.ledger import Ledger
-from accountant.parallel import Parallel
+from accountant.ledger.chunks import Chunks
+from accountant.ledger.ledger import Ledger
+from accountant.plans.parallel import Parallel
 from algorithms import (
     LabelIHT,
     LabelLasso,
@@ -20,10 +20,10 @@ from algorithms import (
     PrivateLasso,
     PrivateLogisticLasso,
     SparseERM,
-    blocks,
-    label_sgd,
-    local_iht,
 )
+from algorithms.base import row_blocks as blocks
+from algorithms.label_privacy import label_sgd
+from algorithms.sparse_regression import local_iht
 from audits import replay
 from mechanisms import Laplace
 

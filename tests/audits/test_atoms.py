@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import binom
 
 from accountant import ApproxLoss, ParameterError, PureLoss
-from audits.atoms import NAMES, audit_atoms, outputs, parts
-from audits.events import OFTEN, telling
-from audits.zoo import SPECIMENS
+from audits.attacks.output_codes import OFTEN, telling
+from audits.attacks.output_structure import NAMES, audit_atoms, outputs, parts
+from audits.zoo.catalogue import SPECIMENS
 
 SURE = 1 - 1e-9
 # a rare key, 0.013 against 0.0049, takes more runs: see its own test

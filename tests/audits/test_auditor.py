@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from accountant import ApproxLoss, GaussianLoss, PureLoss
 from audits import Outcome, audit
-from audits.claims import INDEPENDENT
+from audits.claims.claims import INDEPENDENT
 from mechanisms import Gaussian, RandomizedResponse
 
 KEEP = 1 / (1 + math.exp(-1.0))

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from accountant import ParameterError, PureLoss
-from audits.bits import FINEST, NO_BIT, audit_bits, lowest_bit, noise_grid, reachable
+from audits.attacks.floating_point import (
+    FINEST,
+    NO_BIT,
+    audit_bits,
+    lowest_bit,
+    noise_grid,
+    reachable,
+)
 from mechanisms import DiscreteLaplace, Gaussian, Laplace, Staircase, TruncatedLaplace
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from statsmodels.stats.proportion import proportion_confint
 
-from audits.bounds import epsilon_lower, mean_band, most_leaks, success_lower
+from audits.statistics.binomial_bounds import epsilon_lower, mean_band, most_leaks, success_lower
 
 
 @given(st.integers(1, 3000), st.floats(0.0, 1.0), st.sampled_from([0.05, 0.01, 1e-6]))

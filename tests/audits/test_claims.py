@@ -14,9 +14,9 @@ from accountant import (
     PureLoss,
     ZCDPLoss,
 )
-from accountant.tradeoff_curves import tradeoff
+from accountant.accountants.tradeoff_curves import tradeoff
 from audits import Outcome, audit
-from audits.claims import (
+from audits.claims.claims import (
     INDEPENDENT,
     RenyiLoss,
     Sensitivity,

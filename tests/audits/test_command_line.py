@@ -11,12 +11,12 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-import audits.cases
+import audits.runner.cases
 from audits.__main__ import main
-from audits.cases import cases
-from audits.finding import Outcome
-from audits.rows import Settings
-from audits.running import chosen, run_all
+from audits.claims.findings import Outcome
+from audits.results.rows import Settings
+from audits.runner.cases import cases
+from audits.runner.execution import chosen, run_all
 from tests.laws.common import INSTANCES
 
 ONE = "RandomizedResponse(k=10"
@@ -71,12 +71,14 @@ def test_same_seed_same_rows_whatever_the_jobs_and_the_company(tmp_path, capsys)
 
 
 def test_every_instance_specimen_and_algorithm_is_a_case():
-    from audits.zoo import ZOO
+    from audits.zoo.catalogue import ZOO
 
     subjects = [case.subject for case in cases()]
     assert len(set(subjects)) == len(subjects)
     assert set(map(repr, INSTANCES)) | {one.name for one in ZOO} < set(subjects)
-    assert [case.subject for case in cases() if case.kind == "algorithm"] == [audits.cases.HOUSING]
+    assert [case.subject for case in cases() if case.kind == "algorithm"] == [
+        audits.runner.cases.HOUSING
+    ]
     assert len(ZOO) >= 8
 
 
@@ -155,7 +157,7 @@ USAGE = [
 
 @pytest.mark.parametrize(("words", "message"), USAGE, ids=repr)
 def test_bad_usage_is_one_line_and_exit_2_before_anything_runs(words, message, capsys, monkeypatch):
-    monkeypatch.setattr("audits.running.run_all", lambda *a: pytest.fail("it ran"))
+    monkeypatch.setattr("audits.runner.execution.run_all", lambda *a: pytest.fail("it ran"))
     assert main(words) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -170,8 +172,10 @@ def test_a_misspelt_name_gets_a_hint(capsys):
 
 def test_a_false_claim_exits_1(capsys, monkeypatch):
     case = next(case for case in cases() if case.subject == "half_the_noise")
-    lying = audits.cases.Case(case.subject, "mechanism", case.about, Outcome.SURVIVED, case.check)
-    monkeypatch.setattr("audits.running.cases", lambda: [lying])
+    lying = audits.runner.cases.Case(
+        case.subject, "mechanism", case.about, Outcome.SURVIVED, case.check
+    )
+    monkeypatch.setattr("audits.runner.execution.cases", lambda: [lying])
 
     def relabelled(settings, rng):
         import dataclasses
@@ -230,15 +234,15 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, capsys):
 
 
 def test_a_row_that_was_done_is_in_the_part(tmp_path, monkeypatch, capsys):
-    import audits.running
+    import audits.runner.execution
 
-    target, real = tmp_path / "r.json", audits.running.run_all
+    target, real = tmp_path / "r.json", audits.runner.execution.run_all
 
     def stopped(todo, settings, jobs, done, *more):
         real(todo[:1], settings, jobs, done, *more)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("audits.running.run_all", stopped)
+    monkeypatch.setattr("audits.runner.execution.run_all", stopped)
     assert main([*QUICK, "--json", str(target)]) == 130
     part = tmp_path / "r.json.part"
     assert capsys.readouterr().err == (
@@ -276,11 +280,11 @@ def test_ctrl_c_leaves_what_is_done_and_the_rest_is_resumed(tmp_path):
 
 
 SLOW_LAST = """
-import audits.running, audits.rows, dataclasses
+import audits.runner.execution, audits.results.rows, dataclasses
 from audits.__main__ import PROGRAM, main
-from accountant.command_line import leave
+from accountant.cli.exit_status import leave
 
-every = audits.running.cases()
+every = audits.runner.execution.cases()
 def told(case):
     def check(settings, rng):
         print("begun", flush=True)
@@ -288,7 +292,8 @@ def told(case):
     return dataclasses.replace(case, check=check)
 
 last = [told(one) for one in every if one.subject == "half_the_noise"]
-audits.running.cases = lambda: [one for one in every if one.subject in ("peek", "gossip")] + last
+chosen = [one for one in every if one.subject in ("peek", "gossip")] + last
+audits.runner.execution.cases = lambda: chosen
 leave(PROGRAM, main())
 """
 
@@ -353,7 +358,7 @@ def test_a_result_that_is_none_is_refused_in_one_line(spoil, tmp_path, capsys, m
     spoil(document)
     path.write_text(json.dumps(document))
     capsys.readouterr()
-    monkeypatch.setattr("audits.running.run_all", lambda *a: pytest.fail("it ran"))
+    monkeypatch.setattr("audits.runner.execution.run_all", lambda *a: pytest.fail("it ran"))
     assert main(["replay", str(path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 

@@ -8,7 +8,7 @@ import pytest
 
 from accountant import ParameterError
 from audits import exact
-from audits.densities import exact_epsilon
+from audits.known_densities.hockey_stick import exact_epsilon
 from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
 from mechanisms.noisy_max import difference, laplace_wins
 

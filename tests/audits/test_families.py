@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import binom
 
 from accountant import ParameterError, PureLoss
-from audits import audit_family, families
-from audits.finding import Outcome
+from audits import audit_family
+from audits.attacks import multiple_testing as families
+from audits.claims.findings import Outcome
 from mechanisms import Laplace
 
 ONE = PureLoss(1.0)

@@ -8,9 +8,9 @@ import pytest
 
 from accountant import ParameterError, PureLoss
 from audits import Outcome, audit
-from audits.drawing import Raised, joined, packed, vectorised
-from audits.features import features, summaries
-from audits.layout import layout_of
+from audits.classifiers.feature_schema import layout_of
+from audits.classifiers.output_features import features, summaries
+from audits.runs.release_functions import Raised, joined, packed, vectorised
 
 ONE = PureLoss(1.0)
 

@@ -8,8 +8,8 @@ from scipy.stats import binom
 
 from accountant import ApproxLoss, GaussianLoss, ParameterError, PureLoss, calibrate
 from audits import Outcome, audit
-from audits.declared import score_law
-from audits.ratios import density_score
+from audits.attacks.declared_mechanism import score_law
+from audits.classifiers.likelihood_ratio import density_score
 from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse, registry
 
 ONE = {

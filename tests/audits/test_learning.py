@@ -13,20 +13,20 @@ from scipy.stats import binom, norm
 
 from accountant import GaussianLoss, PureLoss
 from audits import audit
-from audits.aims import Aim
-from audits.blocks import (
+from audits.claims.findings import Guesses
+from audits.classifiers.decision_rules import Bands, merged
+from audits.classifiers.objective import Aim
+from audits.classifiers.smoothed_log_odds import cells_of
+from audits.classifiers.training import learn, tails
+from audits.statistics.binomial_bounds import epsilon_lower, whole_lower
+from audits.statistics.combined_tests import (
     WORST,
     clipped_normal_tail,
     combined_lower,
     combined_tail,
     schedule,
 )
-from audits.bounds import epsilon_lower, whole_lower
-from audits.finding import Guesses
-from audits.leaks import leak_budget, leaky_lower
-from audits.learning import learn, tails
-from audits.rules import Bands, merged
-from audits.smoothing import cells_of
+from audits.statistics.delta_leaks import leak_budget, leaky_lower
 
 ONE = PureLoss(1.0)
 

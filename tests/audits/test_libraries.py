@@ -7,10 +7,10 @@ import pytest
 
 import audits.libraries as libraries
 from audits.__main__ import main
-from audits.finding import Outcome
+from audits.claims.findings import Outcome
 from audits.libraries import LIBRARIES, cases, present, version
 from audits.libraries.checks import CHECKS_AT_MOST, Check, Seen
-from audits.rows import Settings
+from audits.results.rows import Settings
 
 # what each library must be caught at, where it is installed in the version that is known
 FAULTS = {

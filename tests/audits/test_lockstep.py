@@ -19,11 +19,11 @@ from accountant import (
     Repeat,
 )
 from audits import privacy_losses
-from audits.examination import examine
-from audits.gates import OffTranscript
-from audits.ladder import PLAIN, Ladder
-from audits.tilting import weighed_losses
-from audits.zoo import Gossip
+from audits.algorithm_runs.importance_sampling import weighed_losses
+from audits.algorithm_runs.loss_profile import examine
+from audits.algorithm_runs.recording import OffTranscript
+from audits.algorithm_runs.tilt_schedule import PLAIN, Ladder
+from audits.zoo.catalogue import Gossip
 from mechanisms import Exponential, Gaussian, Laplace, NoisyMax, RandomizedResponse, registry
 
 DATA, OTHER = np.ones(4), np.zeros(4)

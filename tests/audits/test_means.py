@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from audits.bounds import mean_band
-from audits.means import _log_wealth, _shares, mean_lower
+from audits.statistics.binomial_bounds import mean_band
+from audits.statistics.mean_bounds import _log_wealth, _shares, mean_lower
 
 FALSE_ALARM = 1e-6  # of each test here that draws
 

@@ -8,7 +8,14 @@ from scipy.stats import binom
 
 from accountant import ParameterError, PureLoss
 from audits import audit
-from audits.pairs import SEARCH, Box, Candidate, Relation, candidate_pairs, search_pairs
+from audits.attacks.pair_search import (
+    SEARCH,
+    Box,
+    Candidate,
+    Relation,
+    candidate_pairs,
+    search_pairs,
+)
 from mechanisms import Laplace, registry
 
 SPACES = [

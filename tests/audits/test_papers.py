@@ -5,9 +5,9 @@ import json
 import pytest
 
 from audits.__main__ import main
-from audits.finding import Outcome
-from audits.papers import cases, verdict_confidence
-from audits.rows import Settings
+from audits.claims.findings import Outcome
+from audits.papers.cases import cases, verdict_confidence
+from audits.results.rows import Settings
 
 FALSE = {
     "label noise, s*=5, C=0.05, identity": 36.2236, "label noise, s*=5, C=1, identity": 1.12,

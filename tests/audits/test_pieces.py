@@ -11,8 +11,8 @@ import pytest
 
 from accountant import GaussianLoss, ParameterError, PureLoss
 from audits import audit
-from audits.drawing import CHUNK
-from audits.pieces import MOST, Runs, each_piece, gathered
+from audits.runs.parallel_runs import MOST, Runs, each_piece, gathered
+from audits.runs.release_functions import CHUNK
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
 ONE = PureLoss(1.0)

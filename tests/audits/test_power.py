@@ -7,9 +7,15 @@ import numpy as np
 import pytest
 
 from audits.__main__ import main
-from audits.bounds import epsilon_lower
-from audits.power import guess_power, nearest, needed, rates
-from audits.power_pairs import gaussian, laplace, mechanism_pair, ten_outcomes, two_outcomes
+from audits.known_densities.outcome_models import (
+    gaussian,
+    laplace,
+    mechanism_pair,
+    ten_outcomes,
+    two_outcomes,
+)
+from audits.known_densities.sample_size import guess_power, nearest, needed, rates
+from audits.statistics.binomial_bounds import epsilon_lower
 from mechanisms import Laplace, RandomizedResponse
 
 # (truth, claim, delta, guess test, limit), runs in all for the median run at 95 %

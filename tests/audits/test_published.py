@@ -7,10 +7,10 @@ import pytest
 
 from accountant import RDP, ZCDP, Tight
 from algorithms import LabelIHT
-from algorithms.links import WAVE
-from algorithms.non_private import NotPrivate
+from algorithms.base.non_private import NotPrivate
+from algorithms.sparse_regression.links import WAVE
 from audits import replay
-from audits.published import (
+from audits.papers.sparse_regression import (
     PrintedBound,
     PrintedSign,
     printed_label_noise,

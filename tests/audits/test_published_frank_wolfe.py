@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import quad
 
 from accountant import RDP, ZCDP, Advanced, Basic
-from audits.published_frank_wolfe import (
+from audits.papers.frank_wolfe import (
     WIDE,
     attacked_epsilon,
     printed_selections,

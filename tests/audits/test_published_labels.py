@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from accountant import ParameterError
-from algorithms import label_randomizers
-from algorithms.label_sgd import LabelSGD
-from audits.published_labels import (
+from algorithms.label_privacy import label_randomizers
+from algorithms.label_privacy.label_sgd import LabelSGD
+from audits.papers.private_labels import (
     PrintedRate,
     leading_constant,
     lower_bound,

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from audits.asserting import assert_returned
-from audits.failing import ClaimFailed, Trial
 from audits.pytest_plugin import FLAKE_RATE, confidence_of, flake_rate, seed_of
+from audits.pytest_support.assertions import assert_returned
+from audits.pytest_support.failures import ClaimFailed, Trial
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
 pytest_plugins = ["pytester"]
@@ -544,7 +544,7 @@ def test_honest_claims_fail_at_the_stated_rate_and_no_more():
 
 
 def test_an_algorithm_runs_once_for_every_thousand(monkeypatch):
-    import audits.asserting as home
+    import audits.pytest_support.assertions as home
 
     asked = []
     examine = home.examine
@@ -562,8 +562,8 @@ HEAVY = (
     "accountant",
     "mechanisms",
     "algorithms",
-    "audits.asserting",
-    "audits.failing",
+    "audits.pytest_support.assertions",
+    "audits.pytest_support.failures",
     "sklearn",
 )
 

@@ -5,10 +5,10 @@ import pytest
 
 from accountant import OffPlan, Parallel, ParameterError, PureLoss, Repeat
 from audits import privacy_losses, replay
-from audits.examination import examine
-from audits.gates import OffTranscript
-from audits.replaying import difference
-from audits.zoo import ZOO, Gossip, _Sum
+from audits.algorithm_runs.loss_profile import examine
+from audits.algorithm_runs.recording import OffTranscript
+from audits.algorithm_runs.replaying import difference
+from audits.zoo.catalogue import ZOO, Gossip, _Sum
 from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
 
 A = Laplace(1.0)

@@ -10,13 +10,13 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
-from audits.finding import Outcome
+from audits.claims.findings import Outcome
 from audits.report.junit import to_junit
 from audits.report.page import to_html
 from audits.report.terminal import show
 from audits.report.words import number, plain
-from audits.rows import Curve, Row
-from audits.saved import Request, Result, read, timeless, to_json
+from audits.results.result_file import Request, Result, read, timeless, to_json
+from audits.results.rows import Curve, Row
 
 HOSTILE = [
     "<script>alert(1)</script>", "[red]not markup[/red]", "\x1b[31mred\x1b[0m", "a\nb\r\tc",

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from accountant import ParameterError
-from audits.pairs import Box
-from audits.sensitivity import BUDGET, TOLERANCE, distance, probe_sensitivity
-from audits.zoo import SPECIMENS
-from mechanisms.values import Categories, Reals
+from audits.attacks.pair_search import Box
+from audits.attacks.sensitivity import BUDGET, TOLERANCE, distance, probe_sensitivity
+from audits.zoo.catalogue import SPECIMENS
+from mechanisms.base.values import Categories, Reals
 
 UNIT = Box(0.0, 1.0, (50,))
 LARGE = Box(2.0**50, 2.0**50 + 1, (1024,))
@@ -206,7 +206,7 @@ def test_nonsense_is_refused(bad):
 
 def test_the_claim_of_a_sensitivity_is_audited():
     from audits import audit
-    from audits.claims import Sensitivity
+    from audits.claims.claims import Sensitivity
 
     assert audit(np.median, UNIT, Sensitivity(0.1), 1000, rng=1).outcome.name == "FALSIFIED"
     assert audit(clipped_sum, UNIT, Sensitivity(1.0), 1000, rng=1).outcome.name == "SURVIVED"

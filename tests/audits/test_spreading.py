@@ -7,11 +7,11 @@ import textwrap
 import numpy as np
 import pytest
 
-import audits.running
+import audits.runner.execution
 from audits.__main__ import main
-from audits.cases import cases
-from audits.rows import Settings
-from audits.running import WorkerFailed, run_all
+from audits.results.rows import Settings
+from audits.runner.cases import cases
+from audits.runner.execution import WorkerFailed, run_all
 
 CODE = """
 import sys
@@ -90,13 +90,13 @@ def test_a_target_stays_on_this_machine(tmp_path, capsys):
 
 @EVERY
 def test_an_interruption_leaves_what_is_done(command, tmp_path, monkeypatch, capsys):
-    path, real = tmp_path / "r.json", audits.running.run_all
+    path, real = tmp_path / "r.json", audits.runner.execution.run_all
 
     def stopped(todo, *more):
         real(todo[:1], *more)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("audits.running.run_all", stopped)
+    monkeypatch.setattr("audits.runner.execution.run_all", stopped)
     assert done(command, path=path, status=130) is None
     assert f"rows are in {path}.part; go on with --resume" in capsys.readouterr().err
     left = document(tmp_path / "r.json.part")
@@ -107,7 +107,7 @@ def test_an_interruption_leaves_what_is_done(command, tmp_path, monkeypatch, cap
         ran.extend(case.subject for case in todo)
         return real(todo, *more)
 
-    monkeypatch.setattr("audits.running.run_all", rest)
+    monkeypatch.setattr("audits.runner.execution.run_all", rest)
     now = done(command, "--resume", path=path)
     assert not (tmp_path / "r.json.part").exists()
     monkeypatch.undo()
@@ -121,13 +121,13 @@ def test_an_interruption_leaves_what_is_done(command, tmp_path, monkeypatch, cap
 
 @pytest.mark.parametrize("command", ["papers", "zoo"])
 def test_a_part_of_another_request_is_refused(command, tmp_path, monkeypatch, capsys):
-    path, real = tmp_path / "r.json", audits.running.run_all
+    path, real = tmp_path / "r.json", audits.runner.execution.run_all
 
     def stopped(todo, *more):
         real(todo[:1], *more)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("audits.running.run_all", stopped)
+    monkeypatch.setattr("audits.runner.execution.run_all", stopped)
     assert done(command, path=path, status=130) is None
     monkeypatch.undo()
     other = ["--confidence", "0.9", "--resume"]
@@ -163,7 +163,7 @@ def test_a_worker_that_raises_is_named_and_the_others_are_kept(jobs, tmp_path, m
         if case.subject == "half_the_noise" else dataclasses.replace(case, kind="algorithm")
         for case in few
     ]  # fmt: skip
-    monkeypatch.setattr("audits.running.cases", lambda: every)
+    monkeypatch.setattr("audits.runner.execution.cases", lambda: every)
     path = tmp_path / "r.json"
     assert done("run", "--jobs", jobs, path=path, status=2) is None
     err = capsys.readouterr().err

@@ -8,8 +8,8 @@ from scipy.stats import binom
 
 from accountant import ApproxLoss, ParameterError, PureLoss
 from audits import Outcome, audit
-from audits.betting import MOST, growth, opening, opinions, together
-from audits.stopping import watch
+from audits.attacks.sequential import watch
+from audits.statistics.betting import MOST, growth, opening, opinions, together
 from mechanisms import Laplace
 
 ONE = PureLoss(1.0)

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import spearmanr, wilcoxon
 
 from accountant import ParameterError
-from audits.timing import audit_timing, signed_rank_p, spearman
+from audits.attacks.timing import audit_timing, signed_rank_p, spearman
 from mechanisms import Laplace
 
 SURE = 1 - 1e-9

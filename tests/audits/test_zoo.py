@@ -11,9 +11,10 @@ from scipy.stats import laplace as lap
 from scipy.stats import norm
 
 from accountant import ParameterError
-from audits import Outcome, zoo_honest
-from audits.scoring import GUESSES, MOST, SIZES, judge, score_zoo, totals
-from audits.zoo import SPECIMENS, ZOO
+from audits import Outcome
+from audits.zoo import honest as zoo_honest
+from audits.zoo.catalogue import SPECIMENS, ZOO
+from audits.zoo.scorecard import GUESSES, MOST, SIZES, judge, score_zoo, totals
 
 NAMED = {one.name: one for one in SPECIMENS}
 SURE = 1 - 1e-8  # 22 honest specimens: together they raise an alarm with chance 2.2e-7

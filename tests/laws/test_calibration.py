@@ -6,7 +6,7 @@ import math
 import pytest
 
 from accountant import ParameterError, Tight, calibrate
-from mechanisms.parameters import meanings
+from mechanisms.base.parameters import meanings
 from tests.laws.common import every_mechanism
 
 TARGETS = [(0.01, 1e-6), (0.5, 1e-5), (1.0, 1e-6), (4.0, 1e-9), (20.0, 1e-3)]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mechanisms import Mechanism
-from mechanisms.frequencies import FrequencyOracle
-from mechanisms.sphere import Sphere
+from mechanisms.families.frequency_oracle import FrequencyOracle
+from mechanisms.families.sphere_support import Sphere
 from tests.laws.common import FALSE_ALARM, INSTANCES, example_value
 
 TOLERANCE = 1e-10

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mechanisms import EXACT, Mechanism
-from mechanisms.additive import RealNoise
+from mechanisms.families.additive import RealNoise
 from tests.laws.common import INSTANCES, example_value
 
 ON_A_GRID = [one for one in INSTANCES if isinstance(one, RealNoise) and one.arithmetic is EXACT]

@@ -7,11 +7,11 @@ candidates; on the line also vectors whose move is split between two coordinates
 import numpy as np
 import pytest
 
-from audits.densities import hockey_stick
+from audits.known_densities.hockey_stick import hockey_stick
 from mechanisms import Mechanism
-from mechanisms.additive import Additive
+from mechanisms.base.values import Categories, Reals, Scores
+from mechanisms.families.additive import Additive
 from mechanisms.laplace import Laplace
-from mechanisms.values import Categories, Reals, Scores
 from tests.laws.common import every_mechanism, neighbours
 from tests.laws.test_hockey_stick import profile
 

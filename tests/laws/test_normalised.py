@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from audits.densities import hockey_stick
+from audits.known_densities.hockey_stick import hockey_stick
 from mechanisms import Mechanism
 from tests.laws.common import every_mechanism, example_value
 

@@ -9,8 +9,8 @@ import pytest
 
 from accountant import ParameterError, PrivateValueError
 from accountant.domains import Interval
-from mechanisms.parameters import meanings
-from mechanisms.selection import Flag
+from mechanisms.base.parameters import meanings
+from mechanisms.families.selection import Flag
 from tests.laws.common import every_class, every_mechanism, example_value
 
 NONSENSE = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mechanisms
-from mechanisms.parameters import meanings
+from mechanisms.base.parameters import meanings
 from tests.laws.common import every_mechanism
 
 

@@ -19,7 +19,7 @@ from mechanisms import (
     Staircase,
     TruncatedLaplace,
 )
-from mechanisms.maxima import greatest_exponential, greatest_gaussian
+from mechanisms.families.expected_maxima import greatest_exponential, greatest_gaussian
 
 CONTINUOUS = [
     Gaussian(3.0),

@@ -21,8 +21,8 @@ from mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
-from mechanisms.bits import bernoulli, bernoulli_words
-from mechanisms.frequencies import FrequencyOracle
+from mechanisms.exact_noise.exact_bernoulli import bernoulli, bernoulli_words
+from mechanisms.families.frequency_oracle import FrequencyOracle
 from mechanisms.hadamard_response import odd
 from mechanisms.local_hashing import prime_from
 from tests.laws.common import FALSE_ALARM, INSTANCES

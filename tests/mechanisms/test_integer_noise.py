@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstwo
 
-from mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, grid
-from mechanisms import integer_noise as noise
-from mechanisms.integer_noise import IntegerNoise, below, blocks
+from mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
+from mechanisms.exact_noise import integer_noise as noise
+from mechanisms.exact_noise import rounding_grid as grid
+from mechanisms.exact_noise.integer_noise import IntegerNoise, below, blocks
 
 FALSE_ALARM = 1e-9
 SMALL = [(0.2, 1), (1.0, 1), (7.3, 1), (40.0, 1), (0.3, 2), (1.0, 2), (9.0, 2), (130.0, 2)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accountant import ParameterError, PrivateValueError
-from audits.densities import exact, hockey_stick
+from audits.known_densities.hockey_stick import exact, hockey_stick
 from mechanisms import AboveThreshold, Exponential, NoisyMax, PermuteAndFlip, SparseVector
 
 FALSE_ALARM = 1e-9

@@ -13,7 +13,7 @@ import pytest
 from accountant import ParameterError, PrivateValueError, Tight, calibrate
 from mechanisms import BinaryLabel, CubeLinf, HemisphereL2, PiecewiseUniform, PrivUnit
 from mechanisms.cube import central, more_than_half
-from mechanisms.means import gamma_ratio
+from mechanisms.families.mean_oracle import gamma_ratio
 from mechanisms.priv_unit import cap
 
 FALSE_ALARM = 1e-9

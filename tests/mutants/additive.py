@@ -6,14 +6,14 @@ import numpy as np
 
 from accountant import GaussianLoss, LaplaceLoss
 from mechanisms import EXACT
+from mechanisms.base.values import Reals
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
+from mechanisms.exact_noise.rounding_grid import rounded
 from mechanisms.gaussian import Gaussian
-from mechanisms.grid import rounded
 from mechanisms.laplace import Laplace
 from mechanisms.staircase import Staircase
 from mechanisms.truncated_laplace import TruncatedLaplace
-from mechanisms.values import Reals
 from tests.mutants.specimens import Mutant
 
 

@@ -5,10 +5,10 @@ import numpy as np
 from accountant import BoundedRangeLoss, PureLoss
 from mechanisms.above_threshold import AboveThreshold
 from mechanisms.exponential import Exponential
+from mechanisms.families.selection import picked
 from mechanisms.laplace import Laplace
 from mechanisms.noisy_max import NoisyMax
 from mechanisms.permute_and_flip import PermuteAndFlip
-from mechanisms.selection import picked
 from mechanisms.sparse_vector import SparseVector
 from tests.mutants.specimens import Mutant
 

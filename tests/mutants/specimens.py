@@ -9,11 +9,11 @@ import numpy as np
 from accountant import BoundedRangeLoss, GaussianLoss, LaplaceLoss, PairLoss, PureLoss
 from mechanisms import Mechanism
 from mechanisms.exponential import Exponential
+from mechanisms.families.selection import two_candidates
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
 from mechanisms.noisy_max import NoisyMax
 from mechanisms.randomized_response import RandomizedResponse
-from mechanisms.selection import two_candidates
 
 
 class Mutant:

@@ -5,7 +5,7 @@ import pytest
 
 from accountant import Repeat
 from algorithms import PrivateLasso
-from algorithms.frank_wolfe import Bounds, Scores, descend
+from algorithms.frank_wolfe.polytope import Bounds, Scores, descend
 from audits import privacy_losses, replay
 from mechanisms import NoisyMax
 

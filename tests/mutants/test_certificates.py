@@ -14,11 +14,11 @@ from accountant import (
     Sequential,
     Tight,
 )
-from accountant.composition import Composition
-from accountant.contour import Contour
-from accountant.cumulants import Cumulants
-from accountant.exponentials import power
-from accountant.saddle import Aliases
+from accountant.composition.certified_composition import Composition
+from accountant.composition.cgf import Cumulants
+from accountant.composition.contour import Contour
+from accountant.composition.saddlepoint import Aliases
+from accountant.numerics.exponential_sums import power
 
 SCALES = np.linspace(50, 150, 50)
 MIXED = Sequential(
@@ -88,11 +88,11 @@ def smoothing_taken_off_the_upper_end(patch):
 
 
 def count_off_by_one(patch):
-    patch.setattr("accountant.laplace.power", lambda base, count: power(base, count - 1))
+    patch.setattr("accountant.losses.laplace.power", lambda base, count: power(base, count - 1))
 
 
 def one_direction(patch):
-    patch.setattr("accountant.tight.directions", lambda plan: (plan,))
+    patch.setattr("accountant.accountants.tight.directions", lambda plan: (plan,))
 
 
 def mass_at_infinity_forgotten(patch):
@@ -110,7 +110,7 @@ def laplace_without_its_slope(patch):
         value = np.log(0.5 * np.exp(z * shift) + 0.5 * np.exp(-(z + 1) * shift))
         return value, np.zeros(value.shape)
 
-    patch.setattr("accountant.laplace._laplace_cumulant", atoms_only)
+    patch.setattr("accountant.losses.laplace._laplace_cumulant", atoms_only)
 
 
 def sampled_rate_doubled(patch):

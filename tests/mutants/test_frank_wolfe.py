@@ -8,15 +8,15 @@ from scipy import sparse
 from scipy.special import softmax
 
 from accountant import PrivateValueError, Repeat
-from algorithms.convex_losses import SQUARED, LinearLoss
-from algorithms.convex_sets import L2Ball
-from algorithms.frank_wolfe import FrankWolfe
-from algorithms.frank_wolfe_bounds import Bounds
-from algorithms.gaussian_frank_wolfe import GaussianFrankWolfe
-from algorithms.polytopes import L1Ball
-from algorithms.private_lasso import PrivateLasso
-from algorithms.private_logistic_lasso import PrivateLogisticLasso
-from algorithms.sparse_frank_wolfe import LazyScores, Look
+from algorithms.base.glm_losses import SQUARED, LinearLoss
+from algorithms.frank_wolfe.constants import Bounds
+from algorithms.frank_wolfe.convex_set import GaussianFrankWolfe
+from algorithms.frank_wolfe.convex_sets import L2Ball
+from algorithms.frank_wolfe.polytope import FrankWolfe
+from algorithms.frank_wolfe.polytopes import L1Ball
+from algorithms.frank_wolfe.private_lasso import PrivateLasso
+from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
+from algorithms.frank_wolfe.sparse_scores import LazyScores, Look
 from audits import privacy_losses, replay
 from mechanisms import LazyExponential
 

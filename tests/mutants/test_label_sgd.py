@@ -8,11 +8,11 @@ import pytest
 
 from accountant import Budget
 from accountant.errors import BudgetExceeded
-from algorithms import label_sgd
-from algorithms.label_analysers import Told, Turned
-from algorithms.label_randomizers import randomizer_of
-from algorithms.label_sgd import LabelSGD
-from algorithms.label_span import Span
+from algorithms.label_privacy import label_sgd
+from algorithms.label_privacy.gradient_span import Span
+from algorithms.label_privacy.label_randomizers import randomizer_of
+from algorithms.label_privacy.label_sgd import LabelSGD
+from algorithms.label_privacy.report_decoders import Told, Turned
 from audits import privacy_losses, replay
 
 RNG = np.random.default_rng(3)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from accountant import Ledger
-from accountant.protocols import Entry
+from accountant.ledger.interfaces import Entry
 from tests.laws import test_ledger as laws
 
 

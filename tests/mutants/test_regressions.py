@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from accountant import ApproxLoss, OffPlan, PureLoss
-from accountant.calibration import calibrate
-from accountant.ledger import Ledger
-from accountant.parallel import Parallel
-from accountant.plan import Repeat
+from accountant.ledger.ledger import Ledger
+from accountant.planning.calibration import calibrate
+from accountant.plans.parallel import Parallel
+from accountant.plans.plan import Repeat
 from algorithms import LabelIHT, LocalIHT, SparseERM
-from algorithms.erm_losses import LOSSES, MeanGradient
-from algorithms.thresholding import truncate
-from audits.examination import examine
+from algorithms.base.erm_losses import LOSSES, MeanGradient
+from algorithms.base.hard_thresholding import truncate
+from audits.algorithm_runs.loss_profile import examine
 from mechanisms import Gaussian, HemisphereL2
 
 RNG = np.random.default_rng(8)

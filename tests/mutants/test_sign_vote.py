@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from algorithms.machines import BallotBox
-from algorithms.messages import packed
-from algorithms.peeling import Remaining, selection, two_stages
-from algorithms.sign_vote import SignVote
-from algorithms.votes import SENSITIVITY, SIGNS, Tally, counts, majority
+from algorithms.voting.peeling import Remaining, selection, two_stages
+from algorithms.voting.sign_vote import SignVote
+from algorithms.voting.vote_collection import BallotBox
+from algorithms.voting.vote_counts import SENSITIVITY, SIGNS, Tally, counts, majority
+from algorithms.voting.vote_encoding import packed
 from audits import privacy_losses, replay
 
 VOTES = np.zeros((21, 5), dtype=np.int8)

@@ -3,13 +3,13 @@
 import numpy as np
 
 from accountant import PairLoss
+from mechanisms.base.checks import real_value
+from mechanisms.base.values import Ball, Segment
 from mechanisms.binary_label import BinaryLabel
-from mechanisms.checks import real_value
 from mechanisms.cube import CubeLinf, more_than_half
 from mechanisms.hemisphere import HemisphereL2
 from mechanisms.piecewise_uniform import PiecewiseUniform
 from mechanisms.priv_unit import PrivUnit
-from mechanisms.values import Ball, Segment
 from tests.mutants.specimens import Mutant
 
 KEEP = 0.7310585786300049

@@ -22,7 +22,7 @@ from accountant import (
     ZCDPLoss,
     calibrate,
 )
-from accountant.advanced import drv_epsilon, sharper_epsilon
+from accountant.accountants.advanced import drv_epsilon, sharper_epsilon
 from mechanisms import Gaussian, RandomizedResponse
 
 SCALES = np.linspace(50, 150, 50)

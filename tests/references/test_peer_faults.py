@@ -23,7 +23,7 @@ from accountant import (
     Tight,
     calibrate,
 )
-from accountant.gdp import CentralLimit
+from accountant.accountants.gdp import CentralLimit
 from mechanisms import Gaussian, RandomizedResponse
 
 

@@ -15,10 +15,10 @@ from algorithms import (
     LocalIHT,
     PrivateLasso,
 )
-from audits.accuracy import audit_accuracy
-from audits.finding import Outcome
+from audits.claims.findings import Outcome
 from audits.minimax import SignedBasis, most_right
-from audits.minimax.label_testing import most_right_of_labels
+from audits.minimax.decoding.label_decoding import most_right_of_labels
+from audits.utility.accuracy import audit_accuracy
 
 PROOF = 1 - 1e-6  # confidence of verdicts that a test relies on
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import audits.minimax.enumeration
+import audits.minimax.checks.enumeration
 from accountant import ParameterError
 from audits.__main__ import main
-from audits.minimax.answers import answer, size_in_words
-from audits.minimax.enumeration import Check, enumerate_checks
+from audits.minimax.checks.enumeration import Check, enumerate_checks
+from audits.minimax.performance.answers import answer, size_in_words
 from audits.minimax.problems import PROBLEMS, lower_bound, sample_size
 from audits.report.bounds import closest
 from audits.report.bounds_page import to_html
@@ -24,7 +24,7 @@ ONE = ["bounds", "private_selection", "--n", "50", "--k", "8", "--runs", "40"]
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """The enumeration has tests of its own."""
-    monkeypatch.setattr(audits.minimax.enumeration, "enumerate_checks", lambda *_: FEW)
+    monkeypatch.setattr(audits.minimax.checks.enumeration, "enumerate_checks", lambda *_: FEW)
 
 
 def test_one_problem_for_a_person(capsys):
@@ -87,7 +87,7 @@ def test_a_failed_inequality_is_told(monkeypatch, capsys):
     def failing(*given):
         return [Check("I(V; Z)", "made up", 2.0, 1.0), *FEW[:3]]
 
-    monkeypatch.setattr(audits.minimax.enumeration, "enumerate_checks", failing)
+    monkeypatch.setattr(audits.minimax.checks.enumeration, "enumerate_checks", failing)
     assert main(ONE) == 1
     shown = capsys.readouterr().out
     assert "VIOLATED" in shown
@@ -132,7 +132,7 @@ def test_help_teaches_every_problem_and_option():
 def test_every_parameter_of_every_problem_is_an_option():
     import inspect
 
-    from audits.commands.bounds import bounds
+    from audits.cli.bounds import bounds
     from audits.minimax.problems import bound_of
 
     options = set(inspect.signature(bounds).parameters)

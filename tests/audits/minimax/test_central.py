@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from accountant.errors import ParameterError
 from audits.minimax import central_regression
-from audits.minimax.central_records import _grouped, _more
+from audits.minimax.bounds.central_regression import _grouped, _more
 
 
 @pytest.mark.parametrize(("n", "chance"), [(100, 0.01), (1000, 0.3), (50, 0.9), (10**5, 1e-4)])
@@ -38,7 +38,7 @@ def test_group_privacy_bounds_the_decodes(epsilon, delta):
 @pytest.mark.parametrize(("signs", "d"), [(1, 1.0), (2, 0.6), (3, 1.0)])
 def test_information_and_distance_of_the_records(signs, d):
     # theta = (d / signs) v: TV <= d / (2 sqrt signs), KL(P_v || P_0) <= c_2(d) d^2 / signs
-    from audits.minimax.contraction import entropy_factor
+    from audits.minimax.information.contraction import entropy_factor
 
     x = np.array(list(itertools.product((-1, 1), repeat=signs)))
     mean = x.sum(axis=1) * d / signs

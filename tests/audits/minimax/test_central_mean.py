@@ -8,8 +8,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from algorithms import PrivateMean
-from audits.minimax.apart import group_delta, most_right_apart
-from audits.minimax.central_mean import (
+from audits.minimax.bounds.central_mean import (
     best_guess,
     cap_square,
     fingerprint_risk,
@@ -17,7 +16,8 @@ from audits.minimax.central_mean import (
     pure_mean,
     traceable,
 )
-from audits.minimax.mean import private_mean
+from audits.minimax.bounds.mean import private_mean
+from audits.minimax.information.group_decoding import group_delta, most_right_apart
 
 
 def cube(p):
@@ -40,7 +40,7 @@ def test_the_best_guess_of_a_direction_on_a_circle(reach):
 @pytest.mark.parametrize(("p", "reach"), [(3, 1.0), (10, 3.0), (50, 20.0), (1500, 640.0)])
 def test_the_cap_attains_the_bound(p, reach):
     # Dinkelbach's root is the greatest of all heights; far out the cap's own mass is left out
-    from mechanisms.means import gamma_ratio
+    from mechanisms.families.mean_oracle import gamma_ratio
     from mechanisms.priv_unit import cap
 
     a = (p - 1) / 2

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from audits.minimax import losses
-from audits.minimax.bernoulli_products import BernoulliProducts
-from audits.minimax.distance import Distance, distance
-from audits.minimax.fingerprints import beside_ridge
-from audits.minimax.matches import MATCHES
+from audits.minimax.families.bernoulli_products import BernoulliProducts
+from audits.minimax.families.fingerprints import beside_ridge
+from audits.minimax.performance import algorithm_losses as losses
+from audits.minimax.performance.algorithm_table import MATCHES
+from audits.minimax.performance.gap import Distance, distance
 from audits.minimax.problems import PROBLEMS, lower_bound
 
 every_match = pytest.mark.parametrize(

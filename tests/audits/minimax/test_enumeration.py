@@ -21,10 +21,14 @@ from audits.minimax import (
     private_many_points,
     simulated_check,
 )
-from audits.minimax import contraction as contractions
-from audits.minimax.binary import kl, most_right_given_divergence, most_right_given_information
-from audits.minimax.channels import channels, coordinate_response, cube
-from audits.minimax.contraction import entropy_factor, log_factor
+from audits.minimax.checks.channels import channels, coordinate_response, cube
+from audits.minimax.information import contraction as contractions
+from audits.minimax.information.bernoulli_kl import (
+    kl,
+    most_right_given_divergence,
+    most_right_given_information,
+)
+from audits.minimax.information.contraction import entropy_factor, log_factor
 
 
 @pytest.fixture(scope="module")

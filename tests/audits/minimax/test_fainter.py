@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import kstest
 
 from accountant import ParameterError, Repeat
-from algorithms.non_private import Revealed
-from audits.fainter import FainterLedger, fainter
+from algorithms.base.non_private import Revealed
+from audits.adapters.reduced_noise import FainterLedger, fainter
 from mechanisms import (
     BinaryLabel,
     Gaussian,
@@ -65,7 +65,7 @@ def test_randomised_means_move_towards_the_value():
     ids=lambda one: type(one).__name__,
 )  # fmt: skip
 def test_responses_get_the_greater_epsilon(mechanism):
-    from audits.fainter import _surer
+    from audits.adapters.reduced_noise import _surer
 
     assert mechanism.loss.pure == pytest.approx(1.0, abs=1e-5)
     assert _surer(mechanism, 0.5).loss.pure == pytest.approx(2.0, abs=1e-4)

@@ -9,14 +9,14 @@ from scipy.integrate import quad
 from scipy.stats import binom, kstest
 
 from accountant import ParameterError
-from audits.minimax.bernoulli_products import (
+from audits.minimax.families.bernoulli_products import (
     BernoulliProducts,
     column_score,
     column_score_by_quadrature,
     fingerprinting_sum,
     least_fingerprinting_sum,
 )
-from audits.minimax.fingerprints import (
+from audits.minimax.families.fingerprints import (
     Fingerprints,
     agreement,
     beside_ridge,

@@ -24,10 +24,10 @@ from audits.minimax import (
     private_mean,
     sparse_regression,
 )
-from audits.minimax.apart import group_delta, most_right_apart
-from audits.minimax.contraction import entropy_factor
-from audits.minimax.histogram import PairedShares, report_information, variance_near
-from audits.minimax.local_information import posterior_divergence, sign_information
+from audits.minimax.bounds.histogram import PairedShares, report_information, variance_near
+from audits.minimax.information.contraction import entropy_factor
+from audits.minimax.information.group_decoding import group_delta, most_right_apart
+from audits.minimax.information.sign_information import posterior_divergence, sign_information
 
 CENTRAL = [{}, {"model": "central"}, {"model": "central", "delta": 1e-6}]
 

@@ -9,15 +9,15 @@ from scipy.stats import binom
 
 from accountant import ParameterError
 from algorithms import LocalHistogram
-from algorithms.non_private import NotPrivate
-from audits.minimax.histogram import (
+from algorithms.base.non_private import NotPrivate
+from audits.minimax.bounds.histogram import (
     PairedShares,
     by_pairs,
     private_histogram,
     report_information,
     variance_near,
 )
-from audits.minimax.local_information import sign_error
+from audits.minimax.information.sign_information import sign_error
 from mechanisms import SubsetSelection
 
 EPSILONS = [0.1, 1.0, 3.0, 8.0]

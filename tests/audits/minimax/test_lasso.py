@@ -9,7 +9,7 @@ from scipy.special import beta, roots_jacobi
 
 from accountant.errors import ParameterError
 from audits.minimax import private_lasso
-from audits.minimax.lasso import _consensus_loss, _private_loss, _two_sets
+from audits.minimax.bounds.lasso import _consensus_loss, _private_loss, _two_sets
 
 
 def _instance(w, p, weight, prior):

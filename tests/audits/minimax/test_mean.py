@@ -10,13 +10,17 @@ from scipy.stats import binom
 
 from accountant import ParameterError
 from algorithms import LocalMean
-from algorithms.non_private import NotPrivate
-from audits.minimax.local_information import posterior_divergence, sign_error, sign_information
-from audits.minimax.mean import by_information, by_signs, private_mean
-from audits.minimax.sign_families import (
+from algorithms.base.non_private import NotPrivate
+from audits.minimax.bounds.mean import by_information, by_signs, private_mean
+from audits.minimax.families.sign_means import (
     SignCopies,
     SignMeans,
     user_information,
+)
+from audits.minimax.information.sign_information import (
+    posterior_divergence,
+    sign_error,
+    sign_information,
 )
 
 EPSILONS = [0.1, 1.0, 3.0, 8.0]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from audits.one_run import coins_lower
+from audits.statistics.single_run import coins_lower
 
 
 def _response(epsilon, delta):

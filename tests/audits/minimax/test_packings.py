@@ -9,7 +9,7 @@ from scipy.stats import kstest
 
 from accountant.errors import ParameterError
 from audits.minimax import SparsePacking, disjoint_packing, greedy_packing, random_packing
-from audits.minimax.packings import least_distance, log_points, log_points_printed
+from audits.minimax.families.packings import least_distance, log_points, log_points_printed
 
 
 def _hamming(rows):

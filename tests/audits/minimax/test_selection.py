@@ -9,8 +9,8 @@ from scipy.stats import binom
 
 from accountant import ParameterError
 from algorithms import PrivateSelection
-from algorithms.non_private import NotPrivate
-from audits.minimax.selection import FewVotes, expected_gap, private_selection
+from algorithms.base.non_private import NotPrivate
+from audits.minimax.bounds.selection import FewVotes, expected_gap, private_selection
 
 
 def best_mechanism(k, reach, delta=0.0):

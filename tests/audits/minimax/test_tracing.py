@@ -19,11 +19,11 @@ from algorithms import (
     ThresholdedMean,
     ThresholdedRegression,
 )
-from algorithms.convex_sets import L2Ball
-from algorithms.polytopes import L1Ball
-from audits.finding import Outcome
-from audits.minimax.fingerprints import both_ways
-from audits.tracing import RATES, audit_tracing
+from algorithms.frank_wolfe.convex_sets import L2Ball
+from algorithms.frank_wolfe.polytopes import L1Ball
+from audits.claims.findings import Outcome
+from audits.minimax.families.fingerprints import both_ways
+from audits.utility.tracing import RATES, audit_tracing
 
 DELTA = 1e-10  # times the number of pairs it is far below the error of every verdict here
 SMALL = {"features": 256, "rows": 8, "runs": 12, "delta": DELTA}

@@ -1,0 +1,192 @@
+"""Advanced composition: the optimum over all releases with given epsilons and deltas.
+
+References: Kairouz, Oh & Viswanath (2015), Theorem 3.3 (equal epsilons); Murtagh & Vadhan (2016)
+(unequal ones); Dong, Durfee & Rogers (2020) (bounded range).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accountant.accountants.base import Accountant, atoms
+from accountant.accountants.basic import Basic
+from accountant.accountants.bounded_range_composition import (
+    MOST_ADAPTIVE,
+    adaptive_delta,
+    adaptive_epsilon,
+    nonadaptive_epsilon,
+)
+from accountant.composition.certified_composition import Composition
+from accountant.losses.bounded_range import BoundedRangeLoss
+from accountant.losses.pure_and_approximate import PureLoss
+from accountant.numerics import ULP, Array, smallest_root, up
+from accountant.plans.parallel import Parallel
+from accountant.plans.plan import Plan
+
+MOST_RELEASES = 10**8  # beyond, the binomial takes seconds; the martingale bound is sound too
+MOST_KINDS = 1000
+MOST_FIXED = 1000
+GREATEST_RANGE = 5.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Advanced(Accountant):
+    """The optimum over all releases with these bounds, never above `Basic`.
+
+    For (epsilon, delta)-DP releases: exact for equal epsilons, certified to 1e-8 for unequal ones.
+    For exponential mechanisms of one range: the optimum, within 0.2 %, where each may follow the
+    answers before it; ``adaptive=False`` is for those that are all chosen in advance, and exact.
+    """
+
+    adaptive: bool = True
+
+    def _epsilon(self, plan: Plan, delta: float) -> float:
+        basic = Basic()._epsilon(plan, delta)
+        bounds = _bounds(plan)
+        if bounds is None or not bounds:
+            return basic
+        # delta = 1 - (1 - atoms)(1 - rest)
+        mass = atoms(plan, both_ways=True)
+        rest = (delta - mass) / (1 - mass) if mass < 1 else -1.0
+        if rest <= 0:
+            return min(basic, _sum(bounds)) if rest == 0 else basic
+        ranges = self._ranges(plan, rest)
+        if len(bounds) == 1 and max(bounds.values()) <= MOST_RELEASES:
+            ((epsilon, count),) = bounds.items()
+            return min(basic, ranges, optimal_epsilon(epsilon, count, rest))
+        if len(bounds) <= MOST_KINDS:
+            return min(basic, unequal_epsilon(bounds, rest))
+        return min(basic, sharper_epsilon(bounds, rest))
+
+    def _ranges(self, plan: Plan, delta: float) -> float:
+        """The optimum of a plan of exponential mechanisms of one range; infinite for others."""
+        items = list(plan.losses())
+        loss, count = items[0] if len(items) == 1 else (None, 0)
+        if not isinstance(loss, BoundedRangeLoss):
+            return math.inf
+        if not self.adaptive and count <= MOST_FIXED:
+            return nonadaptive_epsilon(loss.epsilon, count, delta)
+        if self.adaptive and _recursive(loss, count):
+            return adaptive_epsilon(loss.epsilon, count, delta)
+        return math.inf
+
+    def _delta(self, plan: Plan, epsilon: float) -> float:
+        bounds, items = _bounds(plan), list(plan.losses())
+        loss, count = items[0] if len(items) == 1 else (None, 0)
+        if self.adaptive and isinstance(loss, BoundedRangeLoss) and _recursive(loss, count):
+            return adaptive_delta(loss.epsilon, count, epsilon)
+        if not bounds or len(bounds) > MOST_KINDS:
+            return Accountant._delta(self, plan, epsilon)
+        mass = atoms(plan, both_ways=True)
+        ((bound, number), *others) = bounds.items()
+        if not others and number <= MOST_RELEASES:
+            rest = float(_Binomial(bound, number).delta(np.array([epsilon]))[0])
+        else:
+            rest = _responses(bounds).delta(epsilon)[1]
+        return up(mass + (1 - mass) * rest)
+
+
+def _recursive(loss: BoundedRangeLoss, count: int) -> bool:
+    """Whether the recursion is quick, and its exponentials floats."""
+    return count <= MOST_ADAPTIVE and loss.epsilon <= GREATEST_RANGE
+
+
+def optimal_epsilon(epsilon: float, count: int, delta: float) -> float:
+    """Least epsilon of ``count`` adaptive epsilon-DP releases at ``delta`` (exact, rounded up)."""
+    binomial = _Binomial(epsilon, count)
+    return min(
+        up(smallest_root(binomial.delta, delta, up(count * epsilon, 8))), up(count * epsilon)
+    )
+
+
+class _Binomial:
+    """``count`` binary randomised responses: the loss is ``(2 heads - count) * epsilon``."""
+
+    def __init__(self, epsilon: float, count: int) -> None:
+        from scipy.special import gammaln
+
+        # ln P(heads) with P = Bin(count, e^eps / (1 + e^eps)); only positive losses matter, and
+        # nothing further than 40 deviations and 1,000 from the mean weighs 1e-300.
+        chance = 1 / (1 + math.exp(-epsilon))
+        reach = 40 * math.sqrt(count * chance * (1 - chance)) + 1000
+        first = max(count // 2, math.floor(count * chance - reach))
+        heads = np.arange(first, min(count, math.ceil(count * chance + reach)) + 1, dtype=float)
+        log_heads, log_tails = -np.logaddexp(0, -epsilon), -np.logaddexp(0, epsilon)
+        size = gammaln(count + 1.0)
+        log_p = size - gammaln(heads + 1) - gammaln(count - heads + 1)
+        log_p += heads * log_heads + (count - heads) * log_tails
+        error = 8 * ULP * (size + count * epsilon + count)
+        self.loss = (2 * heads - count) * epsilon * (1 + 4 * ULP)
+        self.p: Array = np.exp(np.minimum(log_p + error, 0.0))
+        # below the window lie losses that are smaller still; above it less than 1e-300
+        self.below = 0.0 if first <= count // 2 else self.loss[0]
+
+    def delta(self, epsilon: Array) -> Array:
+        """``sum_heads P(heads) (1 - e^{eps - loss})_+``; 1 where the window does not reach."""
+        # 4e5 numbers at a time: the window may be long
+        step = max(1, 400_000 // self.p.size)
+        blocks = [epsilon[i : i + step, None] for i in range(0, epsilon.size, step)]
+        sums = [(self.p * -np.expm1(np.minimum(e - self.loss, 0.0))).sum(axis=1) for e in blocks]
+        result = np.concatenate(sums)
+        return np.where(epsilon < self.below, 1.0, np.minimum(result, 1.0))
+
+
+def unequal_epsilon(bounds: dict[float, int], delta: float) -> float:
+    """Least epsilon of releases with these epsilons and counts, at most 1e-8 of it too large.
+
+    The optimum that Murtagh & Vadhan (2016) show hard to compute exactly.
+    """
+    return _responses(bounds).certify(delta).upper
+
+
+def _responses(bounds: dict[float, int]) -> Composition:
+    """Randomised responses with these epsilons and counts."""
+    return Composition([(PureLoss(e), n) for e, n in bounds.items()], 1e-8)
+
+
+def drv_epsilon(bounds: dict[float, int], delta: float) -> float:
+    """Strong composition as printed: Dwork, Rothblum & Vadhan (2010), Theorem III.3."""
+    # sum e_i (e^{e_i} - 1) + sqrt(2 ln(1/delta) sum e_i^2)
+    return _martingale(bounds, delta, math.expm1)
+
+
+def sharper_epsilon(bounds: dict[float, int], delta: float) -> float:
+    """Strong composition with the exact drift: Kairouz, Oh & Viswanath (2015), Theorem 3.5."""
+    # sum e_i tanh(e_i / 2) + sqrt(2 ln(1/delta) sum e_i^2)
+    return _martingale(bounds, delta, lambda e: math.tanh(e / 2))
+
+
+def _martingale(bounds: dict[float, int], delta: float, drift: Callable[[float], float]) -> float:
+    if max(bounds) > 700:
+        return math.inf
+    mean = math.fsum(count * e * drift(e) for e, count in bounds.items())
+    square = math.fsum(count * e * e for e, count in bounds.items())
+    return up(mean + math.sqrt(-2 * math.log(delta) * square), 16)
+
+
+def _bounds(plan: Plan) -> dict[float, int] | None:
+    """How often each epsilon occurs; None where some release has none."""
+    found: dict[float, int] = {}
+    for item, count in plan.losses():
+        if isinstance(item, Parallel):
+            parts = [_bounds(part) for part in item.distinct]
+            if any(part is None for part in parts):
+                return None
+            bound = max(_sum(part) for part in parts if part is not None)
+        else:
+            bound = max(item.bound, item.reversed.bound)
+        if math.isinf(bound):
+            return None
+        if bound:
+            found[bound] = found.get(bound, 0) + count
+    return found
+
+
+def _sum(bounds: dict[float, int]) -> float:
+    return up(sum(count * e for e, count in bounds.items()), 4 + len(bounds))

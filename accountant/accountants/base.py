@@ -1,0 +1,86 @@
+"""What every accountant is: a map from a plan to a guarantee, dispatching on plan nodes alone."""
+
+from __future__ import annotations
+
+import functools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+
+from accountant.domains import DELTA, EPSILON
+from accountant.losses.loss import Loss
+from accountant.numerics import Array, smallest_root, up
+from accountant.plans.parallel import Parallel
+from accountant.plans.plan import Plan, as_plan, directions
+
+
+class Accountant(ABC):
+    """Upper bounds on the epsilon and the delta of a plan, over both directions of neighbours."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """Its name in tables."""
+        return type(self).__name__
+
+    def epsilon(self, plan: Plan, delta: float) -> float:
+        """Return an upper bound on the plan's epsilon at ``delta``; infinite where it has none."""
+        plan, delta = as_plan(plan), DELTA.check("delta", delta)
+        found = [self._epsilon(way, delta) for way in directions(plan)]
+        return math.inf if any(map(math.isnan, found)) else max(0.0, *found)
+
+    def delta(self, plan: Plan, epsilon: float) -> float:
+        """Return an upper bound on the plan's delta at ``epsilon``."""
+        plan, epsilon = as_plan(plan), EPSILON.check("epsilon", epsilon)
+        found = [self._delta(way, epsilon) for way in directions(plan)]
+        return 1.0 if any(map(math.isnan, found)) else min(1.0, max(0.0, *found))
+
+    def deltas(self, plan: Plan, epsilons: Array) -> Array:
+        """`delta` at each of many epsilons."""
+        return np.array([self.delta(plan, float(e)) for e in epsilons])
+
+    @abstractmethod
+    def _epsilon(self, plan: Plan, delta: float) -> float:
+        """Epsilon of one direction of a checked plan."""
+
+    def _delta(self, plan: Plan, epsilon: float) -> float:
+        """Delta of one direction: where `_epsilon` has come down to ``epsilon``."""
+        # epsilon(delta) decreases, so search -ln delta between 0 (trivial) and 700 (1e-304).
+        if self._epsilon(plan, 0.0) <= epsilon:
+            return 0.0
+
+        def excess(nats: Array) -> Array:
+            return np.array([-self._epsilon(plan, math.exp(-x)) for x in np.maximum(nats, 1e-12)])
+
+        # the smallest -ln delta at which epsilon is too large, less one step
+        too_far = smallest_root(excess, -math.nextafter(epsilon, math.inf), 700.0)
+        return math.exp(-too_far * (1 - 1e-12)) if math.isfinite(too_far) else math.exp(-700.0)
+
+
+def total(plan: Plan, fact: Callable[[Loss], Array | float]) -> Array:
+    """Sum a fact that adds up over a sequence and is the maximum over parallel parts."""
+    result: Array = np.zeros(())
+    for item, count in plan.losses():
+        if isinstance(item, Parallel):
+            # all parts see disjoint users, so a user pays for one of them
+            parts = [total(part, fact) for part in item.distinct]
+            result = result + count * functools.reduce(np.maximum, parts)
+        else:
+            result = result + count * np.asarray(fact(item), dtype=float)
+    return result
+
+
+def atoms(plan: Plan, *, both_ways: bool = False) -> float:
+    """Mass at infinity of the whole plan, ``1 - prod (1 - d_i)``, which composes apart.
+
+    ``both_ways`` takes the worse direction of every single loss.
+    """
+
+    def nats(loss: Loss) -> float:
+        worst = max(loss.infinity, loss.reversed.infinity) if both_ways else loss.infinity
+        return -math.log1p(-worst) if worst < 1 else math.inf
+
+    return up(-math.expm1(-float(total(plan, nats))), 16)

@@ -1,0 +1,69 @@
+"""Gaussian differential privacy: the squares of mu add up.
+
+References: Dong, Roth & Su (2022), Corollary 3.3 (composition) and Theorem 3.4 (central limit).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from accountant.accountants.base import Accountant, total
+from accountant.composition.composed_loss import item_loss
+from accountant.domains import DELTA
+from accountant.errors import UnsupportedPlan
+from accountant.losses.gaussian import GaussianLoss
+from accountant.numerics import up
+from accountant.plans.plan import Item, Plan, as_plan
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GDP(Accountant):
+    """Exact for Gaussians, an upper bound for pure losses; others are refused."""
+
+    def mu(self, plan: Plan) -> float:
+        """Total mu of one direction of the plan."""
+        square = float(total(plan, lambda loss: loss.gdp**2))
+        if math.isinf(square):
+            bad = next((item for item, _ in plan.losses() if math.isinf(_mu(item))), plan)
+            raise UnsupportedPlan(bad, self.name, "no mu bounds it; ask Tight")
+        return up(math.sqrt(square), 8)
+
+    def _epsilon(self, plan: Plan, delta: float) -> float:
+        mu = self.mu(plan)
+        if mu == 0:
+            return 0.0
+        return GaussianLoss(mu)._inverse(delta) if delta else math.inf
+
+    def _delta(self, plan: Plan, epsilon: float) -> float:
+        mu = self.mu(plan)
+        return GaussianLoss(mu).delta_at(epsilon) if mu else 0.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CentralLimit:
+    """What a plan would cost if its loss were Gaussian: an estimate, NO BOUND, often too small.
+
+    Opacus's "gdp" accountant reports such a value; on 300 steps of rate .05 at noise 1.0 it says
+    5.07 at delta 1e-5 where the truth is 5.795.
+    """
+
+    def mu(self, plan: Plan) -> float:
+        """Twice the mean of the loss over its deviation."""
+        # K(ih) = i h mean - h^2 variance / 2
+        h = 1e-4
+        k = sum(n * complex(item_loss(item).cumulant(1j * h)) for item, n in as_plan(plan).losses())
+        mean, variance = k.imag / h, -2 * k.real / h**2
+        return 2 * mean / math.sqrt(variance) if variance > 0 else 0.0
+
+    def estimate(self, plan: Plan, delta: float) -> float:
+        """Epsilon at ``delta`` of the Gaussian with that mu: an estimate, no bound."""
+        mu = self.mu(plan)
+        return GaussianLoss(mu).epsilon_at(DELTA.check("delta", delta)) if mu > 0 else 0.0
+
+
+def _mu(item: Item) -> float:
+    return item_loss(item).gdp

@@ -1,0 +1,164 @@
+"""Privacy-loss distributions on a grid: tight composition of any losses of a fixed plan.
+
+References: Koskela, Jälkö & Honkela (2020); Doroshenko et al. (2022), connect the dots.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accountant.accountants.base import Accountant, atoms, total
+from accountant.accountants.basic import Basic
+from accountant.accountants.rdp import RDP
+from accountant.accountants.zcdp import ZCDP
+from accountant.composition.pld_grid import Grid, compose, dots_above, dots_below
+from accountant.domains import DELTA, Interval
+from accountant.errors import UnsupportedPlan
+from accountant.losses.connect_the_dots import Profile
+from accountant.losses.loss import Loss
+from accountant.numerics import ULP, Array, smallest_root, up
+from accountant.plans.parallel import Parallel
+from accountant.plans.plan import Item, Plan, as_plan, directions
+
+MOST_POINTS = 2**18
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PLD(Accountant):
+    """Numerical composition: both knobs change how loose the bound is, never whether it holds.
+
+    ``interval`` is the widest grid step in epsilon (finer where the losses are small); ``tail``
+    the mass that may be moved to infinity.  Valid for plans fixed in advance.
+    """
+
+    interval: float = 1e-4
+    tail: float = 1e-15
+
+    def __post_init__(self) -> None:
+        Interval(1e-12, 1.0).check("interval", self.interval)
+        Interval(0.0, 1e-3, "()").check("tail", self.tail)
+
+    def bracket(self, plan: Plan, delta: float) -> tuple[float, float]:
+        """Return (lower, upper) around the epsilon of the losses' own pairs at ``delta``.
+
+        The lower end is 0 where a loss is an envelope, or the maximum of parallel parts, that no
+        single pair attains.
+        """
+        plan, delta = as_plan(plan), DELTA.check("delta", delta)
+        lower, at = 0.0, max(delta, 1e-12)  # epsilon falls with delta: at more it is a lower end
+        for way in directions(plan):
+            grid = self._grid(way, at, above=False)
+            asked = at + grid.noise
+            if abs(asked - grid.infinity) <= 1e-9 * asked:  # too close to tell: ask for more
+                asked = grid.infinity * (1 + 1e-9)
+            lower = max(lower, grid.epsilon(asked) if asked < 1 else 0.0)
+        mixed = any(isinstance(i, Parallel) and len(i.distinct) > 1 for i, _ in plan.losses())
+        if mixed or any(loss.envelope for loss, _ in _leaves(plan)):
+            lower = 0.0
+        return lower, self.epsilon(plan, delta)
+
+    def deltas(self, plan: Plan, epsilons: Array) -> Array:
+        """`delta` at each of many epsilons, from one grid."""
+        grids = [self._grid(way, 1e-12, above=True) for way in directions(as_plan(plan))]
+        found: Array = np.max([grid.delta(epsilons) + grid.noise for grid in grids], axis=0)
+        capped: Array = np.minimum(found * (1 + 4 * ULP), 1.0)
+        return capped
+
+    def _epsilon(self, plan: Plan, delta: float) -> float:
+        if delta == 0:
+            return Basic()._epsilon(plan, 0.0)
+        grid = self._grid(plan, delta, above=True)
+        return up(grid.epsilon(delta - grid.noise))
+
+    def _delta(self, plan: Plan, epsilon: float) -> float:
+        grid = self._grid(plan, 1e-12, above=True)
+        return up(float(grid.delta(np.array(epsilon))) + grid.noise)
+
+    def _grid(self, plan: Plan, delta: float, *, above: bool) -> Grid:
+        """The law of the plan's loss in one direction."""
+        items = [(item, count) for item, count in plan.losses() if count]
+        releases = sum(count for _, count in items)
+        tail = min(self.tail, delta * 1e-5)
+        ends = [_ends(item, tail / max(releases, 1)) for item, _ in items]
+        widest = sum(max(end) * count for end, (_, count) in zip(ends, items, strict=True))
+        step = self._step(plan, tail, widest)
+        parts = []
+        for (item, count), (high, low) in zip(items, ends, strict=True):
+            first, last = -math.ceil(low / step), max(math.ceil(high / step), 1)
+            if above:
+                mass, infinity = dots_above(self._profile(item, above), None, first, last, step)
+            else:
+                lost = item.infinity if isinstance(item, Loss) else 0.0
+                mass, infinity = dots_below(self._profile(item, above), lost, first, last, step)
+            parts.append((mass, first, count, infinity))
+        return compose(parts, step, tail, above=above)
+
+    def _profile(self, item: Item, above: bool) -> Profile:
+        """The profile of one item: parallel parts are composed first, then the greatest counts."""
+        if not isinstance(item, Parallel):
+            return item.signed_profile
+        grids = [self._grid(part, 1e-12, above=above) for part in item.distinct]
+
+        def greatest(epsilon: Array) -> Array:
+            sides = [g.delta(epsilon) + (g.noise if above else -g.noise) for g in grids]
+            result: Array = np.maximum.reduce([*sides, -np.expm1(np.minimum(epsilon, 0.0))])
+            return result
+
+        return greatest
+
+    def _step(self, plan: Plan, tail: float, widest: float) -> float:
+        """A fiftieth of the smallest loss's deviation, but no more grid points than memory has."""
+        spread = [(_deviation(loss), n) for loss, n in _leaves(plan) if 0 < loss.rho < 1e99]
+        step = min([self.interval, *(deviation / 50 for deviation, _ in spread)])
+        reach = 2 * min(widest, ZCDP()._epsilon(plan, tail) + 1.0)
+        if reach > 100:  # the sharper bound costs more, and would only say less
+            reach = min(reach, 2 * RDP()._epsilon(plan, tail) + 2.0)
+        step = max(step, reach / MOST_POINTS, 1e-12)
+        # Connecting dots that are wider apart than a loss adds about step * deviation of variance.
+        added = sum(count * step * min(step, deviation) for deviation, count in spread)
+        if added > max(1e-12, sum(count * deviation**2 for deviation, count in spread)):
+            instead = f"its losses are too small for {MOST_POINTS:,} grid points; ask RDP or ZCDP"
+            raise UnsupportedPlan(plan, self.name, instead)
+        return step
+
+
+def _deviation(loss: Loss) -> float:
+    """About that of the loss, whose total variation is 0.4 deviations; never 0."""
+    return max(min(math.sqrt(2 * loss.rho), 2.5 * float(loss.profile(0.0))), 1e-300)
+
+
+def _leaves(plan: Plan) -> list[tuple[Loss, int]]:
+    found = []
+    for item, count in plan.losses():
+        if isinstance(item, Parallel):
+            found += [(loss, n * count) for part in item.distinct for loss, n in _leaves(part)]
+        else:
+            found.append((item, count))
+    return found
+
+
+def _ends(item: Item, tail: float) -> tuple[float, float]:
+    """Where the loss, and that of the reverse, is greater with probability ``tail`` at most."""
+    if isinstance(item, Parallel):
+        parts = [(part, part.reversed) for part in item.distinct]
+        sides = [[_composed_end(part, tail) for part in side] for side in zip(*parts, strict=True)]
+        return max(sides[0]), max(sides[1])
+    high = _loss_end(item, tail)
+    return high, high if item.reversed == item else _loss_end(item.reversed, tail)
+
+
+def _loss_end(loss: Loss, tail: float) -> float:
+    beyond = loss.infinity + tail
+    end = smallest_root(loss.profile, min(beyond, 1.0), loss.bound)
+    return min(end, loss.bound, 700.0)  # e^700 is still a float
+
+
+def _composed_end(plan: Plan, tail: float) -> float:
+    # mass at infinity is kept apart; beyond it `tail` may be moved there
+    by_rho = ZCDP()._epsilon(plan, min(tail + atoms(plan), 1.0))
+    return min(by_rho, float(total(plan, lambda loss: loss.pure)), 1e6)

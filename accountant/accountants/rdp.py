@@ -1,0 +1,48 @@
+"""Rényi differential privacy: divergences add up at each order, the best order is taken.
+
+References: Mironov (2017); Canonne, Kamath & Steinke (2020), Proposition 12, for the conversion.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accountant.accountants.base import Accountant, atoms, total
+from accountant.accountants.basic import Basic
+from accountant.numerics import Array, least, up
+from accountant.plans.plan import Plan
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RDP(Accountant):
+    """Sum of the Rényi curves, converted at the best order found; any order would be sound."""
+
+    def curve(self, plan: Plan, order: Array) -> Array:
+        """Total Rényi divergence of one direction at each ``order``."""
+        return total(plan, lambda loss: loss.renyi(order)) * np.ones_like(order)
+
+    def _epsilon(self, plan: Plan, delta: float) -> float:
+        left = delta - atoms(plan)
+        if delta == 0 and left == 0:
+            return Basic()._epsilon(plan, 0.0)  # the limit of large orders
+        if left <= 0:
+            return math.inf
+
+        def epsilon(a: Array) -> Array:
+            # D + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a,  a = order - 1
+            rest = -math.log(left) - a * np.log1p(1 / a) - np.log1p(a)
+            return self.curve(plan, a + 1) + rest / a
+
+        return up(least(epsilon), 16)
+
+    def _delta(self, plan: Plan, epsilon: float) -> float:
+        def log_delta(a: Array) -> Array:
+            size = a * (self.curve(plan, a + 1) - epsilon) - a * np.log1p(1 / a) - np.log1p(a)
+            return np.minimum(size, 0.0)
+
+        return up(atoms(plan) + math.exp(least(log_delta)), 64)

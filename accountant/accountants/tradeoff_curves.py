@@ -1,0 +1,43 @@
+"""Trade-off curves: the least type II error of any test between two neighbours.
+
+References: Wasserman & Zhou (2010), Theorem 2.4; Dong, Roth & Su (2022), Proposition 2.12.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.composition.composed_loss import as_loss
+from accountant.errors import ParameterError
+from accountant.losses.loss import ACCURACY, Loss
+from accountant.numerics import Array
+from accountant.plans.plan import Plan, as_plan, directions
+
+POINTS = 512
+
+
+def tradeoff(plan: Plan, alpha: ArrayLike) -> Array:
+    """Least type II error at each type I error ``alpha`` in [0, 1]: rounded down, both ways.
+
+    Every epsilon gives a line below the curve, ``beta >= 1 - delta(eps) - e^eps alpha``; this is
+    the greatest of 512 of them, so no test of any release of ``plan`` does better.
+    """
+    plan, level = as_plan(plan), np.asarray(alpha, dtype=float)
+    if not np.all((level >= 0) & (level <= 1)):
+        raise ParameterError("alpha", alpha, "numbers in [0, 1]")
+    beta = np.ones(level.shape)
+    for way in directions(plan):
+        epsilon, delta = _lines(as_loss(way))
+        heights = 1 - delta - np.exp(epsilon) * level[..., None]
+        beta = np.minimum(beta, np.max(heights, axis=-1, initial=0.0))
+    return beta
+
+
+def _lines(loss: Loss) -> tuple[Array, Array]:
+    """Epsilons of both signs, dense where the loss mostly is, and delta there."""
+    size = max(2.5 * float(loss.profile(0.0)), 1e-9)
+    reach = min(max(loss.bound, loss.reversed.bound), 60.0)
+    epsilon = size * np.sinh(np.linspace(-1, 1, POINTS) * np.arcsinh(reach / size))
+    delta = np.minimum(loss.signed_profile(epsilon) * (1 + ACCURACY), 1.0)
+    return epsilon, delta

@@ -1,0 +1,39 @@
+"""Zero-concentrated differential privacy: rho adds up.
+
+References: Bun & Steinke (2016); Canonne, Kamath & Steinke (2020), Proposition 12.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from accountant.accountants.base import Accountant, atoms, total
+from accountant.losses.zcdp import ZCDPLoss
+from accountant.numerics import up
+from accountant.plans.plan import Plan
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ZCDP(Accountant):
+    """Sum of the rhos, converted by the tight formula; mass at infinity is paid in delta."""
+
+    def rho(self, plan: Plan) -> float:
+        """Total rho of one direction of the plan."""
+        return up(float(total(plan, lambda loss: loss.rho)))
+
+    def _epsilon(self, plan: Plan, delta: float) -> float:
+        rho, left = self.rho(plan), delta - atoms(plan)
+        if rho == 0:
+            return 0.0 if left >= 0 else math.inf
+        if left <= 0 or not rho < 1e300:
+            return math.inf
+        return ZCDPLoss(max(rho, 1e-300)).epsilon_at(left)
+
+    def _delta(self, plan: Plan, epsilon: float) -> float:
+        rho = self.rho(plan)
+        if not rho < 1e300:
+            return 1.0
+        return up(atoms(plan) + (ZCDPLoss(max(rho, 1e-300)).delta_at(epsilon) if rho else 0.0))

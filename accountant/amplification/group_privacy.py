@@ -1,0 +1,165 @@
+"""What a whole group of records costs, when the plan was stated for one.
+
+References: Dong, Roth & Su (2022), Theorem 2.14: group privacy by iterating the trade-off curve.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.composition.composed_loss import item_loss
+from accountant.domains import RECORDS
+from accountant.losses.connect_the_dots import dots, lower_hull
+from accountant.losses.finite import Finite
+from accountant.losses.loss import Loss, epsilons, orders
+from accountant.numerics import ULP, Array, up
+from accountant.plans.plan import Item, Plan, as_plan
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Grouped(Plan):
+    """``part`` seen by a group of ``size`` records that all change.
+
+    Noise that is added to a value costs what its sensitivity times ``size`` would; of any other
+    loss the trade-off curve is iterated.
+    """
+
+    part: Plan
+    size: int
+
+    def __post_init__(self) -> None:
+        as_plan(self.part)
+        object.__setattr__(self, "size", RECORDS.check("size", self.size))
+
+    @property
+    def relation(self) -> str | None:
+        """That of the part, ``size`` times."""
+        return self.part.relation
+
+    def losses(self) -> Iterator[tuple[Item, int]]:
+        """Yield what each release costs the group."""
+        for item, count in self.part.losses():
+            yield item_loss(item).grouped(self.size), count
+
+    def leaves(self) -> Iterator[Plan]:
+        """Yield those of the part: a group changes what a plan costs, not what it releases."""
+        return self.part.leaves()
+
+    @property
+    def reversed(self) -> Grouped:
+        """The part reversed."""
+        return Grouped(self.part.reversed, self.size)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GroupLoss(Finite):
+    """One release of ``loss`` against a group of ``size``: power composed with power."""
+
+    loss: Loss
+    size: int
+
+    @property
+    def reversed(self) -> GroupLoss:
+        """Itself: a record of the group may change either way."""
+        return self
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """``sup_a h(h(...h(a))) - e^eps a``, h the greatest power at level a."""
+        level, power = _curve(self.loss, self.size)
+        e = epsilons(epsilon)
+        # the power is concave: its slope falls below e^eps just where the supremum lies
+        slope = np.diff(power) / np.diff(level)
+        at = np.searchsorted(-slope, -np.exp(np.minimum(e, 700.0)))
+        stick = power[at] - np.exp(np.minimum(e, 700.0)) * level[at]
+        return np.clip(stick + 4 * ULP * (stick > 0), 0.0, 1.0)
+
+    @property
+    def infinity(self) -> float:
+        """The power at level 0."""
+        return float(_curve(self.loss, self.size)[1][0])
+
+    @property
+    def bound(self) -> float:
+        """``size`` times that of the loss."""
+        return up(self.size * max(self.loss.bound, self.loss.reversed.bound))
+
+    @property
+    def rho(self) -> float:
+        """``size^2`` times that of the loss (Bun & Steinke 2016, Proposition 1.9)."""
+        return up(self.size**2 * max(self.loss.rho, self.loss.reversed.rho))
+
+    @property
+    def rounded(self) -> bool:
+        """Unless the loss has finitely many outcomes."""
+        return self.loss.outcomes is None
+
+    @property
+    def outcomes(self) -> tuple[Array, Array]:
+        """Each piece of the power curve is an outcome, its slope the ratio."""
+        level, power = _curve(self.loss, self.size)
+        p, q = np.diff(power), np.diff(level)
+        some = (p > 0) & (q > 0)
+        return np.log(p[some]) - np.log(q[some]), p[some]
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """That of the finite sum."""
+        a = orders(order) - 1
+        value, error = self.real_cumulant(a)
+        divergence: Array = (value + error) / a
+        return divergence
+
+
+@functools.lru_cache(maxsize=64)
+def _curve(loss: Loss, size: int) -> tuple[Array, Array]:
+    """Corners (level, power) of the most powerful tests against a group, from level 0 to 1."""
+    # a record of the group may change either way
+    level, power = _majorant(*_corners(loss), *_corners(loss.reversed))
+    levels, powers = level, power
+    for _ in range(size - 1):
+        # the corners of h(g(a)) are those of g, and where g reaches a corner of h
+        more = np.interp(level, powers, levels)
+        corners = np.union1d(levels, more[level >= powers[0]])
+        powers = np.interp(np.interp(corners, levels, powers), level, power)
+        levels = corners
+        keep = np.append(np.diff(levels) > 0, True)
+        levels, powers = levels[keep], powers[keep]
+    return levels, powers
+
+
+def _corners(loss: Loss) -> tuple[Array, Array]:
+    """Level and power of the likelihood-ratio tests of one loss, from the surest outcome on."""
+    found = loss.outcomes
+    if found is None:
+        above = dots(loss, 1e-250, upper=True)
+        found, sure = (above.loss, above.mass), above.beyond
+    else:
+        sure = loss.infinity
+    order = np.argsort(-found[0])
+    values, mass = found[0][order], found[1][order]
+    level = np.append(0.0, np.cumsum(mass * np.exp(-values)))
+    power = sure + np.append(0.0, np.cumsum(mass))
+    return np.append(np.minimum(level, 1.0), 1.0), np.append(np.minimum(power, 1.0), 1.0)
+
+
+def _majorant(x: Array, y: Array, x2: Array, y2: Array) -> tuple[Array, Array]:
+    """The least concave curve above two."""
+    levels = np.union1d(x, x2)
+    greatest = np.maximum(_greatest_at(x, y, levels), _greatest_at(x2, y2, levels))
+    corners = lower_hull(levels, -greatest)
+    return levels[corners], greatest[corners]
+
+
+def _greatest_at(x: Array, y: Array, levels: Array) -> Array:
+    """The curve at ``levels``; where it jumps, its upper end."""
+    # points of equal level: the last one is the greatest
+    last = np.append(np.diff(x) > 0, True)
+    found: Array = np.interp(levels, x[last], y[last])
+    return found

@@ -1,0 +1,228 @@
+"""Sampling first, then releasing: what a record costs that is only sometimes looked at.
+
+References: Balle, Barthe & Gaboardi (2018), Theorems 8 and 11; Zhu, Dong & Wang (2022),
+Theorem 11 (Poisson sampling of any dominating pair); Ullman (2017) for pure losses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.amplification.sampled_gaussian_cgf import SampledGaussian
+from accountant.composition.composed_loss import as_loss
+from accountant.domains import Interval, OneOf
+from accountant.errors import ParameterError
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.loss import Loss, epsilons, orders
+from accountant.numerics import Array, Complex, log_mixed, square_up, up
+from accountant.numerics.exponential_sums import product_of_ratios, sums_of_logs
+from accountant.plans.adjacency import ADD_REMOVE
+from accountant.plans.plan import Item, Plan, as_plan
+
+RATE = Interval(0.0, 1.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PoissonSampled(Loss):
+    """``part`` on a sample that holds every record independently with probability ``rate``.
+
+    Stated for add/remove neighbours: P has the record, Q has not.  A part with several releases
+    sees one and the same sample.  Replacing a record would compare two mixtures, for which no
+    formula of the part's loss alone is known: such parts are refused.
+    """
+
+    part: Plan
+    rate: float
+    relation: str = ADD_REMOVE
+    _added: bool = field(default=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", RATE.check("rate", self.rate))
+        OneOf((ADD_REMOVE,)).check("relation", self.relation)
+        stated = as_plan(self.part).relation
+        if stated not in (None, ADD_REMOVE):
+            reason = (
+                "stated for add-remove neighbours: Poisson sampling compares the data with and "
+                f"without a record, and a part stated for {stated!r} does not say what that costs"
+            )
+            raise ParameterError("part", self.part, reason)
+
+    @property
+    def loss(self) -> Loss:
+        """What the part costs a record that is in the sample."""
+        return as_loss(self.part)
+
+    def losses(self) -> Iterator[tuple[Item, int]]:
+        """Yield itself; an empty sample releases nothing, a full one is the part."""
+        if self.rate == 1:
+            yield (self.loss.reversed if self._added else self.loss), 1
+        elif self.rate > 0:
+            yield self, 1
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """``q delta(ln(1 + (e^eps - 1) / q))``, or its mirror where the record was added."""
+        e, q = epsilons(epsilon), self.rate
+        if q == 0:
+            return np.zeros(e.shape)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            if not self._added:
+                inner = np.where(e > 700, e - math.log(q), np.log1p(np.expm1(e) / q))
+                return q * self.loss.profile(inner)
+            # left = 1 - (1 - q) e^eps:  left * delta_reversed(ln(q e^eps / left)), or 0
+            left = q - (1 - q) * np.expm1(e) if q < 1 else np.ones(e.shape)
+            some = left > 0
+            safe = np.where(some, left, 1.0)
+            inner = np.log1p(np.where(some, np.expm1(np.minimum(e, 700.0)), 0.0) / safe)
+            return np.where(some, safe * self.loss.reversed.profile(inner), 0.0)
+
+    @property
+    def reversed(self) -> PoissonSampled:
+        """The record only on the other side."""
+        return PoissonSampled(self.part, self.rate, self.relation, not self._added)
+
+    @property
+    def infinity(self) -> float:
+        """Outcomes that betray the record: of the sample, times the rate."""
+        if self._added:
+            return self.loss.reversed.infinity if self.rate == 1 else 0.0
+        return self.rate * self.loss.infinity
+
+    @property
+    def bound(self) -> float:
+        """``ln(1 + q (e^b - 1))``, or ``-ln(1 - q)`` at most where the record was added."""
+        if not self._added:
+            return sampled_bound(self.loss.bound, self.rate)
+        most = -math.log1p(-self.rate) if self.rate < 1 else math.inf
+        if self.loss.reversed.infinity:  # an outcome that only the data without it can have
+            return up(most)
+        lowest = sampled_bound(-self.loss.reversed.bound, self.rate)
+        return max(0.0, min(up(most), -lowest))
+
+    @property
+    def rho(self) -> float:
+        """That of the part: sampling never makes a divergence larger."""
+        if self._betrayed:
+            return square_up(self.pure, 2)
+        return max(self.loss.rho, self.loss.reversed.rho)
+
+    @property
+    def _betrayed(self) -> bool:
+        """Whether outcomes at infinity for the part are finite in this direction."""
+        return self._added and self.loss.reversed.infinity > 0
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Rényi divergence of the sampled pair, never above the part's."""
+        a = orders(order)
+        part = np.maximum(self.loss.renyi(a), self.loss.reversed.renyi(a))
+        if self._betrayed:
+            part = np.full(a.shape, self.bound)
+        if not self.certified:
+            return np.minimum(Loss.renyi(self, a), part)
+        value, error = self.cumulants([self], np.ones(1), (a - 1).astype(complex))
+        with np.errstate(invalid="ignore"):
+            moment = np.where(np.isfinite(value.real), (value.real + error) / (a - 1), np.inf)
+        return np.minimum(moment, part)
+
+    @property
+    def envelope(self) -> bool:
+        """Where the part is one."""
+        return self.loss.envelope
+
+    @property
+    def rounded(self) -> bool:
+        """Where the part is."""
+        return self.loss.rounded
+
+    @property
+    def attained(self) -> Loss:
+        """The sampled pair that the part covers."""
+        if not self.loss.envelope:
+            return self
+        return PoissonSampled(self.loss.attained, self.rate, self.relation, self._added)
+
+    @property
+    def certified(self) -> bool:
+        """For Gaussian parts, and those of finitely many outcomes."""
+        return isinstance(self.loss, GaussianLoss) or self.outcomes is not None
+
+    @property
+    def outcomes(self) -> tuple[Array, Array] | None:
+        """``ln(1 - q + q e^loss)`` of the part's outcomes."""
+        loss, q = self.loss, self.rate
+        if loss.envelope or loss.outcomes is None or loss.reversed.outcomes is None:
+            return None
+        # masses of P' = (1 - q) Q + q P and of Q; where P has none, the loss is ln(1 - q)
+        ratio, p = loss.outcomes
+        shifted = log_mixed(ratio, q)
+        mass = p * np.exp(-ratio) if self._added else p * (q + (1 - q) * np.exp(-ratio))
+        lost = loss.reversed.infinity
+        if lost and q < 1:
+            shifted = np.append(shifted, math.log1p(-q))
+            mass = np.append(mass, lost if self._added else lost * (1 - q))
+        return (-shifted if self._added else shifted), mass
+
+    def cumulant(self, z: ArrayLike) -> Any:
+        """By quadrature over the output, by a finite sum, or by quadrature of the profile."""
+        s = np.asarray(z, dtype=complex)
+        if not self.certified:
+            return Loss.cumulant(self, s)
+        return self.cumulants([self], np.ones(1), s)[0][()]
+
+    @classmethod
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
+        """Gaussian parts by quadrature, finite parts by their sums."""
+        total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
+        for loss, count in zip(losses, counts.tolist(), strict=True):
+            found = loss.outcomes
+            if found is not None:
+                value, error = sums_of_logs([found], np.ones(1), z)
+            else:
+                value, error = loss._gaussian().cumulant(z)
+            total, size = total + count * value, size + count * error
+        return total, size
+
+    @classmethod
+    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+        """Gaussian parts by quadrature, finite parts by their sums."""
+        product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
+        for loss, count in zip(losses, counts.tolist(), strict=True):
+            found = loss.outcomes
+            if found is not None:
+                value, error = product_of_ratios([found], np.array([count]), z)
+            else:
+                value, error = loss._gaussian().factor(z, int(count))
+            product, missed = product * value, missed + error
+        return product, missed
+
+    @classmethod
+    def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
+        """By parts, for Gaussian parts."""
+        total = np.zeros(u.shape)
+        for loss, count in zip(losses, counts.tolist(), strict=True):
+            if isinstance(loss.loss, GaussianLoss):
+                total += count * loss._gaussian().decay(a, u)
+        return total
+
+    def terms(self, turn: float) -> float:
+        """The points of the quadrature."""
+        if isinstance(self.loss, GaussianLoss):
+            return self._gaussian().points(turn)
+        return Loss.terms(self, turn)
+
+    def _gaussian(self) -> SampledGaussian:
+        inner = self.loss
+        mu = inner.mu if isinstance(inner, GaussianLoss) else math.nan
+        return SampledGaussian(mu, self.rate, self._added)
+
+
+def sampled_bound(bound: float, rate: float) -> float:
+    """``ln(1 + rate (e^bound - 1))``, rounded away from 0."""
+    mixed = float(log_mixed(np.array(bound), rate)) if bound else 0.0
+    return math.copysign(up(abs(mixed), 16), mixed)

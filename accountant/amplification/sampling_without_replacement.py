@@ -1,0 +1,90 @@
+"""A sample of fixed size, drawn without replacement.
+
+References: Balle, Barthe & Gaboardi (2018), Theorem 11.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.amplification.poisson_sampling import sampled_bound
+from accountant.composition.composed_loss import as_loss
+from accountant.domains import OneOf, Whole
+from accountant.errors import ParameterError
+from accountant.losses.loss import Loss, Symmetric, epsilons
+from accountant.numerics import Array
+from accountant.plans.adjacency import REPLACE_ONE
+from accountant.plans.plan import Item, Plan, as_plan
+
+SIZE = Whole(1)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SampledWithoutReplacement(Symmetric):
+    """``part`` on a uniform sample of ``sample`` of the ``population`` records.
+
+    Stated for replace-one neighbours, as the part must be.
+    """
+
+    part: Plan
+    sample: int
+    population: int
+    relation: str = REPLACE_ONE
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "population", SIZE.check("population", self.population))
+        allowed = Whole(0, self.population)
+        object.__setattr__(self, "sample", allowed.check("sample", self.sample))
+        OneOf((REPLACE_ONE,)).check("relation", self.relation)
+        if as_plan(self.part).relation not in (None, REPLACE_ONE):
+            reason = "stated for replace-one neighbours: a sample of fixed size replaces records"
+            raise ParameterError("part", self.part, reason)
+
+    @property
+    def loss(self) -> Loss:
+        """What the part costs a record that is in the sample."""
+        return as_loss(self.part)
+
+    def losses(self) -> Iterator[tuple[Item, int]]:
+        """Yield itself; a sample of nobody releases nothing."""
+        if self.sample:
+            yield self, 1
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """``q delta(ln(1 + (e^eps - 1) / q))`` with q the sampled share, the worse direction."""
+        e, q = epsilons(epsilon), self.sample / self.population
+        if q == 0:
+            return np.zeros(e.shape)
+        with np.errstate(over="ignore"):
+            inner = np.where(e > 700, e - math.log(q), np.log1p(np.expm1(e) / q))
+        worse: Array = q * np.maximum(self.loss.profile(inner), self.loss.reversed.profile(inner))
+        return worse
+
+    @property
+    def infinity(self) -> float:
+        """That of the part, times the sampled share."""
+        worst = max(self.loss.infinity, self.loss.reversed.infinity)
+        return self.sample / self.population * worst
+
+    @property
+    def bound(self) -> float:
+        """``ln(1 + q (e^b - 1))``."""
+        worst = max(self.loss.bound, self.loss.reversed.bound)
+        return sampled_bound(worst, self.sample / self.population)
+
+    @property
+    def envelope(self) -> bool:
+        """Always: the worst records beside the sample depend on epsilon."""
+        return True
+
+    @property
+    def rho(self) -> float:
+        """That of the part: sampling never makes a divergence larger."""
+        return max(self.loss.rho, self.loss.reversed.rho)

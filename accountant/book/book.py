@@ -1,0 +1,200 @@
+"""The durable ledger: budgets of data sets in a database, spent from any process, over months."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.accountants.budget import Budget
+from accountant.book.account import Account
+from accountant.book.book_ledger import BookLedger
+from accountant.book.dataset_opening import Opening, checked_name, dataset_key
+from accountant.book.hash_chain import START, Link
+from accountant.book.head_pin import Pin
+from accountant.book.history import Line, Status, lines, stored, told
+from accountant.book.log import TAIL, Log
+from accountant.book.storage import connect
+from accountant.book.verification import Verified, verified
+from accountant.errors import ParameterError
+from accountant.plans.plan import Plan, as_plan
+from accountant.randomness import Rng
+
+
+@final
+class Book:
+    """Data sets, their budgets, and every spend of them, in a log that only grows.
+
+    Threads may share a book; every process opens its own.  A reservation is on disk before the
+    data are looked at and an answer before it is returned, so a crash can waste budget and never
+    leaks.  Entries are chained by hashes; ``pin`` is a file, best on another machine, that
+    holds the last one's, so that a book put back from a backup is noticed.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._accounts: dict[str, Account] = {}
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        pin: str | os.PathLike[str] | None = None,
+        wait: float = 30.0,
+        create: bool = True,
+        author: str | None = None,
+    ) -> Self:
+        """Open or create the book at ``sqlite:///PATH`` or ``postgresql://...``.
+
+        ``wait`` seconds at most for others to finish, then `LedgerBusy`.  ``author`` is who
+        spends, by default the user of the operating system.  Raises `LedgerCorrupt` when the
+        last entries do not hang together; `verify` looks at all.
+        """
+        who = None if author is None else checked_name("author", author)
+        log = Log(connect(url, wait, create), None if pin is None else Pin(pin), who)
+        try:
+            with log.storage.reading():
+                empty = log.storage.empty
+            if empty and not create:
+                raise ParameterError("url", log.name, "a book that exists")  # noqa: TRY301
+            if empty:
+                with log.writing():
+                    pass
+            with log.reading():
+                first = max(log.head.seq - TAIL, 0)
+                start = log.entry(first).link if first else Link(0, START)
+                for _ in log.chained(start):
+                    pass
+        except BaseException:
+            log.close()
+            raise
+        return cls(log)
+
+    def dataset(
+        self,
+        name: str,
+        budget: Budget | None = None,
+        notion: str | None = None,
+        *,
+        order: float | None = None,
+        users: int | None = None,
+        unit: str | None = None,
+    ) -> Status:
+        """Create a data set with its budget, or open the one that is there.
+
+        ``notion``, ``order``: as `Filter` has them.  With ``users`` each user has the budget for
+        himself: `release_each` is paid by those who answer, `release` by all.  ``unit`` says who is
+        protected, "one row" by default.  Anything else than what is there: `ParameterError`.
+        """
+        asked = Opening(budget, notion, order, users, unit)
+        if budget is not None and self._found(checked_name("name", name)) is None:
+            asked.write(self._log, name)
+        asked.refuse_unless_as(self._account(name))
+        return self.status(name)
+
+    def ledger(
+        self,
+        name: str,
+        data: Any,
+        plan: Plan | None = None,
+        rng: Rng = None,
+        *,
+        insecure_seed: bool = False,
+        public: Any = None,
+        run: str | None = None,
+    ) -> BookLedger:
+        """A gate to ``data`` that spends the budget of the data set.
+
+        A ``plan`` is paid for as a whole at once; with a name, ``run``, it is paid for once, and
+        after a crash goes on where it stopped.  ``rng`` repeats a run in tests: only with
+        ``insecure_seed=True``, never twice in a book, and its entries say so.
+        """
+        if rng is not None and insecure_seed is not True:
+            allowed = "None: noise that can be made again protects nobody; insecure_seed=True"
+            raise ParameterError("rng", "a seed or a generator", allowed)
+        if run is not None and (plan is None or checked_name("run", run) == ""):
+            raise ParameterError("run", run, "given with a plan")
+        whole = None if plan is None else as_plan(plan)
+        return BookLedger(self._account(name), data, whole, rng, public, run)
+
+    @property
+    def names(self) -> list[str]:
+        """The data sets, in the order in which they were opened."""
+        with self._log.reading():
+            found = self._log.storage.ask("SELECT dataset FROM datasets ORDER BY seq")
+        return [row[0] for row in found]
+
+    def spent(self, name: str) -> float:
+        """Epsilon at the budget's delta of what was spent, reservations included, rounded up.
+
+        What a fixed plan of that cost has; while answers still choose what comes next the
+        guarantee is the budget.  With users, the worst-off one's.
+        """
+        account = self._account(name)
+        with self._log.reading():
+            total = account.total()
+        return account.totals.epsilon(total)
+
+    def spent_each(self, name: str) -> NDArray[np.float64]:
+        """What `spent` says, for each user of a data set that was opened with ``users``."""
+        account = self._account(name)
+        with self._log.reading():
+            return account.people().each(account.totals.epsilon)
+
+    def status(self, name: str) -> Status:
+        """Budget, notion, total and limit of a data set."""
+        account = self._account(name)
+        with self._log.reading():
+            return told(account)
+
+    def history(self, name: str) -> list[Line]:
+        """Every spend of a data set in order: when, by whom, for what, and what came of it."""
+        account = self._account(name)
+        with self._log.reading():
+            return lines(account)
+
+    def answer(self, line: Line) -> Any:
+        """The stored answer of a line of the history; None where there is none."""
+        with self._log.reading():
+            return stored(self._log, line)
+
+    def verify(self, head: str | None = None) -> Verified:
+        """Check every hash, total, user and answer, and pin the end; ``head``: one noted earlier.
+
+        Raises `LedgerCorrupt` for what was changed, cut off, removed or put back.
+        """
+        return verified(self._log, head)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a book cannot be copied or pickled: open it again by its URL")
+
+    def __repr__(self) -> str:
+        return f"Book({self._log.name!r})"
+
+    def _found(self, name: str) -> Account | None:
+        if name not in self._accounts:
+            with self._log.reading():
+                opened = self._log.keyed(dataset_key(name))
+            if opened is None:
+                return None
+            self._accounts[name] = Account(self._log, opened)
+        return self._accounts[name]
+
+    def _account(self, name: str) -> Account:
+        account = self._found(checked_name("name", name))
+        if account is None:
+            raise ParameterError("name", name, "a data set of this book; dataset() opens one")
+        return account

@@ -1,0 +1,72 @@
+"""Opening a data set: its budget is written once and never changes."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import NamedTuple
+
+from accountant.accountants.budget import Budget
+from accountant.book.account import Account
+from accountant.book.hash_chain import canonical
+from accountant.book.log import Log
+from accountant.book.totals import Totals
+from accountant.domains import Whole
+from accountant.errors import ParameterError
+
+USERS = Whole(1, (1 << 31) - 1)
+
+
+class Opening(NamedTuple):
+    """What somebody says a data set is; None where he leaves it to the book."""
+
+    budget: Budget | None
+    notion: str | None
+    order: float | None
+    users: int | None
+    unit: str | None
+
+    def write(self, log: Log, name: str) -> None:
+        """Write it down, unless another process did so first."""
+        if not isinstance(self.budget, Budget):
+            raise ParameterError("budget", self.budget, "a Budget")
+        budget = self.budget
+        notion = self.notion if self.notion is not None else ("zcdp" if budget.delta else "pure")
+        facts = {
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "notion": notion,
+            "order": Totals(notion, budget, self.order).order,
+            "users": None if self.users is None else USERS.check("users", self.users),
+            "unit": "one row" if self.unit is None else checked_name("unit", self.unit),
+        }
+        with log.writing():
+            if log.keyed(dataset_key(name)) is None:
+                log.append("dataset", facts, name, dataset_key(name))
+
+    def refuse_unless_as(self, account: Account) -> None:
+        """Raise `ParameterError` unless the data set is what was said."""
+        totals = account.totals
+        for argument, given, held in (
+            ("budget", self.budget, account.budget),
+            ("notion", self.notion, totals.notion),
+            ("order", self.order, totals.order),
+            ("users", self.users, account.users),
+            ("unit", self.unit, account.unit),
+        ):
+            if given is not None and given != held:
+                raise ParameterError(argument, given, f"{held!r}, as the data set was opened")
+
+
+def dataset_key(name: str) -> str:
+    """The key of a data set's first entry."""
+    return canonical({"dataset": name})
+
+
+def checked_name(argument: str, name: object) -> str:
+    """A name that looks the same wherever it is shown."""
+    if not isinstance(name, str) or not 0 < len(name) <= 200 or not name.isprintable():
+        raise ParameterError(argument, name, "1 to 200 printable characters")
+    if name != name.strip() or name != unicodedata.normalize("NFC", name):
+        allowed = "without spaces at its ends and in Unicode's composed form (NFC)"
+        raise ParameterError(argument, name, allowed)
+    return name

@@ -1,0 +1,108 @@
+"""A data set of a book in files: its history as JSON or CSV, and the entry of a public registry."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from typing import Any
+
+from accountant.book.history import Line, Status
+from accountant.formatting import above, plain
+from accountant.plans.adjacency import RELATIONS
+
+SCHEMA = 1
+FORMULAS = ("=", "+", "-", "@", "'", "|", "%")  # what a spreadsheet would run, or not show
+COMPOSITION = {
+    "pure": "sum of the epsilons (basic composition)",
+    "zcdp": "sum of rho (zero-concentrated privacy)",
+    "rdp": "sum of the divergences at one order (Rényi privacy)",
+    "gdp": "sum of mu squared (Gaussian privacy)",
+}
+FILTER = "a filter: valid when answers choose what comes next"
+
+
+def history_json(status: Status, lines: list[Line]) -> str:
+    """Where the data set stands and every line of its history."""
+    shown = {**status._asdict(), "budget": _budget(status)}
+    document = {"schema": SCHEMA, "dataset": shown, "history": [one._asdict() for one in lines]}
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def history_csv(lines: list[Line]) -> str:
+    """One row a line of the history; words that a spreadsheet would run are quoted."""
+    columns = [name for name in Line._fields if name != "facts"]
+    return _csv([columns, *([getattr(one, name) for name in columns] for one in lines)])
+
+
+def registry(
+    status: Status, lines: list[Line], relation: str | None, post_processing: str
+) -> list[dict[str, Any]]:
+    """What public registries of deployments ask for: a row a mechanism with its parameters.
+
+    The budget is the guarantee, what was spent is beside it.  Source: Dwork, Kohli & Mulligan
+    (2019), who proposed such a registry.
+    """
+    relation = status.relation if relation is None else relation
+    made = Counter((one.what, one.kind) for one in lines if one.kind != "plan")
+    facts = {one.what: one.facts for one in lines}
+    days = [one.time for one in lines] or [status.opened]
+    whole = {
+        "data set": status.name,
+        "unit of privacy": status.unit,
+        "neighbour relation": relation or "as the sensitivities state",
+        "neighbours differ by": RELATIONS.get(relation or "", "as the sensitivities state"),
+        "model": "central" if status.users is None else "local, each user an own budget",
+        "epsilon": status.budget.epsilon,
+        "delta": status.budget.delta,
+        "spent epsilon": status.epsilon,
+        "spent": f"{status.counts} {above(status.total)} of {status.limit:.6g}",
+        "composition": COMPOSITION[status.notion],
+        "accountant": FILTER,
+        "post-processing": post_processing,
+        "opened": status.opened,
+        "first release": min(days),
+        "last release": max(days),
+        "seeded releases": sum(one.seeded for one in lines),
+    }
+    parts: list[dict[str, Any]] = [
+        {
+            "mechanism": str(facts[what].get("kind", what)),
+            "parameters": what,
+            "releases": count,
+            "paid for": "by a plan" if kind == "step" else "one by one",
+        }
+        for (what, kind), count in made.items()
+    ]
+    nothing = {"mechanism": "none yet", "parameters": "", "releases": 0, "paid for": ""}
+    return [{**whole, **part} for part in parts or [nothing]]
+
+
+def registry_json(rows: list[dict[str, Any]]) -> str:
+    """The rows of a registry as JSON."""
+    return json.dumps({"schema": SCHEMA, "deployment": rows}, indent=2, allow_nan=False) + "\n"
+
+
+def registry_csv(rows: list[dict[str, Any]]) -> str:
+    """The rows of a registry as CSV."""
+    return _csv([list(rows[0]), *(list(row.values()) for row in rows)])
+
+
+def _csv(rows: list[list[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([_cell(one) for one in row] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool | int | float):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    words = plain(value)
+    return f"'{words}" if words.lstrip().startswith(FORMULAS) else words
+
+
+def _budget(status: Status) -> dict[str, float]:
+    return {"epsilon": status.budget.epsilon, "delta": status.budget.delta}

@@ -1,0 +1,66 @@
+"""The head of a log, kept elsewhere: a book put back from a backup is shorter than its pin."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from accountant.book.hash_chain import Link
+from accountant.errors import LedgerCorrupt, LedgerUnwritable, ParameterError
+
+DIGITS, LENGTH = 20, 20 + 1 + 64 + 1
+
+
+class Pin:
+    """A file of one line, the number and the hash of the last entry that was committed.
+
+    Keep it where whoever restores the book does not restore it too: another disk or machine.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        if self._path.is_dir() or not self._path.parent.is_dir():
+            raise ParameterError("pin", str(path), "a file in a folder that exists")
+
+    def read(self) -> Link | None:
+        """What was pinned; None before the first time."""
+        try:
+            raw = self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+        return self._link(raw)
+
+    def advance(self, head: Link) -> None:
+        """Pin ``head`` unless a later one is pinned; on disk when it returns."""
+        with self._locked() as handle:
+            before = self._link(os.pread(handle, LENGTH + 1, 0))
+            if before is not None and before.seq >= head.seq:
+                return
+            # one sector: it is there before or after, never in part
+            os.pwrite(handle, f"{head.seq:0{DIGITS}d}:{head.hash}\n".encode(), 0)
+            os.fsync(handle)
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        try:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                yield handle
+            finally:
+                os.close(handle)
+        except OSError as error:
+            words = f"{self._path}: {error.strerror}; the head was not pinned"
+            raise LedgerUnwritable(error.errno, words) from None
+
+    def _link(self, raw: bytes) -> Link | None:
+        if not raw:
+            return None
+        text = raw.decode("ascii", "replace")
+        number, _, mark = text.partition(":")
+        if len(raw) != LENGTH or not number.isdigit() or not mark.endswith("\n"):
+            raise LedgerCorrupt(str(self._path), "is no pin, or a damaged one")
+        return Link(int(number), mark[:-1])

@@ -1,0 +1,153 @@
+"""What a book says of a data set: where it stands, and line by line what was spent."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from accountant.accountants.budget import Budget
+from accountant.book.account import Account
+from accountant.book.answer_codec import decoded
+from accountant.book.hash_chain import Entry
+from accountant.book.log import Log
+from accountant.errors import LedgerCorrupt, ParameterError
+from accountant.formats.plan_json import from_dict
+
+
+class Status(NamedTuple):
+    """A data set: ``total`` of ``limit`` in units of its notion, ``epsilon`` at its delta."""
+
+    name: str
+    budget: Budget
+    notion: str
+    order: float | None
+    unit: str
+    users: int | None
+    counts: str
+    total: float
+    limit: float
+    epsilon: float
+    opened: str
+    relation: str | None
+
+
+class Line(NamedTuple):
+    """One spend.  ``outcome``: answered, failed, or reserved (nothing came of it, or not yet).
+
+    ``what`` is a mechanism or a plan in words and ``facts`` the same as plain values; ``epsilon``
+    what was spent after it, at the budget's delta; ``who`` how many users, None for all.
+    """
+
+    seq: int
+    time: str
+    author: str
+    kind: str
+    what: str
+    facts: dict[str, Any]
+    loss: str
+    total: float
+    epsilon: float
+    who: int | None
+    label: str | None
+    run: str | None
+    seeded: bool
+    outcome: str
+    answer: int | None
+
+
+def told(account: Account) -> Status:
+    """Where a data set stands; inside a transaction."""
+    totals, total = account.totals, account.total()
+    last = account.log.last_charge(account.name)
+    return Status(
+        account.name, account.budget, totals.notion, totals.order, account.unit, account.users,
+        totals.unit, float(total.spent), totals.limit, totals.epsilon(total), account.opened,
+        None if last is None else last.facts["relation"],
+    )  # fmt: skip
+
+
+def lines(account: Account) -> list[Line]:
+    """Every plan, reservation and step of a data set with what came of it."""
+    charges: list[Entry] = []
+    outcomes: dict[int, Entry] = {}
+    for entry in account.log.entries(account.name):
+        if entry.kind in {"release", "failed"}:
+            outcomes[entry.facts["of"]] = entry
+        elif entry.kind in {"plan", "reserve", "step"}:
+            charges.append(entry)
+    reader = _Reader(account)
+    return [reader.line(entry, outcomes.get(entry.seq)) for entry in charges]
+
+
+def stored(log: Log, line: Line) -> Any:
+    """The answer of a line; inside a transaction."""
+    if not isinstance(line, Line):
+        raise ParameterError("line", line, "a line of the history")
+    if line.answer is None:
+        return None
+    entry = log.entry(line.answer)
+    if entry.kind != "release":
+        raise ParameterError("line", line.answer, "a line of the history of this book")
+    try:
+        return decoded(log.attached(entry, entry.facts["answer"]))
+    except ValueError:
+        raise LedgerCorrupt(log.name, "holds an answer of no known form", entry.seq) from None
+
+
+class _Reader:
+    """Makes lines of entries; what repeats is put in words once."""
+
+    def __init__(self, account: Account) -> None:
+        self._totals = account.totals
+        self._epsilon: dict[str, tuple[float, float]] = {}
+        self._words: dict[str, str] = {}
+        self._runs: dict[int, str | None] = {}
+        self._last = self._spent(account.totals.written(account.totals.zero))
+
+    def line(self, entry: Entry, outcome: Entry | None) -> Line:
+        """One line of the history."""
+        facts = entry.facts
+        what = facts["plan"] if entry.kind == "plan" else facts["mechanism"]
+        if "total" in facts:  # a step was paid for by its plan
+            self._last = self._spent(facts["total"])
+        if entry.kind == "plan":
+            self._runs[entry.seq] = run = facts["run"]
+        else:
+            run = self._runs.get(facts.get("run", 0))
+        answered = outcome is not None and outcome.kind == "release"
+        came = "reserved" if outcome is None else "answered" if answered else "failed"
+        return Line(
+            entry.seq, facts["time"], facts["author"], entry.kind, self._shown(what), what,
+            self._shown(facts["loss"]) if "loss" in facts else "", *self._last,
+            _number(facts.get("who")), facts.get("label"), run, facts.get("seeded", False),
+            "planned" if entry.kind == "plan" else came,
+            outcome.seq if outcome and answered else None,
+        )  # fmt: skip
+
+    def _spent(self, words: list[str]) -> tuple[float, float]:
+        key = words[0]
+        if key not in self._epsilon:
+            total = self._totals.read(words)
+            self._epsilon[key] = float(total.spent), self._totals.epsilon(total)
+        return self._epsilon[key]
+
+    def _shown(self, plain: dict[str, Any]) -> str:
+        key = str(plain)
+        if key not in self._words:
+            self._words[key] = in_words(plain)
+        return self._words[key]
+
+
+def in_words(plain: dict[str, Any]) -> str:
+    """A mechanism, loss or plan of the log as it prints."""
+    if set(plain) == {"repr"}:
+        return str(plain["repr"])
+    try:
+        return repr(from_dict(plain))
+    except ParameterError:  # of a package that is not installed here
+        return str(plain)
+
+
+def _number(words: Any) -> int | None:
+    if isinstance(words, list):
+        return len(range(*words))
+    return None if words is None else int(words)

@@ -1,0 +1,131 @@
+"""The log of a book: entries that are only ever added, each checked when it is read."""
+
+from __future__ import annotations
+
+import datetime
+import getpass
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from accountant.book.hash_chain import START, Entry, Link, canonical, following
+from accountant.book.head_pin import Pin
+from accountant.book.log_reader import Reader
+from accountant.book.storage import Storage
+from accountant.errors import LedgerCorrupt, ParameterError
+
+TAIL = 1000  # entries that are checked when a book is opened
+
+
+class Log(Reader):
+    """Reads and appends inside transactions; notices a log that became shorter or another."""
+
+    def __init__(self, storage: Storage, pin: Pin | None, author: str | None) -> None:
+        super().__init__(storage)
+        self._pin = pin
+        self._author = _user() if author is None else author
+        self._lock, self._process = threading.RLock(), os.getpid()
+        self._closed = False
+        self.seen = Link(0, START)  # the last head this process knows of
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A transaction that may append; what was appended is on disk when it ends."""
+        with self._lock:
+            self._refuse_elsewhere()
+            with self.storage.writing():
+                if self.storage.empty:
+                    self._create()
+                else:
+                    self._head = self._checked_head(self._pinned())
+                yield
+            self._note()
+            self.pin_seen()
+
+    def pin_seen(self) -> None:
+        """Note the last head that was seen in the pin, where there is one."""
+        if self._pin is not None and self._pin.read() != self.seen:
+            self._pin.advance(self.seen)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A transaction that only reads."""
+        with self._lock:
+            self._refuse_elsewhere()
+            pinned = self._pinned()  # before the view, which may be older than a later pin
+            with self.storage.reading():
+                if self.storage.empty:
+                    raise LedgerCorrupt(self.name, "has no entries")
+                self._head = self._checked_head(pinned)
+                yield
+            self._note()
+
+    def append(
+        self, kind: str, facts: dict[str, Any], dataset: str | None = None, key: str | None = None
+    ) -> Entry:
+        """Add an entry; ``key`` is one that no other entry has."""
+        seq, previous = (0, START) if self._head is None else self._head.link
+        whole = {
+            **facts, "kind": kind, "dataset": dataset, "key": key, "seq": seq + 1, "time": _now(),
+            "author": self._author,
+        }  # fmt: skip
+        body = canonical(whole)
+        entry = Entry(seq + 1, following(previous, body), whole)
+        self.storage.ask(
+            "INSERT INTO entries VALUES (:seq, :dataset, :kind, :key, :body, :hash)",
+            seq=entry.seq, dataset=dataset, kind=kind, key=key, body=body, hash=entry.hash,
+        )  # fmt: skip
+        self._head = entry
+        return entry
+
+    def attach(self, entry: Entry, raw: bytes) -> None:
+        """Keep the bytes whose digest an entry names."""
+        self.storage.ask("INSERT INTO blobs VALUES (:seq, :body)", seq=entry.seq, body=raw)
+
+    def _create(self) -> None:
+        if self.seen.seq or self._pinned() is not None:
+            raise LedgerCorrupt(self.name, "is empty, though entries of it are known")
+        self.storage.create()
+        self._head = None
+        self.append("book", {"schema": 1, "id": os.urandom(16).hex()}, key="book")
+
+    def _pinned(self) -> Link | None:
+        return None if self._pin is None else self._pin.read()
+
+    def _checked_head(self, pinned: Link | None) -> Entry:
+        """The last entry, after what is known of earlier ones was found again."""
+        last = self.storage.ask("SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 2")
+        head = self._checked(last, last[0][0] if last else 0)
+        for link in (self.seen, pinned):
+            if link is not None:
+                self.refuse_unless_there(link, head)
+        return head
+
+    def _note(self) -> None:
+        self.seen = self.head.link
+
+    def close(self) -> None:
+        """Let go of the database."""
+        with self._lock:
+            self._closed = True
+            self.storage.close()
+
+    def _refuse_elsewhere(self) -> None:
+        if self._closed:
+            raise ParameterError("book", self.name, "open: it was closed")
+        if os.getpid() != self._process:
+            allowed = "opened by this very process: a connection may not cross a fork"
+            raise ParameterError("book", self.name, allowed)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

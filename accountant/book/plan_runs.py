@@ -1,0 +1,102 @@
+"""One run of a plan: paid for as a whole, followed step by step, and resumed after a crash."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from accountant.book.account import Account, Healthy
+from accountant.book.hash_chain import Entry, canonical, digest
+from accountant.book.user_totals import packed
+from accountant.errors import OffPlan, ParameterError
+from accountant.formats.plan_json import to_dict
+from accountant.ledger.interfaces import Releasable
+from accountant.ledger.plan_cursor import Walk
+from accountant.ledger.private_data import Users
+from accountant.plans.plan import Plan
+
+
+class Reserved(NamedTuple):
+    """A release that was paid for; ``stored`` is its answer where it was released before."""
+
+    entry: Entry
+    key: str | None = None
+    stored: Entry | None = None
+
+
+class Run:
+    """Where a run of a plan stands, what it released before, and its public coins."""
+
+    def __init__(
+        self, account: Account, plan: Plan, name: str | None, users: int, coins: tuple[int, ...]
+    ) -> None:
+        self._account, self._plan, self._users = account, plan, users
+        key = None if name is None else canonical({"dataset": account.name, "run": name})
+        with account.log.reading():
+            opened = None if key is None else account.log.keyed(key)
+        if opened is None:
+            facts = {"run": name, "coins": list(coins)}
+            opened = account.reserve_plan(plan, facts, key)
+        elif opened.facts["plan"] != to_dict(plan):
+            raise ParameterError("run", name, "a name that no run of another plan has")
+        self._seq = opened.seq
+        self.coins: tuple[int, ...] = tuple(opened.facts["coins"])
+        self._steps, self._answers = self._recorded() if name is not None else ({}, {})
+        self._walk = Walk(plan, users)
+        self._charged: list[tuple[Releasable, Users | None]] = []
+
+    @property
+    def next(self) -> Plan | None:
+        """The leaf of the plan that may be released next."""
+        return self._walk.next
+
+    @property
+    def behind(self) -> bool:
+        """Whether steps are left that were released before."""
+        return len(self._charged) < len(self._steps)
+
+    def charge(
+        self, mechanism: Releasable, who: Users | None, facts: dict[str, Any], healthy: Healthy
+    ) -> Reserved:
+        """Move on by one step: released before, paid by the plan, or lost in a crash."""
+        self._walk.charge(mechanism, who)
+        try:
+            reserved = self._reserved(mechanism, who, facts, healthy)
+        except BaseException:
+            self._walk = Walk(self._plan, self._users)
+            for one in self._charged:
+                self._walk.charge(*one)
+            raise
+        self._charged.append((mechanism, who))
+        return reserved
+
+    def _reserved(
+        self, mechanism: Releasable, who: Users | None, facts: dict[str, Any], healthy: Healthy
+    ) -> Reserved:
+        step = len(self._charged)
+        facts = {**facts, "run": self._seq, "step": step}
+        key = canonical({"answer": step, "run": self._seq})
+        earlier = self._steps.get(step)
+        if earlier is None:
+            return Reserved(self._account.reserve_step(mechanism, who, facts, healthy), key)
+        words, raw = (None, None) if who is None else packed(who)
+        asked = (self._account.described(mechanism), words, None if raw is None else digest(raw))
+        if asked != tuple(earlier.facts[name] for name in ("mechanism", "who", "block")):
+            raise OffPlan(mechanism, None, "the run that is resumed released something else here")
+        if step in self._answers:
+            return Reserved(earlier, key, self._answers[step])
+        # reserved, and never answered: whoever looked then may have seen; a second look is paid
+        return Reserved(self._account.reserve(mechanism, who, facts, healthy), key)
+
+    def _recorded(self) -> tuple[dict[int, Entry], dict[int, Entry]]:
+        steps: dict[int, Entry] = {}
+        answers: dict[int, Entry] = {}
+        place: dict[int, int] = {}
+        with self._account.log.reading():
+            for entry in self._account.log.entries(self._account.name):
+                facts = entry.facts
+                if facts.get("run") == self._seq and entry.kind in {"step", "reserve"}:
+                    steps[facts["step"]] = entry
+                    place[entry.seq] = facts["step"]
+                elif entry.kind == "release" and facts["of"] in place:
+                    answers[place[facts["of"]]] = entry
+        return steps, answers

@@ -1,0 +1,117 @@
+"""A book in a PostgreSQL database, by way of SQLAlchemy: for many machines."""
+
+from __future__ import annotations
+
+import errno
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from accountant.book.storage import TABLES
+from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
+
+APPEND_ONLY = (
+    """CREATE FUNCTION entries_stay() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN RAISE EXCEPTION 'entries are never changed'; END $$""",
+    """CREATE TRIGGER entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON entries
+       EXECUTE FUNCTION entries_stay()""",
+)
+# two writers who make the tables at once wait here; any constant that nobody else locks
+MAKING = 0x64706174
+BUSY = {"55P03", "40P01", "40001", "57014"}  # lock not available, deadlock, serialisation, timeout
+DAMAGED = ("XX", "42P", "42703")  # internal errors of the server, and tables that are not there
+FULL, READ_ONLY = "53100", "25006"
+
+
+class Postgres:
+    """See `Storage`; threads share one connection, which is made again when it was lost."""
+
+    def __init__(self, url: str, wait: float) -> None:
+        try:
+            import sqlalchemy as sa
+        except ImportError:
+            allowed = "'sqlite:///PATH'; for PostgreSQL: pip install 'dp-attest[postgres]'"
+            raise ParameterError("url", "postgresql", allowed) from None
+        self._sa, self._wait, self._lock = sa, wait, threading.RLock()
+        found = sa.make_url(url).set(drivername="postgresql+psycopg")
+        self.name = found.render_as_string(hide_password=True)
+        own = found.query.get("options", "")
+        settings = f"{own} -c lock_timeout={max(int(wait * 1000), 1)} -c synchronous_commit=on"
+        self._engine = sa.create_engine(
+            found.difference_update_query(["options"]),
+            poolclass=sa.pool.NullPool,
+            connect_args={"options": settings},
+        )
+        self._db: Any = None
+        with self.reading():
+            if self.ask("SHOW fsync") != [("on",)]:
+                raise ParameterError("url", self.name, "of a server that has fsync on")
+
+    @property
+    def empty(self) -> bool:
+        """See `Storage`."""
+        return self.ask("SELECT to_regclass('entries') IS NULL") == [(True,)]
+
+    def create(self) -> None:
+        """See `Storage`."""
+        for table in (*TABLES, *APPEND_ONLY):
+            self.ask(table.format(whole="BIGINT", bytes="BYTEA"))
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """See `Storage`."""
+        with self._transaction():
+            # who waits for the tables sees, once he has them, all that was committed before
+            if self.empty:
+                self.ask(f"SELECT pg_advisory_xact_lock({MAKING})")
+            if not self.empty:
+                self.ask("LOCK TABLE entries IN EXCLUSIVE MODE")
+            yield
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See `Storage`."""
+        with self._transaction():
+            self.ask("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock, self._told():
+            if self._db is None or self._db.invalidated or self._db.closed:
+                self._db = self._engine.connect()
+            try:
+                yield
+                self._db.commit()
+            except BaseException:
+                with suppress(self._sa.exc.SQLAlchemyError):
+                    self._db.rollback()
+                raise
+
+    def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        """See `Storage`."""
+        found = self._db.execute(self._sa.text(sql), values)
+        return [tuple(row) for row in found] if found.returns_rows else []
+
+    def close(self) -> None:
+        """See `Storage`."""
+        with self._lock:
+            if self._db is not None:
+                self._db.close()
+            self._engine.dispose()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """The server's errors in the words of the house."""
+        try:
+            yield
+        except self._sa.exc.SQLAlchemyError as error:
+            state = str(getattr(getattr(error, "orig", None), "sqlstate", None) or "")
+            if state in BUSY:
+                raise LedgerBusy(self.name, self._wait) from None
+            if state.startswith(DAMAGED):
+                raise LedgerCorrupt(self.name, f"the server says {state}") from None
+            code = {FULL: errno.ENOSPC, READ_ONLY: errno.EROFS}.get(state, errno.EIO)
+            said = f"the server says {state}" if state else "the server cannot be reached"
+            raise LedgerUnwritable(code, f"{self.name}: {said}; nothing was answered") from None

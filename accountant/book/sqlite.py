@@ -1,0 +1,195 @@
+"""A book in one SQLite file on a local disk: every write is synchronised before it returns.
+
+SQLite's own full synchronisation flushes the disk while it holds the lock: one spend a flush.
+Here the lock is let go first and the write-ahead log flushed after, so that what many processes
+committed meanwhile rides on one flush.  A spend still returns only after its own flush.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from accountant.book.database_files import REMOTE, checked_path, file_system
+from accountant.book.storage import TABLES
+from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
+
+OURS = 0x64706174  # how the file says that it is a book
+APPEND_ONLY = tuple(
+    f"CREATE TRIGGER entries_no_{verb.lower()} BEFORE {verb} ON entries "
+    "BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END"
+    for verb in ("UPDATE", "DELETE")
+)
+DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+UNWRITABLE = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_READONLY: errno.EROFS,
+    sqlite3.SQLITE_PERM: errno.EACCES,
+    sqlite3.SQLITE_CANTOPEN: errno.ENOENT,
+}
+
+
+class SQLite:
+    """See `Storage`; threads share one connection, one after another."""
+
+    def __init__(self, path: str, wait: float, create: bool) -> None:
+        self._path, self.name = checked_path(path, create), path
+        self._wait, self._lock = wait, threading.RLock()
+        self._ahead: int | None = None
+        self._ours = False
+        if (kind := file_system(self._path.parent)) in REMOTE:
+            raise ParameterError("url", path, f"on a local disk, not on {kind}; use PostgreSQL")
+        with self._told():
+            self._db = self._connected()
+            self._file = self._identity()
+
+    def _connected(self) -> sqlite3.Connection:
+        where = self._path.as_uri()
+        # a book on a read-only disk can still be read
+        mode = "rwc" if os.access(self._path.parent, os.W_OK) else "ro"
+        if self._path.exists() and not os.access(self._path, os.W_OK):
+            mode = "ro"
+        db = sqlite3.connect(
+            f"{where}?mode={mode}", uri=True, timeout=self._wait, isolation_level=None,
+            check_same_thread=False,
+        )  # fmt: skip
+        if mode != "ro":
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("SELECT count(*) FROM sqlite_master").fetchall()  # makes the log ahead
+            try:
+                self._ahead = os.open(f"{self._path}-wal", os.O_RDWR)
+            except OSError as error:
+                words = f"{self.name}: has no log ahead: {error.strerror}"
+                raise LedgerUnwritable(error.errno, words) from None
+        # NORMAL synchronises checkpoints; commits are flushed by `_flush`
+        pragmas = ("synchronous = NORMAL", "checkpoint_fullfsync = 1", "cell_size_check = 1")
+        for words in pragmas:
+            db.execute(f"PRAGMA {words}")
+        db.execute("PRAGMA busy_timeout = 0")
+        return db
+
+    @property
+    def empty(self) -> bool:
+        """See `Storage`."""
+        if self._ours:  # and the file is still the same one
+            return False
+        if self.ask("SELECT count(*) FROM sqlite_master") == [(0,)]:
+            return True
+        if self.ask("PRAGMA application_id") != [(OURS,)]:
+            raise LedgerCorrupt(self.name, "is no book, or its first page is damaged")
+        self._ours = True
+        return False
+
+    def create(self) -> None:
+        """See `Storage`."""
+        for table in (*TABLES, *APPEND_ONLY):
+            self.ask(table.format(whole="INTEGER", bytes="BLOB"))
+        self.ask(f"PRAGMA application_id = {OURS}")
+
+    def writing(self) -> Any:
+        """See `Storage`."""
+        return self._transaction("BEGIN IMMEDIATE", self._flush)
+
+    def reading(self) -> Any:
+        """See `Storage`."""
+        return self._transaction("BEGIN", None)
+
+    @contextmanager
+    def _transaction(self, begin: str, after: Callable[[], None] | None) -> Iterator[None]:
+        with self._lock, self._told():
+            if self._identity() != self._file:
+                raise LedgerCorrupt(self.name, "the file was replaced while it was open")
+            self._refuse_without_log()
+            try:  # from here on an interruption must not leave the book locked
+                self._begin(begin)
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                raise
+            if after is not None:
+                after()
+
+    def _flush(self) -> None:
+        """What was committed is on disk when this returns."""
+        if self._ahead is None:
+            raise LedgerUnwritable(errno.EROFS, f"{self.name}: read-only; nothing was answered")
+        try:
+            if hasattr(fcntl, "F_FULLFSYNC"):  # where a mere fsync stops at the disk's cache
+                fcntl.fcntl(self._ahead, fcntl.F_FULLFSYNC)
+            else:
+                os.fdatasync(self._ahead)
+        except OSError as error:
+            words = f"{self.name}: {error.strerror}; nothing was answered"
+            raise LedgerUnwritable(error.errno, words) from None
+        self._refuse_without_log()
+
+    def _refuse_without_log(self) -> None:
+        # Whoever opens and closes the file in this process, to copy it say, lets go of the locks
+        # that SQLite holds (POSIX); another process then removes the log when it is done.
+        if self._ahead is not None and os.fstat(self._ahead).st_nlink == 0:
+            why = "its log was removed while it was open (was the file copied by this process?)"
+            raise LedgerCorrupt(self.name, f"{why}; close it and open it again")
+
+    def _begin(self, begin: str) -> None:
+        # SQLite's own waiting sleeps up to 0.1 s at a time; a spend takes less than a millisecond
+        give_up = time.monotonic() + self._wait
+        while True:
+            try:
+                self._db.execute(begin)
+            except sqlite3.OperationalError as error:
+                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                    raise
+                time.sleep(random.uniform(2e-4, 2e-3))
+            else:
+                return
+
+    def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        """See `Storage`."""
+        return self._db.execute(sql, values).fetchall()
+
+    def close(self) -> None:
+        """See `Storage`."""
+        with self._lock:
+            self._db.close()
+            if self._ahead is not None:
+                os.close(self._ahead)
+                self._ahead = None
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """SQLite's errors in the words of the house."""
+        try:
+            yield
+        except UnicodeDecodeError:
+            raise LedgerCorrupt(self.name, "holds words that are none") from None
+        except sqlite3.Error as error:
+            code = _code(error)
+            if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                raise LedgerBusy(self.name, self._wait) from None
+            cut = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_SHORT_READ
+            if code in UNWRITABLE and not cut:
+                words = f"{self.name}: {error}; nothing was answered"
+                raise LedgerUnwritable(UNWRITABLE[code], words) from None
+            raise LedgerCorrupt(self.name, str(error)) from None
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF

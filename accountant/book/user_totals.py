@@ -1,0 +1,83 @@
+"""A total for every user of a data set, many at a time: users of equal totals are one class."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.book.totals import Total
+from accountant.ledger.private_data import Users
+
+Spend = Callable[[Total], Total]
+
+
+class People:
+    """Who has spent how much; one spend costs one pass over the users it names."""
+
+    def __init__(self, users: int, zero: Total) -> None:
+        self._class = np.zeros(users, dtype=np.int32)
+        self._totals = [zero]
+        self._number = {zero: 0}
+
+    def after(self, who: Users | None, spend: Spend) -> dict[int, Total]:
+        """What each class among ``who`` comes to; raises what ``spend`` raises, changes nothing."""
+        seen = self._class if who is None else self._class[who]
+        present = np.flatnonzero(np.bincount(seen, minlength=len(self._totals)))
+        return {int(one): spend(self._totals[one]) for one in present}
+
+    def move(self, who: Users | None, ends: dict[int, Total]) -> None:
+        """Move the users to the classes that `after` gave."""
+        table = np.arange(len(self._totals), dtype=np.int32)
+        for one, total in ends.items():
+            if total not in self._number:
+                # in this order an interruption between them does no harm
+                self._totals.append(total)
+                self._number[total] = len(self._totals) - 1
+            table[one] = self._number[total]
+        if who is None:
+            self._class = table[self._class]
+        else:
+            self._class[who] = table[self._class[who]]
+
+    def each(self, of: Callable[[Total], float]) -> NDArray[np.float64]:
+        """``of(total)`` for every user."""
+        present = np.flatnonzero(np.bincount(self._class, minlength=len(self._totals)))
+        values = np.zeros(len(self._totals))
+        values[present] = [of(self._totals[one]) for one in present]
+        return values[self._class]
+
+    def worst(self) -> Total:
+        """Coordinate by coordinate, the most that any user has spent."""
+        present = np.flatnonzero(np.bincount(self._class, minlength=len(self._totals)))
+        held = [self._totals[one] for one in present]
+        return Total(max(one.spent for one in held), max(one.infinity for one in held))
+
+
+def packed(who: Users) -> tuple[Any, bytes | None]:
+    """Users in an entry's words, and the bytes beside it: in order, a few bits a user."""
+    if isinstance(who, slice):
+        return [who.start, who.stop, who.step], None
+    index = np.asarray(who, dtype=np.int64)
+    steps = np.diff(index, prepend=0)  # small where the indices rise
+    width = (
+        np.min_scalar_type(int(steps.min(initial=0))),
+        np.min_scalar_type(int(steps.max(initial=0))),
+    )
+    file = io.BytesIO()
+    np.lib.format.write_array(file, steps.astype(np.promote_types(*width)), allow_pickle=False)
+    return index.size, zlib.compress(file.getvalue(), 1)
+
+
+def unpacked(words: Any, raw: bytes | None) -> Users:
+    """What `packed` was given."""
+    if isinstance(words, list):
+        return slice(*words)
+    if raw is None:
+        raise ValueError("users without their bytes")
+    steps = np.lib.format.read_array(io.BytesIO(zlib.decompress(raw)), allow_pickle=False)
+    return np.cumsum(steps, dtype=np.intp)

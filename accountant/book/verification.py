@@ -1,0 +1,160 @@
+"""The whole of a book checked: hashes, what was spent by whom, answers, and the head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from accountant.book.account import Account
+from accountant.book.hash_chain import START, Entry, Link, digest
+from accountant.book.log import Log
+from accountant.book.log_reader import CHARGING
+from accountant.book.totals import Total
+from accountant.errors import LedgerCorrupt, ParameterError
+from accountant.formats.plan_json import PlanFileError, from_dict
+
+MUCH = 1 << 24  # bytes of answers that are read at a time
+
+
+class Verified(NamedTuple):
+    """A book that is what was written: how many entries it has, and its head, to be noted."""
+
+    entries: int
+    head: str
+
+
+def verified(log: Log, head: str | None) -> Verified:
+    """See `Book.verify`."""
+    known = None if head is None else _link(head)
+    with log.reading():
+        if known is not None:
+            log.refuse_unless_there(known, log.head)
+        check = _Check(log)
+        try:
+            for entry in log.chained(Link(0, START)):
+                check.take(entry)
+        except PlanFileError as error:
+            if error.path[-1:] != ("kind",):
+                words = "an entry holds no plan, mechanism or loss"
+                raise LedgerCorrupt(log.name, words, check.seq) from None
+            allowed = f"declared here: import what declares it, for entry {check.seq} names it"
+            raise ParameterError("kind", error.value, allowed) from None
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
+            words = f"an entry does not say what it must: {type(error).__name__}"
+            raise LedgerCorrupt(log.name, words, check.seq) from None
+        check.finish()
+        found = Verified(log.head.seq, str(log.head.link))
+    log.pin_seen()
+    return found
+
+
+class _Check:
+    """Goes along the log and adds up again what each data set spent."""
+
+    def __init__(self, log: Log) -> None:
+        self._log, self.seq = log, 0
+        self._accounts: dict[str, Account] = {}
+        self._totals: dict[str, Total] = {}
+        self._charged: dict[str, int] = {}
+        self._costs: dict[tuple[str, str], tuple[list[str], Total]] = {}
+        self._last: Any = None
+        self._known: tuple[list[str], Total] = ([], Total(0, 0))
+        self._attached: dict[int, str] = {}
+        self._reserved: set[int] = set()
+
+    def take(self, entry: Entry) -> None:
+        """Check one entry, its hash being right."""
+        self.seq, facts = entry.seq, entry.facts
+        name, kind = facts["dataset"], facts["kind"]
+        if kind == "dataset":
+            self._accounts[name] = account = Account(self._log, entry)
+            self._totals[name] = account.totals.zero
+        elif kind in CHARGING:
+            self._add(self._accounts[name], facts, entry)
+            self._charged[name] = entry.seq
+        if kind in {"reserve", "step"}:
+            self._reserved.add(entry.seq)
+            if facts["block"] is not None:
+                self._attached[entry.seq] = facts["block"]
+        elif kind in {"release", "failed"}:
+            if facts["of"] not in self._reserved:
+                self._refuse("answers what was not reserved, or was answered before")
+            self._reserved.discard(facts["of"])
+            if kind == "release":
+                self._attached[entry.seq] = facts["answer"]
+
+    def _add(self, account: Account, facts: dict[str, Any], entry: Entry) -> None:
+        """The total that an entry claims must be the one before and its cost."""
+        totals, before = account.totals, self._totals[account.name]
+        cost = self._cost(account, facts) if facts["kind"] == "reserve" else totals.zero
+        if account._people is not None:
+            account.apply(account._people, entry)
+            worst = account._people.worst()
+            after = Total(max(worst.spent, before.spent), max(worst.infinity, before.infinity))
+        elif facts["kind"] == "plan":
+            after = totals.spend(before, from_dict(facts["plan"]))
+        else:
+            after = totals.add(before, cost)
+        # the words first, which are quick to compare; decimals have several for one number
+        told = facts["total"]
+        if told != totals.written(after) and totals.read(told) != after:
+            self._refuse("its total is not the sum of what was spent")
+        if after.spent > totals.exact_limit or after.infinity > totals.most:
+            self._refuse("spends more than the budget")
+        self._totals[account.name] = after
+
+    def _cost(self, account: Account, facts: dict[str, Any]) -> Total:
+        """What its loss costs, worked out once; as said where the log cannot make it again."""
+        totals, loss = account.totals, facts["loss"]
+        if "repr" in loss:
+            return totals.read(facts["cost"])
+        if (account.name, loss) != self._last:  # its words take longer to make than to compare
+            key = (account.name, str(loss))
+            if key not in self._costs:
+                made: Any = from_dict(loss)
+                totals.spend(totals.zero, made)
+                words = totals.written(totals.cost(made))
+                self._costs[key] = words, totals.read(words)
+            self._last, self._known = (account.name, loss), self._costs[key]
+        words, cost = self._known
+        if words != facts["cost"]:
+            self._refuse("its cost is not what its loss costs")
+        return cost
+
+    def finish(self) -> None:
+        """Check what lies beside the log."""
+        for first, last in self._ranges():
+            asked = "SELECT seq, body FROM blobs WHERE seq BETWEEN :first AND :last ORDER BY seq"
+            for seq, raw in self._log.storage.ask(asked, first=first, last=last):
+                self.seq = seq
+                if self._attached.pop(seq, None) != digest(raw):
+                    self._refuse("its bytes are others than were stored")
+        if self._attached:
+            self.seq = min(self._attached)
+            self._refuse("its bytes are missing")
+        for name in self._accounts:
+            spend = self._log.last_charge(name)  # as it is found, by an index
+            if self._charged.get(name, 0) != (0 if spend is None else spend.seq):
+                raise LedgerCorrupt(self._log.name, "an index does not lead to the last spends")
+
+    def _ranges(self) -> Iterator[tuple[int, int]]:
+        """The numbers of what is attached, so many at a time as memory likes."""
+        sizes = self._log.storage.ask("SELECT seq, length(body) FROM blobs ORDER BY seq")
+        first, held = None, 0
+        for seq, size in sizes:
+            first, held = seq if first is None else first, held + size
+            if held > MUCH:
+                yield first, seq
+                first, held = None, 0
+        if first is not None:
+            yield first, sizes[-1][0]
+
+    def _refuse(self, why: str) -> None:
+        raise LedgerCorrupt(self._log.name, why, self.seq)
+
+
+def _link(head: str) -> Link:
+    number, _, mark = head.partition(":") if isinstance(head, str) else ("", "", "")
+    if not number.isascii() or not number.isdigit() or len(mark) != 64 or int(number) == 0:
+        raise ParameterError("head", head, "NUMBER:HASH, as an earlier verify told it")
+    return Link(int(number), mark)

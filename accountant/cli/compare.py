@@ -1,0 +1,86 @@
+"""``python -m accountant compare``: what a plan costs, by every accountant."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from accountant.cli.exit_status import number
+from accountant.cli.options import Json, PlanName
+
+if TYPE_CHECKING:
+    from accountant.reports.comparison import Comparison
+
+
+def compare(
+    plan: PlanName,
+    delta: Annotated[
+        str | None, typer.Option(metavar="D", help="Tell epsilon at this delta.")
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(metavar="E", help="Tell delta at this epsilon instead.")
+    ] = None,
+    json: Json = None,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw the curves: .png, .svg or .pdf.")
+    ] = None,
+) -> None:
+    """Say what a plan of releases costs: epsilon at a delta, or delta at an epsilon.
+
+    Every accountant gives an upper bound, and Tight, the least, also a lower one. A plan file
+    has a table for each line of the plan:
+
+    \b
+      [[release]]
+      kind = "Laplace"
+      scale = 20.0
+      count = 64
+    \b
+      [[release]]
+      kind = "PoissonSampled"
+      rate = 0.004
+      count = 15000
+      part = { kind = "Gaussian", scale = 0.8 }
+
+    Kinds are the mechanisms (Laplace, Gaussian, NoisyMax, ...), the losses (PureLoss, ZCDPLoss,
+    ...) and the nodes (Parallel, Shuffled, Grouped, ...).
+
+    Examples: python -m accountant plan.toml --delta 1e-6;
+    python -m accountant compare plan.toml --epsilon 1 --json - ;
+    python -m accountant compare plan.toml --delta 1e-6 --plot cost.png
+
+    Exit status: 0 answered, 2 bad usage or a bad plan file, 130 interrupted.
+    """  # fmt: skip  # \b keeps typer from filling the lines
+    from accountant.domains import DELTA, EPSILON
+    from accountant.errors import ParameterError
+    from accountant.files import check_writable
+    from accountant.formats.plan_toml import read_plan
+    from accountant.reports.comparison import compare as by_delta
+    from accountant.reports.comparison import compare_deltas as by_epsilon
+
+    if (delta is None) == (epsilon is None):
+        raise ParameterError("--delta, --epsilon", None, "given, one of the two")
+    check_writable({"--json": None if json == "-" else json, "--plot": plot})
+    whole = read_plan(plan)
+    if delta is not None:
+        table = by_delta(whole, DELTA.check("--delta", number(delta)))
+    else:
+        table = by_epsilon(whole, EPSILON.check("--epsilon", number(cast("str", epsilon))))
+    _report(table, json)
+    if plot is not None:
+        from accountant.reports.plot import plot as draw
+
+        draw(whole, table.best.delta or 1e-6, plot)
+
+
+def _report(table: Comparison, json: str | None) -> None:
+    from accountant.files import write_whole
+
+    print(table, file=sys.stderr if json == "-" else sys.stdout)
+    if json == "-":
+        sys.stdout.write(table.to_json())
+    elif json is not None:
+        write_whole(Path(json), table.to_json())

@@ -1,0 +1,32 @@
+"""``python -m accountant explain``: what a plan's guarantee means for a person in the data."""
+
+from __future__ import annotations
+
+from accountant.cli.options import Delta, PlanName
+
+
+def explain(plan: PlanName, delta: Delta = None) -> None:
+    """Say in two sentences what the plan promises a person in the data.
+
+    The numbers are those of the whole plan's exact cost at the delta of the file's budget, or of
+    --delta: how much a suspicion can grow, how likely that limit fails, and whom to trust.
+
+    Example: python -m accountant explain plan.toml --delta 1e-6
+
+    Exit status: 0 answered, 2 bad usage or a bad plan file, 130 interrupted.
+    """
+    from accountant.accountants.tight import Tight
+    from accountant.cli.exit_status import number
+    from accountant.domains import DELTA
+    from accountant.errors import ParameterError
+    from accountant.formats.plan_toml import read_file, read_plan
+    from accountant.planning.interpretation import explanation
+
+    whole, own = read_plan(plan), read_file(plan).budget
+    if delta is None and own is None:
+        raise ParameterError("--delta", None, "given, or a [budget] in the file")
+    at = own.delta if delta is None else DELTA.check("--delta", number(delta))  # type: ignore[union-attr]  # just seen
+    cost = Tight().epsilon(whole, at)
+    if cost == float("inf"):
+        raise ParameterError("--delta", at, "one at which the plan has an epsilon")
+    print(explanation(cost, at, whole.relation))

@@ -1,0 +1,113 @@
+"""``python -m accountant fit``: how much noise each release should have."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from accountant.cli.exit_status import complain, number
+from accountant.cli.options import EXCEEDED, Delta, Epsilon, PlanName, budget_of
+
+
+def fit(
+    plan: PlanName,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the fitted plan: .toml or .json.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+    more: Annotated[
+        str | None,
+        typer.Option(metavar="F", help="As if all were means, of F times as many records."),
+    ] = None,
+    need: Annotated[
+        str | None,
+        typer.Option(metavar="NAME=E", help="Tell how many records give NAME the error E."),
+    ] = None,
+    records: Annotated[
+        str | None, typer.Option(metavar="N", help="What sensitivities are stated for, --need.")
+    ] = None,
+    bound: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROBLEM,KEY=VALUE,...", help="The lower bound to tell beside, --need."
+        ),
+    ] = None,
+) -> None:
+    """Find the noise with the least weighted error that the budget allows.
+
+    A release that lacks its scale has a weight or a target, and what its error is:
+
+    \b
+      [budget]
+      epsilon = 1.0
+      delta = 1e-6
+    \b
+      [[release]]
+      name = "ages"
+      kind = "Laplace"
+      sensitivity = 2.0
+      count = 12
+      error = "deviation"     # or { maximum = 30 }, { selection = 100 }
+      weight = 1.0            # or target = 40.0
+
+    What is made small is the sum of count times weight times error. Scales and targets that are
+    given come first; the rest share what is left. No data are looked at.
+
+    Examples: python -m accountant fit wanted.toml --out plan.toml;
+    python -m accountant fit wanted.toml --more 4;
+    python -m accountant fit wanted.toml --need ages=0.5 --records 10000
+    --bound private_mean,error=0.25,dimension=1,model=central
+
+    Exit status: 0 found, 1 what is given costs more than the budget, 2 bad usage or a bad plan
+    file, 130 interrupted.
+    """  # fmt: skip  # \b keeps typer from filling the lines
+    from accountant.cli.record_counts import records_for
+    from accountant.domains import POSITIVE
+    from accountant.errors import BudgetExceeded, ParameterError
+    from accountant.formats.plan_toml import read_file
+    from accountant.planning.allocation import allocate
+    from accountant.planning.what_if import with_more_records
+
+    if (need is None) != (records is None) or (bound is not None and need is None):
+        raise ParameterError("--need, --records", need or records, "given together, or neither")
+    factor = 1.0 if more is None else POSITIVE.check("--more", number(more))
+    target = _target(out, force)
+    file = read_file(plan)
+    budget = budget_of(file, epsilon, delta)
+    releases = file.releases if more is None else with_more_records(file.releases, factor)
+    try:
+        found = allocate(releases, budget)
+        print(found)
+        if need is not None and records is not None:
+            print(records_for(need, records, bound, releases, budget))
+    except BudgetExceeded as error:
+        complain("python -m accountant", str(error))
+        raise typer.Exit(EXCEEDED) from None
+    if target is not None:
+        from accountant.files import write_whole
+        from accountant.formats.toml_writer import file_to_json, file_to_toml
+
+        fitted = file.fitted(found)
+        write_whole(target, (file_to_json if target.suffix == ".json" else file_to_toml)(fitted))
+        print(f"wrote {target}", file=sys.stderr)
+
+
+def _target(out: str | None, force: bool) -> Path | None:
+    """Where to write, checked before anything runs."""
+    from accountant.errors import ParameterError
+    from accountant.files import check_writable
+
+    if out is None:
+        return None
+    path = Path(out)
+    if path.suffix not in {".toml", ".json"}:
+        raise ParameterError("--out", out, "a .toml or .json file")
+    if path.exists() and not force:
+        raise ParameterError("--out", out, "a new file, or given with --force")
+    check_writable({"--out": out})
+    return path

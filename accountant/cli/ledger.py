@@ -1,0 +1,200 @@
+"""``python -m accountant ledger``: open, look at, check and export the budgets of a book."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from accountant.book.book import Book
+
+CORRUPT, BUSY = 1, 3
+app = typer.Typer(
+    add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
+    help="""Budgets of data sets in a book that every process can spend from.
+
+BOOK is a file, or a URL: sqlite:///FILE or postgresql://USER@HOST/DATABASE. With --pin FILE the
+end of the log is compared with what FILE says, and noted there.
+
+Exit status: 0 done, 1 the book is corrupt, 2 bad usage or input, 3 the book is busy, 130
+interrupted.""",
+)  # fmt: skip
+
+BookName = Annotated[str, typer.Argument(metavar="BOOK", help="A file, or a URL.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The data set.")]
+Pin = Annotated[str | None, typer.Option(metavar="FILE", help="Where the end of the log is noted.")]
+Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+
+
+@contextmanager
+def _opened(book: str, pin: str | None, create: bool = False) -> Iterator[Book]:
+    """The book; what is wrong with it is one line on stderr and an exit status."""
+    from accountant.book.book import Book
+    from accountant.cli.exit_status import complain
+    from accountant.errors import LedgerBusy, LedgerCorrupt
+
+    url = book if "://" in book else f"sqlite:///{book}"
+    try:
+        with Book.open(url, pin=pin, create=create) as found:
+            yield found
+    except (LedgerCorrupt, LedgerBusy) as error:
+        complain("python -m accountant ledger", str(error))
+        raise typer.Exit(CORRUPT if isinstance(error, LedgerCorrupt) else BUSY) from None
+
+
+@app.command("open")
+def open_(
+    book: BookName,
+    name: Name,
+    epsilon: Annotated[str, typer.Option(metavar="E", help="The budget's epsilon.")],
+    delta: Annotated[str, typer.Option(metavar="D", help="Its delta; 0 is pure.")] = "0",
+    notion: Annotated[
+        str | None, typer.Option(metavar="N", help="What adds up: pure, zcdp, rdp or gdp.")
+    ] = None,
+    order: Annotated[str | None, typer.Option(metavar="A", help="The order of rdp.")] = None,
+    users: Annotated[
+        str | None, typer.Option(metavar="N", help="Each of N users has the budget for himself.")
+    ] = None,
+    unit: Annotated[str | None, typer.Option(metavar="WORDS", help="Who: one row.")] = None,
+    pin: Pin = None,
+) -> None:
+    """Open a data set with its budget, which never changes; the book is made if there is none.
+
+    Example: python -m accountant ledger open book.db survey --epsilon 1 --unit "one person"
+    """
+    from accountant.accountants.budget import Budget
+    from accountant.cli.exit_status import number
+    from accountant.domains import DELTA, POSITIVE
+
+    budget = Budget(
+        POSITIVE.check("--epsilon", number(epsilon)), DELTA.check("--delta", number(delta))
+    )
+    a, n = None if order is None else number(order), None if users is None else number(users)
+    with _opened(book, pin, create=True) as found:
+        found.dataset(name, budget, notion, order=a, users=n, unit=unit)  # type: ignore[arg-type]  # checked there
+        _tell(found, [name])
+
+
+@app.command()
+def status(book: BookName, name: str | None = None, json: Json = False, pin: Pin = None) -> None:
+    """Say what was spent of every budget, or of the data set --name.
+
+    Example: python -m accountant ledger status book.db
+    """
+    with _opened(book, pin) as found:
+        names = found.names if name is None else [name]
+        if json:
+            from accountant.book.export import history_json
+
+            for one in names:
+                sys.stdout.write(history_json(found.status(one), []))
+        else:
+            _tell(found, names)
+
+
+@app.command()
+def history(book: BookName, name: Name, json: Json = False, pin: Pin = None) -> None:
+    """Print every spend of a data set: when, by whom, for what, and what came of it.
+
+    Example: python -m accountant ledger history book.db survey
+    """
+    from accountant.book.export import history_json
+    from accountant.formatting import above, plain
+
+    with _opened(book, pin) as found:
+        lines = found.history(name)
+        if json:
+            sys.stdout.write(history_json(found.status(name), lines))
+            return
+    for line in lines:
+        label = " ".join(filter(None, [line.run, line.label, "seeded" * line.seeded]))
+        words = (
+            line.seq,
+            line.time[:19],
+            line.author,
+            line.outcome,
+            f"epsilon {above(line.epsilon)}",
+        )
+        print(plain("  ".join([*map(str, words), line.what, label]).rstrip()))
+
+
+@app.command()
+def verify(
+    book: BookName,
+    head: Annotated[
+        str | None, typer.Option(metavar="N:HASH", help="An end of the log that was noted.")
+    ] = None,
+    pin: Pin = None,
+) -> None:
+    """Check every hash, total and answer of a book, and print the end of its log.
+
+    Example: python -m accountant ledger verify book.db --pin /mnt/elsewhere/book.pin
+    """
+    with _opened(book, pin) as found:
+        checked = found.verify(head)
+    print(f"{checked.entries} entries, none changed; the log ends at\n{checked.head}")
+
+
+@app.command()
+def export(
+    book: BookName,
+    name: Name,
+    out: Annotated[str, typer.Option(metavar="FILE|-", help=".json or .csv; - is JSON on stdout.")],
+    registry: Annotated[
+        bool, typer.Option("--registry", help="What registries of deployments ask for.")
+    ] = False,
+    relation: Annotated[
+        str | None, typer.Option(metavar="R", help="Who neighbours are, such as add-remove.")
+    ] = None,
+    post_processing: Annotated[
+        str, typer.Option(metavar="WORDS", help="What is done to the answers.")
+    ] = "not stated",
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
+    pin: Pin = None,
+) -> None:
+    """Write the history of a data set, or its entry in a public registry, to a file.
+
+    Example: python -m accountant ledger export book.db survey --registry --out survey.csv
+    """
+    from accountant.book import export as made
+    from accountant.domains import OneOf
+    from accountant.errors import ParameterError
+    from accountant.files import check_writable, write_whole
+    from accountant.plans.adjacency import RELATIONS
+
+    kind = "json" if out == "-" else Path(out).suffix[1:].lower()
+    OneOf(("json", "csv")).check("the suffix of --out", kind)
+    check_writable({"--out": None if out == "-" else out})
+    if out != "-" and Path(out).exists() and not force:
+        raise ParameterError("--out", out, "a file that is not there yet, or --force")
+    if relation is not None:
+        OneOf(tuple(RELATIONS)).check("--relation", relation)
+    with _opened(book, pin) as found:
+        told, lines = found.status(name), found.history(name)
+    if registry:
+        rows = made.registry(told, lines, relation, post_processing)
+        text = made.registry_json(rows) if kind == "json" else made.registry_csv(rows)
+    else:
+        text = made.history_json(told, lines) if kind == "json" else made.history_csv(lines)
+    if out == "-":
+        sys.stdout.write(text)
+    else:
+        write_whole(Path(out), text)
+
+
+def _tell(book: Book, names: list[str]) -> None:
+    from accountant.formatting import above, plain
+
+    for name in names:
+        one = book.status(name)
+        spent = (
+            f"epsilon {above(one.epsilon)} of {one.budget.epsilon:g} at delta {one.budget.delta:g}"
+        )
+        total = f"{one.counts} {above(one.total)} of {one.limit:.6g}"
+        who = f"each of {one.users} users" if one.users else one.unit
+        print(plain(f"{name}: spent {spent} ({total}), for {who}"))

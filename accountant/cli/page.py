@@ -1,0 +1,121 @@
+"""``python -m accountant page``: a budget as one page to look at."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+import typer
+
+from accountant.cli.options import Delta, Epsilon, budget_of
+
+PROGRAM = "python -m accountant page"
+
+
+def page(
+    out: Annotated[str, typer.Option(metavar="FILE", help="The page to write.")],
+    plan: Annotated[
+        str | None, typer.Argument(metavar="[PLAN]", help="A plan file, .toml or .json.")
+    ] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    ledger: Annotated[
+        str | None, typer.Option(metavar="URL", help="Show a ledger instead: sqlite:///FILE.")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which data set of the ledger.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+) -> None:
+    """Write one self-contained page: a plan against its budget, or what a ledger has spent.
+
+    The page of a plan has its cost by every accountant, what remains, and sliders over noise,
+    number and delta; noise that the plan leaves open is found first. The page of a ledger has
+    what was spent, when and by whom. Pages ask nothing of any server and hold no data.
+
+    Examples: python -m accountant page plan.toml --out budget.html;
+    python -m accountant page plan.toml --epsilon 1 --delta 1e-6 --out budget.html --force;
+    python -m accountant page --ledger sqlite:///spent.db --dataset visits --out history.html
+
+    Exit status: 0 written, 2 bad usage, a bad plan file or no such ledger, 130 interrupted.
+    """
+    from pathlib import Path
+
+    from accountant.errors import ParameterError
+    from accountant.files import check_writable, write_whole
+
+    check_writable({"--out": out})
+    if Path(out).is_file() and not force:
+        raise ParameterError("--out", out, "a file that is not there yet, or --force given")
+    if (plan is None) == (ledger is None):
+        raise ParameterError("PLAN, --ledger", plan, "given, one of the two")
+    if ledger is not None:
+        if dataset is None or epsilon is not None or delta is not None:
+            raise ParameterError(
+                "--ledger", _scheme(ledger), "given with --dataset, without a budget"
+            )
+        content = _history(ledger, dataset)
+    elif dataset is not None:
+        raise ParameterError("--dataset", dataset, "given with --ledger")
+    else:
+        content = _plan(str(plan), epsilon, delta)
+    write_whole(Path(out), content)
+
+
+def _plan(name: str, epsilon: str | None, delta: str | None) -> str:
+    import shlex
+    from pathlib import Path
+
+    from accountant.errors import BudgetExceeded, ParameterError
+    from accountant.formats.plan_toml import read_file
+    from accountant.reports.plan_lines import lines_of_file
+    from accountant.reports.plan_page import plan_page
+    from accountant.reports.plan_summary import tell, work
+
+    file = read_file(name)
+    budget = budget_of(file, epsilon, delta)
+    again = [*PROGRAM.split(), Path(name).name]
+    for option, value in (("--epsilon", epsilon), ("--delta", delta)):
+        again += [] if value is None else [option, value]
+    try:
+        lines = lines_of_file(file, budget)
+    except BudgetExceeded as error:
+        allowed = f"one that leaves something to share ({error})"
+        raise ParameterError("plan", name, allowed) from None
+    with _bar(work(lines)) as tick:
+        told = tell(lines, budget, tick)
+    return plan_page(told, Path(name).name, shlex.join([*again, "--out", "FILE"]))
+
+
+def _history(url: str, name: str) -> str:
+    from accountant.book.book import Book
+    from accountant.errors import LedgerBusy, LedgerCorrupt, ParameterError
+    from accountant.reports.history_page import history_page
+
+    try:
+        with Book.open(url, create=False) as book:
+            # the book's own name has no password in it
+            return history_page(book.status(name), book.history(name), repr(book))
+    except (LedgerBusy, LedgerCorrupt) as error:
+        raise ParameterError(
+            "--ledger", _scheme(url), f"a book that can be read ({error})"
+        ) from None
+
+
+def _scheme(url: str) -> str:
+    """So much of a URL as holds no password."""
+    return url.split("://", maxsplit=1)[0]
+
+
+@contextlib.contextmanager
+def _bar(steps: int) -> Iterator[Callable[[], None]]:
+    """A bar on stderr with the time left, where somebody watches it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    screen = Console(stderr=True)
+    columns = (TextColumn("computing"), BarColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+        task = bar.add_task("computing", total=steps)
+        yield lambda: bar.advance(task)

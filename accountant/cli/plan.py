@@ -1,0 +1,71 @@
+"""``python -m accountant plan``: a plan, what it costs, and what remains of its budget."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from accountant.cli.options import EXCEEDED, Delta, Epsilon, PlanName, budget_of
+
+
+def plan(
+    plan: PlanName,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    group: Annotated[
+        str | None, typer.Option(metavar="K", help="Tell also what it costs groups of K people.")
+    ] = None,
+) -> None:
+    """Show a plan, what it costs, what remains of its budget, and how much more would fit.
+
+    The budget stands in the file, or comes from --epsilon and --delta:
+
+    \b
+      [budget]
+      epsilon = 1.0
+      delta = 1e-6
+    \b
+      [[release]]
+      name = "ages"
+      kind = "Laplace"
+      scale = 60.0
+      count = 12
+      error = "deviation"
+
+    Names and errors are for the table: "deviation" is the noise's standard deviation,
+    { maximum = 30 } the expected greatest noise of 30 coordinates, { selection = 100 } how far
+    the winner of 100 candidates is expected to lie below the best. "Room for" is how many
+    releases of a line would still fit, of that line alone.
+
+    Examples: python -m accountant plan plan.toml;
+    python -m accountant plan plan.toml --epsilon 2 --delta 1e-9 --group 3
+
+    Exit status: 0 it fits, 1 it costs more than the budget, 2 bad usage or a bad plan file,
+    130 interrupted.
+    """  # fmt: skip  # \b keeps typer from filling the lines
+    from accountant.accountants.tight import Tight
+    from accountant.cli.exit_status import number
+    from accountant.domains import RECORDS
+    from accountant.formats.plan_toml import read_file, read_plan
+    from accountant.formatting import above, below
+    from accountant.planning.allocation_table import Allocation
+    from accountant.planning.what_if import for_groups
+    from accountant.room import room
+
+    size = None if group is None else RECORDS.check("--group", number(group))
+    whole, file = read_plan(plan), read_file(plan)
+    budget = budget_of(file, epsilon, delta)
+    cost = Tight().epsilon(whole, budget.delta)
+    scales = tuple(one.scale for one in file.releases)
+    print(Allocation(file.releases, scales, budget, cost))
+    if size is not None:
+        [(_, dearer)] = for_groups(whole, budget.delta, [size])
+        print(f"for groups of {size:,}: epsilon {above(dearer, 9)}")
+    if not cost <= budget.epsilon:
+        print("it does not fit")
+        raise typer.Exit(EXCEEDED)
+    print(f"it fits: epsilon {below(budget.epsilon - cost, 6)} remains")
+    for one in file.releases:
+        more = room(whole, one.plan(one.scale), budget)
+        print(f"room for {more} more of {one.label}")

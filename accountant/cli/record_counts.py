@@ -1,0 +1,54 @@
+"""How many records an error needs, in the words of a command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from accountant.accountants.budget import Budget
+from accountant.cli.exit_status import number
+from accountant.domains import POSITIVE, RECORDS
+from accountant.errors import ParameterError
+from accountant.planning.requests import Wanted
+from accountant.planning.what_if import Needed, records_needed
+
+
+def records_for(
+    need: str, records: str, bound: str | None, releases: Sequence[Wanted], budget: Budget
+) -> Needed:
+    """``need`` is NAME=ERROR, ``bound`` PROBLEM,KEY=VALUE,... with an error in its own units."""
+    name, _, error = need.rpartition("=")
+    labels = [one.label for one in releases]
+    if labels.count(name) != 1:
+        raise ParameterError("--need", need, f"NAME=ERROR with a name of one of {labels}")
+    target = POSITIVE.check("--need", number(error))
+    many = RECORDS.check("--records", number(records))
+    below = None if bound is None else _lower_bound(bound)
+    return records_needed(releases, budget, labels.index(name), target, many, below)
+
+
+def _lower_bound(words: str) -> Callable[[float, Budget], int]:
+    """A lower bound of an installed package: nothing on this floor knows of any."""
+    import importlib.metadata
+
+    problem, *pairs = words.split(",")
+    parameters = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ParameterError("--bound", words, "PROBLEM,KEY=VALUE,...")
+        parameters[key] = number(value)
+    if "error" not in parameters:
+        raise ParameterError("--bound", words, "given with error=, in the units of that bound")
+    found = list(importlib.metadata.entry_points(group="dp_attest.bounds"))
+    if not found:
+        raise ParameterError("--bound", words, "absent: no installed package has lower bounds")
+    sample_size: Callable[..., int] = found[0].load()
+
+    def bound(target: float, budget: Budget) -> int:
+        del target  # stated in the query's units, and the bound in its own
+        stated = {"epsilon": budget.epsilon, **parameters}
+        if parameters.get("model") == "central":
+            stated = {"delta": budget.delta, **stated}
+        return sample_size(problem, **stated)
+
+    return bound

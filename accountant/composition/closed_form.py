@@ -1,0 +1,62 @@
+"""What every engine offers, and the one that needs no sum."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+from accountant.composition.certificate import Certificate
+from accountant.losses.loss import ACCURACY, Loss
+from accountant.numerics import ULP
+
+ENVELOPE = "a bound on many pairs"
+
+
+class Engine(Protocol):
+    """Bounds on the finite part of delta, near where it was made for."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in a certificate."""
+        ...
+
+    @property
+    def nodes(self) -> float:
+        """How many terms its sum has."""
+        ...
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Logarithms of a lower and an upper bound on delta."""
+        ...
+
+
+class ClosedForm:
+    """A single loss: its own profile."""
+
+    name, nodes = "closed form", 0
+
+    def __init__(self, loss: Loss) -> None:
+        self._loss = loss
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Logarithms of a lower and an upper bound on delta at ``epsilon``."""
+        value = float(self._loss.log_profile(epsilon))
+        return value - ACCURACY, value + ACCURACY
+
+
+def closed_form(loss: Loss, delta: float) -> Certificate:
+    """One release of one loss: its profile, inverted."""
+    upper = inverse(loss, delta)
+    if loss.rounded:
+        return Certificate(0.0, upper, ENVELOPE)
+    # the profile is inexact by ACCURACY of itself, and the inverse asks for as much less
+    lower = inverse(loss.attained, min(delta * (1 + 4 * ACCURACY), math.nextafter(1.0, 0.0)))
+    lower = min(lower * (1 - 64 * ULP), upper)  # an inverse is rounded up
+    return Certificate(lower, upper, ENVELOPE if loss.envelope else "closed form")
+
+
+def inverse(loss: Loss, delta: float) -> float:
+    """Smallest epsilon of one direction at ``delta``, rounded up; infinite where there is none."""
+    if delta <= loss.infinity:
+        return loss.bound if delta == loss.infinity else math.inf
+    return loss._inverse(delta)

@@ -1,0 +1,109 @@
+"""The profile of a composition by one contour integral, with proved bounds on its error.
+
+    delta(e) = (1/pi) int_0^inf Re[ e^{K(z) - z e} / (z (z+1)) ] du,   z = a + iu,  any a > 0.
+
+References: Zhu, Dong & Wang (2022) for the characteristic function; trapezoid rule, aliases,
+truncation and the smoothing sandwich: `docs/proofs/contour.md`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from accountant.composition.cgf import Cumulants
+from accountant.composition.saddlepoint import SMALL, Aliases, log_interval
+from accountant.numerics import ULP, Array, Complex
+
+
+class Contour:
+    """A contour at tilt ``a``: nodes once, then a dot product for each epsilon.
+
+    ``epsilon`` is about where it will be asked.  With ``smoothing`` the integral is that of the
+    plan beside a fictitious Gaussian, from which `bounds` comes back to the plan's own.
+    """
+
+    def __init__(self, cumulants: Cumulants, a: float, epsilon: float, smoothing: float) -> None:
+        self.name = "smoothed contour" if smoothing else "contour"
+        self.tilt, self.smoothing = a, smoothing
+        self._cumulants = cumulants = cumulants.smoothed(smoothing)
+        height, error = cumulants.at(np.array([a]))
+        self._height, self._height_error = float(height[0]), float(error[0])  # K(a)
+        self._aliases = Aliases(cumulants, a, self._height, epsilon)
+        self.step = 2 * math.pi / self._aliases.period
+        self.reach = self._reach(epsilon)
+        self.nodes = self.reach / self.step + 2 if self.step else math.inf
+        self.work = math.inf
+        if math.isfinite(self.nodes):
+            # a quadrature has a price of its own, however few the nodes
+            total, most = cumulants.terms(self.reach)
+            self.work = self.nodes * total + 5000 * most
+
+    def _reach(self, epsilon: float) -> float:
+        """Where the integrand has died out."""
+        # beyond U lies at most (1/pi) e^{K(a) - ae + decay(U)} / U
+        u = np.geomspace(1e-2, 1e12, 400) * max(min(1.0, self.tilt), 1e-6)
+        a = self.tilt
+        rest = self._cumulants.decay(a, u) - np.log(math.pi * u)
+        enough = rest <= math.log(SMALL) - math.log(20 * a * (a + 1))
+        return float(u[np.argmax(enough)]) if enough.any() else math.inf
+
+    def integrate(self) -> None:
+        """Evaluate the cumulant on the nodes."""
+        a, h = self.tilt, self.step
+        rows = max(1, math.isqrt(math.ceil(self.nodes)))
+        count = rows * (math.ceil(self.nodes) // rows + 1)
+        z = (a + 1j * (h * np.arange(count).reshape(rows, -1))).astype(complex)
+        terms, error = self._cumulants.factor(z)
+        kernel = h / math.pi / (z * (z + 1))
+        kernel[0, 0] /= 2
+        terms *= kernel
+        error *= np.abs(kernel)
+        last = h * (count - 1)
+        self._truncated = float(self._cumulants.decay(a, np.array([last]))[0])
+        self._truncated -= math.log(math.pi * last)
+        self._terms, self._noise = terms, _round_off(terms, error, z)
+        self._density = None
+        if self.smoothing:
+            kernel = z * (z + 1)
+            self._density = terms * kernel
+            fixed, growing = _round_off(self._density, error * np.abs(kernel), z)
+            fixed += math.exp(self._truncated) / self.smoothing
+            self._density_noise = fixed, growing
+
+    def _sum(self, terms: Complex, epsilon: float) -> float:
+        # sum_k terms[k] e^{-i u_k e}: the phases of a uniform grid are an outer product
+        width = terms.shape[1]
+        outer = np.exp(-1j * self.step * epsilon * width * np.arange(terms.shape[0]))
+        inner = np.exp(-1j * self.step * epsilon * np.arange(width))
+        # not by BLAS, whose threads wait for each other on a busy machine
+        return float(np.sum(outer * np.einsum("rc,c->r", terms, inner)).real)
+
+    def _scale_error(self, scale: float) -> float:
+        return 2 * self._height_error + 4 * ULP * (abs(scale) + abs(self._height))
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Logarithms of a lower and an upper bound on delta at ``epsilon``."""
+        scale = self._height - self.tilt * epsilon
+        if self._scale_error(scale) > 0.1:
+            return -math.inf, math.inf
+        total = self._sum(self._terms, epsilon)
+        noise = self._noise[0] + self._noise[1] * abs(epsilon)
+        noise += self._scale_error(scale) * abs(total)
+        noise += math.exp(min(self._truncated, 700.0))
+        high = total + noise
+        low = total - noise - math.exp(min(self._aliases.log_size(epsilon) - scale, 700.0))
+        if self._density is not None:
+            # D_S - delta = int_0^S p_s / 2 ds with p_s <= e^{(S-s)/8} sqrt(S/s) p_S
+            density = self._sum(self._density, epsilon)
+            density += self._density_noise[0] + self._density_noise[1] * abs(epsilon)
+            low -= math.exp(self.smoothing / 8) * self.smoothing * max(density, 0.0)
+        return log_interval(low, high, scale)
+
+
+def _round_off(terms: Complex, error: Array, z: Complex) -> tuple[float, float]:
+    """Round-off of ``sum terms e^{-ze}``: a constant, and what multiplies ``|e|``."""
+    size = np.abs(terms)
+    fixed = float(np.sum(error)) + 64 * ULP * float(np.sum(size))
+    return fixed, 4 * ULP * float(np.sum(size * np.abs(z)))

@@ -1,0 +1,74 @@
+"""Exact composition of a few losses of few outcomes: every sum of losses, one by one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from accountant.composition.saddlepoint import logarithm
+from accountant.losses.loss import Loss
+from accountant.numerics import ULP, Array
+
+MOST_SUMS = 200_000
+
+
+def number_of_sums(items: list[tuple[Loss, int]]) -> float:
+    """How many sums there are; infinite where a loss has not finitely many outcomes."""
+    total = 1.0
+    for loss, count in items:
+        outcomes = loss.outcomes
+        if outcomes is None or total > 2 * MOST_SUMS:
+            return math.inf
+        # so many ways to share `count` releases among the outcomes
+        kinds = outcomes[0].size
+        log_ways = math.lgamma(count + kinds) - math.lgamma(kinds) - math.lgamma(count + 1)
+        total *= math.exp(min(log_ways, 700.0))
+    return total
+
+
+class Enumeration:
+    """The profile of a composition from all its sums."""
+
+    name = "enumeration"
+
+    def __init__(self, items: list[tuple[Loss, int]]) -> None:
+        from scipy.special import gammaln
+
+        loss, log_mass, self._mismatch, self._error = np.zeros(1), np.zeros(1), 0.0, 64 * ULP
+        for one, count in items:
+            values, masses = one.outcomes or (np.zeros(0), np.zeros(0))
+            ways = _shares(count, values.size)
+            log_ways = gammaln(count + 1.0) - gammaln(ways + 1.0).sum(axis=1)
+            loss = (loss[:, None] + ways @ values).ravel()
+            log_mass = (log_mass[:, None] + log_ways + ways @ np.log(masses)).ravel()
+            size = float(gammaln(count + 1.0)) + count * float(np.max(np.abs(np.log(masses))))
+            self._error += 8 * ULP * (size + count)
+            self._mismatch += 4 * ULP * count * float(np.max(np.abs(values), initial=0.0))
+        self._loss, self._log_mass = loss, log_mass
+        self.nodes = loss.size
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Logarithms of a lower and an upper bound on delta at ``epsilon``."""
+        low = self._log_delta(epsilon + self._mismatch) - self._error
+        return low, self._log_delta(epsilon - self._mismatch) + self._error
+
+    def _log_delta(self, epsilon: float) -> float:
+        above = self._loss > epsilon
+        if not above.any():
+            return -math.inf
+        size, loss = self._log_mass[above], self._loss[above]
+        top = float(np.max(size))
+        return top + logarithm(float(np.sum(np.exp(size - top) * -np.expm1(epsilon - loss))))
+
+
+def _shares(count: int, kinds: int) -> Array:
+    """Every way to share ``count`` among ``kinds``, one a row."""
+    if kinds == 1:
+        return np.full((1, 1), float(count))
+    # bars between stars
+    bars = np.array(list(itertools.combinations(range(count + kinds - 1), kinds - 1)))
+    ends = np.full((len(bars), 1), count + kinds - 1)
+    shares: Array = np.diff(np.hstack([np.full((len(bars), 1), -1), bars, ends]), axis=1) - 1.0
+    return shares

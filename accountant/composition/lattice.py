@@ -1,0 +1,112 @@
+"""Exact composition of losses whose values share a unit: a finite Fourier sum.
+
+With L on the points c + k eta, E e^{zL} has the period 2 pi / eta in Im z, so the contour
+integral is a sum over one period, exact but for aliases a whole period of the sum away:
+
+    delta(e) = (1/M) sum_j Re[ e^{K(z_j)} G(z_j, e) ],  z_j = a + 2 pi i j / (M eta),
+    G(z, e) = sum over lattice points x > e of e^{-z x} (1 - e^{e - x}).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from accountant.composition.cgf import Cumulants
+from accountant.composition.saddlepoint import Aliases, log_interval
+from accountant.losses.loss import Loss
+from accountant.numerics import ULP
+
+MOST_POINTS = 2**18
+
+
+def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | None:
+    """Return (offset, unit, mismatch) of the sum's lattice; None where there is none in sight.
+
+    ``mismatch`` bounds how far a sum may lie from its lattice point.
+    """
+    outcomes = [loss.outcomes for loss, _ in items]
+    if any(found is None for found in outcomes) or len(items) > 1000:
+        return None
+    values = [found[0] for found in outcomes if found is not None]
+    gaps = np.concatenate([np.diff(np.sort(one)) for one in values])
+    gaps = gaps[gaps > 0]
+    size = max((float(np.max(np.abs(one), initial=0.0)) for one in values), default=0.0)
+    if gaps.size == 0 or size == 0:
+        return None
+    # Euclid, down to what round-off leaves
+    unit, tiny = float(gaps[0]), 1e-9 * size
+    for gap in gaps[1:].tolist():
+        a, b = max(unit, gap), min(unit, gap)
+        while b > tiny:
+            a, b = b, abs(a - b * round(a / b))
+        unit = a
+        if unit < 1e-5 * size:
+            return None
+    mismatch = offset = 0.0
+    for one, (_, count) in zip(values, items, strict=True):
+        start = float(np.min(one))
+        steps = np.round((one - start) / unit)
+        # the sum is of the losses as they are: no further off than round-off, or none
+        largest = float(np.max(np.abs(one)))
+        if np.max(np.abs(one - start - steps * unit)) > 8 * ULP * largest:
+            return None
+        mismatch += 16 * ULP * count * largest
+        offset += count * start
+    return offset, unit, mismatch
+
+
+class Lattice:
+    """The profile of a composition on a lattice, at tilt ``a``."""
+
+    name = "lattice"
+
+    def __init__(
+        self, cumulants: Cumulants, a: float, epsilon: float, lattice: tuple[float, float, float]
+    ) -> None:
+        self.tilt = a
+        self._offset, self.unit, self.mismatch = lattice
+        height, error = cumulants.at(np.array([a]))
+        self._height, self._height_error = float(height[0]), float(error[0])
+        self._aliases = Aliases(cumulants, a, self._height, epsilon)
+        self.nodes = math.ceil(self._aliases.period / self.unit) + 1
+
+    def integrate(self, cumulants: Cumulants) -> None:
+        """Evaluate the cumulant on one period."""
+        # half of the nodes suffice: the others are their conjugates
+        self._aliases.period = self.nodes * self.unit
+        j = np.arange(self.nodes // 2 + 1)
+        self._z = self.tilt + 2j * math.pi * j / (self.nodes * self.unit)
+        value, error = cumulants.at(self._z)
+        # phases from the offset, which is large, apart from the lattice's own
+        with np.errstate(under="ignore"):
+            terms = np.exp(value - self._height - 1j * self._z.imag * self._offset)
+        weight = np.where((j == 0) | (2 * j == self.nodes), 1.0, 2.0) / self.nodes
+        self._terms = terms * weight
+        turn = 4 * ULP * (np.abs(self._z) * abs(self._offset) + 16)
+        self._error = np.abs(self._terms) * (error + turn)
+
+    def bounds(self, epsilon: float) -> tuple[float, float]:
+        """Logarithms of a lower and an upper bound on delta at ``epsilon``."""
+        return self._bounds(epsilon + self.mismatch)[0], self._bounds(epsilon - self.mismatch)[1]
+
+    def _bounds(self, epsilon: float) -> tuple[float, float]:
+        # the first lattice point above epsilon, and how far it is
+        first = math.floor((epsilon - self._offset) / self.unit) + 1
+        point = first * self.unit
+        above = self._offset + point - epsilon
+        z = self._z
+        one, two = -np.expm1(-z * self.unit), -np.expm1(-(z + 1) * self.unit)
+        # e^{-z x} [1/(1 - e^{-z eta}) - e^{e - x} / (1 - e^{-(z+1) eta})], tilt taken out
+        kernel = 1 / one - math.exp(-above) / two
+        phase = np.exp(-1j * z.imag * point)
+        scale = self._height - self.tilt * (self._offset + point)
+        total = float(np.sum((self._terms * phase * kernel).real))
+        weight = np.abs(1 / one) + np.abs(1 / two)
+        noise = float(np.sum((self._error + 32 * ULP * np.abs(self._terms)) * weight))
+        noise += 4 * ULP * abs(point) * float(np.sum(np.abs(self._terms) * weight * z.imag))
+        size = abs(self._height) + abs(scale) + abs(self._offset) + abs(epsilon)
+        noise += (2 * self._height_error + 4 * ULP * size) * abs(total)
+        alias = math.exp(min(self._aliases.log_size(epsilon) - scale, 700.0))
+        return log_interval(total - noise - alias, total + noise, scale)

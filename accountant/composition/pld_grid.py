@@ -1,0 +1,121 @@
+"""Privacy-loss distributions on a grid, above or below the true one: connect the dots.
+
+A profile's finite pairs above and below (`dots.py`) are put on a grid and convolved; domination
+survives composition.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from accountant.losses.connect_the_dots import Dots, Profile, above, below
+from accountant.numerics import ULP, Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """A law of the loss on grid points, its mass at infinity, and a bound on round-off in delta."""
+
+    loss: Array
+    mass: Array
+    infinity: float
+    noise: float
+
+    def delta(self, epsilon: Array) -> Array:
+        """Hockey-stick divergence, elementwise."""
+        # sum over loss > eps of mass (1 - e^{eps - loss})
+        above, below, loss = self._tails()
+        first = np.searchsorted(self.loss, epsilon, side="right")
+        with np.errstate(under="ignore"):
+            sticks = above[first] - np.exp(epsilon - loss[first]) * below[first]
+        return self.infinity + np.maximum(sticks, 0.0)
+
+    def epsilon(self, delta: float) -> float:
+        """Least epsilon >= 0 with divergence at most ``delta``; infinite where there is none."""
+        left = delta - self.infinity
+        if left <= 0:
+            return math.inf
+        above, below, loss = self._tails()
+        # Delta decreases along the grid; the answer lies just below the first point where it is
+        # small, and there delta(eps) = above - e^{eps - loss} below.
+        step = math.exp(self.loss[0] - self.loss[1]) if self.loss.size > 1 else 1.0
+        at_points = above[1:] - step * below[1:]
+        first = int(np.argmax((at_points <= left) & (self.loss >= 0)))
+        if self.loss[first] < 0 or above[first] <= left:
+            return 0.0
+        return max(0.0, float(loss[first]) + math.log((above[first] - left) / below[first]))
+
+    def _tails(self) -> tuple[Array, Array, Array]:
+        """For each point: the mass from there up, the same times e^{point - loss}, the point."""
+        from scipy.signal import lfilter
+
+        step = math.exp(self.loss[0] - self.loss[1]) if self.loss.size > 1 else 0.0
+        above = np.cumsum(self.mass[::-1])[::-1]
+        below = lfilter([1.0], [1.0, -step], self.mass[::-1])[::-1]
+        end = np.zeros(1)
+        return np.append(above, end), np.append(below, end), np.append(self.loss, math.inf)
+
+
+def compose(
+    parts: list[tuple[Array, int, int, float]], interval: float, tail: float, *, above: bool
+) -> Grid:
+    """Sum of independent grid laws, each (mass, first index, count, mass at infinity).
+
+    What the convolution cuts off, at most ``tail`` a part, goes to infinity if the result is to
+    be an upper bound, and counts as round-off if a lower one.
+    """
+    from dp_accounting.pld import pld_pmf
+
+    laws, nats = [], 0.0  # the mass at infinity composes apart: 1 - prod (1 - d)
+    kept = 0.0  # logarithm of the finite mass, which may underflow before it is used
+    for mass, first, count, infinity in parts:
+        finite = float(mass.sum())
+        if not (infinity < 1 and finite > 0):
+            return Grid(np.zeros(1), np.zeros(1), 1.0 if above else 0.0, 0.0)
+        nats -= count * math.log1p(-infinity)
+        kept += count * math.log(finite)
+        one = pld_pmf.DensePLDPmf(interval, first, mass / finite, 0.0, True)
+        laws.append(one.self_compose(count, tail) if count > 1 else one)
+    if not laws:
+        return Grid(np.zeros(1), np.ones(1), 0.0, 0.0)
+    while len(laws) > 1:  # in pairs, so that long transforms are few
+        rest = laws[len(laws) // 2 * 2 :]
+        laws = [a.compose(b) for a, b in zip(laws[::2], laws[1::2], strict=False)] + rest
+    whole = laws[0]
+    # The library offers no other way to its arrays.
+    mass, first = math.exp(kept) * np.asarray(whole._probs), whole._lower_loss
+    # Round-off of a Fourier transform is about white: what shows where there should be nothing,
+    # or is negative, is its size; every entry may be as wrong.
+    # The sums from the top, which are at most 2 together, cancel to a few units of theirs.
+    noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5 + 16 * ULP
+    loss = interval * (first + np.arange(mass.size))
+    if above:
+        nats -= math.log1p(-min(float(whole._infinity_mass), 0.5))
+    else:
+        noise += float(whole._infinity_mass)
+    return Grid(loss, np.maximum(mass, 0.0), -math.expm1(-nats), noise)
+
+
+def dots_above(
+    profile: Profile, infinity: float | None, low: int, high: int, interval: float
+) -> tuple[Array, float]:
+    """Masses on ``interval * [low..high]`` and at infinity whose profile is above ``profile``."""
+    points: Array = interval * np.arange(low, high + 1, dtype=float)
+    return _masses(above(profile, points, infinity), low, points.size, interval)
+
+
+def dots_below(
+    profile: Profile, infinity: float, low: int, high: int, interval: float
+) -> tuple[Array, float]:
+    """Masses on the grid and at infinity whose profile is below ``profile``."""
+    points: Array = interval * np.arange(low, high + 1, dtype=float)
+    return _masses(below(profile, infinity, points), low, points.size, interval)
+
+
+def _masses(dots: Dots, low: int, size: int, interval: float) -> tuple[Array, float]:
+    mass = np.zeros(size)
+    mass[np.rint(dots.loss / interval).astype(int) - low] = dots.mass
+    return mass, dots.beyond

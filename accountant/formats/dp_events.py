@@ -1,0 +1,214 @@
+"""Plans to and from dp-accounting's events, and from an Opacus accountant's history.
+
+A translation is exact or refused.  dp-accounting's noise multiplier is noise over the bound on one
+record's contribution: adding or removing a record moves a sum by that much, replacing one by twice
+as much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.amplification.sampling_without_replacement import SampledWithoutReplacement
+from accountant.composition.composed_loss import as_loss
+from accountant.domains import POSITIVE, Interval, OneOf, Whole
+from accountant.errors import ParameterError, UnsupportedPlan
+from accountant.losses.finite_pair import PairLoss
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.laplace import LaplaceLoss
+from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import PureLoss
+from accountant.losses.zcdp import ZCDPLoss
+from accountant.plans.adjacency import ADD_REMOVE, REPLACE_ONE
+from accountant.plans.parallel import Stated
+from accountant.plans.plan import Plan, Repeat, Sequential, as_plan
+
+RELATION = OneOf((ADD_REMOVE, REPLACE_ONE))
+RATE = Interval(0.0, 1.0)
+COUNT = Whole(0)
+MOST_STEPS = Whole(1, 10_000)
+
+
+def to_dp_event(plan: Plan) -> Any:
+    """Return ``plan`` as a `dp_accounting.DpEvent`, or raise `UnsupportedPlan`.
+
+    The event is for readers of the neighbours ``plan`` was stated for: add-remove by default,
+    replace-one where it says so, as sampling without replacement does.
+    """
+    plan = as_plan(plan)
+    relation = plan.relation or ADD_REMOVE
+    if relation not in (ADD_REMOVE, REPLACE_ONE):
+        raise UnsupportedPlan(plan, "to_dp_event", f"dp-accounting has no {relation} neighbours")
+    return _event(plan, relation)
+
+
+def _event(plan: Plan, relation: str) -> Any:
+    from dp_accounting import dp_event
+
+    if isinstance(plan, Sequential):
+        return dp_event.ComposedDpEvent([_event(part, relation) for part in plan.parts])
+    if isinstance(plan, Repeat):
+        if plan.count == 0:
+            return dp_event.NoOpDpEvent()
+        return dp_event.SelfComposedDpEvent(_event(plan.part, relation), plan.count)
+    if isinstance(plan, Stated):
+        return _event(plan.part, relation)
+    found = None
+    if isinstance(plan, PoissonSampled):
+        if isinstance(plan.loss, (GaussianLoss, LaplaceLoss)):
+            inner = _loss_event(plan.loss, relation)
+            found = dp_event.PoissonSampledDpEvent(plan.rate, inner)
+    elif isinstance(plan, SampledWithoutReplacement):
+        if isinstance(plan.loss, GaussianLoss):
+            inner = _loss_event(plan.loss, relation)
+            sizes = (plan.population, plan.sample)
+            found = dp_event.SampledWithoutReplacementDpEvent(*sizes, inner)
+    else:
+        found = _loss_event(as_loss(plan), relation)
+    if found is None:
+        raise UnsupportedPlan(plan, "to_dp_event", "dp-accounting has no event of this loss")
+    return found
+
+
+def _loss_event(loss: Loss, relation: str) -> Any:
+    from dp_accounting import dp_event
+
+    if isinstance(loss, GaussianLoss):
+        return dp_event.GaussianDpEvent(_moved(relation) / loss.mu)
+    if isinstance(loss, LaplaceLoss):
+        return dp_event.LaplaceDpEvent(_moved(relation) / loss.shift)
+    if isinstance(loss, PureLoss) and relation == ADD_REMOVE:
+        # discrete Laplace noise on a whole number is binary randomised response
+        return dp_event.DiscreteLaplaceDpEvent(loss.epsilon, 1)
+    if isinstance(loss, ZCDPLoss):
+        return dp_event.ZCDpEvent(loss._rho, loss.xi)
+    return None
+
+
+def from_dp_event(event: Any, relation: str = ADD_REMOVE) -> Plan:
+    """Return the plan of a `dp_accounting.DpEvent` for neighbours of ``relation``, or refuse.
+
+    "add-remove" or "replace-one".  Events whose loss is not known exactly raise `UnsupportedPlan`.
+    """
+    RELATION.check("relation", relation)
+    name = type(event).__name__
+    reader = READERS.get(name)
+    if reader is None:
+        why = REFUSED.get(name, "it is no event whose meaning is known here")
+        raise UnsupportedPlan(event, "from_dp_event", why)
+    return reader(event, relation)
+
+
+def _moved(relation: str) -> float:
+    """How far one neighbour moves a sum, in contributions of one record."""
+    return 1.0 if relation == ADD_REMOVE else 2.0
+
+
+def _gaussian(event: Any, relation: str) -> Plan:
+    noise = POSITIVE.check("noise_multiplier", event.noise_multiplier)
+    return GaussianLoss(_moved(relation) / noise)
+
+
+def _laplace(event: Any, relation: str) -> Plan:
+    noise = POSITIVE.check("noise_multiplier", event.noise_multiplier)
+    return LaplaceLoss(_moved(relation) / noise)
+
+
+def _discrete_laplace(event: Any, relation: str) -> Plan:
+    a = POSITIVE.check("noise_parameter", event.noise_parameter)
+    steps = MOST_STEPS.check("sensitivity", event.sensitivity) * int(_moved(relation))
+    if steps == 1:
+        return PureLoss(a)
+    # pmf tanh(a/2) e^{-a|x|} at 0 against `steps`: both tails are one outcome each
+    ends = 1 / (1 + math.exp(-a)), math.exp(-a * steps) / (1 + math.exp(-a))
+    inside = [math.tanh(a / 2) * math.exp(-a * x) for x in range(1, steps)]
+    p = [ends[0], *inside, ends[1]]
+    total = math.fsum(p)
+    return PairLoss([x / total for x in p], [x / total for x in reversed(p)])
+
+
+def _response(event: Any, relation: str) -> Plan:
+    p, k = RATE.check("noise_parameter", event.noise_parameter), event.num_buckets
+    k = Whole(2).check("num_buckets", k)
+    if relation != REPLACE_ONE:
+        why = "randomised response has no neighbour with a record less; use relation='replace-one'"
+        raise UnsupportedPlan(event, "from_dp_event", why)
+    other = p / k
+    kept, rest = 1 - p + other, max(0.0, 1 - (1 - p + 2 * other))
+    return PairLoss((kept, other, rest), (other, kept, rest))
+
+
+def _zcdp(event: Any, _: str) -> Plan:
+    return ZCDPLoss(event.rho, event.xi)
+
+
+def _poisson(event: Any, relation: str) -> Plan:
+    if relation != ADD_REMOVE:
+        why = "Poisson sampling is exact for add-remove neighbours only"
+        raise UnsupportedPlan(event, "from_dp_event", why)
+    rate = RATE.check("sampling_probability", event.sampling_probability)
+    return PoissonSampled(from_dp_event(event.event, relation), rate)
+
+
+def _without_replacement(event: Any, relation: str) -> Plan:
+    if relation != REPLACE_ONE:
+        why = "a sample of fixed size is exact for replace-one neighbours only"
+        raise UnsupportedPlan(event, "from_dp_event", why)
+    part = from_dp_event(event.event, relation)
+    return SampledWithoutReplacement(part, event.sample_size, event.source_dataset_size)
+
+
+def _repeated(event: Any, relation: str) -> Plan:
+    count = COUNT.check("count", event.count)
+    return Repeat(from_dp_event(event.event, relation), count)
+
+
+def _composed(event: Any, relation: str) -> Plan:
+    return Sequential(from_dp_event(one, relation) for one in event.events)
+
+
+READERS: dict[str, Callable[[Any, str], Plan]] = {
+    "GaussianDpEvent": _gaussian,
+    "LaplaceDpEvent": _laplace,
+    "DiscreteLaplaceDpEvent": _discrete_laplace,
+    "RandomizedResponseDpEvent": _response,
+    "ZCDpEvent": _zcdp,
+    "PoissonSampledDpEvent": _poisson,
+    "SampledWithoutReplacementDpEvent": _without_replacement,
+    "SelfComposedDpEvent": _repeated,
+    "ComposedDpEvent": _composed,
+    "NoOpDpEvent": lambda event, relation: Sequential(()),
+}
+REFUSED = {
+    "NonPrivateDpEvent": "it is not private",
+    "UnsupportedDpEvent": "it says itself that it has no meaning",
+    "SampledWithReplacementDpEvent": "a record is drawn several times; its loss is not known",
+    "MixtureOfGaussiansDpEvent": "a mixture of several shifts; use PoissonSampled where it is one",
+    "RepeatAndSelectDpEvent": "only a Rényi bound is known; ask dp-accounting's RdpAccountant",
+    "SingleEpochTreeAggregationDpEvent": "it is stated for records replaced by a zero record",
+    "TruncatedSubsampledGaussianDpEvent": "truncated batches are no Poisson samples",
+}
+
+
+def from_opacus(history: Iterable[Any]) -> Plan:
+    """Return the plan of an Opacus accountant's ``history`` (or of its ``state_dict()``).
+
+    Steps are (noise_multiplier, sample_rate, steps) of Poisson sampling, add/remove neighbours.
+    Opacus writes the same history with ``poisson_sampling=False``, whose batches are no Poisson
+    samples: then this plan is not what was run.
+    """
+    steps = history.get("history") if isinstance(history, dict) else history
+    if isinstance(steps, str) or not isinstance(steps, Iterable):
+        raise ParameterError("history", history, "a list of (noise_multiplier, sample_rate, steps)")
+    parts: list[Plan] = []
+    for step in steps:
+        if not isinstance(step, (tuple, list)) or len(step) != 3:
+            raise ParameterError("history", step, "(noise_multiplier, sample_rate, steps)")
+        noise = POSITIVE.check("noise_multiplier", step[0])
+        rate = RATE.check("sample_rate", step[1])
+        count = COUNT.check("steps", step[2])
+        parts.append(Repeat(PoissonSampled(GaussianLoss(1 / noise), rate), count))
+    return Sequential(parts)

@@ -1,0 +1,101 @@
+"""What a plan file says: a budget, if any, and releases whose noise may still be wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, final
+
+from accountant.accountants.budget import Budget
+from accountant.errors import ParameterError
+from accountant.formats.plan_json import PlanFileError, Steps, from_dict
+from accountant.formats.request_tables import from_table, to_table
+from accountant.planning.allocation_table import Allocation, planned
+from accountant.planning.requests import Wanted
+from accountant.plans.plan import Plan, Repeat
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PlanFile:
+    """The releases of a file, in its order, and its budget."""
+
+    releases: tuple[Wanted, ...]
+    budget: Budget | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """The releases one after another; all must have their noise."""
+        for i, one in enumerate(self.releases):
+            if one.weight is not None or one.target is not None:
+                why = "given its noise (`python -m accountant fit` finds it from weight or target)"
+                raise PlanFileError(("release", i), one.label, why)
+        return planned(self.releases, tuple(one.scale for one in self.releases))
+
+    def fitted(self, found: Allocation) -> PlanFile:
+        """The same releases with the noise that was found for them."""
+        pairs = zip(found.releases, found.scales, strict=True)
+        releases = (
+            Wanted(one.plan(scale), one.error, count=one.count, name=one.name)
+            for one, scale in pairs
+        )
+        return PlanFile(tuple(releases), found.budget)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as plain values."""
+        budget = {} if self.budget is None else {
+            "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
+        }  # fmt: skip
+        return {**budget, "release": [to_table(one) for one in self.releases]}
+
+    @classmethod
+    def of(cls, plan: Plan) -> PlanFile:
+        """A file with one plan."""
+        one = plan.part if isinstance(plan, Repeat) else plan
+        return cls((Wanted(one, count=plan.count if isinstance(plan, Repeat) else 1),))
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> PlanFile:
+        """The document that plain values stand for, or `PlanFileError`."""
+        for key, value in document.items():
+            if key not in {"budget", "release"}:
+                why = f"absent: unknown key {key!r}; a plan file has [[release]] and [budget]"
+                raise PlanFileError((key,), value, why)
+        tables = document.get("release")
+        if not isinstance(tables, list) or not tables:
+            why = "a list; there are no [[release]] tables, each with a kind, such as 'Laplace'"
+            raise PlanFileError(("release",), tables, why)
+        budget = _budget(document["budget"]) if "budget" in document else None
+        releases = tuple(from_table(one, ("release", i)) for i, one in enumerate(tables))
+        _distinct(one.name for one in releases)
+        return cls(releases, budget)
+
+
+def plan_or_file(document: dict[str, Any]) -> PlanFile:
+    """The file that the inside of a JSON document stands for: {plan}, or {budget, release}."""
+    if set(document) == {"plan"}:
+        return PlanFile.of(from_dict(document["plan"], ("plan",)))
+    return PlanFile.from_dict(document)
+
+
+def _budget(table: Any) -> Budget:
+    path: Steps = ("budget",)
+    if not isinstance(table, dict):
+        raise PlanFileError(path, table, "a table with an epsilon")
+    for key in table:
+        if key not in {"epsilon", "delta"}:
+            raise PlanFileError((*path, key), table[key], "absent: a budget has epsilon, delta")
+    if "epsilon" not in table:
+        raise PlanFileError(path, "budget", "given with epsilon")
+    try:
+        return Budget(**table)
+    except ParameterError as error:
+        raise PlanFileError((*path, error.argument), error.value, error.allowed) from None
+
+
+def _distinct(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for i, name in enumerate(names):
+        if name and name in seen:
+            raise PlanFileError(("release", i, "name"), name, "a name of its own")
+        seen.add(name)

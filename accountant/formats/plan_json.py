@@ -1,0 +1,133 @@
+"""Plans to and from JSON; the format has a version, and what it does not know it refuses."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any
+
+from accountant.errors import ParameterError
+from accountant.formats.registry import fields, kinds
+from accountant.plans.plan import Plan, Repeat, as_plan
+
+SCHEMA = 1
+DEEPEST = 50
+Steps = tuple[str | int, ...]
+
+
+class PlanFileError(ParameterError):
+    """A plan in a file is wrong: ``path`` leads to the place, ``why`` says what it must be."""
+
+    def __init__(self, path: Steps, value: object, why: str) -> None:
+        self.path, self.why = path, why
+        super().__init__(_shown(path), value, why)
+
+
+def to_json(plan: Plan) -> str:
+    """Return the plan as JSON; `from_json` gives an equal plan back."""
+    document = {"schema": SCHEMA, "plan": to_dict(as_plan(plan))}
+    return json.dumps(document, allow_nan=False, indent=2) + "\n"
+
+
+def from_json(text: str) -> Plan:
+    """Return the plan of a JSON document, or raise `PlanFileError`."""
+    document = parsed(text)
+    if set(document) != {"plan"}:
+        raise PlanFileError((), sorted(document), "an object with 'schema' and 'plan'")
+    return from_dict(document["plan"], ("plan",))
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """What a JSON document of this schema holds, or `PlanFileError`."""
+    try:
+        document = json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)
+    except RecursionError:
+        raise PlanFileError((), "...", f"nested at most {DEEPEST} deep") from None
+    except ValueError as error:
+        if isinstance(error, PlanFileError):
+            raise
+        raise PlanFileError((), str(error), "JSON") from None
+    if not isinstance(document, dict) or "schema" not in document:
+        raise PlanFileError((), type(document).__name__, "an object with 'schema' and 'plan'")
+    schema = document.pop("schema")
+    if type(schema) is not int or schema != SCHEMA:
+        raise PlanFileError(("schema",), schema, f"the number {SCHEMA}")
+    return document
+
+
+def to_dict(plan: Plan) -> dict[str, Any]:
+    """The plan as plain values: its kind, and the fields that are not at their defaults."""
+    name = type(plan).__name__
+    if kinds().get(name) is not type(plan):
+        raise ParameterError("plan", plan, "made of declared mechanisms, losses and nodes")
+    result: dict[str, Any] = {"kind": name}
+    for key, one in fields(type(plan)).items():
+        value = getattr(plan, one.name if hasattr(plan, one.name) else f"_{one.name}")
+        if name == "ZCDPLoss" and key == "rho":  # its property adds xi
+            value = plan._rho  # type: ignore[attr-defined]
+        if one.default is inspect.Parameter.empty or value != one.default:
+            result[key] = plain(value)
+    return result
+
+
+def from_dict(value: Any, path: Steps = ()) -> Plan:
+    """The plan that plain values stand for; ``count`` may stand beside the fields of any kind."""
+    if len(path) > 2 * DEEPEST:
+        raise PlanFileError(path[:3], "...", f"nested at most {DEEPEST} deep")
+    if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
+        raise PlanFileError(path, value, "a table with a 'kind'")
+    known = kinds()
+    if value["kind"] not in known:
+        raise PlanFileError((*path, "kind"), value["kind"], "one of " + ", ".join(sorted(known)))
+    kind = known[value["kind"]]
+    allowed = fields(kind)
+    given = {key: one for key, one in value.items() if key != "kind"}
+    count = given.pop("count", None) if "count" not in allowed else None
+    for key in given:
+        if key not in allowed:
+            names = ", ".join([*allowed, "count"])
+            raise PlanFileError((*path, key), value[key], f"absent: {kind.__name__} has {names}")
+    missing = [k for k, one in allowed.items() if one.default is one.empty and k not in given]
+    if missing:
+        raise PlanFileError(path, kind.__name__, f"given with {', '.join(missing)}")
+    arguments = {allowed[k].name: _read(one, (*path, k)) for k, one in given.items()}
+    try:
+        plan = kind(**arguments)
+        return plan if count is None else Repeat(plan, count)
+    except ParameterError as error:
+        argument = error.argument.rsplit(".", maxsplit=1)[-1]
+        place = (*path, argument) if argument in {*allowed, "count"} else path
+        raise PlanFileError(place, error.value, error.allowed) from None
+
+
+def _read(value: Any, path: Steps) -> Any:
+    if isinstance(value, dict):
+        return from_dict(value, path)
+    if isinstance(value, list):
+        return tuple(_read(one, (*path, i)) for i, one in enumerate(value))
+    return value
+
+
+def plain(value: Any) -> Any:
+    """A field as a file has it."""
+    if isinstance(value, Plan):
+        return to_dict(value)
+    if callable(value):
+        raise ParameterError("plan", value, "made of numbers and names: a file holds no function")
+    return [plain(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise PlanFileError((), sorted(key for key, _ in pairs), "an object with distinct keys")
+    return found
+
+
+def _refused(word: str) -> Any:
+    raise PlanFileError((), word, "a finite number")
+
+
+def _shown(path: Steps) -> str:
+    words = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in path)
+    return words.lstrip(".") or "the document"

@@ -1,0 +1,140 @@
+"""Plan files: TOML with one ``[[release]]`` a line of the plan.
+
+[budget]                # what may be spent, if anybody has said
+epsilon = 1.0
+delta = 1e-6
+
+[[release]]
+kind = "Laplace"        # a mechanism, a loss or a node
+scale = 20.0
+count = 64
+name = "ages"           # for tables
+
+[[release]]
+kind = "Gaussian"       # its scale is to be found: least of weighted errors, or a target
+sensitivity = 2.0
+error = "deviation"     # or { maximum = 30 }, { selection = 100 }
+weight = 1.0
+
+[[release]]
+kind = "PoissonSampled"
+rate = 0.004
+count = 15000
+part = { kind = "Gaussian", scale = 0.8 }
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from accountant.errors import ParameterError
+from accountant.formats.plan_file import PlanFile, plan_or_file
+from accountant.formats.plan_json import PlanFileError, Steps, parsed
+from accountant.formats.toml_positions import TooDeep, offsets, place, tokens
+from accountant.plans.plan import Plan
+
+LARGEST = 1_000_000  # characters
+LONGEST = 1_000  # characters of a number or a bare key
+T = TypeVar("T")
+
+
+class PlanSyntaxError(ParameterError):
+    """A plan file is wrong: ``line`` and ``column`` say where."""
+
+    def __init__(self, line: int, column: int, why: str, file: str = "") -> None:
+        self.line, self.column, self.why, self.file = line, column, why, file
+        super().__init__(f"line {line}, column {column}", why, "right")
+
+    def of(self, file: str) -> PlanSyntaxError:
+        """The same error, of a file."""
+        return PlanSyntaxError(self.line, self.column, self.why, file)
+
+    def __str__(self) -> str:
+        file = f"{self.file}, " if self.file else ""
+        return f"{file}line {self.line}, column {self.column}: {self.why}"
+
+
+def read_plan(name: str) -> Plan:
+    """Return the plan of a .toml or .json file; errors name the file, and the place in it."""
+    return _read(name, lambda file: file.plan)
+
+
+def read_file(name: str) -> PlanFile:
+    """Return all that a .toml or .json file says; errors as those of `read_plan`."""
+    return _read(name, lambda file: file)
+
+
+def from_toml(text: str) -> Plan:
+    """Return the plan of a TOML document, or raise `PlanSyntaxError`."""
+    return _from_toml(text, lambda file: file.plan)
+
+
+def file_from_toml(text: str) -> PlanFile:
+    """Return all that a TOML document says, or raise `PlanSyntaxError`."""
+    return _from_toml(text, lambda file: file)
+
+
+def _read(name: str, part: Callable[[PlanFile], T]) -> T:
+    path = Path(name)
+    if path.suffix in {".yaml", ".yml"}:
+        allowed = "a .toml or .json file (YAML is not read: it can name code to run)"
+        raise ParameterError("plan", name, allowed)
+    if path.suffix not in {".toml", ".json"}:
+        raise ParameterError("plan", name, "a .toml or .json file")
+    try:
+        if path.stat().st_size > LARGEST:
+            why = f"the file is longer than {LARGEST:,} bytes"
+            raise PlanSyntaxError(1, 1, why, name)
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ParameterError("plan", name, f"a file that can be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise ParameterError("plan", name, "a file of UTF-8 text") from None
+    try:
+        if path.suffix == ".toml":
+            return _from_toml(text, part)
+        return part(plan_or_file(parsed(text)))
+    except PlanSyntaxError as error:
+        raise error.of(name) from None
+    except PlanFileError as error:
+        raise PlanFileError((name, *error.path), error.value, error.why) from None
+
+
+def _from_toml(text: str, part: Callable[[PlanFile], T]) -> T:
+    if len(text) > LARGEST:
+        raise PlanSyntaxError(1, 1, f"the file is longer than {LARGEST:,} characters")
+    document = _parsed(text)
+    try:
+        return part(PlanFile.from_dict(document))
+    except PlanFileError as error:
+        raise _located(text, error.path, str(error)) from None
+    except ParameterError as error:
+        raise PlanSyntaxError(1, 1, str(error)) from None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        for token, at in tokens(text):
+            # Python refuses to read whole numbers of more than 4,300 digits
+            if len(token) > LONGEST and not token.startswith(('"', "'")):
+                raise PlanSyntaxError(*place(text, at), f"longer than {LONGEST:,} characters")
+        return tomllib.loads(text)
+    except TooDeep as error:
+        raise PlanSyntaxError(*place(text, error.at), "the tables are nested too deeply") from None
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        line, column = (int(found[1]), int(found[2])) if found else (text.count("\n") + 1, 1)
+        raise PlanSyntaxError(line, column, re.sub(r" \(at .*\)$", "", str(error))) from None
+
+
+def _located(text: str, path: Steps, why: str) -> PlanSyntaxError:
+    """The error at the key that ``path`` leads to, or as far towards it as the text goes."""
+    known = offsets(text)
+    for length in range(len(path), 0, -1):
+        if path[:length] in known:
+            return PlanSyntaxError(*place(text, known[path[:length]]), why)
+    return PlanSyntaxError(1, 1, why)

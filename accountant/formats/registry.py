@@ -1,0 +1,49 @@
+"""What a plan may be made of, by name: losses, nodes, and whatever declares itself.
+
+Mechanisms live a floor above and are not known here: a package that declares some names itself
+under the entry point ``dp_attest.plans`` and registers them when it is imported.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+
+from accountant.amplification.group_privacy import Grouped
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.amplification.sampling_without_replacement import SampledWithoutReplacement
+from accountant.amplification.shuffling import Shuffled
+from accountant.losses.bounded_range import BoundedRangeLoss
+from accountant.losses.finite_pair import PairLoss
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.laplace import LaplaceLoss
+from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from accountant.losses.zcdp import ZCDPLoss
+from accountant.plans.parallel import Parallel, Stated
+from accountant.plans.plan import DECLARED, Plan, Repeat, Sequential
+
+OWN: tuple[type[Plan], ...] = (
+    ApproxLoss, BoundedRangeLoss, GaussianLoss, Grouped, LaplaceLoss, PairLoss, Parallel,
+    PoissonSampled, PureLoss, Repeat, SampledWithoutReplacement, Sequential, Shuffled, Stated,
+    ZCDPLoss,
+)  # fmt: skip
+
+
+def kinds() -> dict[str, type[Plan]]:
+    """Every kind of plan by its name, those of installed packages included."""
+    _load_declared()
+    return {cls.__name__: cls for cls in (*OWN, *DECLARED)}
+
+
+def fields(kind: type[Plan]) -> dict[str, inspect.Parameter]:
+    """What a plan of this kind is made from, by the names used in files."""
+    found = inspect.signature(kind).parameters.values()
+    return {one.name.lstrip("_"): one for one in found}
+
+
+@functools.cache
+def _load_declared() -> None:
+    import importlib.metadata
+
+    for point in importlib.metadata.entry_points(group="dp_attest.plans"):
+        point.load()

@@ -1,0 +1,129 @@
+"""A wanted release as a table of plain values, as files have it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, final
+
+from accountant.errors import ParameterError
+from accountant.formats.plan_json import PlanFileError, Steps, from_dict, plain, to_dict
+from accountant.formats.registry import fields, kinds
+from accountant.planning.error_measures import Deviation, Maximum, Measure, Selection
+from accountant.planning.requests import Wanted
+from accountant.plans.plan import Plan
+
+SHARING = ("weight", "target")
+ERRORS = '"deviation", { maximum = DIMENSION } or { selection = CANDIDATES }'
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A plan in a file in which some mechanism's noise is left open: a function of that noise."""
+
+    text: str
+
+    def __call__(self, scale: float) -> Plan:
+        """The plan in which every open noise is ``scale``."""
+        return from_dict(_filled(json.loads(self.text), scale))
+
+
+def from_table(table: Any, path: Steps) -> Wanted:
+    """The release that a table stands for, or `PlanFileError`."""
+    if not isinstance(table, dict):
+        raise PlanFileError(path, table, "a table with a 'kind'")
+    inner = dict(table)
+    kind = kinds().get(str(inner.get("kind")))
+    own = fields(kind) if kind else {}
+    given = {key: inner.pop(key) for key in ("name", "error", *SHARING) if key in inner}
+    if "count" in inner and "count" not in own:
+        given["count"] = inner.pop("count")
+    shares = [key for key in SHARING if key in given]
+    try:
+        if "error" in given:
+            given["error"] = _measure(given["error"])
+        if not shares:
+            return Wanted(from_dict(inner, path), **given)
+        given.setdefault("error", Deviation())
+        found = _open(inner, path, given)
+        found.error_at(found.unit)  # a measure that the mechanism does not declare
+    except PlanFileError:
+        raise
+    except ParameterError as error:
+        place = (*path, error.argument) if error.argument in table else path
+        raise PlanFileError(place, error.value, error.allowed) from None
+    return found
+
+
+def _open(inner: dict[str, Any], path: Steps, given: dict[str, Any]) -> Wanted:
+    """A release whose noise is not there yet."""
+    if not isinstance(inner.get("kind"), str) or inner["kind"] not in kinds():
+        from_dict(inner, path)  # says so
+    if _filled(inner, 1.0) == inner:
+        shares = " and ".join(key for key in SHARING if key in given)
+        raise PlanFileError(path, shares, "absent where the noise is given, or no noise to find")
+    from_dict(_filled(inner, 1.0), path)  # says where anything else is wrong
+    kind = kinds()[inner["kind"]]
+    if hasattr(kind, "knob") and not any(isinstance(one, (dict, list)) for one in inner.values()):
+        plain_fields = {key: one for key, one in inner.items() if key != "kind"}
+        return Wanted(kind, **given, **plain_fields)
+    return Wanted(Template(json.dumps(inner, sort_keys=True)), **given)
+
+
+def to_table(one: Wanted) -> dict[str, Any]:
+    """The release as a table; a function is refused."""
+    table: dict[str, Any] = {"name": one.name} if one.name else {}
+    if isinstance(one.family, Plan):
+        table |= to_dict(one.family)
+    elif isinstance(one.family, Template):
+        table |= json.loads(one.family.text)
+    elif isinstance(one.family, type):
+        table |= {"kind": one.family.__name__}
+        table |= {key: plain(value) for key, value in one.fields}
+    else:
+        raise ParameterError(
+            "plan", one.family, "made of numbers and names: a file holds no function"
+        )
+    if one.scale is not None:
+        table[one.knob] = one.scale
+    if one.count != 1:
+        table["count"] = one.count
+    if one.error is not None:
+        table["error"] = _written(one.error)
+    return table | {key: value for key in SHARING if (value := getattr(one, key)) is not None}
+
+
+def _measure(value: Any) -> Measure:
+    if value == "deviation":
+        return Deviation()
+    if isinstance(value, dict) and len(value) == 1:
+        [(name, size)] = value.items()
+        if name in {"maximum", "selection"}:
+            try:
+                return Maximum(size) if name == "maximum" else Selection(size)
+            except ParameterError as error:
+                raise ParameterError("error", size, error.allowed) from None
+    raise ParameterError("error", value, ERRORS)
+
+
+def _written(measure: object) -> Any:
+    if isinstance(measure, Maximum):
+        return {"maximum": measure.dimension}
+    if isinstance(measure, Selection):
+        return {"selection": measure.candidates}
+    if isinstance(measure, Deviation):
+        return "deviation"
+    raise ParameterError("error", measure, "a measure: a file holds no function")
+
+
+def _filled(value: Any, scale: float) -> Any:
+    """The same values, with the scale of every mechanism that lacks its knob."""
+    if isinstance(value, list):
+        return [_filled(one, scale) for one in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: _filled(one, scale) for key, one in value.items()}
+    kind = kinds().get(str(found.get("kind")))
+    open_ = kind is not None and hasattr(kind, "knob") and "scale" in fields(kind)
+    return {"scale": scale, **found} if open_ else found

@@ -1,0 +1,46 @@
+"""Plan files written: TOML and JSON, which are read back as what was written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from accountant.formats.plan_file import PlanFile
+from accountant.formats.plan_json import SCHEMA
+
+
+def file_to_toml(file: PlanFile) -> str:
+    """The file as TOML; `file_from_toml` gives an equal one back."""
+    document = file.to_dict()
+    blocks = []
+    if "budget" in document:
+        blocks.append(["[budget]", *_lines(document["budget"])])
+    blocks += [["[[release]]", *_lines(table)] for table in document["release"]]
+    return "\n\n".join("\n".join(lines) for lines in blocks) + "\n"
+
+
+def file_to_json(file: PlanFile) -> str:
+    """The file as JSON, which `read_file` reads."""
+    return json.dumps({"schema": SCHEMA, **file.to_dict()}, allow_nan=False, indent=2) + "\n"
+
+
+def _lines(table: dict[str, Any]) -> list[str]:
+    return [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
+
+
+def _key(key: str) -> str:
+    return key if key.isascii() and key.replace("_", "a").isalnum() else _value(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        # a JSON string is a TOML one, but for DEL and for characters in two halves
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        inside = ", ".join(_lines(value))
+        return f"{{ {inside} }}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return repr(value)

@@ -1,0 +1,100 @@
+"""A gate without a plan: answers may choose what comes next, until the budget is spent."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, final
+
+from accountant.accountants.budget import Budget
+from accountant.domains import DELTA
+from accountant.errors import ParameterError
+from accountant.ledger.composition_notions import Additive, Notion, PureSum, notion_of
+from accountant.ledger.interfaces import Releasable
+from accountant.ledger.ledger import Ledger
+from accountant.ledger.private_data import Users
+from accountant.losses.zcdp import ZCDPLoss
+from accountant.randomness import Rng
+
+STEPS = 81  # of an odometer: rho from 2^-20 to 2^20 by factors of sqrt 2
+
+
+class _Spending:
+    """A meter that adds up what is asked for."""
+
+    next = None
+
+    def __init__(self, notion: Notion, budget: Budget) -> None:
+        self.notion, self._budget = notion, budget
+
+    def charge(self, mechanism: Releasable, who: Users | None) -> None:
+        """Charge everybody, whoever answers."""
+        self.notion.spend(mechanism.loss, self._budget)
+
+
+@final
+class Filter(Ledger):
+    """Data that can be asked anything, in any order, until ``budget`` is spent.
+
+    ``notion`` is what is added up: "pure" (by default when the budget's delta is 0), "zcdp" (by
+    default otherwise), "rdp" (at one ``order``, fixed here) or "gdp".  Each has a theorem that
+    allows the next release to depend on earlier answers; profiles and grids have none and are
+    refused.  A release that does not fit raises `BudgetExceeded` before anything is looked at.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        budget: Budget,
+        notion: str | None = None,
+        rng: Rng = None,
+        public: Any = None,
+        transcript: str = "full",
+        order: float | None = None,
+    ) -> None:
+        if not isinstance(budget, Budget):
+            raise ParameterError("budget", budget, "a Budget")
+        name = notion if notion is not None else ("zcdp" if budget.delta else "pure")
+        self._spending = _Spending(notion_of(name, budget, order), budget)
+        super().__init__(data, None, rng, public, transcript, self._spending)
+        self.budget = budget
+
+    def spend(self, mechanism: Releasable) -> None:
+        """Charge a release that was made elsewhere on the same data; refused like any other."""
+        with self._lock:
+            self._spending.charge(mechanism, None)
+
+    @property
+    def spent(self) -> float:
+        """The running total: epsilon, rho, the divergence at its order, or mu squared."""
+        return self._spending.notion.spent
+
+    def __repr__(self) -> str:
+        unit = self._spending.notion.unit
+        return f"Filter(shape={self.shape}, budget={self.budget!r}, spent {unit}={self.spent:.6g})"
+
+
+@final
+class Odometer(Ledger):
+    """Data that can be asked anything; `epsilon` holds whenever one chooses to stop.
+
+    A running total of rho is no guarantee at a stop that depends on the answers: with ``delta``
+    it is read off 81 filters of fixed size, each of which was given its share of ``delta``.
+    """
+
+    def __init__(self, data: Any, delta: float = 0.0, rng: Rng = None, public: Any = None) -> None:
+        self._delta = DELTA.check("delta", delta)
+        notion: Notion = (
+            Additive("rho", lambda loss: loss.rho, math.inf) if delta else PureSum(None)
+        )
+        unlimited = Budget(1e300, self._delta)
+        self._spending = _Spending(notion, unlimited)
+        super().__init__(data, None, rng, public, "full", self._spending)
+
+    @property
+    def epsilon(self) -> float:
+        """What all releases so far cost at ``delta``, at any stop."""
+        total = self._spending.notion.spent
+        if not self._delta or total == 0:
+            return total
+        size = next((r for k in range(STEPS) if (r := 2.0 ** (k / 2 - 20)) >= total), math.inf)
+        return ZCDPLoss(size).epsilon_at(self._delta / STEPS) if size < math.inf else math.inf

@@ -1,0 +1,204 @@
+"""What an algorithm sees: a gate to data it never holds.
+
+The ledger is the gate that spends; an audit's replay is one that hands back what was recorded.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from typing import Any, final
+
+import numpy as np
+
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.errors import OffPlan, ParameterError, PrivateValueError
+from accountant.ledger.interfaces import Meter, Query, Releasable
+from accountant.ledger.plan_cursor import Walk
+from accountant.ledger.private_data import (
+    Users,
+    checked_data,
+    checked_users,
+    first_array,
+    number,
+    rows,
+)
+from accountant.plans.plan import Plan, Sequential, as_plan
+
+
+class Gate(ABC):
+    """Data, plan, public facts and public coins; every gate charges its meter first.
+
+    ``coins`` is public randomness, made from ``coin_words`` alone.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        plan: Plan | None,
+        public: Any,
+        coin_words: Sequence[int],
+        meter: Meter | None = None,
+    ) -> None:
+        self._data = checked_data("data", data)
+        self._users = first_array(self._data).shape[0]
+        # a plan is walked; without one, whatever is asked must fit the meter
+        self._meter = Walk(as_plan(plan), self._users) if meter is None else meter
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._answering = False
+        self.plan: Plan = Sequential(()) if plan is None else plan
+        self.public = public
+        self.coin_words = tuple(coin_words)
+        self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the public array where there is one, else of the data."""
+        shape: tuple[int, ...]
+        shape = first_array(self._data if self.public is None else self.public).shape
+        return shape
+
+    @property
+    def next(self) -> Plan | None:
+        """The leaf of the plan that may be released next; None when all is spent."""
+        return self._meter.next
+
+    @final
+    def release(self, mechanism: Releasable, query: Query) -> Any:
+        """Charge ``mechanism`` to the plan, then look at the data and release ``query(data)``.
+
+        Raises `OffPlan` before anything is spent, looked at or drawn.  A query that fails is
+        charged; one that asks the gate itself is refused.  The answer is read-only.  The query of
+        a `PoissonSampled` mechanism gets the rows of a secret sample, none at all now and then.
+        """
+        return self._pass(mechanism, query, None)
+
+    @final
+    def release_each(self, mechanism: Releasable, query: Query, who: Any = None) -> Any:
+        """Let every user in ``who`` (all by default) randomise their own row of ``query(rows)``.
+
+        ``who`` holds distinct indices, a mask or a slice; the query gets only their rows.  See
+        `release`.
+        """
+        return self._pass(mechanism, query, checked_users(who, self._users))
+
+    @final
+    def release_blocks(
+        self,
+        mechanism: Releasable,
+        query: Query,
+        blocks: Iterable[Any],
+        executor: Executor | None = None,
+    ) -> Iterator[Any]:
+        """Yield what `release_each` gives for every block of users, one block after another.
+
+        ``executor`` (threads by default; processes get pickled rows and query) works on some blocks
+        at a time, each with noise of its own: the same seed gives the same bits on any executor.
+        Until the last block was taken nothing else is answered.
+        """
+        self._refuse_unless_releasable(mechanism, query)
+        if sampled(mechanism) is not None:
+            raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
+        with self._lock:
+            self._refuse_within_a_query(mechanism)
+            self._answering = True
+
+        def charged() -> Iterator[Users]:
+            for block in blocks:
+                who = checked_users(block, self._users)
+                with self._lock:
+                    self._meter.charge(mechanism, who)
+                yield who
+
+        try:
+            yield from self._answer_blocks(mechanism, query, charged(), executor)
+        finally:
+            self._answering = False
+
+    @abstractmethod
+    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+        """Answer a request that was charged."""
+
+    def _answer_blocks(
+        self,
+        mechanism: Releasable,
+        query: Query,
+        charged: Iterable[Users],
+        executor: Executor | None,
+    ) -> Iterator[Any]:
+        """Answer blocks that were charged."""
+        del executor
+        return (self._answer(mechanism, query, who) for who in charged)
+
+    @abstractmethod
+    def _sample(self, mechanism: PoissonSampled) -> Users:
+        """The users in the secret sample of one release."""
+
+    def _refuse_unless_releasable(self, mechanism: Releasable, query: Query) -> None:
+        # not isinstance of the protocol: such a check costs as much as the draw
+        if not (isinstance(mechanism, Plan) and hasattr(released(mechanism), "release")):
+            allowed = "a mechanism: it has a loss and can release"
+            raise ParameterError("mechanism", mechanism, allowed)
+        if not callable(query):
+            raise ParameterError("query", query, "a function of the data")
+        if os.getpid() != self._process:
+            # two children would spend the plan twice, with the same noise
+            raise OffPlan(mechanism, self.next, "this gate belongs to the process that forked")
+
+    def _refuse_within_a_query(self, mechanism: Releasable) -> None:
+        if self._answering:
+            words = (
+                "a query may not ask the gate itself, nor may anybody until all blocks are taken"
+            )
+            raise OffPlan(mechanism, self.next, words)
+
+    def _pass(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+        self._refuse_unless_releasable(mechanism, query)
+        if who is not None and sampled(mechanism) is not None:
+            raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
+        with self._lock:
+            self._refuse_within_a_query(mechanism)
+            # Charge first, then look: whatever happens from here on, the release is spent.
+            self._meter.charge(mechanism, who)
+            self._answering = True
+            try:
+                return self._answer(mechanism, query, who)
+            finally:
+                self._answering = False
+
+    def _value(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+        """The query's value: one that a single release pays for, or one for each user."""
+        sample = sampled(mechanism)
+        seen = who if sample is None else self._sample(sample)
+        asked = query(self._data if seen is None else rows(self._data, seen))
+        return checked_value(mechanism, asked, None if who is None else number(who))
+
+
+def checked_value(mechanism: Releasable, asked: Any, users: int | None) -> Any:
+    """What a query gave as the very array that the mechanism gets, one value or one a user."""
+    try:
+        value = np.asarray(asked)
+    except ValueError:
+        raise PrivateValueError("value", "rectangular, not ragged") from None
+    axes, shape = released(mechanism).value_axes, np.shape(value)
+    if users is None:
+        if axes is not None and len(shape) != axes:
+            raise PrivateValueError("value", f"a single one, with {axes} axes")
+    elif shape[:1] != (users,) or (axes is not None and len(shape) != axes + 1):
+        raise PrivateValueError("value", f"one for each of {users} users")
+    return value
+
+
+def sampled(mechanism: object) -> PoissonSampled | None:
+    """The mechanism, if it is one that sees a sample."""
+    return mechanism if isinstance(mechanism, PoissonSampled) else None
+
+
+def released(mechanism: Any) -> Any:
+    """What draws the noise: the mechanism itself, or the one that sees a sample."""
+    sample = sampled(mechanism)
+    return mechanism if sample is None else sample.part

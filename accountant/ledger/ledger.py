@@ -1,0 +1,155 @@
+"""The gate that spends: what was charged is looked up, released with noise, and kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.domains import OneOf
+from accountant.errors import ParameterError
+from accountant.ledger.gate import Gate, checked_value, released
+from accountant.ledger.interfaces import Entry, Meter, Query, Releasable
+from accountant.ledger.ordered_map import in_order
+from accountant.ledger.private_data import Users, number, rows
+from accountant.plans.plan import Plan
+from accountant.randomness import Rng, generator
+
+TRANSCRIPT = OneOf(("full", "digest"))
+
+
+class Ledger(Gate):
+    """Data that can only be asked through a plan, one release at a time.
+
+    Noise comes from the operating system; ``rng`` (a seed, or a generator made from one) repeats
+    a run for audits and tests, and marks every entry of the transcript.
+
+    ``data`` is an array or a tuple of arrays with one row a user; ``public`` whatever is public
+    beside it.  ``transcript="digest"`` keeps SHA-256 digests in place of the answers.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        plan: Plan | None,
+        rng: Rng = None,
+        public: Any = None,
+        transcript: str = "full",
+        _meter: Meter | None = None,
+    ) -> None:
+        self._noise, words = _apart(rng)
+        self._seeded = rng is not None
+        super().__init__(data, plan, public, words, _meter)
+        self._digest = TRANSCRIPT.check("transcript", transcript) == "digest"
+        self._entries: list[Entry] = []
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a ledger cannot be copied or pickled: two copies would spend it twice")
+
+    def __repr__(self) -> str:
+        return f"Ledger(shape={self.shape}, released={len(self._entries)}, next={self.next!r})"
+
+    @property
+    def transcript(self) -> tuple[Entry, ...]:
+        """What was released so far, in order: (mechanism, who, output, seeded)."""
+        return tuple(self._entries)
+
+    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+        output = None
+        try:
+            output = read_only(self._draw(mechanism, self._value(mechanism, query, who)))
+        finally:
+            self._keep(mechanism, who, output)
+        return output
+
+    def _answer_blocks(
+        self,
+        mechanism: Releasable,
+        query: Query,
+        charged: Iterable[Users],
+        executor: Executor | None,
+    ) -> Iterator[Any]:
+        waiting: deque[Users] = deque()
+
+        def blocks() -> Iterator[Block]:
+            for who in charged:
+                waiting.append(who)
+                block = rows(self._data, who)
+                yield Block(mechanism, query, block, number(who), self._block_seed())
+
+        try:
+            for output in in_order(Block.answer, blocks(), executor):
+                self._keep(mechanism, waiting.popleft(), output)
+                yield read_only(output)
+        finally:
+            for who in waiting:  # charged, and not answered
+                self._keep(mechanism, who, None)
+
+    def _block_seed(self) -> list[int] | None:
+        """Words for the noise of one block; None is the operating system's."""
+        return self._noise.integers(1 << 32, size=8).tolist() if self._seeded else None
+
+    def _keep(self, mechanism: Releasable, who: Users | None, output: Any) -> None:
+        kept = digest(output) if self._digest and output is not None else output
+        self._entries.append(Entry(mechanism, who, kept, self._seeded))
+
+    def _draw(self, mechanism: Releasable, value: Any) -> Any:
+        return released(mechanism).release(value, self._noise)
+
+    def _sample(self, mechanism: PoissonSampled) -> Users:
+        # U + 2^-53 <= rate holds with probability at most the rate, whatever its last bits
+        return np.flatnonzero(self._noise.random(self._users) + 2.0**-53 <= mechanism.rate)
+
+
+class Block(NamedTuple):
+    """All that a worker needs to let the users of one block randomise their values."""
+
+    mechanism: Releasable
+    query: Query
+    rows: Any
+    users: int
+    seed: list[int] | None
+
+    def answer(self) -> Any:
+        """One output a user."""
+        value = checked_value(self.mechanism, self.query(self.rows), self.users)
+        noise = None if self.seed is None else np.random.default_rng(self.seed)
+        return self.mechanism.release(value, generator(noise))
+
+
+def _apart(rng: Rng) -> tuple[np.random.Generator, list[int]]:
+    """Noise, and words for the coins; whoever knows all about the coins learns nothing of noise."""
+    if rng is None:
+        return generator(None), _words(np.random.SeedSequence())
+    seeds = generator(rng).bit_generator.seed_seq
+    if not isinstance(seeds, np.random.SeedSequence):
+        raise ParameterError("rng", rng, "a Generator that was made from a SeedSequence")
+    # A spawned sequence carries its parent's entropy, from which the noise could be made again:
+    # the coins get only words hashed from it.
+    noise, other = seeds.spawn(2)
+    return np.random.default_rng(noise), _words(other)
+
+
+def _words(seeds: np.random.SeedSequence) -> list[int]:
+    return [int(word) for word in seeds.generate_state(4)]
+
+
+def read_only(output: Any) -> Any:
+    """The output; an array is owned, so that arithmetic in place cannot reach it."""
+    if isinstance(output, np.ndarray):
+        output = output if output.base is None else output.copy()
+        output.flags.writeable = False
+    return output
+
+
+def digest(output: Any) -> str:
+    """SHA-256 of an answer's type, shape and bytes."""
+    array = np.ascontiguousarray(output)
+    found = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
+    found.update(array.reshape(-1).view(np.uint8).data)  # as it lies: no copy
+    return found.hexdigest()

@@ -1,0 +1,102 @@
+"""Losses that never exceed their epsilon, and that of the exponential mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import POSITIVE, RECORDS
+from accountant.losses.finite_pair import PairLoss
+from accountant.losses.loss import Loss, Symmetric, epsilons, orders
+from accountant.numerics import (
+    Array,
+    log1mexp,
+    square_up,
+    up,
+    up_sum,
+)
+
+
+class Bounded(Symmetric):
+    """A symmetric loss that never exceeds its epsilon."""
+
+    __slots__ = ()
+    epsilon: float
+
+    @property
+    def bound(self) -> float:
+        """Its epsilon."""
+        return self.epsilon
+
+    @property
+    def infinity(self) -> float:
+        """Nothing is impossible."""
+        return 0.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BoundedRangeLoss(Bounded):
+    """Any release with log-ratios in ``[t - epsilon, t]`` for some t: the exponential mechanism.
+
+    A supremum over many pairs: profile, rho and Rényi curve are facts of their own.
+    Source: Durfee & Rogers (2019); Dong, Durfee & Rogers (2020), Lemma 3.2; Cesar & Rogers (2021).
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", POSITIVE.check("epsilon", self.epsilon))
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """Supremum over t of the two-point hockey sticks, attained at ``t = (eps + e0) / 2``."""
+        # q(t) (e^t - e^eps) with q(t) = (e^-t - e^-e0) / (1 - e^-e0)
+        #   = (1 - e^{(eps - e0) / 2})^2 / (1 - e^-e0)  at its greatest
+        e = epsilons(epsilon)
+        root = -np.expm1(np.minimum(e - self.epsilon, 0.0) / 2)
+        greatest: Array = root * root / -math.expm1(-self.epsilon)
+        return greatest
+
+    @property
+    def envelope(self) -> bool:
+        """Always: no pair attains the profile everywhere."""
+        return True
+
+    @property
+    def by_renyi(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
+    def attained(self) -> Loss:
+        """The two-point pair whose log-ratios are ``+-epsilon / 2``."""
+        low = math.exp(-self.epsilon / 2) / (1 + math.exp(-self.epsilon / 2))
+        return PairLoss((1 - low, low), (low, 1 - low))
+
+    @property
+    def rho(self) -> float:
+        """``epsilon^2 / 8`` (Cesar & Rogers 2021, Lemma 3.4)."""
+        return square_up(self.epsilon, 8)
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Supremum over t of the Rényi divergences of the two-point pairs, in closed form."""
+        # The moment is e^{(a-1)t} [(1 - c^a) - e^t (c - c^a)] / (1 - c), c = e^-e0; its derivative
+        # in t vanishes at e^t = (a-1)(1 - c^a) / (a (c - c^a)), where it is
+        # e^{(a-1)t} (1 - c^a) / (a (1 - c)).
+        a, e0 = orders(order), self.epsilon
+        log_one = log1mexp(-a * e0)
+        log_less = log1mexp(-(a - 1) * e0)
+        t = np.log((a - 1) / a) + log_one + e0 - log_less
+        t = up_sum(t, np.abs(np.log((a - 1) / a)) + np.abs(log_one) + e0 + np.abs(log_less))
+        rest = log_one - np.log(a) - log1mexp(np.array(-e0))
+        divergence = t + up_sum(rest, np.abs(rest) + np.abs(log_one) + np.log(a)) / (a - 1)
+        least: Array = np.minimum(np.minimum(divergence, a * self.rho), up(e0))
+        return least
+
+    def grouped(self, size: int) -> BoundedRangeLoss:
+        """The ranges of ``size`` records add up."""
+        return BoundedRangeLoss(up(RECORDS.check("size", size) * self.epsilon))

@@ -1,0 +1,152 @@
+"""Finite pairs above and below a profile that is only known point by point.
+
+A profile is convex in x = e^epsilon, and 1 - x at least.  Straight lines between its points give
+one above it (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Algorithm 1); lowered by the
+greatest gap of a neighbouring cell they give one below.  Either is the profile of a pair whose
+loss takes the points as values, and domination survives composition.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accountant.losses.finite import Finite
+from accountant.losses.loss import ACCURACY, Loss, epsilons
+from accountant.numerics import ULP, Array
+
+Profile = Callable[[Array], Array]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Dots(Finite):
+    """A loss with finitely many values; ``infinity`` is the mass beyond them."""
+
+    loss: Array
+    mass: Array
+    beyond: float
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """``sum mass (1 - e^{eps - loss})_+``."""
+        sticks = -np.expm1(np.minimum(epsilons(epsilon)[..., None] - self.loss, 0.0))
+        total: Array = np.minimum(sticks @ self.mass + self.beyond, 1.0)
+        return total
+
+    @property
+    def reversed(self) -> Dots:
+        """The pair exchanged: what Q has beyond the values is where P has none."""
+        mass = self.mass * np.exp(-self.loss)
+        return Dots(-self.loss, mass, max(0.0, 1 - float(mass.sum())))
+
+    @property
+    def infinity(self) -> float:
+        """The mass beyond."""
+        return self.beyond
+
+    @property
+    def bound(self) -> float:
+        """The greatest size of a value."""
+        return float(np.max(np.abs(self.loss), initial=0.0))
+
+    @property
+    def outcomes(self) -> tuple[Array, Array]:
+        """Values and masses."""
+        return self.loss, self.mass
+
+
+def above(profile: Profile, points: Array, last: float | None = None) -> Dots:
+    """Dots whose profile is above ``profile``; ``points`` are increasing epsilons.
+
+    ``last`` is the profile's value at the last of them, where that is known exactly.
+    """
+    values = np.clip(profile(points), 0.0, 1.0)
+    values[-1] = values[-1] if last is None else last
+    values = np.minimum.accumulate(values) * (1 + ACCURACY)
+    x, values = np.append(0.0, np.exp(points)), np.append(1.0, np.minimum(values, 1.0))
+    corners = lower_hull(x, values)
+    return _pair(points, x, values, corners, float(values[-1]))
+
+
+def below(profile: Profile, infinity: float, points: Array) -> Dots:
+    """Dots whose profile is below ``profile``, which tends to ``infinity``."""
+    # x = 0, where every profile is 1 and falls at most with slope -1, is a point too
+    x = np.append(0.0, np.exp(points))
+    values = np.append(1.0, np.clip(profile(points), 0.0, 1.0))
+    slope = np.concatenate([[-1.0], np.diff(values) / np.diff(x), [0.0]])
+    # In a cell the convex curve lies above the chords of its two neighbours, prolonged: the gap
+    # to its own chord is greatest where those meet.
+    left, right = np.maximum(np.diff(slope)[:-1], 0.0), np.maximum(np.diff(slope)[1:], 0.0)
+    gap = np.diff(x) * left * right / np.maximum(left + right, 1e-300)
+    lowered = values - np.maximum(np.append(0.0, gap), np.append(gap, 0.0)) - 4 * ULP * values
+    lowered = np.maximum(lowered, infinity)
+    # Beyond the points only `infinity` is known; where the curve reaches it inside the last cell,
+    # the whole cell must be that low.
+    lowered[-1 if gap[-1] <= 0 else -2 :] = infinity
+    return _pair(points, x, lowered, lower_hull(x, lowered), infinity)
+
+
+def dots(loss: Loss, tail: float, *, upper: bool) -> Dots:
+    """Dots above or below a loss; at most ``tail`` of its mass is moved."""
+    # half of the points where the loss mostly is (its total variation is about 0.4 deviations),
+    # and half everywhere: a composition's tail may hang on the great losses
+    size = max(2.5 * float(loss.profile(0.0)), 1e-12)
+    high, low = _end(loss, tail, size), _end(loss.reversed, tail, size)
+    ends = np.arcsinh(np.array([-low, high]) / size)
+    near = size * np.sinh(np.linspace(ends[0], ends[1], loss.dots // 2))
+    points = np.unique(np.concatenate([near, np.linspace(-low, high, loss.dots // 2), [0.0]]))
+    points = points[np.diff(np.exp(points), prepend=0.0) > 0]
+    if upper:
+        # at its bound a profile is `infinity`, whatever round-off says
+        known = loss.infinity if high >= loss.bound else None
+        return above(loss.signed_profile, points, known)
+    return below(loss.signed_profile, loss.infinity, points)
+
+
+@functools.lru_cache(maxsize=64)
+def above_all(loss: Loss) -> Dots:
+    """Dots above a bounded loss, up to its bound."""
+    return dots(loss, 0.0, upper=True)
+
+
+def _end(loss: Loss, tail: float, size: float) -> float:
+    """Where the profile has come down to its limit, but for ``tail``."""
+    if loss.bound < 1e-9 * size:
+        return max(loss.bound, 1e-9 * size)
+    low, high = min(1e-3 * size, loss.bound / 2), min(loss.bound, 700.0)
+    for _ in range(3):
+        ladder = np.geomspace(low, high, 10)
+        far = int(np.argmax(loss.profile(ladder) - loss.infinity <= tail))
+        if far == 0:  # at once, or never
+            break
+        low, high = float(ladder[far - 1]), float(ladder[far])
+    return high
+
+
+def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
+    """Indices of the lower convex hull of points with increasing x (Andrew's monotone chain)."""
+    slope = np.diff(y) / np.diff(x)
+    if np.all(np.diff(slope) >= 0):
+        return np.arange(x.size)
+    xs, ys, hull = x.tolist(), y.tolist(), [0]
+    for i in range(1, len(xs)):
+        while len(hull) > 1:
+            a, b = hull[-2], hull[-1]
+            if (ys[b] - ys[a]) * (xs[i] - xs[b]) < (ys[i] - ys[b]) * (xs[b] - xs[a]):
+                break
+            hull.pop()
+        hull.append(i)
+    return np.array(hull)
+
+
+def _pair(points: Array, x: Array, values: Array, corners: NDArray[np.intp], beyond: float) -> Dots:
+    slopes = np.diff(values[corners]) / np.diff(x[corners])
+    # the mass of Q at a corner is the change of slope there; that of P is x times it
+    mass = x[corners[1:]] * np.diff(np.append(slopes, 0.0))
+    some = mass > 0
+    return Dots(points[corners[1:] - 1][some], mass[some], beyond)

@@ -1,0 +1,125 @@
+"""Losses of finite pairs of distributions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.errors import ParameterError
+from accountant.losses.finite import Finite
+from accountant.losses.loss import epsilons, orders
+from accountant.numerics import Array, logsumexp, up, up_sum
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PairLoss(Finite):
+    """Two finite distributions: outcome i has probability ``p[i]``, and ``q[i]`` on the neighbour.
+
+    Outcomes of equal ratio are merged and sorted, so equality is meaning.
+    """
+
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+
+    def __init__(self, p: Sequence[float], q: Sequence[float]) -> None:
+        first, second = _distribution("p", p), _distribution("q", q)
+        if first.size != second.size:
+            raise ParameterError("q", q, f"as long as p, which has {first.size} outcomes")
+        merged: dict[tuple[int, float], list[float]] = {}
+        for a, b in zip(first.tolist(), second.tolist(), strict=True):
+            if a or b:
+                total = merged.setdefault(_ratio(a, b), [0.0, 0.0])
+                total[0] += a
+                total[1] += b
+        atoms = [merged[ratio] for ratio in sorted(merged)]
+        object.__setattr__(self, "p", tuple(a for a, _ in atoms))
+        object.__setattr__(self, "q", tuple(b for _, b in atoms))
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """``sum_i (p_i - e^eps q_i)_+``."""
+        p, loss = self._finite()
+        e = epsilons(epsilon)[..., None]
+        with np.errstate(over="ignore"):
+            sticks = p * -np.expm1(np.minimum(e - loss, 0.0))
+        total: Array = np.minimum(sticks.sum(axis=-1) + self.infinity, 1.0)
+        return total
+
+    @property
+    def reversed(self) -> PairLoss:
+        """The pair exchanged."""
+        return PairLoss(self.q, self.p)
+
+    @property
+    def bound(self) -> float:
+        """Greatest ``|ln p_i / q_i|`` of the finite part, rounded up."""
+        return up(float(np.max(np.abs(self._finite()[1]), initial=0.0)))
+
+    @property
+    def infinity(self) -> float:
+        """Mass of p where q has none."""
+        return sum(a for a, b in zip(self.p, self.q, strict=True) if b == 0)
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """``ln sum_i p_i (p_i / q_i)^{order - 1} / (order - 1)`` over the finite part."""
+        p, loss = self._finite()
+        a = orders(order)[..., None] - 1
+        if p.size == 0:  # nothing finite is left
+            return np.full(a.shape[:-1], -np.inf)
+        log_moment = logsumexp(a * loss + np.log(p))
+        size = np.max(np.abs(loss)) * a[..., 0]
+        divergence: Array = up_sum(log_moment, size) / a[..., 0]
+        return divergence
+
+    @property
+    def outcomes(self) -> tuple[Array, Array]:
+        """Log-ratios and masses of the finite part."""
+        p, loss = self._finite()
+        return loss, p
+
+    def _finite(self) -> tuple[Array, Array]:
+        both = [(a, b) for a, b in zip(self.p, self.q, strict=True) if a and b]
+        p, q = np.array(both).reshape(-1, 2).T
+        # ln p/q, without cancelling where they are near and without overflow where they are far
+        near = np.abs(p - q) < q / 2
+        gap = np.where(near, (p - q) / np.where(near, q, 1.0), 0.0)
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            ratio = p / q
+            plain = (ratio > 1e-300) & (ratio < 1e300)
+            far = np.where(plain, np.log(np.where(plain, ratio, 1.0)), np.log(p) - np.log(q))
+        return p, np.where(near, np.log1p(gap), far)
+
+
+def response_pair(most: float, least: float, ulps: float = 4.0) -> PairLoss:
+    """Three outcomes: one of mass ``most``, its mirror of mass ``least``, and the rest alike.
+
+    The greater mass is rounded up and the lesser down, which moves the pair apart.
+    """
+    most, least = min(up(most, ulps), 1.0), max(up(least, -ulps), 0.0)
+    rest = max(0.0, 1 - most - least)
+    return PairLoss((most, least, rest), (least, most, rest))
+
+
+def _ratio(p: float, q: float) -> tuple[int, float]:
+    """The order of an outcome by ``p / q``, also where that overflows."""
+    if q == 0:
+        return 2, 0.0
+    ratio = p / q
+    return (0, ratio) if ratio < math.inf else (1, math.log(p) - math.log(q))
+
+
+def _distribution(argument: str, probabilities: Sequence[float]) -> Array:
+    allowed = "a list of probabilities that sum to 1"
+    try:
+        x = np.asarray(probabilities, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(argument, probabilities, allowed) from None
+    wrong = x.ndim != 1 or x.size == 0 or not np.all(x >= 0)
+    if wrong or not abs(x.sum() - 1.0) <= 1e-12 * x.size:
+        raise ParameterError(argument, probabilities, allowed)
+    return x

@@ -1,0 +1,170 @@
+"""The loss of Laplace noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import POSITIVE, RECORDS
+from accountant.losses.loss import Loss, Symmetric, epsilons, orders
+from accountant.numerics import (
+    ULP,
+    Array,
+    Complex,
+    log1p,
+    square_up,
+    up,
+    up_sum,
+)
+from accountant.numerics.chebyshev import in_blocks, interpolated
+from accountant.numerics.exponential_sums import factors_from_cumulants, phases, power, round_off
+
+FEW = 2000  # losses; more are interpolated
+SMOOTH = 0.1  # |z| shift up to which a cumulant is smooth in the shift
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LaplaceLoss(Symmetric):
+    """Laplace(0, 1) against Laplace(shift, 1).
+
+    Source: Dwork, McSherry, Nissim & Smith (2006); Mironov (2017), Table II for its Rényi curve.
+    """
+
+    shift: float
+    distinct: ClassVar[float] = FEW  # more are interpolated
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shift", POSITIVE.check("shift", self.shift))
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """``1 - e^{(eps - shift) / 2}`` below the shift, 0 above."""
+        e = epsilons(epsilon)
+        inside: Array = -np.expm1(np.minimum(e - self.shift, 0.0) / 2)
+        return inside
+
+    @property
+    def bound(self) -> float:
+        """The shift."""
+        return self.shift
+
+    @property
+    def infinity(self) -> float:
+        """Nothing is impossible."""
+        return 0.0
+
+    @property
+    def top_mass(self) -> float:
+        """Half of P lies where the loss is the shift."""
+        return 0.5
+
+    @property
+    def rho(self) -> float:
+        """``shift - 1 + e^-shift``: the divergence at order 1, where the ratio is greatest."""
+        m = self.shift
+        return min(square_up(m, 2), max(m + math.expm1(-m) + 4 * ULP * m, 1e-300))
+
+    @property
+    def certified(self) -> bool:
+        """Its cumulant is a closed form."""
+        return True
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Rényi divergence of two shifted Laplace laws."""
+        # ln[ a/(2a-1) e^{(a-1)m} + (a-1)/(2a-1) e^{-am} ] / (a-1)
+        a, m = orders(order), self.shift
+        log_moment = np.logaddexp(
+            np.log(a / (2 * a - 1)) + (a - 1) * m, np.log((a - 1) / (2 * a - 1)) - a * m
+        )
+        divergence: Array = np.minimum(up_sum(log_moment, a * m) / (a - 1), up(m))
+        return divergence
+
+    def cumulant(self, z: ArrayLike) -> Any:
+        """``ln [(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``."""
+        s = np.asarray(z, dtype=complex)
+        return self.cumulants([self], np.ones(1), s)[0][()]
+
+    @classmethod
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
+        """Sum of the closed forms, many losses at a time."""
+        shifts = np.fromiter((one.shift for one in losses), float, len(losses))
+        if shifts.size <= FEW:
+            return in_blocks(_laplace_cumulant, shifts, counts, z)
+        near = np.abs(z) * np.max(shifts) <= SMOOTH
+        value, error = np.empty(z.shape, dtype=z.dtype), np.empty(z.shape)
+        standing, weights = interpolated(shifts, counts)
+        some, size = in_blocks(_laplace_cumulant, standing, weights, z[near])
+        # what interpolation misses, see `interpolated`
+        size += 1e-13 * np.abs(z[near] * (z[near] + 1)) * float(counts @ (shifts * shifts))
+        value[near], error[near] = some, size
+        value[~near], error[~near] = in_blocks(_laplace_cumulant, shifts, counts, z[~near])
+        return value, error
+
+    @classmethod
+    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+        """``[(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``: two outer products a loss."""
+        if len(losses) > FEW:
+            return factors_from_cumulants(cls.cumulants, losses, counts, z)
+        a, w = z[0, 0].real, 2 * z + 1
+        product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
+        for loss, count in zip(losses, counts.tolist(), strict=True):
+            m = loss.shift
+            turn = np.outer(phases(z[:, 0].imag * m), phases(z[0].imag * m))
+            # scaled by e^{am}; the second term is that of the conjugate phase
+            low = math.exp(-(2 * a + 1) * m)
+            one = ((z + 1) * turn + low * z * turn.conj()) / w
+            one /= one[0, 0].real
+            product *= power(one, int(count))
+            missed += round_off(count, m, z)
+        return product, missed
+
+    @classmethod
+    def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
+        """``(1 + 1/(2u)) / (1 + tanh(w m) / (2w))`` bounds each factor, ``w = a + 1/2``."""
+        # K = -m/2 + ln[cosh(s m) + sinh(s m) / (2s)], s = w + iu; both are below cosh(w m)
+        shifts = np.fromiter((one.shift for one in losses), float, len(losses))
+        w = a + 0.5
+        gain = np.log1p(np.tanh(w * shifts) / (2 * w)) * (1 - 1e-12)
+        order = np.argsort(-gain)
+        gain, counts = gain[order], counts[order]
+        loss = np.log1p(0.5 / u)
+        used = np.searchsorted(-gain, -loss)  # only factors that are below 1 help
+        number = np.append(0.0, np.cumsum(counts))[used]
+        total: Array = number * loss - np.append(0.0, np.cumsum(counts * gain))[used]
+        return np.minimum(total, 0.0)
+
+    def covers(self, other: Loss) -> bool:
+        """A greater shift covers a smaller one."""
+        return isinstance(other, LaplaceLoss) and self.shift >= other.shift
+
+    def grouped(self, size: int) -> LaplaceLoss:
+        """``size`` records shift by ``size`` times as much."""
+        return LaplaceLoss(up(RECORDS.check("size", size) * self.shift))
+
+    def _inverse(self, delta: float) -> float:
+        # 1 - e^{(eps - shift) / 2} = delta
+        return min(self.shift, max(0.0, self.shift + 2 * math.log1p(-delta) + 4 * ULP * self.shift))
+
+
+def _laplace_cumulant(shift: Array, z: Any) -> tuple[Any, Array]:
+    # the ratio is 1 + [(z+1) expm1(zm) + z expm1(-(z+1)m)] / (2z+1); where e^{zm} would overflow
+    # it is e^{zm} [(z+1) + z e^{-(2z+1)m}] / (2z+1)
+    far = shift * (z.real + 1) > 30
+    with np.errstate(over="ignore", invalid="ignore"):
+        m = np.where(far, 0.0, shift)
+        near = ((z + 1) * np.expm1(z * m) + z * np.expm1(-(z + 1) * m)) / (2 * z + 1)
+        value = log1p(near)
+        if far.any():
+            s = np.broadcast_to(2 * z + 1, far.shape)[far]
+            large = np.broadcast_to(shift * z, far.shape)[far]
+            tail = np.exp(-s * np.broadcast_to(shift, far.shape)[far])
+            value[far] = large + np.log(((s + 1) / 2 + (s - 1) / 2 * tail) / s)
+        # what the terms cancel to is inexact by an ulp of them
+        terms = np.minimum(np.abs(z) * shift, 1.0) * np.exp(z.real * shift - value.real)
+        size = terms + np.abs(value) + far
+    return value, 16 * ULP * size

@@ -1,0 +1,247 @@
+"""A loss is a function: what one release costs, known by its privacy profile.
+
+References: Balle, Barthe & Gaboardi (2018), privacy profiles; Zhu, Dong & Wang (2022), Theorem 10
+(a pair whose profile dominates stays dominating under adaptive composition).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import DELTA, REAL
+from accountant.errors import ParameterError
+from accountant.losses.mgf import FAR, moment
+from accountant.numerics import ULP, Array, Complex, gaussian_mu, smallest_root, square_up, up
+from accountant.numerics.exponential_sums import factors_from_cumulants
+from accountant.plans.plan import Item, Release
+
+# Profiles are evaluated to this relative accuracy or better; answers are rounded by as much.
+ACCURACY = 2.0**-36
+
+
+class Loss(Release):
+    """The privacy loss ln(P/Q) of one release, P and Q its laws on two neighbours.
+
+    A member is obliged to `profile` and `reversed`; everything else follows from them and is
+    overridden only where a closed form is faster or a fact of its own is sharper.  The
+    neighbour relation is the one its sensitivity was stated for.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """``sup_S P(S) - e^epsilon Q(S)``, elementwise, for ``epsilon >= 0``."""
+
+    @property
+    @abstractmethod
+    def reversed(self) -> Loss:
+        """The loss of (Q, P): itself unless asymmetric."""
+
+    @property
+    def infinity(self) -> float:
+        """Mass of the outcomes that are impossible on the neighbour: the limit of the profile."""
+        return float(self.profile(np.array(FAR)))
+
+    @property
+    def bound(self) -> float:
+        """Epsilon beyond which the profile stays at `infinity`; infinite where none is known."""
+        return math.inf
+
+    @property
+    def pure(self) -> float:
+        """Smallest epsilon at delta 0, over both directions; infinite where none is known."""
+        both = (self, self.reversed)
+        clean = all(one.infinity == 0 for one in both)
+        return max(one.bound for one in both) if clean else math.inf
+
+    @property
+    def envelope(self) -> bool:
+        """Whether the profile is an upper bound on many pairs that no pair need attain."""
+        return False
+
+    @property
+    def rho(self) -> float:
+        """Least rho such that every Rényi divergence is at most rho times its order."""
+        # Bun & Steinke (2016), Proposition 3.3
+        return square_up(self.pure, 2)
+
+    @property
+    def gdp(self) -> float:
+        """Least mu known such that no test does better than on N(0, 1) against N(mu, 1)."""
+        return gaussian_mu(self.pure)
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Rényi divergence of the finite part, elementwise over ``order > 1``."""
+        a = orders(order) - 1.0
+        if math.isfinite(self.bound):
+            # of dots above the profile, which reach up to the bound: never too small
+            from accountant.losses.connect_the_dots import above_all
+
+            value, error = above_all(self).real_cumulant(a)
+            divergence: Array = (value + error) / a
+            return divergence
+        with np.errstate(divide="ignore"):  # nothing finite may be left
+            each = np.vectorize(lambda one: moment(self, one), otypes=[float])
+            log_moment: Array = np.log(each(a))
+        return log_moment / a
+
+    def cumulant(self, z: ArrayLike) -> Any:
+        """``ln E_P[e^{zL}; L finite]``, elementwise at complex ``z`` where it converges."""
+        each = np.vectorize(lambda one: moment(self, one), otypes=[complex])
+        return np.log(each(np.asarray(z, dtype=complex)))[()]
+
+    @classmethod
+    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
+        """Return ``sum_i counts[i] K_i(z)`` over losses of one class, and a bound on its round-off.
+
+        ``z`` is an array, real or complex.  Classes with `certified` cumulants only; the rest is
+        answered from above and below.
+        """
+        total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
+        for loss, count in zip(losses, counts.tolist(), strict=True):
+            one = count * (loss.cumulant(z) if np.iscomplexobj(z) else loss.cumulant(z).real)
+            total += one
+            # an exponent z L is inexact by an ulp of itself
+            size += 16 * ULP * (count * (1 + np.abs(z) * loss.bound) + np.abs(one))
+        return total, size
+
+    @classmethod
+    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+        """Return ``prod_i (E e^{zL_i} / E e^{aL_i})^{counts[i]}``, ``a = Re z``, and its round-off.
+
+        ``z`` is a matrix of equidistant nodes, ``z[r, c] = a + i h (r C + c)``.
+        """
+        return factors_from_cumulants(cls.cumulants, losses, counts, z)
+
+    @classmethod
+    def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
+        """Bound ``sum_i counts[i] ln |E e^{(a+iv)L_i} / E e^{aL_i}|`` for every ``v >= u``."""
+        return np.zeros(u.shape)
+
+    # how many different losses of a class cost something each
+    distinct: ClassVar[float] = math.inf
+
+    def terms(self, turn: float) -> float:
+        """How many exponentials stand for it on a contour that reaches up to ``turn``."""
+        found = self.outcomes
+        return 2.0 if found is None else float(found[0].size)
+
+    @property
+    def certified(self) -> bool:
+        """Whether `cumulant` is a closed form, exact up to round-off."""
+        return False
+
+    @property
+    def dots(self) -> int:
+        """How many dots stand for it where its profile is needed point by point."""
+        return 4096
+
+    @property
+    def outcomes(self) -> tuple[Array, Array] | None:
+        """The losses and their masses under P, where there are finitely many; the finite part."""
+        return None
+
+    @property
+    def top_mass(self) -> float:
+        """Mass of the greatest finite loss where that is `bound`; 0 where it is not known."""
+        found = self.outcomes
+        if found is None or found[0].size == 0 or math.isinf(self.bound):
+            return 0.0
+        first = int(np.argmax(found[0]))
+        return float(found[1][first]) if found[0][first] >= self.bound * (1 - 8 * ULP) else 0.0
+
+    @property
+    def by_renyi(self) -> bool:
+        """Whether its Rényi curve says all there is to know: its profile adds nothing."""
+        return False
+
+    @property
+    def rounded(self) -> bool:
+        """Whether the profile is a numerical upper bound, not a formula."""
+        return False
+
+    def grouped(self, size: int) -> Loss:
+        """What a group of ``size`` records costs: a closed form, or its trade-off iterated."""
+        from accountant.amplification.group_privacy import GroupLoss
+
+        return self if size == 1 else GroupLoss(self, size)
+
+    def covers(self, other: Loss) -> bool:
+        """Whether this one's profile is known to be nowhere below that of ``other``."""
+        return self == other
+
+    @property
+    def attained(self) -> Loss:
+        """A loss of one pair that this one covers: itself, unless it is an `envelope`."""
+        return self
+
+    def log_profile(self, epsilon: ArrayLike) -> Array:
+        """Logarithm of `profile`, also where that is too small for a float."""
+        with np.errstate(divide="ignore"):
+            logarithm: Array = np.log(self.profile(epsilon))
+        return logarithm
+
+    def delta_at(self, epsilon: float) -> float:
+        """Smallest delta at ``epsilon`` (any real number): rounded up, over both directions."""
+        epsilon = REAL.check("epsilon", epsilon)
+        both = max(one.signed_profile(np.array(epsilon)).item() for one in {self, self.reversed})
+        return min(1.0, both * (1 + ACCURACY)) + 0.0
+
+    def epsilon_at(self, delta: float) -> float:
+        """Smallest epsilon at ``delta``: rounded up, over both directions."""
+        delta = DELTA.check("delta", delta)
+        worst = max(self.infinity, self.reversed.infinity)
+        if delta <= worst:
+            return max(self.bound, self.reversed.bound) if delta == worst else math.inf
+        return max(one._inverse(delta) for one in {self, self.reversed})
+
+    def signed_profile(self, epsilon: Array) -> Array:
+        """The profile at any real epsilon."""
+        # delta(-e) = 1 - e^-e + e^-e delta_reversed(e); the other way round cancels to nothing.
+        size = np.abs(epsilon)
+        negative = -np.expm1(-size) + np.exp(-size) * self.reversed.profile(size)
+        return np.where(epsilon >= 0, self.profile(size), negative)
+
+    def losses(self) -> Iterator[tuple[Item, int]]:
+        """Yield itself, once."""
+        yield self, 1
+
+    def _inverse(self, delta: float) -> float:
+        # the profile is inaccurate by a hair: ask for slightly less of what may be spent
+        asked = delta - ACCURACY * (delta - self.infinity)
+        found = smallest_root(self.profile, asked, self.bound)
+        return min(up(found, 16), self.bound) if delta >= self.infinity else found
+
+
+class Symmetric(Loss):
+    """A loss that is its own reverse."""
+
+    __slots__ = ()
+
+    @property
+    def reversed(self) -> Loss:
+        """Itself."""
+        return self
+
+
+def orders(order: ArrayLike) -> Array:
+    """Rényi orders as an array, each a finite number above 1."""
+    raw = np.asarray(order)
+    if raw.dtype.kind not in "iuf" or not (np.all(raw > 1) and np.all(np.isfinite(raw))):
+        raise ParameterError("order", order, "finite and greater than 1")
+    return raw.astype(float, copy=False)
+
+
+def epsilons(epsilon: ArrayLike) -> Array:
+    """Epsilons as an array of real numbers, infinity allowed."""
+    raw = np.asarray(epsilon)
+    if raw.dtype.kind not in "iuf" or np.isnan(raw).any():
+        raise ParameterError("epsilon", epsilon, "a real number")
+    return raw.astype(float, copy=False)

@@ -1,0 +1,57 @@
+"""Moments of a loss that is only known by its profile: one quadrature."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from accountant.numerics import Array, legendre
+
+if TYPE_CHECKING:
+    from accountant.losses.loss import Loss
+
+# e^700 is still a float, so the profile there is finite and bounds its own limit from above.
+FAR = 700.0
+
+
+def moment(loss: Loss, z: complex) -> complex:
+    """``E_P[e^{zL}; L finite]`` by quadrature of the two profiles (infinite: diverges)."""
+    # E = 1 - d(z+1) + z(z+1) [ int_0^inf e^{ze} (delta_PQ(e) - d) de
+    #                         + int_0^inf e^{-(z+1)e} delta_QP(e) de ]
+    end, atom, real = _reach(loss, z.real), loss.infinity, isinstance(z, float)
+    if math.isinf(end):
+        return math.inf
+    nodes, weights = _panels(end)
+    with np.errstate(divide="ignore"):
+        log_profile = np.log(np.maximum(loss.profile(nodes) - atom, 0.0))
+    with np.errstate(over="ignore"):
+        forward = np.sum(weights * np.exp(z * nodes + log_profile))
+    end = min(loss.reversed.bound, FAR, max(end, 40.0 / (z.real + 1.0)))
+    nodes, weights = _panels(end)
+    backward = np.sum(weights * np.exp(-(z + 1) * nodes) * loss.reversed.profile(nodes))
+    backward += loss.reversed.infinity * np.exp(-(z + 1) * end) / (z + 1)
+    moment = 1 - atom * (z + 1) + z * (z + 1) * (forward + backward)
+    return float(moment.real) if real else complex(moment)
+
+
+def _reach(loss: Loss, a: float) -> float:
+    """Where ``e^{a e} (delta(e) - d)`` has died out; infinity where it never does."""
+    if math.isfinite(loss.bound):
+        return max(loss.bound, 1e-9)
+    ladder = 2.0 ** np.arange(-6, 9.1, 0.25)
+    with np.errstate(divide="ignore"):
+        size = a * ladder + np.log(np.maximum(loss.profile(ladder) - loss.infinity, 0.0))
+    gone = size < np.max(size) - 50.0
+    gone &= np.arange(ladder.size) > np.argmax(size)
+    return float(ladder[np.argmax(gone)]) if gone.any() else math.inf
+
+
+def _panels(end: float, panels: int = 128) -> tuple[Array, Array]:
+    """Nodes and weights of a composite 16-point Gauss-Legendre rule on ``[0, end]``."""
+    x, w = legendre(16)
+    width = end / panels
+    starts = width * np.arange(panels)
+    nodes = starts[:, None] + width * (x + 1) / 2
+    return nodes.ravel(), np.tile(w * width / 2, panels)

@@ -1,0 +1,103 @@
+"""The loss of zero-concentrated privacy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import NON_NEGATIVE, POSITIVE, RECORDS
+from accountant.errors import UnsupportedPlan
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.loss import Loss, Symmetric, epsilons, orders
+from accountant.numerics import ULP, Array, least, up
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ZCDPLoss(Symmetric):
+    """Any release with Rényi divergence at most ``xi + rho * order``.
+
+    Source: Bun & Steinke (2016); its profile by Canonne, Kamath & Steinke (2020), Proposition 12.
+    """
+
+    # rho is also the name of the property every loss has, so the fields hide behind it
+    _rho: float
+    xi: float
+
+    def __init__(self, rho: float, xi: float = 0.0) -> None:
+        object.__setattr__(self, "_rho", POSITIVE.check("rho", rho))
+        object.__setattr__(self, "xi", NON_NEGATIVE.check("xi", xi))
+
+    @property
+    def envelope(self) -> bool:
+        """Always: many mechanisms have this rho."""
+        return True
+
+    @property
+    def rho(self) -> float:
+        """``rho + xi``, since the order is above 1."""
+        return up(self._rho + self.xi) if self.xi else self._rho
+
+    @property
+    def infinity(self) -> float:
+        """Nothing is impossible."""
+        return 0.0
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """``xi + rho * order``."""
+        return self.xi + self._rho * orders(order)
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """Least over a > 0 of ``e^{a((a+1) rho + xi - eps)} a^a / (1+a)^{1+a}``."""
+        e = epsilons(epsilon)
+        gap = self.xi - np.minimum(e, 1e100)
+        # The exponent is convex in a; its derivative (1+2a) rho + xi - eps + ln(a / (1+a))
+        # increases, so bisect on ln a.  Any a gives an upper bound: no accuracy is needed.
+        low, high = np.full(e.shape, -700.0), np.full(e.shape, 690.0)
+        for _ in range(60):
+            middle = (low + high) / 2
+            a = np.exp(middle)
+            slope = (1 + 2 * a) * self._rho + gap - np.log1p(1 / a)
+            low, high = np.where(slope < 0, middle, low), np.where(slope < 0, high, middle)
+        a = np.exp(low)
+        with np.errstate(over="ignore"):
+            size = a * ((a + 1) * self._rho + gap) - a * np.log1p(1 / a) - np.log1p(a)
+            # any a is valid, a -> 0 gives 1
+            delta: Array = np.minimum(np.exp(size + 16 * ULP * np.abs(size)), 1.0)
+            return delta
+
+    def cumulant(self, z: ArrayLike) -> Any:
+        """Upper envelope ``z xi + rho (z^2 + z)`` at real z: no single pair attains it."""
+        s = np.asarray(z, dtype=complex)
+        return (s * self.xi + self._rho * (s * s + s))[()]
+
+    @property
+    def by_renyi(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
+    def attained(self) -> Loss:
+        """The Gaussian with this rho."""
+        return GaussianLoss(math.sqrt(2 * self._rho) * (1 - 4 * ULP))
+
+    def grouped(self, size: int) -> ZCDPLoss:
+        """``rho`` grows with the square of the group's size (Bun & Steinke 2016, Prop. 1.9)."""
+        if self.xi:
+            raise UnsupportedPlan(self, "Grouped", "xi > 0 has no group bound; use ApproxLoss")
+        return ZCDPLoss(up(RECORDS.check("size", size) ** 2 * self._rho))
+
+    def _inverse(self, delta: float) -> float:
+        # Least over a of rho (a+1) + xi + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a.
+        def epsilon(a: Array) -> Array:
+            rest = -math.log(delta) - a * np.log1p(1 / a) - np.log1p(a)
+            return self.xi + self._rho * (a + 1) + rest / a
+
+        return max(0.0, up(least(epsilon), 16))
+
+    def __repr__(self) -> str:
+        return f"ZCDPLoss(rho={self._rho!r}, xi={self.xi!r})"

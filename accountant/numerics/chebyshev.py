@@ -1,0 +1,47 @@
+"""Sums over many losses of one family: in blocks, or at a few points that stand for all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accountant.numerics import ULP, Array
+from accountant.numerics.exponential_sums import BLOCK
+
+
+def interpolated(parameters: Array, counts: Array, points: int = 24) -> tuple[Array, Array]:
+    """A few parameters with weights that stand for many: Chebyshev interpolation by octaves.
+
+    For a function analytic on the ellipse of radius 4 around [m, 2m] and at most M there, a sum
+    over parameters misses at most (4/3) M 4^-24 = 5e-15 M each.  With ``|z| m <= 0.1`` a Laplace
+    cumulant is: there ``|E e^{zL} - 1| <= 1/2`` and ``M <= 9 |z (z+1)| m^2``.
+    """
+    octave = np.frexp(parameters)[1]
+    standing, weights = [], []
+    angle = (np.arange(points) + 0.5) * np.pi / points
+    table = np.cos(np.outer(np.arange(points), angle))  # T_j at the nodes
+    table[0] /= 2
+    for one in np.unique(octave):
+        some = octave == one
+        centre, half = 0.75 * 2.0 ** int(one), 0.25 * 2.0 ** int(one)
+        x, c = (parameters[some] - centre) / half, counts[some]
+        before, now, moments = np.ones(x.size), x, [float(c.sum()), float(c @ x)]
+        for _ in range(points - 2):  # T_{j+1} = 2 x T_j - T_{j-1}
+            before, now = now, 2 * x * now - before
+            moments.append(float(c @ now))
+        standing.append(centre + half * np.cos(angle))
+        weights.append(2 / points * (np.array(moments) @ table))
+    return np.concatenate(standing), np.concatenate(weights)
+
+
+def in_blocks(formula: Any, parameters: Array, counts: Array, z: Any) -> tuple[Any, Array]:
+    """Sum ``counts[i] formula(parameters[i], z)``, (value, round-off), in bounded memory."""
+    total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
+    flat, step = z.reshape(1, -1), max(1, BLOCK // max(z.size, 1))
+    for first in range(0, parameters.size, step):
+        part = slice(first, first + step)
+        value, error = formula(parameters[part, None], flat)
+        total += (counts[part] @ value).reshape(z.shape)
+        size += (np.abs(counts[part]) @ error).reshape(z.shape)
+    return total, size + min(parameters.size, 1000) * ULP * np.abs(total)

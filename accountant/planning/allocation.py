@@ -1,0 +1,91 @@
+"""How much noise each release should have, before anybody touches the data."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+
+from accountant.accountants.budget import Budget
+from accountant.errors import BudgetExceeded, ParameterError
+from accountant.planning.allocation_table import Allocation, planned
+from accountant.planning.common_factor import turned
+from accountant.planning.lagrangian import shares
+from accountant.planning.requests import Wanted
+from accountant.planning.scale_grid import MANY, on_rungs, settle
+from accountant.plans.plan import Plan, Sequential
+
+
+def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
+    """Return the noise scales with the least weighted error whose exact cost is in the budget.
+
+    What is minimised is the sum of count times weight times error.  Releases with a scale or a
+    target come first: the most noise that meets a target is what meets it at least cost.  The rest
+    share what is left, equal ones equally.  Of more than 64 that share, scales are moved by up to
+    4.4 % to fewer different ones.  Raises `BudgetExceeded` where the releases whose noise is
+    settled cost more than the budget.  Never sees data.
+    """
+    wanted = _checked(releases)
+    if not isinstance(budget, Budget):
+        raise ParameterError("budget", budget, "a Budget")
+    scales: list[float | None] = [one.settled for one in wanted]
+    free = [i for i, one in enumerate(wanted) if one.weight is not None]
+    rest = [i for i, one in enumerate(wanted) if one.weight is None]
+    settled = planned(tuple(wanted[i] for i in rest), tuple(scales[i] for i in rest))
+    spent = budget.check(settled)
+    if not free:
+        return Allocation(wanted, tuple(scales), budget, spent)
+    if spent >= budget.epsilon:
+        raise BudgetExceeded(spent, 0.0, budget)
+    sharing = [wanted[i] for i in free]
+    found, epsilon = _shared(sharing, settled, budget)
+    for i, scale in zip(free, found, strict=True):
+        # what is left is within the round-off of accounting
+        if scale >= 0.999 * wanted[i].domain.high:
+            raise BudgetExceeded(spent, 0.0, budget)
+        scales[i] = scale
+    return Allocation(wanted, tuple(scales), budget, epsilon)
+
+
+def _shared(
+    sharing: list[Wanted], settled: Plan, budget: Budget
+) -> tuple[tuple[float, ...], float]:
+    """The scales of those that share, right to each other, then turned together; and the cost."""
+    kinds: dict[Hashable, int] = {}
+    places = [kinds.setdefault(one.kind, len(kinds)) for one in sharing]
+    counts = np.bincount(places, [one.count for one in sharing]).tolist()
+    distinct = [sharing[places.index(i)] for i in range(len(kinds))]
+    found = shares(distinct, counts, settled, budget)
+    units = [one.unit for one in distinct]
+    few = len(kinds) <= MANY
+    rungs = found / units if few else on_rungs(found, units)
+
+    def plan(factor: float) -> Plan:
+        return together(distinct, counts, settled, settle(distinct, rungs, factor))
+
+    factor, epsilon = turned(plan, budget, 1e-6 if few else 1e-4)
+    scales = settle(distinct, rungs, factor)
+    return tuple(scales[i] for i in places), epsilon
+
+
+def together(
+    distinct: Sequence[Wanted], counts: Sequence[float], settled: Plan, scales: Sequence[float]
+) -> Plan:
+    """What all cost, as losses with counts: to be asked about many times."""
+    total = dict(settled.losses())
+    for one, scale, count in zip(distinct, scales, counts, strict=True):
+        for item, times in one.plan(scale).losses():
+            total[item] = total.get(item, 0) + times * int(count)
+    return Sequential([item * n for item, n in total.items()])
+
+
+def _checked(releases: Iterable[Wanted]) -> tuple[Wanted, ...]:
+    if not isinstance(releases, Iterable):
+        raise ParameterError("releases", releases, "a list of Wanted releases")
+    found = tuple(releases)
+    for one in found:
+        if not isinstance(one, Wanted):
+            raise ParameterError("releases", one, "a list of Wanted releases")
+    if not found:
+        raise ParameterError("releases", found, "at least one Wanted release")
+    return found

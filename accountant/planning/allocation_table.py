@@ -1,0 +1,84 @@
+"""What was planned: every release with its noise, its error, and what all of them cost."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+from accountant.accountants.budget import Budget
+from accountant.formatting import above
+from accountant.planning.error_measures import inner
+from accountant.planning.requests import Wanted
+from accountant.plans.plan import Plan, Repeat, Sequential
+
+
+@final
+@dataclass(frozen=True)
+class Allocation:
+    """Wanted releases with the noise ``scales`` that were found for them.  Prints a table.
+
+    A scale is None where the family was a plan, which has its noise.  ``epsilon`` is an upper
+    bound at the budget's delta, by `Tight`.
+    """
+
+    releases: tuple[Wanted, ...]
+    scales: tuple[float | None, ...]
+    budget: Budget
+    epsilon: float
+
+    @functools.cached_property
+    def plan(self) -> Plan:
+        """What to hand to a `Ledger`."""
+        return planned(self.releases, self.scales)
+
+    @functools.cached_property
+    def errors(self) -> tuple[float | None, ...]:
+        """The error of one release each, in the units of its query; None where none was asked."""
+        pairs = zip(self.releases, self.scales, strict=True)
+        return tuple(one.error_at(scale) for one, scale in pairs)
+
+    @property
+    def total(self) -> float:
+        """The sum that was made small: count times weight times error."""
+        pairs = zip(self.releases, self.errors, strict=True)
+        return sum(one.count * (one.weight or 0.0) * (error or 0.0) for one, error in pairs)
+
+    def __str__(self) -> str:
+        rows = [("release", "count", "noise", "error", "decided by"), *self._rows()]
+        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        lines = [
+            f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}  {e}".rstrip()
+            for a, b, c, d, e in rows
+        ]
+        budget = f"the budget is {self.budget.epsilon:g} at delta {self.budget.delta:g}"
+        return "\n".join([*lines, f"epsilon {above(self.epsilon, 9)}; {budget}"])
+
+    def _rows(self) -> Iterator[tuple[str, str, str, str, str]]:
+        for one, scale, error in zip(self.releases, self.scales, self.errors, strict=True):
+            known = _scale(one) if scale is None else scale
+            noise = "" if known is None else f"{known:.6g}"
+            shown = "" if error is None else f"{error:.6g}"
+            yield one.label, f"{one.count:,}", noise, shown, _decided(one)
+
+
+def planned(releases: tuple[Wanted, ...], scales: tuple[float | None, ...]) -> Plan:
+    """The releases one after another."""
+    parts = [
+        one.plan(scale) if one.count == 1 else Repeat(one.plan(scale), one.count)
+        for one, scale in zip(releases, scales, strict=True)
+    ]
+    return parts[0] if len(parts) == 1 else Sequential(parts)
+
+
+def _scale(one: Wanted) -> float | None:
+    """The noise scale of a family that has its noise, where it has only one."""
+    found = {getattr(part, "scale", None) for part in inner(one.plan(None))}
+    return found.pop() if len(found) == 1 else None
+
+
+def _decided(one: Wanted) -> str:
+    if one.weight is not None:
+        return f"weight {one.weight:g}"
+    return "fixed noise" if one.target is None else f"target {one.target:g}"

@@ -1,0 +1,101 @@
+"""Two knob values around a target cost, found without being told where to look."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+from accountant.accountants.base import Accountant
+from accountant.domains import POSITIVE
+from accountant.errors import ParameterError
+from accountant.plans.plan import Plan
+
+
+class Cost:
+    """Epsilon of the plan at a knob value, remembered; NaN where the plan cannot be built."""
+
+    def __init__(self, build: Callable[[float], Plan], delta: float, judge: Accountant) -> None:
+        self._build, self._delta, self._judge = build, delta, judge
+        self._known: dict[float, float] = {}
+
+    def __call__(self, knob: float) -> float:
+        """Epsilon at ``knob``."""
+        if knob not in self._known:
+            try:
+                plan = self._build(knob)
+            except ParameterError as error:
+                if error.argument in {"plan", "plan_of"}:  # no plan at all, whatever the knob
+                    raise
+                self._known[knob] = math.nan
+            else:
+                self._known[knob] = self._judge.epsilon(plan, self._delta)
+        return self._known[knob]
+
+
+def checked_pair(bracket: object) -> tuple[float, float]:
+    """Two positive knob values."""
+    if not isinstance(bracket, (tuple, list)) or len(bracket) != 2:
+        raise ParameterError("bracket", bracket, "a pair of positive knob values")
+    first, second = (POSITIVE.check("bracket", end) for end in bracket)
+    return first, second
+
+
+def straddle(cost: Cost, target: float, start: float) -> tuple[float, float]:
+    """Two knob values of which one meets the target and one does not, or the furthest two tried.
+
+    Walks both ways from the first value at which the plan exists, in growing strides; where the
+    plan ceases to exist, closes in on that edge.
+    """
+    start = next((x for x in _around(start) if not math.isnan(cost(x))), start)
+    leapt = _leap(cost, target, start)
+    if leapt is not None:
+        return leapt
+    meets = cost(start) <= target
+    last = [start, start]
+    edge: list[float | None] = [None, None]
+    for stride in range(1, 61):
+        jump = 0.125 * (2.0**stride - 1)
+        for side, sign in enumerate((1.0, -1.0)):
+            end = _clipped(math.log2(start) + sign * jump)
+            beyond = edge[side]
+            if beyond is not None:
+                end = math.sqrt(last[side]) * math.sqrt(beyond)
+            if math.isnan(cost(end)):
+                edge[side] = end
+            elif (cost(end) <= target) != meets:
+                return last[side], end
+            else:
+                last[side] = end
+    return last[1], last[0]
+
+
+def _leap(cost: Cost, target: float, start: float) -> tuple[float, float] | None:
+    """Two values around the target by secants of ln cost on ln knob; None where they fail."""
+    last, here = start, start * 1.25
+    for _ in range(10):
+        before, now = cost(last), cost(here)
+        if not (0 < before < math.inf and 0 < now < math.inf):
+            return None
+        if (before <= target) != (now <= target):
+            return last, here
+        slope = math.log(now / before) / math.log(here / last)
+        if abs(slope) < 1e-3:
+            return None
+        # a little past the target, so that one of the next points is on its other side
+        aim = math.log(target / now) / slope
+        jump = max(-20.0, min(20.0, 1.02 * aim + math.copysign(1e-4, aim)))
+        last, here = here, here * math.exp(jump)
+        if not 1e-290 < here < 1e290:
+            return None
+    return None
+
+
+def _around(start: float) -> Iterator[float]:
+    yield start
+    for jump in (0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512):
+        yield _clipped(math.log2(start) - jump)
+        yield _clipped(math.log2(start) + jump)
+
+
+def _clipped(exponent: float) -> float:
+    return float(2.0 ** max(-990.0, min(990.0, exponent)))

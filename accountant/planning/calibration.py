@@ -1,0 +1,139 @@
+"""Turning one knob until a target epsilon is met, and never past it.
+
+References: Balle & Wang (2018), who calibrate by search on the exact profile; the habit of
+checking the returned point is dp-accounting's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from accountant.accountants.base import Accountant
+from accountant.accountants.tight import Tight
+from accountant.domains import DELTA, POSITIVE, Interval
+from accountant.errors import ParameterError
+from accountant.planning.bracketing import Cost, checked_pair, straddle
+from accountant.plans.map_leaves import rebuilt
+from accountant.plans.plan import Plan, as_plan
+
+TOLERANCE = 1e-6
+P = TypeVar("P", bound=Plan)
+
+
+@overload
+def calibrate(  # type: ignore[overload-overlap]  # a class is no mere function of a number
+    plan_of: type[P],
+    *,
+    epsilon: float,
+    delta: float = ...,
+    accountant: Accountant | None = ...,
+    **fixed: Any,
+) -> P: ...
+@overload
+def calibrate(
+    plan_of: Plan,
+    *,
+    epsilon: float,
+    delta: float = ...,
+    accountant: Accountant | None = ...,
+) -> Plan: ...
+@overload
+def calibrate(
+    plan_of: Callable[[float], Plan],
+    *,
+    epsilon: float,
+    delta: float = ...,
+    accountant: Accountant | None = ...,
+    bracket: tuple[float, float] | None = ...,
+) -> float: ...
+def calibrate(
+    plan_of: Any,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    accountant: Accountant | None = None,
+    bracket: tuple[float, float] | None = None,
+    **fixed: Any,
+) -> Any:
+    """Return the knob value, mechanism or plan that costs ``epsilon`` at ``delta``, never more.
+
+    ``plan_of`` maps a positive number to a plan (the knob value is returned), or is a mechanism
+    class whose other fields are given as keywords (the mechanism is returned), or is a plan of
+    mechanisms, all knobs of which are multiplied by one common factor (the plan is returned).
+    The knob may turn either way.  The cost of the answer lies in ``[(1 - 1e-6) epsilon, epsilon]``
+    wherever the plan's cost is continuous in the knob.
+    """
+    target, delta = POSITIVE.check("epsilon", epsilon), DELTA.check("delta", delta)
+    judge = Tight() if accountant is None else accountant
+    if not isinstance(judge, Accountant):
+        raise ParameterError("accountant", accountant, "an accountant, such as RDP()")
+    if isinstance(plan_of, Plan) and not fixed:
+
+        def scaled(factor: float) -> Plan:
+            return rebuilt(plan_of, lambda leaf: _turned(leaf, factor))
+
+        return scaled(_search(scaled, target, delta, judge, POSITIVE, bracket))
+    if isinstance(plan_of, type) and hasattr(plan_of, "knob"):
+        name, domain = plan_of.knob(**fixed)
+
+        def build(value: float) -> Plan:
+            return as_plan(plan_of(**fixed, **{name: value}))
+
+        return build(_search(build, target, delta, judge, domain, bracket))
+    if fixed:
+        raise ParameterError("plan_of", plan_of, f"a mechanism class to take {sorted(fixed)}")
+    if not callable(plan_of):
+        raise ParameterError("plan_of", plan_of, "a mechanism class, or a function of one number")
+    return _search(lambda x: as_plan(plan_of(x)), target, delta, judge, POSITIVE, bracket)
+
+
+def _turned(leaf: Plan, factor: float) -> Plan:
+    if not hasattr(leaf, "turned"):
+        raise ParameterError("plan_of", leaf, "made of mechanisms, each with a knob to turn")
+    turned: Plan = leaf.turned(factor)
+    return turned
+
+
+def _search(
+    build: Callable[[float], Plan],
+    target: float,
+    delta: float,
+    judge: Accountant,
+    domain: Interval,
+    bracket: tuple[float, float] | None,
+) -> float:
+    cost = Cost(build, delta, judge)
+    if bracket is not None:
+        ends = checked_pair(bracket)
+    elif domain.low > 0 and domain.high / domain.low > 1e12:  # a scale: look around 1
+        ends = straddle(cost, target, 1.0)
+    else:
+        low, high = domain.low, domain.high
+        ends = (math.nextafter(low, high), math.nextafter(high, low))
+    private, leaky = ends if cost(ends[0]) <= target else ends[::-1]
+    if not cost(private) <= target < cost(leaky):
+        costs = f"{cost(ends[0]):.6g} and {cost(ends[1]):.6g}"
+        raise ParameterError("epsilon", target, f"between the costs at the knob's ends, {costs}")
+    # `private` meets the target and `leaky` does not: close in on a logarithmic scale, guessing
+    # by the secant of ln cost on ln knob and halving whenever that was no great help.
+    for step in range(200):
+        if cost(private) >= (1 - TOLERANCE) * target or math.isclose(private, leaky, rel_tol=1e-15):
+            break
+        middle = math.sqrt(private) * math.sqrt(leaky)
+        guess = _secant(private, leaky, cost, target) if step % 3 else middle
+        low, high = sorted((private, leaky))
+        if not low < guess < high:
+            guess = middle if low < middle < high else (low + high) / 2
+        private, leaky = (guess, leaky) if cost(guess) <= target else (private, guess)
+    return private
+
+
+def _secant(private: float, leaky: float, cost: Cost, target: float) -> float:
+    below, above = cost(private), cost(leaky)
+    if not (0 < below < math.inf and 0 < above < math.inf) or below == above:
+        return math.sqrt(private) * math.sqrt(leaky)
+    # aim at the middle of the tolerance, so that the guess lands on the private side
+    aim = math.log(target * (1 - TOLERANCE / 2) / below) / math.log(above / below)
+    return float(private * (leaky / private) ** aim)

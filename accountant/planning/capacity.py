@@ -1,0 +1,85 @@
+"""How many more releases of a kind a budget has room for beside a plan."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from accountant.accountants.basic import Basic
+from accountant.accountants.budget import Budget
+from accountant.accountants.rdp import RDP
+from accountant.accountants.tight_curve import epsilons
+from accountant.errors import UnsupportedPlan
+from accountant.plans.plan import Plan, Repeat, Sequential
+
+MOST = 1_000_000
+NEAR = 1.0003
+
+
+def room(plan: Plan, part: Plan, budget: Budget) -> int:
+    """The greatest ``n`` up to `MOST` for which the plan and n times ``part`` fit the budget."""
+
+    def with_more(n: int) -> Plan:
+        return Sequential([plan, Repeat(part, n)])
+
+    @functools.cache
+    def cost(n: int) -> float:
+        return epsilons(with_more(n), [budget.delta])[0]
+
+    if cost(0) > budget.epsilon * NEAR:
+        return 0
+    n = _last(cost, budget.epsilon, *_guess(plan, part, budget))
+    # a cost is rounded up by less than `NEAR`: where the next comes that close, the budget decides
+    while n < MOST and cost(n + 1) <= budget.epsilon * NEAR and budget.admits(with_more(n + 1)):
+        n += 1
+    return max(n, 0)
+
+
+def _last(cost: Callable[[int], float], limit: float, guess: int, slope: float) -> int:
+    """The greatest n up to `MOST` with ``cost(n) <= limit``, -1 if none, by guarded secants."""
+    low, high, here, tried = -1, MOST + 1, guess, 0
+    last: tuple[int, float] | None = None
+    while high - low > 1:
+        here = min(max(here, low + 1), high - 1)
+        value = cost(here)
+        low, high = (here, high) if value <= limit else (low, here)
+        if last is not None and last[0] != here:
+            slope = (value - last[1]) / (here - last[0])
+        last, tried = (here, value), tried + 1
+        step = (limit - value) / slope if math.isfinite(value) and slope > 0 else math.inf
+        if tried % 5 and abs(step) < MOST:
+            here += math.floor(step) if value <= limit else -math.ceil(-step)
+        elif high <= MOST:
+            here = (low + high) // 2
+        else:
+            here = 4 * here + 1
+    return low
+
+
+def _guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:
+    """About how many fit, by Rényi divergences, and what one more costs there."""
+    if budget.delta == 0:
+        one = Basic().epsilon(part, 0.0)
+        left = budget.epsilon - Basic().epsilon(plan, 0.0)
+        return (int(min(left / one, MOST)), one) if left > 0 and 0 < one < math.inf else (0, 0.0)
+    a = np.geomspace(1e-2, 1e4, 200)
+    rest = (-math.log(budget.delta) - np.log1p(a)) / a - np.log1p(1 / a)
+    with np.errstate(all="ignore"):  # orders at which nothing is finite are left out
+        spent, more = RDP().curve(plan, a + 1) + rest, RDP().curve(part, a + 1)
+        fit = np.where(more > 0, (budget.epsilon - spent) / more, np.inf)
+    fit = np.where(np.isfinite(spent) & ~np.isnan(fit), fit, -np.inf)
+    best = int(np.argmax(fit))
+    if not 0 < fit[best] < math.inf:
+        return 0, float(more[best])
+    return int(min(fit[best], MOST)), float(more[best])
+
+
+def room_or_nothing(plan: Plan, part: Plan, budget: Budget) -> int | None:
+    """The same; None where no accountant can say."""
+    try:
+        return room(plan, part, budget)
+    except UnsupportedPlan:
+        return None

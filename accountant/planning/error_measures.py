@@ -1,0 +1,106 @@
+"""How large the error of a release is expected to be, as its mechanism declares it.
+
+A mechanism declares what it can say of itself by a property ``deviation``, or by a method
+``expected_maximum(dimension)`` or ``selection_error(candidates)``; no accountant knows which do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, final
+
+from accountant.domains import Whole
+from accountant.errors import ParameterError
+from accountant.plans.plan import Plan, Release
+
+SIZE = Whole(1)
+
+
+class Measure(Protocol):
+    """What of an error is counted."""
+
+    def of(self, plan: Plan) -> float:
+        """The error of one release, in the units of its query."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """The standard deviation of the noise in a coordinate."""
+
+    def of(self, plan: Plan) -> float:
+        """See `Measure`."""
+        return float(_declared(plan, "deviation", self))
+
+    def __str__(self) -> str:
+        return "deviation"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Maximum:
+    """The expected greatest noise in ``dimension`` coordinates."""
+
+    dimension: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dimension", SIZE.check("maximum", self.dimension))
+
+    def of(self, plan: Plan) -> float:
+        """See `Measure`."""
+        return float(_declared(plan, "expected_maximum", self)(self.dimension))
+
+    def __str__(self) -> str:
+        return f"maximum of {self.dimension:,}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """How far the score of the winner of ``candidates`` is expected to lie below the best."""
+
+    candidates: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "candidates", SIZE.check("selection", self.candidates))
+
+    def of(self, plan: Plan) -> float:
+        """See `Measure`."""
+        return float(_declared(plan, "selection_error", self)(self.candidates))
+
+    def __str__(self) -> str:
+        return f"selection among {self.candidates:,}"
+
+
+def _declared(plan: Plan, name: str, measure: object) -> Any:
+    # what a mechanism makes of another one's answer has an error of its own
+    mechanisms = set(inner(plan, through=False))
+    if len(mechanisms) == 1:
+        found = getattr(mechanisms.pop(), name, None)
+        if found is not None:
+            return found
+    raise ParameterError(
+        "error", measure, f"one that {type(plan).__name__} declares, or a function"
+    )
+
+
+def inner(plan: Plan, through: bool = True) -> Iterator[Plan]:
+    """The mechanisms and bare losses of a plan, whatever they are sampled or grouped by.
+
+    ``through`` says whether to look for mechanisms inside others, too.
+    """
+    below = [
+        one
+        for field in fields(plan)  # type: ignore[arg-type]  # every plan is a dataclass
+        for value in [getattr(plan, field.name)]
+        for one in (value if isinstance(value, tuple) else (value,))
+        if isinstance(one, Plan)
+    ]
+    whole = not below or (not through and hasattr(plan, "release"))
+    if isinstance(plan, Release) and whole:
+        yield plan
+        return
+    for one in below:
+        yield from inner(one, through)

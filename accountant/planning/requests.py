@@ -1,0 +1,146 @@
+"""What somebody would like to release: a family of mechanisms, how often, and how exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, cast, final
+
+from accountant.domains import POSITIVE, Interval, Whole
+from accountant.errors import ParameterError
+from accountant.planning.error_measures import Measure
+from accountant.planning.error_targets import greatest_scale
+from accountant.plans.plan import COUNT, Plan, as_plan
+
+Family = type[Plan] | Plan | Callable[[float], Plan]
+SOME = Whole(1)
+LONGEST = 100
+WIDE = 1e12  # a knob of such a range is a noise scale
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """``count`` releases of one family, whose noise is fixed, follows from a target, or is shared.
+
+    ``family`` is a mechanism class, its other fields given as keywords, a function from a noise
+    scale to a plan, or a plan, which has its noise.  Exactly one of ``scale`` (of its noise),
+    ``target`` (an error not to be exceeded) and ``weight`` (of its error in the sum that
+    `allocate` makes small) is given, none with a plan.  ``error`` is a measure that the mechanism
+    declares, or a function of the scale that does not decrease.
+    """
+
+    family: Family
+    error: Measure | Callable[[float], float] | None
+    count: int
+    scale: float | None
+    target: float | None
+    weight: float | None
+    name: str
+    fields: tuple[tuple[str, Any], ...]
+    knob: str = field(compare=False, repr=False)
+    domain: Interval = field(compare=False, repr=False)
+
+    def __init__(
+        self,
+        family: Family,
+        error: Measure | Callable[[float], float] | None = None,
+        *,
+        count: int = 1,
+        scale: float | None = None,
+        target: float | None = None,
+        weight: float | None = None,
+        name: str = "",
+        **fields: Any,
+    ) -> None:
+        if not isinstance(family, Plan) and not callable(family):
+            raise ParameterError("family", family, "a mechanism class, a plan, or a function")
+        if fields and not isinstance(family, type):
+            raise ParameterError("family", family, f"a mechanism class to take {sorted(fields)}")
+        if not isinstance(name, str) or not (name.isprintable() and len(name) <= LONGEST):
+            raise ParameterError("name", name, f"printable text of at most {LONGEST} characters")
+        given = {"scale": scale, "target": target, "weight": weight}
+        asked = {key: POSITIVE.check(key, one) for key, one in given.items() if one is not None}
+        fixed = isinstance(family, Plan)
+        if len(asked) != (not fixed):
+            how_many = "none" if fixed else "one"
+            raise ParameterError("family", family, f"given {how_many} of scale, target and weight")
+        if error is None and not fixed and scale is None:
+            raise ParameterError("error", error, "a measure, such as Deviation(), or a function")
+        measures = hasattr(error, "of") or callable(error)
+        if error is not None and (isinstance(error, type) or not measures):
+            raise ParameterError("error", error, "a measure, such as Deviation(), or a function")
+        knob, domain = _knob(family, fields)
+        number = COUNT if weight is None and target is None else SOME
+        values = {
+            "family": family, "error": error, "count": number.check("count", count), "name": name,
+            "fields": tuple(sorted(fields.items())), "knob": knob, "domain": domain,
+        }  # fmt: skip
+        for key, value in (values | dict.fromkeys(given) | asked).items():
+            object.__setattr__(self, key, value)
+
+    @property
+    def unit(self) -> float:
+        """Noise is counted in it: the sensitivity, where there is one."""
+        return float(dict(self.fields).get("sensitivity", 1.0))
+
+    @property
+    def kind(self) -> Hashable:
+        """What decides its noise: all but its name and its count."""
+        return self.family, self.error, self.scale, self.target, self.weight, self.fields
+
+    def plan(self, scale: float | None) -> Plan:
+        """One release at a noise scale; None where the family has its noise."""
+        if isinstance(self.family, Plan):
+            return self.family
+        if isinstance(self.family, type):
+            return cast("Callable[..., Plan]", self.family)(
+                **dict(self.fields), **{self.knob: scale}
+            )
+        return as_plan(self.family(cast("float", scale)))
+
+    def error_at(self, scale: float | None) -> float | None:
+        """The error of one release at a noise scale, in the units of its query."""
+        return None if self.error is None else self.error_of(self.plan(scale), scale)
+
+    def error_of(self, plan: Plan, scale: float | None) -> float:
+        """The same of the plan that was built at that scale."""
+        measure = getattr(self.error, "of", None)
+        found = self.error(scale) if measure is None else measure(plan)  # type: ignore[operator,misc,arg-type]  # a function has no `of`
+        if not 0 <= found < math.inf:
+            raise ParameterError("error", found, "a number from 0 on")
+        return float(found)
+
+    @property
+    def settled(self) -> float | None:
+        """The noise scale, where it does not depend on the other releases; None for a plan."""
+        if self.target is None:
+            return self.scale
+
+        def error(scale: float) -> float:
+            return cast("float", self.error_at(scale))
+
+        found = greatest_scale(error, self.target, self.unit, self.domain)
+        if found is None:
+            raise ParameterError("target", self.target, f"an error that {self.label} can reach")
+        return found
+
+    @property
+    def label(self) -> str:
+        """Its name, or that of its family."""
+        named = type(self.family) if isinstance(self.family, Plan) else self.family
+        return self.name or str(getattr(named, "__name__", type(named).__name__))
+
+
+def _knob(family: Family, fields: dict[str, Any]) -> tuple[str, Interval]:
+    """The name of the noise scale, and what it may be."""
+    if not isinstance(family, type):
+        return "scale", POSITIVE
+    turned = getattr(family, "knob", None)
+    if turned is None:
+        raise ParameterError("family", family, "a mechanism class with a knob")
+    name, domain = turned(**fields)
+    if not domain.high >= WIDE * domain.low > 0:
+        raise ParameterError("family", family, "a mechanism whose knob is a noise scale")
+    return name, domain

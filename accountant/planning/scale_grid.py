@@ -1,0 +1,58 @@
+"""Many scales on few rungs: an exact accountant's time grows with the number of different losses.
+
+A rung is 9 % above the last, so that no scale moves by more than 4.4 %, and not all one way: around
+the least error that costs 3/2 of its mean square, 0.1 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.planning.requests import Wanted
+
+MANY = 64  # different releases are not hurried
+STEP = math.log(2) / 8
+
+
+def on_rungs(scales: Array, units: Sequence[float]) -> Array:
+    """The scales in units of each release's own, all on rungs."""
+    rungs: Array = np.exp(STEP * np.round(np.log(scales / units) / STEP))
+    return rungs
+
+
+class Matching:
+    """Hands out scales whose losses are the same float by float, so that accountants merge them."""
+
+    def __init__(self) -> None:
+        self._losses: dict[Hashable, Hashable] = {}
+
+    def scale(self, one: Wanted, rung: float) -> float:
+        """``rung`` units, or one of the next few floats if that has the loss of an earlier one."""
+        scale = first = float(min(max(one.unit * rung, one.domain.low), one.domain.high))
+        others = tuple(pair for pair in one.fields if pair[0] != "sensitivity")
+        if not isinstance(one.family, type):
+            return scale
+        key = (one.family, others, rung)
+        for _ in range(4):
+            found = tuple(one.plan(scale).losses())
+            if self._losses.setdefault(key, found) == found:
+                return scale
+            scale = math.nextafter(scale, math.inf)
+        return first
+
+
+def settle(wanted: Sequence[Wanted], rungs: Array, factor: float) -> tuple[float, ...]:
+    """The scales of all of ``wanted`` at a common factor."""
+    match = Matching()
+    try:
+        return tuple(
+            match.scale(one, rung * factor)
+            for one, rung in zip(wanted, rungs.tolist(), strict=True)
+        )
+    except ParameterError as error:
+        raise ParameterError("factor", factor, str(error)) from None

@@ -1,0 +1,33 @@
+"""The same plan with other leaves."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from accountant.plans.plan import Plan, Release
+
+
+def rebuilt(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
+    """``plan`` with ``change(leaf)`` in the place of every leaf: a mechanism or a bare loss."""
+    names = [field.name for field in dataclasses.fields(plan)]  # type: ignore[arg-type]  # all are
+    inner = [name for name in names if _holds_plans(getattr(plan, name))]
+    if not inner:
+        return change(plan) if isinstance(plan, Release) else plan
+    changed: dict[str, Any] = {}
+    for name in inner:
+        value = getattr(plan, name)
+        if isinstance(value, Plan):
+            changed[name] = rebuilt(value, change)
+        else:
+            # equal parts stay one object, so that a million of them are rebuilt once
+            known = {part: rebuilt(part, change) for part in dict.fromkeys(value)}
+            changed[name] = tuple(known[part] for part in value)
+    return dataclasses.replace(plan, **changed)  # type: ignore[type-var]
+
+
+def _holds_plans(value: object) -> bool:
+    if isinstance(value, tuple):
+        return any(isinstance(one, Plan) for one in value)
+    return isinstance(value, Plan)

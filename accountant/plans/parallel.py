@@ -1,0 +1,123 @@
+"""Plans on disjoint groups of users, and plans whose neighbours were stated.
+
+References: McSherry (2009), Theorem 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import final
+
+from accountant.domains import OneOf
+from accountant.errors import ParameterError
+from accountant.plans.adjacency import ADD_REMOVE, RELATIONS, REPLACE_ONE, common
+from accountant.plans.plan import Item, Plan, Sequential, as_plan, checked_parts
+
+BY = OneOf(("index", "value"))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Parallel(Plan):
+    """Plans on disjoint groups of users: a user is in one of them and pays for that one.
+
+    ``by="index"``: who is in which group is public.  ``by="value"``: the record decides.  Then
+    a record that is replaced can move from one group to another, and leaves a trace in both:
+    for replace-one neighbours ``moves`` gives what adding or removing a record costs in each
+    part, in order.  Without it the parts must be stated for adding and removing.
+    """
+
+    parts: tuple[Plan, ...]
+    by: str
+    moves: tuple[Plan, ...]
+
+    def __init__(
+        self, parts: Iterable[Plan], by: str = "index", moves: Iterable[Plan] = ()
+    ) -> None:
+        object.__setattr__(self, "parts", checked_parts(parts))
+        object.__setattr__(self, "by", BY.check("by", by))
+        object.__setattr__(self, "moves", checked_parts(moves))
+        stated = common(self.parts)
+        if self.moves:
+            wrong = self.by != "value" or len(self.moves) != len(self.parts)
+            if wrong or common(self.moves) not in (None, ADD_REMOVE):
+                allowed = "one plan stated for add-remove neighbours for each part, by value"
+                raise ParameterError("moves", moves, allowed)
+        elif self.by == "value" and stated not in (None, ADD_REMOVE):
+            allowed = f"given for {stated} parts: a record's new value can move it to another part"
+            raise ParameterError("moves", self.moves, allowed)
+
+    def __repr__(self) -> str:
+        runs = [(part, len(list(same))) for part, same in groupby(self.parts)]
+        parts = " + ".join(f"[{part!r}]" + (f" * {n}" if n > 1 else "") for part, n in runs)
+        shown = [parts or "[]"]
+        if self.by != "index":
+            shown.append(f"by={self.by!r}")
+        if self.moves:
+            shown.append(f"moves={list(self.moves)!r}")
+        return f"Parallel({', '.join(shown)})"
+
+    @property
+    def relation(self) -> str | None:
+        """That of its parts; with ``moves``, replace-one."""
+        return REPLACE_ONE if self.moves else common(self.parts)
+
+    @property
+    def distinct(self) -> tuple[Plan, ...]:
+        """What a user may have to pay for, without repetitions."""
+        # a record that moves is removed from one part and added to another
+        crossed = [
+            Sequential([out, into.reversed])
+            for i, out in enumerate(self.moves)
+            for j, into in enumerate(self.moves)
+            if i != j
+        ]
+        return tuple(dict.fromkeys([*self.parts, *crossed]))
+
+    def losses(self) -> Iterator[tuple[Item, int]]:
+        """Yield itself: accountants take the maximum over what a user may pay for."""
+        if self.parts:
+            yield self, 1
+
+    def leaves(self) -> Iterator[Plan]:
+        """Yield itself, if any part releases something: the ledger opens a part for each group."""
+        if any(next(part.leaves(), None) is not None for part in self.distinct):
+            yield self
+
+    @property
+    def reversed(self) -> Parallel:
+        """Every part reversed, equal ones once."""
+        turned = {part: part.reversed for part in {*self.parts, *self.moves}}
+        moves = (turned[move] for move in self.moves)
+        return Parallel((turned[part] for part in self.parts), self.by, moves)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Stated(Plan):
+    """A plan whose sensitivities were stated for the neighbours of ``relation``.
+
+    Relations are the keys of `accountant.plans.adjacency.RELATIONS`; they do not mix in one total.
+    """
+
+    part: Plan
+    relation: str
+
+    def __post_init__(self) -> None:
+        OneOf(tuple(RELATIONS)).check("relation", self.relation)
+        if as_plan(self.part).relation not in (None, self.relation):
+            raise ParameterError("part", self.part, f"stated for {self.relation!r} neighbours")
+
+    def losses(self) -> Iterator[tuple[Item, int]]:
+        """Yield those of the part."""
+        return self.part.losses()
+
+    def leaves(self) -> Iterator[Plan]:
+        """Yield those of the part."""
+        return self.part.leaves()
+
+    @property
+    def reversed(self) -> Stated:
+        """The part reversed."""
+        return Stated(self.part.reversed, self.relation)

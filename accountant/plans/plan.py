@@ -1,0 +1,168 @@
+"""A plan is a value: what will be released, as a tree of sequences, repetitions and parallels.
+
+Losses and mechanisms are plans of one release, so ``500 * a + b`` and
+``Sequential([Repeat(a, 500), b])`` are the same thing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from accountant.domains import Whole
+from accountant.errors import ParameterError
+from accountant.plans.adjacency import common
+
+if TYPE_CHECKING:
+    from accountant.losses.loss import Loss
+    from accountant.plans.parallel import Parallel
+
+Item: TypeAlias = "Loss | Parallel"
+COUNT = Whole(0)
+DECLARED: list[type[Plan]] = []  # kinds of plans that other packages brought along
+
+
+class Plan(ABC):
+    """Anything that can be released, once or in composition."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # so that numpy's integers leave ``count * plan`` to `__rmul__`
+
+    @abstractmethod
+    def losses(self) -> Iterator[tuple[Item, int]]:
+        """Yield (loss, count): what an accountant adds up, equal losses merged."""
+
+    @abstractmethod
+    def leaves(self) -> Iterator[Plan]:
+        """Yield what a ledger will be asked for, in order: single releases and parallels."""
+
+    @property
+    @abstractmethod
+    def reversed(self) -> Plan:
+        """The same plan seen with the two neighbours exchanged."""
+
+    @property
+    def relation(self) -> str | None:
+        """The neighbours it was stated for; None: those its sensitivities were stated for."""
+        return None
+
+    def __add__(self, other: Plan) -> Sequential:
+        if not isinstance(other, Plan):
+            return NotImplemented
+        return Sequential((*_parts(self), *_parts(other)))
+
+    def __mul__(self, count: int) -> Repeat:
+        return Repeat(self, count)
+
+    __rmul__ = __mul__
+
+
+class Release(Plan):
+    """A plan of one single release: a loss, or a mechanism that has one."""
+
+    __slots__ = ()
+
+    def leaves(self) -> Iterator[Plan]:
+        """Yield itself."""
+        yield self
+
+
+@dataclass(frozen=True, slots=True)
+class Sequential(Plan):
+    """Releases one after another on the same data, each may depend on earlier answers."""
+
+    parts: tuple[Plan, ...]
+
+    def __init__(self, parts: Iterable[Plan]) -> None:
+        object.__setattr__(self, "parts", checked_parts(parts))
+        common(self.parts)
+
+    @property
+    def relation(self) -> str | None:
+        """That of its parts."""
+        return common(self.parts)
+
+    def losses(self) -> Iterator[tuple[Item, int]]:
+        """Yield the losses of all parts, equal ones merged."""
+        return _merged(pair for part in self.parts for pair in part.losses())
+
+    def leaves(self) -> Iterator[Plan]:
+        """Yield the leaves of all parts in order."""
+        return (leaf for part in self.parts for leaf in part.leaves())
+
+    @property
+    def reversed(self) -> Sequential:
+        """Every part reversed."""
+        return Sequential(part.reversed for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat(Plan):
+    """One plan ``count`` times in sequence; ``count = 0`` releases nothing."""
+
+    part: Plan
+    count: int
+
+    def __post_init__(self) -> None:
+        checked_parts((self.part,))
+        object.__setattr__(self, "count", COUNT.check("count", self.count))
+
+    @property
+    def relation(self) -> str | None:
+        """That of the part."""
+        return self.part.relation
+
+    def losses(self) -> Iterator[tuple[Item, int]]:
+        """Yield the part's losses, each ``count`` times as often."""
+        if self.count:
+            yield from ((loss, times * self.count) for loss, times in self.part.losses())
+
+    def leaves(self) -> Iterator[Plan]:
+        """Yield the part's leaves ``count`` times, without unrolling them in memory."""
+        for _ in range(self.count):
+            empty = True
+            for leaf in self.part.leaves():
+                empty = False
+                yield leaf
+            if empty:  # it will be so every time
+                return
+
+    @property
+    def reversed(self) -> Repeat:
+        """The part reversed, as often."""
+        return Repeat(self.part.reversed, self.count)
+
+
+def directions(plan: Plan) -> tuple[Plan, ...]:
+    """The plan, and its reverse where that is a different one."""
+    if all(item.reversed is item for item, _ in plan.losses()):
+        return (plan,)
+    backwards = plan.reversed
+    return (plan,) if dict(backwards.losses()) == dict(plan.losses()) else (plan, backwards)
+
+
+def as_plan(plan: object) -> Plan:
+    """Return the plan, or raise `ParameterError`."""
+    if not isinstance(plan, Plan):
+        raise ParameterError("plan", plan, "a plan, a loss or a mechanism")
+    return plan
+
+
+def _parts(plan: Plan) -> tuple[Plan, ...]:
+    return plan.parts if isinstance(plan, Sequential) else (plan,)
+
+
+def checked_parts(parts: Iterable[Plan]) -> tuple[Plan, ...]:
+    """The parts of a node, each a plan."""
+    if isinstance(parts, (str, Plan)) or not isinstance(parts, Iterable):
+        raise ParameterError("parts", parts, "a list of plans, losses or mechanisms")
+    return tuple(as_plan(part) for part in parts)
+
+
+def _merged(pairs: Iterable[tuple[Item, int]]) -> Iterator[tuple[Item, int]]:
+    total: dict[Item, int] = {}
+    for loss, count in pairs:
+        total[loss] = total.get(loss, 0) + count
+    yield from total.items()

@@ -1,0 +1,129 @@
+"""All accountants side by side."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+from accountant.accountants.advanced import Advanced
+from accountant.accountants.base import Accountant
+from accountant.accountants.basic import Basic
+from accountant.accountants.gdp import GDP
+from accountant.accountants.pld import PLD
+from accountant.accountants.rdp import RDP
+from accountant.accountants.tight import Tight
+from accountant.accountants.zcdp import ZCDP
+from accountant.domains import DELTA, EPSILON
+from accountant.errors import UnsupportedPlan
+from accountant.plans.plan import Plan, as_plan
+
+SOUND: tuple[Accountant, ...] = (Basic(), Advanced(), ZCDP(), RDP(), GDP(), PLD(), Tight())
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One accountant's answer: the number that was not given, None where it cannot bound."""
+
+    accountant: str
+    epsilon: float | None
+    delta: float | None
+    seconds: float
+    note: str = ""
+
+    def value(self, asked: str) -> float | None:
+        """The answer: epsilon or delta, whichever was ``asked``."""
+        return self.epsilon if asked == "epsilon" else self.delta
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The answers of all accountants for one plan; ``asked`` is what they tell.  Prints a table."""
+
+    plan: Plan
+    asked: str
+    rows: tuple[Row, ...]
+
+    @property
+    def best(self) -> Row:
+        """The row with the least answer, the last of equals."""
+        known = [
+            (value, -i)
+            for i, row in enumerate(self.rows)
+            if (value := row.value(self.asked)) is not None
+        ]
+        return self.rows[-min(known)[1]]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __str__(self) -> str:
+        given = "delta" if self.asked == "epsilon" else "epsilon"
+        at = self.rows[0].value(given)
+        lines = [f"{self.asked} at {given} {at:g}", f"{'accountant':<12}{self.asked:>16}{'ms':>10}"]
+        for row in self.rows:
+            value = row.value(self.asked)
+            shown = "cannot say" if value is None else _number(value, self.asked)
+            mark = "  <- least" if row is self.best else ""
+            lines.append(f"{row.accountant:<12}{shown:>16}{row.seconds * 1e3:>10.1f}{mark}")
+        lines += [f"{row.accountant}: {row.note}" for row in self.rows if row.note]
+        return "\n".join(lines)
+
+    def to_json(self) -> str:
+        """The table as JSON: the plan, and a row an accountant; null for "cannot say"."""
+        from accountant.formats.plan_json import to_dict
+
+        rows = [
+            {"accountant": row.accountant, "epsilon": _finite(row.epsilon),
+             "delta": _finite(row.delta), "seconds": row.seconds, "note": row.note}
+            for row in self.rows
+        ]  # fmt: skip
+        document = {"schema": 1, "plan": to_dict(self.plan), "asked": self.asked, "rows": rows}
+        return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def compare(plan: Plan, delta: float) -> Comparison:
+    """Ask every accountant for the epsilon of ``plan`` at ``delta``; one row each."""
+    plan, delta = as_plan(plan), DELTA.check("delta", delta)
+    rows = []
+    for one in SOUND:
+        start, note = time.perf_counter(), ""
+        try:
+            if isinstance(one, Tight):
+                found = one.certify(plan, delta)
+                epsilon: float | None = found.upper
+                note = str(found)
+            else:
+                epsilon = one.epsilon(plan, delta)
+        except UnsupportedPlan:
+            epsilon = None
+        rows.append(Row(one.name, epsilon, delta, time.perf_counter() - start, note))
+    return Comparison(plan, "epsilon", tuple(rows))
+
+
+def compare_deltas(plan: Plan, epsilon: float) -> Comparison:
+    """Ask every accountant for the delta of ``plan`` at ``epsilon``; one row each."""
+    plan, epsilon = as_plan(plan), EPSILON.check("epsilon", epsilon)
+    rows = []
+    for one in SOUND:
+        start = time.perf_counter()
+        try:
+            delta: float | None = one.delta(plan, epsilon)
+        except UnsupportedPlan:
+            delta = None
+        rows.append(Row(one.name, epsilon, delta, time.perf_counter() - start))
+    return Comparison(plan, "delta", tuple(rows))
+
+
+def _number(value: float, asked: str) -> str:
+    return f"{value:.9g}" if asked == "epsilon" else f"{value:.6e}"
+
+
+def _finite(x: float | None) -> float | str | None:
+    """JSON has no infinity."""
+    return "inf" if x is not None and math.isinf(x) else x

@@ -1,0 +1,76 @@
+"""What a plan costs, as a picture: delta over epsilon by every accountant, and the trade-off."""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+
+import numpy as np
+
+from accountant.accountants.base import Accountant
+from accountant.accountants.tight import Tight
+from accountant.accountants.tradeoff_curves import tradeoff
+from accountant.errors import ParameterError, UnsupportedPlan
+from accountant.files import write_whole
+from accountant.numerics import Array
+from accountant.plans.plan import Plan, as_plan
+from accountant.reports.comparison import SOUND
+
+POINTS = 33
+# dark to light in the order of `SOUND`; Tight is drawn last, thick
+COLOURS = ("#9c755f", "#b07aa1", "#76b7b2", "#f28e2b", "#59a14f", "#4e79a7", "#111111")
+
+
+def plot(plan: Plan, delta: float, path: str | Path) -> None:
+    """Write the figure of ``plan`` to ``path`` (.png, .svg or .pdf); needs matplotlib."""
+    plan = as_plan(plan)
+    if Path(path).suffix not in {"", ".png", ".svg", ".pdf"}:
+        raise ParameterError("--plot", str(path), "a .png, .svg or .pdf file")
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        instead = "writable: plots need matplotlib (pip install 'dp-attest[plot]')"
+        raise ParameterError("--plot", str(path), instead) from None
+    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    epsilons = _range(plan, delta)
+    for one, colour in zip(SOUND, COLOURS, strict=True):
+        curve = _curve(one, plan, epsilons)
+        if curve is not None:
+            tight = isinstance(one, Tight)
+            left.plot(epsilons, curve, color=colour, lw=2.6 if tight else 1.4, label=one.name)
+    left.set(
+        yscale="log", xlabel="epsilon", ylabel="delta", ylim=(max(delta, 1e-300) * 1e-3, 1.0),
+        title="What each accountant can promise",
+    )  # fmt: skip
+    left.axhline(max(delta, 1e-300), color="#888888", lw=0.8, ls=":")
+    left.legend(frameon=False)
+    alpha = np.linspace(0, 1, 201)
+    beta = tradeoff(plan, alpha)
+    right.fill_between(alpha, beta, 1 - alpha, color="#4e79a7", alpha=0.15, lw=0)
+    right.plot(alpha, beta, color="#111111", lw=2, label="any test, at best")
+    right.plot(alpha, 1 - alpha, color="#888888", lw=0.8, ls=":", label="guessing")
+    right.set(
+        xlabel="type I error", ylabel="type II error", aspect="equal", xlim=(0, 1), ylim=(0, 1),
+        title="What an attacker can do",
+    )  # fmt: skip
+    right.legend(frameon=False)
+    drawn, kind = io.BytesIO(), Path(path).suffix.lstrip(".") or "png"
+    figure.savefig(drawn, dpi=120, format=kind)
+    write_whole(Path(path), drawn.getvalue())
+
+
+def _range(plan: Plan, delta: float) -> Array:
+    top = Tight().epsilon(plan, max(delta, 1e-12) * 1e-3)
+    return np.linspace(0.0, 1.5 * top if 0 < top < math.inf else 1.0, POINTS)
+
+
+def _curve(one: Accountant, plan: Plan, epsilons: Array) -> Array | None:
+    drawn = Tight(width=1e-4) if isinstance(one, Tight) else one  # finer than the line
+    try:
+        return drawn.deltas(plan, epsilons)
+    except UnsupportedPlan:
+        return None

@@ -1,0 +1,106 @@
+"""Losses of linear models whose gradient at one record has a bounded length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+
+from accountant.ledger.chunks import Chunks
+from accountant.ledger.ordered_map import in_order
+from accountant.ledger.private_data import first_array, rows
+from accountant.numerics import Array
+from algorithms.base.glm_losses import logistic_slope
+from algorithms.base.row_blocks import combination, products, row_blocks, summed
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ErmLoss:
+    """``slope(<x, theta>, y)`` times x is a record's gradient.
+
+    ``steepest`` bounds the slope's size, and ``curvature`` its derivative.
+    """
+
+    slope: Callable[[Array, Array], Array]
+    steepest: float
+    curvature: float
+
+
+def clipped_residual(inner: Array, label: Array) -> Array:
+    """Of ``(u - y)^2 / 2``, clipped to [-1, 1]: Huber's loss."""
+    return np.clip(inner - label, -1.0, 1.0)
+
+
+LOSSES = {
+    "logistic": ErmLoss(logistic_slope, 1.0, 0.25),
+    "squared": ErmLoss(clipped_residual, 1.0, 1.0),
+}
+
+
+def factors(rows: Any, bound: float) -> Array:
+    """What shortens every row to a Euclidean norm of at most ``bound``; 0 beyond any float."""
+    with np.errstate(over="ignore"):
+        if isinstance(rows, np.ndarray):
+            squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        else:
+            entries = rows.astype(np.float64)
+            squares = np.asarray(entries.multiply(entries).sum(axis=1)).ravel()
+    shorter: Array = bound / np.maximum(np.sqrt(squares), bound)
+    return shorter
+
+
+def shortened_products(rows: Any, shorter: Array, theta: Array) -> Array:
+    """``<row, theta>`` of shortened rows; 0 of those whose length is beyond any float."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(shorter > 0, shorter * products(rows, theta), 0.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockGradient:
+    """Gradients of a block of records, added; rows are shortened without a copy of them."""
+
+    loss: ErmLoss
+    row_bound: float
+    theta: Array
+
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """One vector; the block tells its rows' factors where they are known."""
+        rows, labels, *known = block
+        shorter = known[0] if known else factors(rows, self.row_bound)
+        slope = self.loss.slope(shortened_products(rows, shorter, self.theta), labels)
+        # whatever the labels are
+        slope = np.clip(slope, -self.loss.steepest, self.loss.steepest)
+        return combination(rows, shorter * slope)
+
+
+class MeanGradient:
+    """The query of every round: gradient of the records' loss over ``records``, at public theta."""
+
+    def __init__(
+        self, loss: ErmLoss, row_bound: float, records: float, executor: Executor | None = None
+    ) -> None:
+        self._loss, self._bound = loss, row_bound
+        self._records, self._executor = records, executor
+        self._shorter = partial(factors, bound=row_bound)
+        self._seen: tuple[Any, Array] | None = None
+        self.theta = np.empty(0)
+
+    def __call__(self, data: Any) -> Array:
+        """One vector; the rows' lengths are found once for all rounds on the same arrays."""
+        given, blocks = first_array(data), row_blocks(data)
+        if not given.shape[0]:  # a sample of nobody
+            return np.zeros(given.shape[1])
+        if not isinstance(given, Chunks):  # which may hold other rows next time
+            if self._seen is None or self._seen[0] is not given:
+                each = in_order(self._shorter, (given[who] for who in blocks), self._executor)
+                self._seen = given, np.concatenate(list(each))
+            data = (*data, self._seen[1])
+        work = BlockGradient(self._loss, self._bound, self.theta)
+        total = summed(work, (rows(data, who) for who in blocks), self._executor)
+        return total / self._records

@@ -1,0 +1,178 @@
+"""What the scikit-learn estimators here share: checked data, noise, and what is kept of a fit."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import Executor
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from accountant.accountants.tight import Tight
+from accountant.domains import Whole
+from accountant.errors import ParameterError
+from accountant.ledger.chunks import Chunks
+from accountant.numerics import Array
+from accountant.plans.adjacency import RELATIONS
+from accountant.randomness import Rng, generator
+from algorithms.base.non_private import checked_epsilon, reveals, warn_not_private
+
+
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """What is fitted through a ledger."""
+
+    random_state: Any
+    plan_: Any
+    epsilon: float
+    delta: float = 0.0
+    non_private: bool = False
+    neighbours: ClassVar[str] = "replace-one"  # where the plan does not say it
+
+    def summary(self) -> str:
+        """What the fit guarantees, what noise it took, and how much of what was seen is noise."""
+        check_is_fitted(self)
+        if self._revealed:
+            return f"{type(self).__name__}: NOT PRIVATE, no noise at all (non_private=True)"
+        # at the delta that was asked for, a pure plan's epsilon is smaller yet
+        epsilon = Tight().epsilon(self.plan_, self.delta)
+        who = RELATIONS[self.plan_.relation or self.neighbours]
+        noise = self._noise()
+        guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {who}"
+        return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")
+
+    def _noise(self) -> str:
+        """The noise in words."""
+        return ""
+
+    def _budget(self) -> float:
+        """The epsilon to meet, checked; infinite where no privacy is asked for."""
+        return checked_epsilon(self.epsilon, self.non_private)
+
+    @property
+    def _revealed(self) -> bool:
+        """Whether the fit was not private, whatever the parameters are by now."""
+        return any(reveals(item) for item, _ in self.plan_.losses())
+
+    def _mark(self, what: str) -> None:
+        """Warn of an output that is not private."""
+        if self._revealed:
+            warn_not_private(self, what)
+
+    def __sklearn_clone__(self) -> Any:
+        """Generators and executors are shared: two copies of one would draw the same noise."""
+        given = self.get_params(deep=False).items()
+        shared = (np.random.Generator, Executor)
+        return type(self)(**{k: v if isinstance(v, shared) else clone(v, safe=False)
+                             for k, v in given})  # fmt: skip
+
+    def __getstate__(self) -> Any:
+        """Everything but the ledger, which cannot be copied: its transcript goes along."""
+        return {k: v for k, v in super().__getstate__().items() if k != "ledger_"}
+
+
+class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # the same
+    """A regression that is fitted through a ledger."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Private fits on tiny data are noise: scikit-learn should not expect accuracy."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.regressor_tags.poor_score = True
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def checked_fit(estimator: Any, X: Any, y: Any, once: bool = False) -> tuple[Any, Any]:
+    """Features and targets of a fit; `Chunks` of both come as X alone and are checked as read.
+
+    ``once``: whether one pass over the data is enough.
+    """
+    if isinstance(X, Chunks):
+        if y is not None:
+            raise ParameterError("y", type(y), "None: the chunks are pairs of features and targets")
+        if len(X.shape) != 2:
+            raise ParameterError("X", X, "chunks of shape (users, features)")
+        if not (once or X.restarts):
+            allowed = "chunks of a function that starts anew: these data are read more than once"
+            raise ParameterError("X", X, allowed)
+        estimator.n_features_in_ = X.shape[1]
+        return X.mapped(_pair_of_floats, X.shape), None
+    if hasattr(y, "tocsr"):
+        raise ParameterError("y", type(y), "an array of numbers, not a sparse matrix")
+    X, y = checked(estimator, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
+    return X, y
+
+
+def _pair_of_floats(piece: Any) -> tuple[Any, Array]:
+    """A piece of users as scikit-learn's check leaves data, but for what is checked as read."""
+    allowed = "a pair of numbers: features, one row a user, and a target for each row"
+    if not isinstance(piece, tuple) or len(piece) != 2:
+        raise ParameterError("piece", type(piece), allowed)
+    x, y = piece
+    x, y = x if hasattr(x, "tocsr") else np.asarray(x), np.asarray(y)
+    if x.dtype.kind not in "biuf" or y.dtype.kind not in "biuf" or y.shape != x.shape[:1]:
+        got = f"{x.dtype}{x.shape} and {y.dtype}{y.shape}"
+        raise ParameterError("piece", got, allowed)
+    return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
+
+
+def apart(pairs: Chunks) -> tuple[Chunks, Array]:
+    """Features as chunks, and all targets in memory."""
+    return pairs.mapped(_first, pairs.shape), pairs.mapped(_second, pairs.shape[:1])[:]
+
+
+def _first(pair: tuple[Any, Any]) -> Any:
+    return pair[0]
+
+
+def _second(pair: tuple[Any, Any]) -> Any:
+    return pair[1]
+
+
+def checked(estimator: Any, *data: Any, **rules: Any) -> Any:
+    """scikit-learn's data check; its errors become one line that shows no data."""
+    if any(isinstance(one, Chunks) for one in data):
+        raise ParameterError("X", data[0], "in memory: this reads all data at once")
+    try:
+        found = validate_data(estimator, *data, **rules)
+        if isinstance(found, tuple):
+            return found[0], np.asarray(found[1], dtype=np.float64)
+    except ValueError as error:
+        raise ParameterError(
+            "X, y", _without_data(str(error)), "finite numbers, one row of features a record"
+        ) from None
+    return found
+
+
+def _without_data(words: str) -> str:
+    """What scikit-learn says is wrong, but for the numbers and strings it quotes."""
+    said = re.sub(r"array=.*?(?=Reshape|$)", "", words, flags=re.DOTALL)
+    said = re.sub(r"(could not convert string to float|Complex data not supported).*", r"\1", said,
+                  flags=re.DOTALL)  # fmt: skip
+    return " ".join(said.split())
+
+
+def noise_source(random_state: Any) -> Rng:
+    """scikit-learn's random_state as this house's rng; a legacy RandomState gives a seed.
+
+    A Generator that travels pickled draws the same noise wherever it arrives.
+    """
+    if random_state is None:
+        return None
+    if isinstance(random_state, np.random.RandomState):
+        words = random_state.randint(2**32, size=8, dtype=np.uint64)
+        random_state = np.random.default_rng(words.tolist())
+    try:
+        return generator(random_state)
+    except ParameterError as error:
+        raise ParameterError("random_state", random_state, error.allowed) from None
+
+
+def checked_shape(shape: Any) -> tuple[int, int]:
+    """(records, features), or `ParameterError`."""
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        raise ParameterError("shape", shape, "(records, features)")
+    records, features = (Whole(1).check("shape", n) for n in shape)
+    return records, features

@@ -1,0 +1,49 @@
+"""Rounds of noisy gradients: how many, and how much noise each needs."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.planning.calibration import calibrate
+from accountant.plans.plan import Plan, Repeat
+from mechanisms.gaussian import Gaussian
+
+MOST_ROUNDS = 1000
+
+
+def affordable_rounds(moved: float, features: int, epsilon: float, delta: float) -> int:
+    """How many rounds add noise of an eighth at most to any coordinate; 1 to 1,000.
+
+    ``moved`` is how far a record moves the coefficients in one step.
+    """
+    if epsilon == math.inf:
+        return MOST_ROUNDS
+    # T rounds at mu in all have noise of deviation moved sqrt(T) / mu each, moved T / mu together,
+    # and the greatest of p normals is about sqrt(2 ln 2p)
+    mu = calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu
+    rounds = mu / (8 * moved * math.sqrt(2 * math.log(2 * features)))
+    return max(1, min(math.floor(rounds), MOST_ROUNDS))
+
+
+@lru_cache(maxsize=64)
+def calibrated(
+    epsilon: float,
+    delta: float,
+    rounds: int,
+    sensitivity: float,
+    features: int,
+    rate: float | None = None,
+) -> Gaussian:
+    """The noise of one of ``rounds`` gradients."""
+
+    def noise(scale: float) -> Gaussian:
+        # of one coordinate a gradient is a vector still
+        return Gaussian(scale * sensitivity, sensitivity, "exact", max(features, 2))
+
+    def plan_of(scale: float) -> Plan:
+        each = noise(scale)
+        return Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
+
+    return noise(calibrate(plan_of, epsilon=epsilon, delta=delta))

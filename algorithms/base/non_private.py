@@ -1,0 +1,85 @@
+"""Fits without any privacy, to compare with; they must be asked for, and everything says so."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.domains import POSITIVE
+from accountant.errors import ParameterError
+from accountant.losses.finite_pair import PairLoss
+from accountant.numerics import Array
+from accountant.plans.parallel import Parallel
+from accountant.plans.plan import Item, Plan, Release
+
+NOTHING_HIDDEN = PairLoss((1.0, 0.0), (0.0, 1.0))
+
+
+class NotPrivate(UserWarning):
+    """What was fitted or predicted protects nobody."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Revealed(Release):
+    """No mechanism: the value itself, at an infinite epsilon and a delta of 1."""
+
+    value_axes: ClassVar[None] = None
+
+    @property
+    def loss(self) -> PairLoss:
+        """Two neighbours can be told apart with certainty."""
+        return NOTHING_HIDDEN
+
+    def release(self, value: Any, rng: Any = None, size: int | None = None) -> Any:
+        """The value, ``size`` times."""
+        del rng
+        return np.array(value) if size is None else np.array([value] * size)
+
+    def log_density(self, output: Any, value: Any, each: bool = False) -> Array:
+        """0 where the output is the value, else minus infinity."""
+        del each
+        return np.where(np.array_equal(output, value), 0.0, -np.inf)
+
+    def losses(self) -> Iterator[tuple[Item, int]]:
+        """Yield its loss, once."""
+        yield self.loss, 1
+
+    @property
+    def reversed(self) -> PairLoss:
+        """Its loss with the neighbours exchanged."""
+        return self.loss.reversed
+
+
+def reveals(plan: Plan) -> bool:
+    """Whether a part of it hides nothing."""
+    if isinstance(plan, Parallel):
+        return any(reveals(part) for part in plan.distinct)
+    if isinstance(plan, PoissonSampled):
+        return reveals(plan.part)
+    return any(loss == NOTHING_HIDDEN for loss, _ in plan.losses())
+
+
+def checked_epsilon(epsilon: object, non_private: object) -> float:
+    """A positive epsilon; infinity where, and only where, ``non_private`` is True."""
+    if not isinstance(non_private, (bool, np.bool_)):
+        raise ParameterError("non_private", non_private, "True or False")
+    if not non_private:
+        if isinstance(epsilon, (float, np.floating)) and epsilon == math.inf:
+            raise ParameterError("epsilon", epsilon, "finite, unless non_private=True")
+        return POSITIVE.check("epsilon", epsilon)
+    if isinstance(epsilon, (bool, np.bool_)) or epsilon != math.inf:
+        raise ParameterError("epsilon", epsilon, "infinity, as non_private is True")
+    return math.inf
+
+
+def warn_not_private(estimator: Any, what: str) -> None:
+    """Say that an output is not private."""
+    words = f"{type(estimator).__name__}: {what} NOT private (non_private=True)"
+    warnings.warn(words, NotPrivate, stacklevel=3)

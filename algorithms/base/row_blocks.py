@@ -1,0 +1,68 @@
+"""Sums over the rows of data, a block at a time: the same bits however the data come.
+
+Blocks have a fixed number of rows and are added in order, so neither the pieces that the data
+come in nor the executor that works on them can be told from the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from accountant.ledger.chunks import Chunks
+from accountant.ledger.ordered_map import in_order
+from accountant.ledger.private_data import first_array
+from accountant.numerics import Array
+
+ENTRIES = 1 << 18  # of a block of dense rows, which stays in a core's cache
+SPARSE_ROWS = 1 << 14
+
+
+def row_blocks(data: Any, start: int = 0, stop: int | None = None) -> list[slice]:
+    """Slices of all rows, or of those from ``start`` to ``stop``."""
+    first = first_array(data)
+    thin = first.sparse if isinstance(first, Chunks) else sparse.issparse(first)
+    each = SPARSE_ROWS if thin else block_rows(first.shape[1])
+    return slices(start, first.shape[0] if stop is None else stop, each)
+
+
+def block_rows(features: int) -> int:
+    """How many dense rows are a block."""
+    return max(1, ENTRIES // features)
+
+
+def slices(start: int, stop: int, each: int) -> list[slice]:
+    """Slices of ``each`` from ``start`` to ``stop``, the last one shorter."""
+    return [slice(at, min(at + each, stop), 1) for at in range(start, stop, each)]
+
+
+def summed(
+    work: Callable[[Any], Array], pieces: Iterable[Any], executor: Executor | None = None
+) -> Array:
+    """``work(piece)`` of all pieces, added in their order; see `in_order`."""
+    results = in_order(work, pieces, executor)
+    total = next(results)
+    for part in results:
+        total = total + part
+    return total
+
+
+def products(data: Any, vector: Array) -> Array:
+    """``<row, vector>`` of every row, dense or sparse."""
+    # not BLAS, whose last bits depend on its number of threads, and not on the order in memory
+    if not isinstance(data, np.ndarray):
+        return np.asarray(data @ vector, dtype=np.float64)
+    found: Array = np.einsum("ij,j->i", np.ascontiguousarray(data), vector, dtype=np.float64)
+    return found
+
+
+def combination(data: Any, weights: Array) -> Array:
+    """``sum_i weights_i row_i``, dense or sparse."""
+    if not isinstance(data, np.ndarray):
+        return np.asarray(data.T @ weights, dtype=np.float64)
+    found: Array = np.einsum("ij,i->j", np.ascontiguousarray(data), weights, dtype=np.float64)
+    return found

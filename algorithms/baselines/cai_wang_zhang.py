@@ -1,0 +1,150 @@
+"""Baselines: noisy hard thresholding of a mean and of regression gradients, private for machines.
+
+References: Cai, Wang & Zhang (2021).  Their sensitivities are a record's; here a machine is
+exchanged, and what is averaged are machines.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from accountant.domains import POSITIVE, Whole
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.plans.parallel import Stated
+from algorithms.base.hard_thresholding import project
+from algorithms.baselines.noisy_thresholding import Thresholded, checked_axes, thresholded
+
+
+class ThresholdedMean(Thresholded):
+    """A sparse mean: records are clipped to ``[-bound, bound]``, and machines' means averaged.
+
+    Machines are X (records, features).  After ``fit``: ``coef_``, ``signs_``, ``plan_``,
+    ``ledger_``, ``transcript_``.
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float,
+        select: int,
+        bound: float,
+        form: str = "calibrated",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.select = select
+        self.bound = bound
+        self.form = form
+        self.random_state = random_state
+
+    def plan(self, shape: tuple[int, ...]) -> Stated:
+        """Return what a fit on ``shape = (machines, features)`` will release; needs no data."""
+        machines, features = checked_axes(shape, "(machines, features)", 2)
+        # one machine moves every mean by at most 2 R / m
+        moved = 2 * POSITIVE.check("bound", self.bound) / machines
+        return self.rounds_of(moved, moved, 1, features)
+
+    def run(self, ledger: Any) -> Array:
+        """See `Thresholded`; the data are the machines' means, clipped once more."""
+        known: list[Array] = []
+
+        def mean(means: Any) -> Array:
+            if not known:
+                known.append(np.clip(means, -self.bound, self.bound).mean(axis=0))
+            return known[0]
+
+        return thresholded(ledger, ledger.plan.part.part, mean)
+
+    def _data(self, machines: list[Any]) -> Any:
+        bound = POSITIVE.check("bound", self.bound)
+        return np.stack([np.clip(np.asarray(X, float), -bound, bound).mean(0) for X in machines])
+
+
+class ThresholdedRegression(Thresholded):
+    """Sparse regression: ``rounds`` gradient steps, each thresholded with noise.
+
+    Machines are (X, y), equally many records each; X is clipped to ``[-x_bound, x_bound]``, y to
+    ``[-y_bound, y_bound]``, iterates are shortened to length ``radius``.  After ``fit``: see
+    `ThresholdedMean`.
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float,
+        select: int,
+        x_bound: float,
+        y_bound: float,
+        radius: float,
+        rounds: int = 20,
+        step: float = 0.5,
+        form: str = "calibrated",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.select = select
+        self.x_bound = x_bound
+        self.y_bound = y_bound
+        self.radius = radius
+        self.rounds = rounds
+        self.step = step
+        self.form = form
+        self.random_state = random_state
+
+    def plan(self, shape: tuple[int, ...]) -> Stated:
+        """Return what a fit on ``shape = (machines, records, features)`` will release."""
+        machines, _, features = checked_axes(shape, "(machines, records, features)", 3)
+        x, y = POSITIVE.check("x_bound", self.x_bound), POSITIVE.check("y_bound", self.y_bound)
+        select = Whole(1, features).check("select", self.select)
+        radius, step = POSITIVE.check("radius", self.radius), POSITIVE.check("step", self.step)
+        # |<x, b>| <= x |b|_1 <= x sqrt(s) radius; a machine moves the mean of m gradients by 2 / m
+        one = (y + math.sqrt(select) * radius * x) * x
+        moved = 2 * step * one / machines
+        # the paper's B is twice that
+        return self.rounds_of(moved, 2 * moved, Whole(1).check("rounds", self.rounds), features)
+
+    def run(self, ledger: Any) -> Array:
+        """See `Thresholded`; the data are X (machines, records, features) and y."""
+        beta, step = np.zeros(ledger.shape[-1]), GradientStep(self.step, self.x_bound, self.y_bound)
+        for _ in range(ledger.plan.part.count):
+            step.start(beta)
+            beta = project(thresholded(ledger, ledger.plan.part.part, step), self.radius)
+        return beta
+
+    def _data(self, machines: list[Any]) -> Any:
+        X, y = (np.stack(part).astype(float) for part in zip(*machines, strict=True))
+        if y.shape != X.shape[:2]:
+            got = f"X of shape {X.shape[1:]}, y of shape {y.shape[1:]}"
+            raise ParameterError("machines", got, "a target for each record")
+        return X, y
+
+
+class GradientStep:
+    """The query of a round: ``beta - step * mean gradient`` on clipped data, computed once."""
+
+    def __init__(self, step: float, x_bound: float, y_bound: float) -> None:
+        self._step, self._x, self._y = step, x_bound, y_bound
+        self._beta: Array = np.empty(0)
+        self._data: tuple[Array, Array] | None = None
+        self._moved: Array | None = None
+
+    def start(self, beta: Array) -> None:
+        """Begin a round at the public ``beta``."""
+        self._beta, self._moved = beta, None
+
+    def __call__(self, data: Any) -> Array:
+        """The moved vector; machines weigh the same."""
+        if self._data is None:
+            self._data = np.clip(data[0], -self._x, self._x), np.clip(data[1], -self._y, self._y)
+        if self._moved is None:
+            X, y = self._data
+            residual = X @ self._beta - y
+            gradient = residual.ravel() @ X.reshape(y.size, -1) / y.size
+            self._moved = self._beta - self._step * gradient
+        return self._moved

@@ -1,0 +1,133 @@
+"""Noisy hard thresholding: a vector's greatest coordinates, peeled off, with noisy values.
+
+What estimators by it share: a plan of rounds, and machines' data behind a gate.
+
+References: Dwork, Su & Zhang (2021); Cai, Wang & Zhang (2021), Algorithm 3.1 (NoisyHT).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any, Self
+
+import numpy as np
+
+from accountant.accountants.tight import Tight
+from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, OneOf, Whole
+from accountant.errors import ParameterError
+from accountant.ledger.ledger import Ledger
+from accountant.numerics import Array
+from accountant.planning.calibration import calibrate
+from accountant.plans.parallel import Stated
+from accountant.plans.plan import Plan, Repeat, Sequential
+from algorithms.base.estimators import PrivateEstimator, noise_source
+from mechanisms.laplace import Laplace
+from mechanisms.noisy_max import NoisyMax
+
+FORM = OneOf(("calibrated", "published"))
+
+
+def noisy_threshold(scale: float, sensitivity: float, select: int) -> Sequential:
+    """NoisyHT: ``select`` coordinates, one after another, and then a fresh noisy value of each."""
+    chosen = Repeat(NoisyMax(scale, sensitivity, "laplace"), select)
+    return Sequential([chosen, Repeat(Laplace(scale, sensitivity), select)])
+
+
+def printed_scale(epsilon: float, delta: float, select: int) -> float:
+    """Noise of NoisyHT over the sensitivity: ``2 sqrt(3 s ln(1 / delta)) / epsilon``."""
+    return 2 * math.sqrt(3 * select * -math.log(delta)) / epsilon
+
+
+@lru_cache(maxsize=256)
+def calibrated_scale(epsilon: float, delta: float, select: int, rounds: int) -> float:
+    """The least noise over the sensitivity that keeps (epsilon, delta) in ``rounds`` of NoisyHT."""
+
+    def plan_of(scale: float) -> Plan:
+        return Repeat(noisy_threshold(scale, 1.0, select), rounds)
+
+    return float(calibrate(plan_of, epsilon=epsilon, delta=delta))
+
+
+def thresholded(ledger: Any, plan: Any, vector: Callable[[Any], Array]) -> Array:
+    """Run NoisyHT on ``vector(data)`` through the gate."""
+    chosen, values = plan.parts
+    features = ledger.shape[-1]
+    remaining, found = np.arange(features), np.zeros(features)
+    selected: list[int] = []
+    for _ in range(chosen.count):
+        of = remaining
+        winner = int(ledger.release(chosen.part, lambda data, of=of: np.abs(vector(data)[of])))
+        selected.append(int(remaining[winner]))
+        remaining = np.delete(remaining, winner)
+    for feature in selected:
+        found[feature] = ledger.release(values.part, lambda data, at=feature: vector(data)[at])
+    return found
+
+
+class Thresholded(PrivateEstimator, ABC):
+    """A sparse vector by noisy hard thresholding, (epsilon, delta)-DP for all data of a machine."""
+
+    epsilon: float
+    delta: float
+    select: int
+    form: str
+    random_state: Any
+
+    def fit(self, machines: Iterable[Any]) -> Self:
+        """Fit on the data of every machine; nothing is spent on bad input."""
+        try:
+            data = self._data(list(machines))
+        except ParameterError:
+            raise
+        except (TypeError, ValueError, IndexError) as error:
+            allowed = f"data of one shape for every machine: {type(error).__name__}"
+            raise ParameterError("machines", type(machines), allowed) from None
+        first = data[0] if isinstance(data, tuple) else data
+        plan, rng = self.plan(first.shape), noise_source(self.random_state)
+        self.plan_ = plan
+        self.ledger_ = Ledger(data, plan, rng=rng)
+        self.coef_ = self.run(self.ledger_)
+        self.signs_ = np.sign(self.coef_).astype(np.int8)
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    @abstractmethod
+    def plan(self, shape: tuple[int, ...]) -> Stated:
+        """Return what a fit will release; needs no data."""
+
+    @abstractmethod
+    def run(self, ledger: Any) -> Array:
+        """Return the coefficients, seen through the gate alone."""
+
+    @abstractmethod
+    def _data(self, machines: list[Any]) -> Any:
+        """What the gate holds: one row a machine."""
+
+    def rounds_of(self, sensitivity: float, printed: float, rounds: int, features: int) -> Stated:
+        """``rounds`` of NoisyHT; as published each has a share of epsilon and of delta."""
+        epsilon = POSITIVE.check("epsilon", self.epsilon)
+        select = Whole(1, features).check("select", self.select)
+        if FORM.check("form", self.form) == "published":
+            delta = POSITIVE_DELTA.check("delta", self.delta)
+            scale = printed * printed_scale(epsilon / rounds, delta / rounds, select)
+        else:
+            delta = DELTA.check("delta", self.delta)
+            scale = sensitivity * calibrated_scale(epsilon, delta, select, rounds)
+        plan = Stated(
+            Repeat(noisy_threshold(scale, sensitivity, select), rounds), "machine-replace"
+        )
+        if self.form == "published" and Tight().epsilon(plan, self.delta) > epsilon:
+            allowed = "small enough for the published constants, or use form='calibrated'"
+            raise ParameterError("epsilon", epsilon, allowed)
+        return plan
+
+
+def checked_axes(shape: Any, words: str, axes: int) -> tuple[int, ...]:
+    """The shape, if it is one of at least two machines."""
+    if not isinstance(shape, tuple) or len(shape) != axes:
+        raise ParameterError("shape", shape, words)
+    Whole(2).check("machines", shape[0])
+    return tuple(Whole(1).check("shape", n) for n in shape)

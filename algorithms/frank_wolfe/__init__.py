@@ -1,0 +1,1 @@
+"""Frank wolfe."""

@@ -1,0 +1,149 @@
+"""Constants of private Frank-Wolfe: sensitivity, curvature, noise, error, number of rounds.
+
+References: Talwar, Thakurta & Zhang (2015), Algorithm 2 and Theorem 2.2; constants recomputed
+(docs/why.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, final
+
+from accountant.accountants.zcdp import ZCDP
+from accountant.domains import DELTA, POSITIVE, OneOf
+from accountant.planning.calibration import calibrate
+from accountant.plans.plan import Repeat
+from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss
+from mechanisms.noisy_max import NoisyMax
+from mechanisms.permute_and_flip import PermuteAndFlip
+
+GUMBEL, LAPLACE, FLIP = "gumbel", "laplace", "permute-and-flip"
+SELECTION = OneOf((GUMBEL, LAPLACE, FLIP))
+RELATION = OneOf(("replace", "add-remove"))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Public bounds that make the sensitivity true: |x| and |y| are clipped to them.
+
+    ``radius`` is the greatest l1 norm of a point of the set.
+    """
+
+    radius: float
+    x: float
+    y: float
+
+    def lipschitz(self, loss: LinearLoss | DeclaredLoss = SQUARED) -> float:
+        """L1, the most that one record's gradient has in any coordinate."""
+        if isinstance(loss, DeclaredLoss):
+            return loss.lipschitz
+        return loss.bound(self.radius * self.x, self.y) * self.x
+
+    def score_sensitivity(
+        self, records: int, relation: str, loss: LinearLoss | DeclaredLoss = SQUARED
+    ) -> float:
+        """How much one record can move the gradient's product with a vertex."""
+        # <s, grad> <= |s|_1 |grad|_inf
+        one = self.radius * self.lipschitz(loss) / records
+        return 2 * one if relation == "replace" else one
+
+    def curvature(self, loss: LinearLoss | DeclaredLoss = SQUARED) -> float:
+        """Curvature constant Gamma (Definition 2.1): ``smoothness max <x, a - b>^2``."""
+        if isinstance(loss, DeclaredLoss):
+            return loss.curvature
+        return loss.smoothness * (2 * self.radius * self.x) ** 2
+
+
+def regret(vertices: int, selection: str) -> float:
+    """Expected loss of one selection over its noise scale: ln|S| for Gumbel, H_|S| for Laplace.
+
+    Permute-and-flip loses no more than Gumbel noise of its scale (McKenna & Sheldon 2020).
+    """
+    if selection != LAPLACE:
+        return math.log(vertices)
+    return math.log(vertices) + 0.5772156649 + 1 / (2 * vertices)
+
+
+def utility_bound(
+    curvature: float, rounds: int, noise: float, gap: float, average: bool = False
+) -> float:
+    """Expected excess of the loss after ``rounds`` selections, which make T = rounds + 1 iterates.
+
+    ``noise`` is the expected loss of one selection, ``gap`` the excess of the first iterate:
+    ``2 Gamma / (T + 1) + 2 gap / (T (T + 1)) + noise``; the second term is missing in print.
+    """
+    last = rounds + 1
+    if not average:
+        return 2 * curvature / (last + 1) + 2 * gap / (last * (last + 1)) + noise
+    # iterate t weighs 2 t / (T (T + 1)); sum_t 1 / (t + 1) <= ln(T + 1)
+    drift = math.log(last + 1) / (last * (last + 1))
+    return 4 * curvature / (last + 1) + 4 * gap * drift + noise
+
+
+def best_rounds(
+    bounds: Bounds, sensitivity: float, features: int, selection: str, epsilon: float, delta: float
+) -> int:
+    """T* for squared loss over the l1 ball; see `rounds_for`."""
+    return rounds_for(bounds.curvature(), sensitivity, 2 * features, selection, epsilon, delta)
+
+
+def rounds_for(
+    curvature: float,
+    sensitivity: float,
+    vertices: int,
+    selection: str,
+    epsilon: float,
+    delta: float,
+) -> int:
+    """T* that minimises the utility bound ``2 Gamma / T + noise(T)``.
+
+    Noise grows as sqrt T where rho is shared, and as T where pure epsilon is (delta 0).  On small
+    data T* is several times too long: the bound's constants are worst cases.
+    """
+    lost = regret(max(vertices, 2), selection)
+    if delta == 0:
+        # e0 = epsilon / T, scale 2 sensitivity / e0: noise(T) = a T, T* = sqrt(2 Gamma / a)
+        a = 2 * sensitivity / epsilon * lost
+        return max(1, round(math.sqrt(2 * curvature / a)))
+    # e0 = sqrt(8 rho / T) for Gumbel, sqrt(2 rho / T) for Laplace: noise(T) = a sqrt T,
+    # T* = (4 Gamma / a)^(2/3)
+    rho = calibrate(concentrated, epsilon=epsilon, delta=delta, accountant=ZCDP())
+    range_ = math.sqrt((8 if selection == GUMBEL else 2) * rho)
+    a = 2 * sensitivity / range_ * lost
+    rounds: float = (4 * curvature / a) ** (2 / 3)
+    return max(1, round(rounds))
+
+
+def concentrated(rho: float) -> Any:
+    """Any release of this rho."""
+    from accountant.losses.zcdp import ZCDPLoss
+
+    return ZCDPLoss(rho)
+
+
+def selecting(scale: float, sensitivity: float, selection: str) -> NoisyMax | PermuteAndFlip:
+    """The mechanism of one selection."""
+    if selection == FLIP:
+        return PermuteAndFlip(scale, sensitivity)
+    return NoisyMax(scale, sensitivity, selection)
+
+
+def noise_scale(
+    epsilon: float, delta: float, rounds: int, selection: str, sensitivity: float
+) -> float:
+    """The scale of the noise of one of ``rounds`` selections, by the tightest accounting."""
+    epsilon, delta = POSITIVE.check("epsilon", epsilon), DELTA.check("delta", delta)
+    return 2 * sensitivity / epsilon_each(epsilon, delta, rounds, selection)
+
+
+@lru_cache(maxsize=256)
+def epsilon_each(epsilon: float, delta: float, rounds: int, selection: str) -> float:
+    """The range (Gumbel) or pure epsilon of one of ``rounds`` selections."""
+
+    def plan_of(scale: float) -> Repeat:
+        return Repeat(selecting(scale, 0.5, selection), rounds)
+
+    return 1 / calibrate(plan_of, epsilon=epsilon, delta=delta)

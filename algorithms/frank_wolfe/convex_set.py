@@ -1,0 +1,151 @@
+"""Private Frank-Wolfe over any convex set with a linear oracle: the gradient is released."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Self
+
+import numpy as np
+
+from accountant.domains import POSITIVE, POSITIVE_DELTA, Whole
+from accountant.errors import ParameterError
+from accountant.ledger.ledger import Ledger
+from accountant.numerics import Array
+from accountant.planning.calibration import calibrate
+from accountant.plans.plan import Repeat
+from algorithms.base.erm_losses import factors, shortened_products
+from algorithms.base.estimators import PrivateEstimator, checked, checked_shape, noise_source
+from algorithms.base.glm_losses import LinearLoss, loss_of
+from algorithms.base.noisy_gradient_rounds import calibrated
+from algorithms.frank_wolfe.constants import RELATION, utility_bound
+from algorithms.frank_wolfe.convex_sets import ConvexSet
+from algorithms.frank_wolfe.user_sets import set_of
+from mechanisms.families.selection import FLAG
+from mechanisms.gaussian import Gaussian
+
+
+class GaussianFrankWolfe(PrivateEstimator):
+    """Minimise a linear model's mean loss over a convex set; (epsilon, delta)-DP for every record.
+
+    ``convex_set`` is an `L2Ball`, a `GroupBall`, a `NuclearBall` or an object as `ConvexSet` has
+    it.  Every round releases the gradient with Gaussian noise and steps towards the point that the
+    set's oracle finds, so the error grows with the set's Gaussian width and not with its dimension.
+    Rows are shortened to ``row_bound``, targets clipped to ``y_bound``.  ``rounds``, ``average``
+    and ``relation`` as in `FrankWolfe`.
+
+    After ``fit``: ``coef_``, ``rounds_``, ``plan_``, ``ledger_``, ``transcript_``.
+    Source: Talwar, Thakurta & Zhang (2015), Theorem 2.6, with noise calibrated exactly.
+    """
+
+    def __init__(
+        self,
+        loss: str | LinearLoss,
+        convex_set: Any,
+        epsilon: float,
+        delta: float,
+        *,
+        rounds: int | None = None,
+        average: bool = False,
+        row_bound: float = 1.0,
+        y_bound: float = 1.0,
+        relation: str = "replace",
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.convex_set = convex_set
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rounds = rounds
+        self.average = average
+        self.row_bound = row_bound
+        self.y_bound = y_bound
+        self.relation = relation
+        self.random_state = random_state
+
+    def plan(self, shape: tuple[int, ...]) -> Repeat:
+        """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
+        records, features = checked_shape(shape)
+        FLAG.check("average", self.average)
+        loss, convex, longest = self._problem()
+        width = convex.width(features)
+        one = longest / records
+        sensitivity = 2 * one if RELATION.check("relation", self.relation) == "replace" else one
+        epsilon = POSITIVE.check("epsilon", self.epsilon)
+        delta = POSITIVE_DELTA.check("delta", self.delta)
+        if self.rounds is None:
+            # T Gaussians of mu / sqrt T are one of mu: 2 Gamma / T + a sqrt T is least at
+            # T* = (4 Gamma / a)^(2/3), a = sensitivity width / mu
+            a = sensitivity * width / total_mu(epsilon, delta)
+            rounds = max(1, round((4 * self._curvature(loss, convex) / a) ** (2 / 3)))
+        else:
+            rounds = Whole(1).check("rounds", self.rounds)
+        return Repeat(calibrated(epsilon, delta, rounds, sensitivity, features), rounds)
+
+    def utility_bound(self, shape: tuple[int, ...], gap: float) -> float:
+        """Bound the expected excess of the loss; ``gap`` is the excess of the starting point."""
+        loss, convex, _ = self._problem()
+        plan: Any = self.plan(shape)
+        # the noise at the fixed minimiser has mean 0: a step loses sigma times the width
+        noise = plan.part.scale * convex.width(shape[1])
+        curvature = self._curvature(loss, convex)
+        return utility_bound(curvature, plan.count, noise, gap, self.average)
+
+    def run(self, ledger: Any) -> Array:
+        """Return the coefficients, seen through the gate alone."""
+        loss, convex, longest = self._problem()
+        query = Gradient(loss, self.row_bound, self.y_bound, longest / self.row_bound)
+        theta = convex.start(ledger.shape[1])
+        mean = theta.copy()
+        for t in range(1, ledger.plan.count + 1):
+            query.theta = theta
+            gradient = ledger.release(ledger.plan.part, query)
+            theta = theta + 2 / (t + 2) * (convex.minimiser(gradient) - theta)
+            mean += 2 / (t + 2) * (theta - mean)
+        return mean if self.average else theta
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input."""
+        X, y = checked(self, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
+        plan, rng = self.plan(X.shape), noise_source(self.random_state)
+        self.plan_, self.rounds_ = plan, plan.count
+        self.ledger_ = Ledger((X, y), plan, rng=rng)
+        self.coef_ = self.run(self.ledger_)
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    def _problem(self) -> tuple[LinearLoss, ConvexSet, float]:
+        """Loss, set, and the greatest length of one record's gradient."""
+        loss, convex = loss_of(self.loss), set_of(self.convex_set)
+        if not isinstance(loss, LinearLoss):
+            raise ParameterError("loss", loss, "a LinearLoss, whose gradients have a length")
+        row = POSITIVE.check("row_bound", self.row_bound)
+        steepest = loss.bound(row * convex.radius, POSITIVE.check("y_bound", self.y_bound))
+        return loss, convex, steepest * row
+
+    def _curvature(self, loss: LinearLoss, convex: ConvexSet) -> float:
+        return loss.smoothness * (2 * self.row_bound * convex.radius) ** 2
+
+
+class Gradient:
+    """The query of every round: the mean gradient at public coefficients, of shortened rows."""
+
+    def __init__(self, loss: LinearLoss, row: float, y: float, steepest: float) -> None:
+        self._loss, self._row, self._most_y, self._steepest = loss, row, y, steepest
+        self._shorter: Array | None = None
+        self.theta: Array = np.empty(0)
+
+    def __call__(self, data: tuple[Any, Array]) -> Array:
+        """One vector; the rows' lengths are found once, for all rounds."""
+        x, y = data[0], np.clip(data[1], -self._most_y, self._most_y)
+        if self._shorter is None:
+            self._shorter = factors(x, self._row)
+        slope = self._loss.slope(shortened_products(x, self._shorter, self.theta), y)
+        slope = np.clip(slope, -self._steepest, self._steepest)
+        gradient: Array = np.asarray((self._shorter * slope) @ x)
+        return gradient / len(y)
+
+
+@lru_cache(maxsize=64)
+def total_mu(epsilon: float, delta: float) -> float:
+    """The mu of a Gaussian release that costs this."""
+    return calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu

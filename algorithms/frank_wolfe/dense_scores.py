@@ -1,0 +1,145 @@
+"""The query of every round: how well each vertex descends, on clipped data."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss
+from algorithms.frank_wolfe.constants import Bounds
+from algorithms.frank_wolfe.polytopes import L1Ball, Polytope
+
+LARGE = 2**22  # entries of a block that one thread clips, or of gradients at a time
+
+
+class Scores:
+    """The scores for a linear model's loss: minus a vertex's product with the gradient.
+
+    It keeps the inner products ``X theta`` across the rounds and updates them in place, so a round
+    costs one pass over X.  One object serves one run and is asked once a round.
+    """
+
+    def __init__(
+        self, bounds: Bounds, loss: LinearLoss = SQUARED, polytope: Polytope | None = None
+    ) -> None:
+        self._bounds, self._loss = bounds, loss
+        self._polytope = L1Ball(bounds.radius) if polytope is None else polytope
+        self._steepest = loss.bound(bounds.radius * bounds.x, bounds.y)
+        self._x: Any = None
+        self._columns: Any = None
+        self._y: Array = np.empty(0)
+        self._inner: Array = np.empty(0)
+        self._residual: Array = np.empty(0)
+        self._step: tuple[float, Any, Any] | None = None
+
+    def move(self, step: float, where: Any, value: Any) -> None:
+        """Note the public move ``theta <- (1 - step) theta + step * vertex``.
+
+        The vertex has ``value`` at ``where`` (a feature, or an array of them) and is 0 elsewhere.
+        """
+        self._step = (step, where, value)
+
+    def __call__(self, data: tuple[Any, Any]) -> Array:
+        """Scores of the vertices; greater descends more."""
+        if self._x is None:
+            self._prepare(data)
+        if self._step is not None:
+            step, where, value = self._step
+            self._inner *= 1 - step
+            self._inner += self._product(where, step * value)
+            self._step = None
+        slope = self._loss.slope(self._inner, self._y)
+        self._residual = np.clip(slope, -self._steepest, self._steepest)
+        gradient: Array = np.asarray(self._residual @ self._x)
+        gradient /= -len(self._y)
+        return self._polytope.products(gradient)
+
+    def _prepare(self, data: tuple[Any, Any]) -> None:
+        self._x = clipped(data[0], self._bounds.x)
+        self._columns = self._x.tocsc() if hasattr(self._x, "tocsc") else self._x
+        self._y = clipped(data[1], self._bounds.y)
+        start = self._polytope.start(self._x.shape[1])
+        self._inner = np.asarray(self._x @ start) if start.any() else np.zeros(len(self._y))
+
+    def _product(self, where: Any, value: Any) -> Array:
+        """X times a vector that is not 0 at ``where`` alone."""
+        if np.ndim(where) == 0 and not sparse.issparse(self._columns):
+            column: Array = self._columns[:, where] * value
+            return column
+        where, value = np.atleast_1d(where), np.atleast_1d(value)
+        product: Array = np.asarray(self._columns[:, where] @ value)
+        return product
+
+
+class DeclaredScores:
+    """The scores for a loss of which only gradients and their bounds are known."""
+
+    def __init__(self, loss: DeclaredLoss, polytope: Polytope) -> None:
+        self._loss, self._polytope = loss, polytope
+        self._theta: Array | None = None
+        self._step: tuple[float, Any, Any] | None = None
+
+    def move(self, step: float, where: Any, value: Any) -> None:
+        """See `Scores`."""
+        self._step = (step, where, value)
+
+    def __call__(self, data: tuple[Any, Any]) -> Array:
+        """Scores of the vertices; every record's gradient is clipped."""
+        x, y = data
+        if self._theta is None:
+            self._theta = self._polytope.start(x.shape[1])
+        if self._step is not None:
+            step, where, value = self._step
+            self._theta *= 1 - step
+            self._theta[where] += step * value
+            self._step = None
+        most, rows = self._loss.lipschitz, max(1, LARGE // x.shape[1])
+        total = np.zeros(x.shape[1])
+        for start in range(0, len(y), rows):
+            block = slice(start, start + rows)
+            gradients = np.asarray(self._loss.gradients(self._theta, x[block], y[block]), float)
+            if gradients.shape != x[block].shape:
+                allowed = "a function that gives one gradient for each record"
+                raise ParameterError("gradients", f"of shape {gradients.shape}", allowed)
+            total += np.clip(np.nan_to_num(gradients), -most, most).sum(axis=0)
+        return self._polytope.products(-total / len(y))
+
+
+def clipped(array: Any, bound: float) -> Any:
+    """The array with entries clipped to ``[-bound, bound]``; itself where nothing exceeds it."""
+    if sparse.issparse(array):
+        return clipped_sparse(array, bound)
+    values: Array = np.asarray(array, dtype=float)
+    if inside(values, bound):
+        return values
+    # The cost is the first touch of the copy's memory, so blocks of rows are touched side by side.
+    copy = np.empty_like(values)
+    step = max(1, LARGE * len(values) // values.size)
+    blocks = [slice(start, start + step) for start in range(0, len(values), step)]
+    with ThreadPoolExecutor() as pool:
+        # the list waits for every block and raises what any of them raised
+        list(pool.map(lambda rows: np.clip(values[rows], -bound, bound, out=copy[rows]), blocks))
+    return copy
+
+
+def clipped_sparse(matrix: Any, bound: float) -> Any:
+    """A sparse matrix by rows, its entries clipped; itself where nothing exceeds the bound."""
+    found = matrix.tocsr()
+    if not found.has_canonical_format:  # entries that are stored in parts add up
+        found = found.copy()
+        found.sum_duplicates()
+    if inside(found.data, bound):
+        return found
+    found = found.copy()
+    found.data = np.clip(found.data, -bound, bound)
+    return found
+
+
+def inside(values: Array, bound: float) -> bool:
+    """Whether all are within ``[-bound, bound]``."""
+    return bool(values.max(initial=0.0) <= bound and values.min(initial=0.0) >= -bound)

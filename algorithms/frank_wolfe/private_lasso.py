@@ -1,0 +1,189 @@
+"""The private LASSO: Frank-Wolfe over the l1 ball, as plan, run and scikit-learn estimator."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_is_fitted
+
+from accountant.domains import DELTA, POSITIVE, Whole
+from accountant.ledger.chunks import Chunks
+from accountant.ledger.ledger import Ledger
+from accountant.numerics import Array
+from accountant.plans.plan import Repeat
+from algorithms.base.estimators import (
+    PrivateRegressor,
+    apart,
+    checked,
+    checked_fit,
+    checked_shape,
+    noise_source,
+)
+from algorithms.base.glm_losses import SQUARED, LinearLoss
+from algorithms.frank_wolfe.constants import (
+    GUMBEL,
+    RELATION,
+    SELECTION,
+    Bounds,
+    noise_scale,
+    rounds_for,
+    selecting,
+)
+from algorithms.frank_wolfe.dense_scores import clipped
+from algorithms.frank_wolfe.polytope import descend
+from algorithms.frank_wolfe.polytopes import L1Ball
+from algorithms.frank_wolfe.sparse_scores import descend_lazily
+from algorithms.frank_wolfe.streamed_scores import StreamedScores
+from mechanisms.lazy_exponential import LazyExponential
+
+
+class L1Estimator(PrivateRegressor):
+    """A linear model over the l1 ball of ``radius``, fitted by private Frank-Wolfe."""
+
+    _loss: LinearLoss
+    epsilon: float
+    delta: float
+    radius: float
+    rounds: int | None
+    selection: str
+    x_bound: float
+    relation: str
+
+    def plan(self, shape: tuple[int, ...], sparse: bool = False) -> Repeat:
+        """Return what a fit on ``shape = (records, features)`` will release; needs no data.
+
+        With Gumbel selection a fit on ``sparse`` data draws the same law lazily.
+        """
+        sensitivity = self._sensitivity(shape)
+        selection = SELECTION.check("selection", self.selection)
+        if self.rounds is None:
+            rounds = self.best_rounds(shape)
+        else:
+            rounds = Whole(1).check("rounds", self.rounds)
+        scale = noise_scale(self.epsilon, self.delta, rounds, selection, sensitivity)
+        if sparse and selection == GUMBEL:
+            return Repeat(LazyExponential(scale, sensitivity), rounds)
+        return Repeat(selecting(scale, sensitivity, selection), rounds)
+
+    def best_rounds(self, shape: tuple[int, ...]) -> int:
+        """Return the utility bound's optimum T* for ``shape``: what ``rounds=None`` takes."""
+        return rounds_for(
+            self._bounds().curvature(self._loss),
+            self._sensitivity(shape),
+            2 * shape[1],
+            SELECTION.check("selection", self.selection),
+            POSITIVE.check("epsilon", self.epsilon),
+            DELTA.check("delta", self.delta),
+        )
+
+    def run(self, ledger: Any) -> Array:
+        """Return the coefficients, seen through the gate alone."""
+        plan = ledger.plan
+        lazily = isinstance(plan.part, LazyExponential)
+        work = descend_lazily if lazily else descend
+        return work(ledger, plan.part, plan.count, self._bounds(), self._loss)
+
+    def _streamed(self, ledger: Any, executor: Executor | None) -> Array:
+        """The same from data that are read a block at a time."""
+        plan, bounds = ledger.plan, self._bounds()
+        query = StreamedScores(bounds, self._loss, L1Ball(bounds.radius), executor)
+        return descend(ledger, plan.part, plan.count, bounds, query=query)
+
+    def _fit(self, X: Any, y: Any, executor: Executor | None) -> Self:
+        """Plan, run, and keep what was found."""
+        # a subclass's plan need not know of sparse data
+        thin: dict[str, Any] = {"sparse": True} if issparse(X) else {}
+        plan = self.plan(X.shape, **thin)
+        bounds, rng = self._bounds(), noise_source(self.random_state)
+        self.plan_, self.bounds_ = plan, bounds
+        self.ledger_ = Ledger((X, y), plan, rng=rng)
+        streams = isinstance(X, Chunks)
+        self.coef_ = self._streamed(self.ledger_, executor) if streams else self.run(self.ledger_)
+        self.rounds_ = self.plan_.count
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    def _inner(self, X: Any) -> Array:
+        """``<x, theta>`` of every row of X, clipped as in the fit."""
+        check_is_fitted(self)
+        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        inner: Array = np.asarray(clipped(X, self.bounds_.x) @ self.coef_)
+        return inner
+
+    def _sensitivity(self, shape: tuple[int, ...]) -> float:
+        records, _ = checked_shape(shape)
+        relation = RELATION.check("relation", self.relation)
+        return self._bounds().score_sensitivity(records, relation, self._loss)
+
+    def _bounds(self) -> Bounds:
+        radius = POSITIVE.check("radius", self.radius)
+        return Bounds(radius, POSITIVE.check("x_bound", self.x_bound), 1.0)
+
+    def _noise(self) -> str:
+        kind, scale = self.selection, self.plan_.part.scale
+        return f"{kind} noise of scale {scale:.4g} on the scores of {self.rounds_} vertices"
+
+
+class PrivateLasso(L1Estimator):
+    """Least squares over the l1 ball of ``radius``, (epsilon, delta)-DP for every record.
+
+    Features and targets are clipped to ``[-x_bound, x_bound]`` and ``[-y_bound, y_bound]``, which
+    makes the sensitivity true; there is no intercept (add a constant feature).  ``rounds`` is the
+    number of private selections, the paper's T - 1; None takes the utility bound's optimum, which
+    `best_rounds` tells (on small data it is several times too long).  ``selection`` is "gumbel",
+    "laplace" or "permute-and-flip".  ``relation="add-remove"`` takes the number of records as
+    public: a record is exchanged for one that adds nothing, a row of zeros.  ``random_state`` None
+    draws noise from operating-system entropy.  Of sparse data a round looks only at rows and
+    features that changed (`sparse_frank_wolfe`).
+
+    After ``fit``: ``coef_``, ``bounds_``, ``rounds_``, ``plan_``, ``ledger_``, ``transcript_``.
+    Source: Talwar, Thakurta & Zhang (2015), Algorithm 2, its noise recalibrated.
+    """
+
+    _loss = SQUARED
+
+    def __init__(
+        self,
+        epsilon: float,
+        delta: float,
+        radius: float = 1.0,
+        rounds: int | None = None,
+        selection: str = "gumbel",
+        x_bound: float = 1.0,
+        y_bound: float = 1.0,
+        relation: str = "replace",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.radius = radius
+        self.rounds = rounds
+        self.selection = selection
+        self.x_bound = x_bound
+        self.y_bound = y_bound
+        self.relation = relation
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+        """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input.
+
+        With y None, X may be `Chunks` that read pairs (X, y) anew every round: targets and a block
+        of features are in memory, worked on by ``executor`` (threads by default).  Sparse chunks
+        draw other noise from a seed than a sparse matrix, of the same law.
+        """
+        X, y = checked_fit(self, X, y)
+        if y is None:
+            X, y = apart(X)
+        return self._fit(X, y, executor)
+
+    def predict(self, X: Any) -> Array:
+        """Predict for X (records, features), clipped as in the fit."""
+        return self._inner(X)
+
+    def _bounds(self) -> Bounds:
+        radius = POSITIVE.check("radius", self.radius)
+        x_bound = POSITIVE.check("x_bound", self.x_bound)
+        return Bounds(radius, x_bound, POSITIVE.check("y_bound", self.y_bound))

@@ -1,0 +1,31 @@
+"""Entries of sparse matrices: where those of some rows or of a column are stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accountant.numerics import Array
+from mechanisms.families.bounded_scores import INDICES
+
+
+def column(columns: Any, feature: int) -> tuple[INDICES, Array]:
+    """Rows and values of one column of a matrix by columns."""
+    part = slice(columns.indptr[feature], columns.indptr[feature + 1])
+    return columns.indices[part], columns.data[part]
+
+
+def entries(matrix: Any, rows: INDICES) -> tuple[INDICES, INDICES]:
+    """Where the entries of rows are stored, and how many of each row."""
+    first = matrix.indptr[rows]
+    lengths = matrix.indptr[rows + 1] - first
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(first - before, lengths) + np.arange(lengths.sum()), lengths
+
+
+def distinct(items: INDICES, count: int) -> INDICES:
+    """Each of some items below ``count`` once."""
+    if 8 * items.size < count:
+        return np.unique(items)
+    return np.flatnonzero(np.bincount(items, minlength=count))

@@ -1,0 +1,138 @@
+"""A user's own sets, known by their oracles: looked at before any spend, and at each use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+
+from accountant.domains import POSITIVE, Whole
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from algorithms.frank_wolfe.convex_sets import SLACK, ConvexSet, GroupBall, L2Ball, NuclearBall
+from algorithms.frank_wolfe.polytopes import Hull, L1Ball, Polytope, Simplex
+
+PROBED = 1024  # vertices that are looked at before anything is spent
+PROBES = 16  # directions in which a convex set's oracle is asked before
+
+
+@final
+@dataclass(frozen=True)
+class Probed:
+    """A user's own `Polytope`; every vertex that is used must be one of a point of its norm."""
+
+    inner: Any
+    norm: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name in ("count", "vertex", "products", "norm"):
+            if not hasattr(self.inner, name):
+                raise ParameterError("vertices_or_oracle", self.inner, f"an object with {name}")
+        norm = POSITIVE.check("vertices_or_oracle.norm", self.inner.norm)
+        object.__setattr__(self, "norm", norm * (1 + 1e-9))  # vertices may be rounded
+
+    def count(self, features: int) -> int:
+        """As the user says, after a look at the vertices, or at 1,024 of them."""
+        found = Whole(1).check("vertices_or_oracle.count", self.inner.count(features))
+        some = np.unique(np.linspace(0, found - 1, min(found, PROBED)).astype(int))
+        direction = np.random.default_rng(0).normal(size=features)
+        products = self._products(direction, found)
+        for index in some:
+            own = float(self.vertex(int(index), features) @ direction)
+            if not abs(own - products[index]) <= 1e-9 * self.norm * np.abs(direction).max():
+                raise ParameterError(
+                    "vertices_or_oracle.products", f"another number at vertex {index}",
+                    "the inner products of the vertices",
+                )  # fmt: skip
+        return found
+
+    def vertex(self, index: int, features: int) -> Array:
+        """As the user says, if it is of the norm declared."""
+        try:
+            point = np.asarray(self.inner.vertex(index, features), dtype=float)
+        except (TypeError, ValueError):
+            point = np.empty(0)
+        inside = point.shape == (features,) and np.abs(point).sum() <= self.norm
+        if not inside:
+            allowed = f"a point (features,) of the set, of l1 norm at most {self.norm:g}"
+            raise ParameterError("vertices_or_oracle.vertex", f"another at {index}", allowed)
+        return point
+
+    def start(self, features: int) -> Array:
+        """The first vertex."""
+        return self.vertex(0, features)
+
+    def products(self, gradient: Array) -> Array:
+        """As the user says."""
+        return np.asarray(self.inner.products(gradient), dtype=float)
+
+    def _products(self, direction: Array, count: int) -> Array:
+        products = self.products(direction)
+        if products.shape != (count,):
+            allowed = f"of shape ({count},), one a vertex"
+            raise ParameterError("vertices_or_oracle.products", products.shape, allowed)
+        return products
+
+
+@final
+@dataclass(frozen=True)
+class ProbedSet:
+    """A user's own `ConvexSet`; every point that is used must belong to it."""
+
+    inner: Any
+    radius: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name in ("radius", "width", "minimiser", "contains"):
+            if not hasattr(self.inner, name):
+                raise ParameterError("convex_set", self.inner, f"an object with {name}")
+        radius = POSITIVE.check("convex_set.radius", self.inner.radius)
+        object.__setattr__(self, "radius", radius)
+
+    def width(self, features: int) -> float:
+        """As the user says, after a look in some directions."""
+        rng = np.random.default_rng(0)
+        for direction in rng.normal(size=(PROBES, features)):
+            self.minimiser(direction)
+        return POSITIVE.check("convex_set.width", self.inner.width(features))
+
+    def start(self, features: int) -> Array:
+        """One of its points."""
+        return self.minimiser(np.ones(features))
+
+    def minimiser(self, direction: Array) -> Array:
+        """As the user says, if it belongs to the set and is no longer than declared."""
+        try:
+            point = np.asarray(self.inner.minimiser(direction), dtype=float)
+        except (TypeError, ValueError):
+            point = np.empty(0)
+        belongs = (
+            point.shape == direction.shape
+            and np.linalg.norm(point) <= self.radius * SLACK
+            and self.inner.contains(point)
+        )
+        if not belongs:
+            allowed = f"a point of the set, of l2 norm at most {self.radius:g}"
+            raise ParameterError("convex_set.minimiser", "a point outside", allowed)
+        return point
+
+    def contains(self, point: Array) -> bool:
+        """As the user says."""
+        return bool(self.inner.contains(point))
+
+
+def polytope_of(vertices_or_oracle: Any) -> Polytope:
+    """The set itself, the hull of an array of vertices, or a user's oracle, to be probed."""
+    if isinstance(vertices_or_oracle, (L1Ball, Simplex, Hull, Probed)):
+        return vertices_or_oracle
+    if isinstance(vertices_or_oracle, (list, tuple, np.ndarray)):
+        return Hull(vertices_or_oracle)
+    return Probed(vertices_or_oracle)
+
+
+def set_of(convex_set: Any) -> ConvexSet:
+    """The set itself, or a user's, to be probed."""
+    if isinstance(convex_set, (L2Ball, GroupBall, NuclearBall, ProbedSet)):
+        return convex_set
+    return ProbedSet(convex_set)

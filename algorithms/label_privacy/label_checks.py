@@ -1,0 +1,35 @@
+"""Checks before anything is spent: private labels, and what a user's loss declares."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from accountant.errors import ParameterError, PrivateValueError
+from algorithms.label_privacy.label_losses import LabelLoss
+
+
+def checked_labels(y: Any, classes: int) -> Any:
+    """Labels as integers, or an error that shows none of them."""
+    labels = np.asarray(y)
+    allowed = f"whole numbers from 0 to {classes - 1}, one for each row"
+    wrong = ~((labels >= 0) & (labels < classes) & (labels == np.floor(labels)))
+    if labels.ndim != 1 or wrong.any():
+        raise PrivateValueError("y", allowed, tuple(np.argwhere(wrong)[0]) if wrong.any() else None)
+    return labels.astype(np.intp)
+
+
+def check_loss(loss: LabelLoss, X: Any, classes: int, lipschitz: float) -> None:
+    """Try a user's loss on a few public rows: what it declares must hold at the start."""
+    rows = X[:8]
+    theta = np.zeros(loss.shape(X.shape[1], classes))
+    found = np.asarray(loss.gradients(theta, rows))
+    if found.shape != (rows.shape[0], classes, *theta.shape) or not np.isfinite(found).all():
+        allowed = f"finite gradients of shape (rows, {classes}, *theta.shape)"
+        raise ParameterError("loss", f"gradients of shape {found.shape}", allowed)
+    longest = math.sqrt((found.reshape(*found.shape[:2], -1) ** 2).sum(axis=2).max())
+    if longest > lipschitz * (1 + 1e-9):
+        got = f"a gradient of length {longest:.6g}"
+        raise ParameterError("loss", got, f"of gradients at most {lipschitz:.6g} long, as declared")

@@ -1,0 +1,180 @@
+"""A classifier of which the training labels are private, each randomised by its own user."""
+
+from __future__ import annotations
+
+import warnings
+from concurrent.futures import Executor
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
+
+from accountant.domains import Whole
+from accountant.errors import ParameterError, PrivateValueError
+from accountant.numerics import Array
+from accountant.plans.parallel import Parallel
+from algorithms.base.estimators import PrivateEstimator, checked, checked_shape
+from algorithms.base.non_private import NotPrivate
+from algorithms.label_privacy.label_losses import LabelLoss, ScoreLoss, squares
+from algorithms.label_privacy.label_sgd import LabelSGD
+
+
+class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """Linear classification with private labels and public features, by `LabelSGD`.
+
+    Features are standardised, a constant is added, and rows are scaled to length 1: all of it
+    public.  ``classes`` are the public labels in any order; None takes those that occur in y,
+    **which tells that each of them occurs**.  Other settings are those of `LabelSGD`.
+
+    After ``fit``: ``classes_``, ``coef_`` (classes, features + 1), ``plan_``, ``ledger_``,
+    ``transcript_``, ``sgd_``.
+    """
+
+    def __init__(
+        self,
+        epsilon: float,
+        *,
+        classes: Any = None,
+        loss: str | LabelLoss = "logistic",
+        diameter: float = 100.0,
+        randomizer: str = "auto",
+        batch_size: int = 32,
+        non_private: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.classes = classes
+        self.loss = loss
+        self.diameter = diameter
+        self.randomizer = randomizer
+        self.batch_size = batch_size
+        self.non_private = non_private
+        self.random_state = random_state
+
+    def plan(self, shape: tuple[int, ...]) -> Parallel:
+        """Return what a fit on ``shape = (users, features)`` will release; needs ``classes``."""
+        users, features = checked_shape(shape)
+        return self._sgd(users, len(self._given())).plan((users, features + 1))
+
+    def fit(self, X: Any, y: Any, executor: Executor | None = None) -> Self:
+        """Fit on public X (users, features), dense or sparse, and private labels y (users,).
+
+        ``executor`` (threads by default) randomises labels, and changes no bit.
+        """
+        X, codes, classes = self._checked(X, y)
+        sgd = self._sgd(len(codes), len(classes))
+        sgd.plan((len(codes), X.shape[1] + 1))  # whatever is refused is refused here
+        self.classes_ = classes
+        self.shift_, self.scale_ = _standard(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotPrivate)  # which is said here
+            self.sgd_ = sgd.fit(self.prepared(X), codes, executor)
+        self.coef_, self.plan_ = self.sgd_.coef_, self.sgd_.plan_
+        self.ledger_, self.transcript_ = self.sgd_.ledger_, self.sgd_.transcript_
+        self._mark("coefficients are")
+        return self
+
+    def prepared(self, X: Any) -> Any:
+        """Standardised features and a constant, rows of length 1: what the fit sees."""
+        if hasattr(X, "multiply"):
+            rows = sparse.hstack(
+                [X.multiply(1 / self.scale_), sparse.csr_array(np.ones((X.shape[0], 1)))]
+            ).tocsr()
+            return sparse.csr_array(rows.multiply(1 / np.sqrt(squares(rows))[:, None]))
+        rows = np.ones((X.shape[0], X.shape[1] + 1))
+        np.divide(X, self.scale_, out=rows[:, :-1])
+        rows[:, :-1] -= self.shift_
+        rows /= np.sqrt(squares(rows))[:, None]
+        return rows
+
+    def predict(self, X: Any) -> Any:
+        """The label of the greatest score for every row of X (records, features)."""
+        best = self._scores(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Softmax of the scores, (records, classes): probabilities of the logistic loss alone."""
+        scores = self._scores(X)
+        scores -= scores.max(axis=1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=1, keepdims=True)
+        return scores
+
+    def summary(self) -> str:
+        """What the fit guarantees, and the gradients' mean square beside what it is at most."""
+        check_is_fitted(self)
+        return self.sgd_.summary().replace("LabelSGD", type(self).__name__)
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        self._mark("predictions are")
+        scores: Array = np.asarray(self.prepared(X) @ self.coef_.T)
+        return scores
+
+    def _sgd(self, users: int, classes: int) -> LabelSGD:
+        size = Whole(1).check("batch_size", self.batch_size)
+        if isinstance(self.loss, LabelLoss) and not isinstance(self.loss, ScoreLoss):
+            raise ParameterError("loss", self.loss, "a loss of scores, by name or a ScoreLoss")
+        return LabelSGD(
+            epsilon=self.epsilon, classes=classes, loss=self.loss, diameter=self.diameter,
+            randomizer=self.randomizer, batch_size=min(size, users),
+            non_private=self.non_private, random_state=self.random_state,
+        )  # fmt: skip
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
+        """Features, labels as numbers, and the classes."""
+        rules = {"dtype": np.float64, "accept_sparse": "csr"}
+        if y is None:  # scikit-learn's own words
+            checked(self, X, None, **rules)
+        try:
+            labels = column_or_1d(y, warn=True)
+            assert_all_finite(labels)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # which would tell how many classes occur
+                check_classification_targets(labels)
+        except ValueError as error:
+            words = " ".join(str(error).split(" Got ")[0].split())
+            raise ParameterError("y", words, "one class label for each row") from None
+        if self.classes is None:
+            classes, codes = np.unique(labels, return_inverse=True)
+            if len(classes) < 2:
+                raise ParameterError("y", "one class", "labels of at least two classes")
+        else:
+            classes = self._given()
+            codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
+            wrong = classes[codes] != labels
+            if wrong.any():
+                raise PrivateValueError("y", "among the classes", (int(wrong.argmax()),))
+        X, codes = checked(self, X, codes, **rules)
+        return X, codes.astype(np.intp), classes
+
+    def _given(self) -> Any:
+        """The classes as given, in order."""
+        found = np.unique(np.asarray([] if self.classes is None else self.classes))
+        if len(found) < 2:
+            raise ParameterError("classes", self.classes, "at least two different labels")
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        """Private fits on tiny data are noise; features may be sparse."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        tags.non_deterministic = self.random_state is None
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _standard(X: Any) -> tuple[Array, Array]:
+    """Mean, in units of the scale, and scale of every column; sparse ones are not shifted."""
+    if hasattr(X, "multiply"):
+        scale = np.sqrt(np.asarray(X.multiply(X).mean(axis=0), dtype=float).reshape(-1))
+        return np.zeros(X.shape[1]), np.where(scale > 0, scale, 1.0)
+    most = np.abs(X).max(axis=0)
+    most[most == 0] = 1.0  # squares of what is left neither overflow nor vanish
+    spread = (X / most).std(axis=0)
+    scale = np.where(spread > 1e-12, spread, 1.0) * most
+    return (X / scale).mean(axis=0), scale

@@ -1,0 +1,70 @@
+"""Four ways to randomise a label, and which of them is the best."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from accountant.domains import POSITIVE, OneOf, Whole
+from accountant.errors import ParameterError
+from accountant.planning.calibration import calibrate
+from algorithms.label_privacy.report_decoders import analyser_of
+from mechanisms.base.mechanism import Mechanism
+from mechanisms.families.frequency_oracle import within
+from mechanisms.hemisphere import HemisphereL2
+from mechanisms.randomized_response import RandomizedResponse
+from mechanisms.subset_selection import SubsetSelection
+from mechanisms.unary_encoding import UnaryEncoding
+
+CLASSES = Whole(2)
+# in this order among equals: the shortest report first
+NAMES = ("response", "subset", "unary", "duchi")
+RANDOMIZER = OneOf(("auto", *NAMES))
+
+
+def randomizer_of(name: object, classes: int, epsilon: float) -> Mechanism:
+    """The randomiser of this name; "auto" is the best for gradients nothing is known of."""
+    k, epsilon = CLASSES.check("classes", classes), POSITIVE.check("epsilon", epsilon)
+    chosen = RANDOMIZER.check("randomizer", name)
+    if chosen == "auto":
+        chosen = best_randomizer(k, epsilon)
+    if chosen == "unary":
+        return UnaryEncoding.optimised(k, epsilon)
+    if chosen == "subset":
+        return SubsetSelection.optimised(k, epsilon)
+    if chosen == "response":
+        # keep / (lie of one label) = e^eps
+        keep = min(1 / (1 + (k - 1) * math.exp(-epsilon)), 1 - 2.0**-53)
+        return within(lambda p: RandomizedResponse(k, p), keep, 1 / k, epsilon)
+    return calibrate(HemisphereL2, dimension=k - 1, radius=1.0, longer="clip", epsilon=epsilon)
+
+
+def second_moments(classes: int, epsilon: float, gradients: Any = None) -> dict[str, float]:
+    """V of each of the four randomisers, in squares of the longest gradient's length.
+
+    ``gradients`` of all labels, (classes, size) or a stack of such: exactly their second moment,
+    that of the worst true label, averaged over the stack.
+    """
+    made = {name: analyser_of(randomizer_of(name, classes, epsilon), classes) for name in NAMES}
+    if gradients is None:
+        return {name: one.second_moment for name, one in made.items()}
+    given = np.asarray(gradients, dtype=float)
+    given = given[None] if given.ndim == 2 else given
+    if given.ndim != 3 or given.shape[1] != classes or not np.isfinite(given).all():
+        shape = f"shape {given.shape}"
+        raise ParameterError("gradients", shape, f"finite, one row for each of {classes} labels")
+    grams = given @ given.swapaxes(1, 2)
+    longest = float(np.einsum("nkk->nk", grams).max()) or 1.0
+    return {
+        name: float(np.mean([one.second_moments(gram / longest).max() for gram in grams]))
+        for name, one in made.items()
+    }
+
+
+def best_randomizer(classes: int, epsilon: float, gradients: Any = None) -> str:
+    """Name of the randomiser with the least second moment; see `second_moments`."""
+    moments = second_moments(classes, epsilon, gradients)
+    least = min(moments.values())
+    return next(name for name, moment in moments.items() if moment <= least * (1 + 1e-9))

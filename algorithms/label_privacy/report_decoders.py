@@ -1,0 +1,176 @@
+"""What analysers make of randomised labels: coefficients, and what their noise costs.
+
+An analyser turns a report into one coefficient for every label: on average 1 for the true one and
+0 for the others.  Gradients weighted by them are unbiased, and V is the most that their mean
+square can be, in squares of the Lipschitz constant: for that the excess risk pays.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.numerics import Array
+from algorithms.base.non_private import Revealed
+from algorithms.label_privacy.gradient_span import Span, centre
+from mechanisms.families.frequency_oracle import FrequencyOracle
+from mechanisms.hemisphere import HemisphereL2
+from mechanisms.unary_encoding import UnaryEncoding
+
+
+class Analyser(ABC):
+    """A mechanism, and what an analyser knows of its reports."""
+
+    mechanism: Any
+
+    @abstractmethod
+    def coefficients(self, reports: Any) -> Array:
+        """Of every report, one for each label."""
+
+    @property
+    @abstractmethod
+    def second_moment(self) -> float:
+        """V: the most that ``E |estimate|^2`` can be when no gradient is longer than 1."""
+
+    @abstractmethod
+    def second_moments(self, gram: Array) -> Array:
+        """``E |estimate|^2`` for every true label, exactly, given all ``<g_j, g_k>``."""
+
+
+@final
+@dataclass(frozen=True)
+class Told(Analyser):
+    """Reports that support some labels: unary encoding, subset selection, k-ary response.
+
+    ``c_k = (1[k supported] - q) / (p - q)``.  Those of unary encoding do not always sum to 1.  Of
+    ``centred`` ones each gives back a part, ``tau / K``, of what is too much: free, and unbiased.
+    """
+
+    mechanism: FrequencyOracle
+    centred: bool = False
+
+    def coefficients(self, reports: ArrayLike) -> Array:
+        """Of every report, one for each label."""
+        found: Array = self.mechanism.coefficients(reports)
+        if self.centring:
+            excess = found.sum(axis=1, keepdims=True) - 1
+            found -= excess * (self.centring / self.mechanism.k)
+        return found
+
+    @property
+    def centring(self) -> float:
+        """tau: 0 where coefficients always sum to 1."""
+        # The estimate is tau m + sum_k c_k (g_k - tau m), with m the mean of all gradients.  If
+        # labels are as likely as theta says, sum_k P(k) g_k = 0 for the logistic loss; c_k has
+        # variance v, but v + 1 for the true label: the least mean square is at K v / (K v + 1).
+        if not (self.centred and isinstance(self.mechanism, UnaryEncoding)):
+            return 0.0
+        weight = self.mechanism.k * self.mechanism.variances[1]
+        return weight / (1 + weight)
+
+    @property
+    def second_moment(self) -> float:
+        """``2 + 4 K e^eps / (e^eps - 1)^2`` in unary encoding; centred, for regular losses."""
+        k, (own, other) = self.mechanism.k, self.mechanism.variances
+        if isinstance(self.mechanism, UnaryEncoding):
+            # centred, with g_k = p - e_k for shares p and L^2 = 2, the mean square is at most
+            # v (K + K |p|^2 - 2) + 2 |g_y|^2 + 2 tau (p_y - |p|^2) <= 2 K v + 4 = L^2 V
+            return 1 + own + (k - 1) * other
+        # |sum_k c_k g_k|^2 on average, at its worst: g_y = u, and the others' sum is -t u
+        cross = -self._cross
+        t = min(k - 1.0, own / ((k - 1) * cross)) if cross > 0 else k - 1.0
+        total = 1 + own + (k - 1) * (other + cross)
+        return total + 2 * own * t / (k - 1) - cross * t * t
+
+    @property
+    def _cross(self) -> float:
+        """Covariance of two wrong labels' coefficients; with the true one's it is -own / (K-1)."""
+        k, (own, other) = self.mechanism.k, self.mechanism.variances
+        return min(0.0, -(other - own / (k - 1)) / (k - 2)) if k > 2 else 0.0
+
+    def covariance(self, label: int) -> Array:
+        """Of the coefficients, when this is the true label."""
+        k, (own, other) = self.mechanism.k, self.mechanism.variances
+        if isinstance(self.mechanism, UnaryEncoding):
+            shift = np.eye(k) - self.centring / k
+            found: Array = shift @ np.diag(np.where(np.arange(k) == label, own, other)) @ shift.T
+            return found
+        found = np.full((k, k), self._cross)
+        np.fill_diagonal(found, other)
+        found[label], found[:, label] = -own / (k - 1), -own / (k - 1)
+        found[label, label] = own
+        return found
+
+    def second_moments(self, gram: Array) -> Array:
+        """``|g_y|^2 + sum_jk Cov(c_j, c_k) <g_j, g_k>``."""
+        spread = [np.vdot(self.covariance(y), gram) + gram[y, y] for y in range(len(gram))]
+        return np.array(spread)
+
+
+@final
+@dataclass(frozen=True)
+class Turned(Analyser):
+    """Duchi, Jordan & Wainwright's vector, of the gradient itself about a public centre."""
+
+    mechanism: HemisphereL2
+
+    def coefficients(self, reports: Any) -> Array:
+        """Of reports on the regular simplex; `Span` has those of any gradients."""
+        return Span.regular(self.mechanism.dimension + 1).coefficients(np.asarray(reports))
+
+    @property
+    def second_moment(self) -> float:
+        """``B^2 + 1 / (1 + B^2)``, and ``B^2`` for two labels; B is a report's length."""
+        # E|estimate|^2 = 2 <c, g> - |c|^2 + r^2 B^2 <= 2 s - s^2 + (1 - s^2) B^2, s = |c|: the
+        # smallest ball about points of the unit ball has r^2 + |c|^2 <= 1
+        square = self.mechanism.length**2
+        return square if self.mechanism.dimension == 1 else square + 1 / (1 + square)
+
+    def second_moments(self, gram: Array) -> Array:
+        """``|c|^2 + 2 <c, g - c> + r^2 B^2 rank / (K - 1)``: only the span of reports counts."""
+        weights = centre(gram[None])[0]
+        to_centre = gram @ weights
+        square = float(weights @ to_centre)
+        radius = float((np.diag(gram) - 2 * to_centre).max()) + square
+        inner = gram - to_centre[:, None] - to_centre + square
+        values = np.linalg.eigvalsh(inner)
+        rank = np.count_nonzero(values > 1e-12 * max(values.sum(), 0.0))
+        report = self.mechanism.length**2 * rank / self.mechanism.dimension
+        moments: Array = 2 * to_centre - square + max(radius, 0.0) * report
+        return moments
+
+
+@final
+@dataclass(frozen=True)
+class Plain(Analyser):
+    """No randomiser: labels as they are, for comparison alone."""
+
+    classes: int
+    mechanism: Revealed
+
+    def coefficients(self, reports: ArrayLike) -> Array:
+        """1 for the label itself."""
+        found: Array = np.eye(self.classes)[np.asarray(reports)]
+        return found
+
+    @property
+    def second_moment(self) -> float:
+        """1."""
+        return 1.0
+
+    def second_moments(self, gram: Array) -> Array:
+        """Each gradient's square."""
+        return np.diag(gram).copy()
+
+
+def analyser_of(mechanism: Any, classes: int, regular: bool = False) -> Analyser:
+    """What makes gradients of this mechanism's reports, ``regular`` ones or any."""
+    if isinstance(mechanism, HemisphereL2):
+        return Turned(mechanism)
+    if isinstance(mechanism, Revealed):
+        return Plain(classes, mechanism)
+    return Told(mechanism, centred=regular)

@@ -1,0 +1,133 @@
+"""Private labels beside public features: each user's label is clipped and noised, once.
+
+What is made of the noisy labels afterwards costs nothing more.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from concurrent.futures import Executor
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, OneOf
+from accountant.errors import ParameterError
+from accountant.ledger.ledger import Ledger
+from accountant.numerics import Array
+from accountant.planning.calibration import calibrate
+from accountant.plans.parallel import Parallel
+from accountant.plans.plan import Release
+from algorithms.base.estimators import (
+    PrivateRegressor,
+    apart,
+    checked,
+    checked_fit,
+    checked_shape,
+    noise_source,
+)
+from algorithms.base.non_private import Revealed
+from algorithms.base.row_blocks import products
+from mechanisms.binary_label import BinaryLabel
+from mechanisms.gaussian import Gaussian
+from mechanisms.laplace import Laplace
+from mechanisms.pure_from_approximate import PureFromApproximate
+
+NOISE = OneOf(("gaussian", "laplace", "bounded", "pure"))
+
+
+class LabelRegressor(PrivateRegressor, ABC):
+    """A regression on noisy labels of bounded size and public features."""
+
+    epsilon: float
+    delta: float
+    label_bound: float
+    neighbours: ClassVar[str] = "label-replace"
+    transcript_: Any
+    noise: str = "gaussian"
+
+    def plan(self, shape: tuple[int, ...]) -> Parallel:
+        """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
+        checked_shape(shape)
+        return Parallel([self.mechanism()])
+
+    def mechanism(self) -> Release:
+        """What noises a label; neighbours' labels are anywhere within the bound."""
+        bound, noise = (
+            POSITIVE.check("label_bound", self.label_bound),
+            NOISE.check("noise", self.noise),
+        )
+        epsilon, delta = self._budget(), DELTA.check("delta", self.delta)
+        if self.non_private:
+            return Revealed()
+        if noise == "laplace":
+            return calibrate(Laplace, sensitivity=2 * bound, arithmetic="exact", epsilon=epsilon)
+        if noise == "bounded":
+            return calibrate(BinaryLabel, bound=bound, larger="clip", epsilon=epsilon)
+        POSITIVE_DELTA.check("delta", delta)
+        if noise == "gaussian":
+            return calibrate(
+                Gaussian, sensitivity=2 * bound, arithmetic="exact", epsilon=epsilon, delta=delta
+            )
+        # about 5 ln(1 / inner epsilon) candidates, an inner epsilon of about an eighth
+        candidates = max(7, math.ceil(5 * math.log(8 / epsilon)))
+        any_noise = Gaussian(1.0)
+        try:
+            pure = calibrate(
+                PureFromApproximate, inner=any_noise, candidates=candidates, epsilon=epsilon
+            )
+        except ParameterError:
+            allowed = "small enough for noise='pure' (about 2.6 at most)"
+            raise ParameterError("epsilon", epsilon, allowed) from None
+        # a label is at most the bound away from the reference value 0
+        inner = calibrate(
+            Gaussian, sensitivity=bound, arithmetic="exact", epsilon=pure.odds / 2, delta=delta
+        )
+        return PureFromApproximate(inner, pure.odds, candidates)
+
+    def noisy_labels(self, ledger: Any) -> Array:
+        """Every user's label, clipped and noised."""
+        mechanism, bound = ledger.plan.parts[0], self.label_bound
+        reports = ledger.release_each(mechanism, lambda labels: np.clip(labels, -bound, bound))
+        if isinstance(mechanism, PureFromApproximate):
+            return mechanism.chosen(reports)
+        return np.asarray(reports)
+
+    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+        """Fit on public X (users, features), dense or sparse, and private y (users,).
+
+        X may be a memory map, or with y None `Chunks` that read pairs (X, y) anew every round:
+        labels and a block of features are in memory.  ``executor`` (threads by default) changes
+        no bit.
+        """
+        X, y = checked_fit(self, X, y)
+        plan, rng = self.plan(X.shape), noise_source(self.random_state)
+        if y is None:
+            X, y = apart(X)
+        self.plan_ = plan
+        self.ledger_ = Ledger(y, plan, rng=rng, public=X)
+        self.coef_ = self.run(self.ledger_, executor)
+        self._mark("coefficients are")
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    def _noise(self) -> str:
+        mechanism, reports = self.plan_.parts[0], np.asarray(self.transcript_[0].output)
+        if not isinstance(mechanism, (Gaussian, Laplace)):
+            return f"labels released by {mechanism!r}"
+        variance = mechanism.scale**2 * (2 if isinstance(mechanism, Laplace) else 1)
+        share = min(1.0, variance / float(np.mean(np.square(reports))))
+        return f"noise of deviation {math.sqrt(variance):.4g}: {share:.0%} of the labels' square"
+
+    def predict(self, X: Any) -> Array:
+        """Predict for X (records, features)."""
+        check_is_fitted(self)
+        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        self._mark("predictions are")
+        return products(X, self.coef_)
+
+    @abstractmethod
+    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
+        """Return the coefficients, seen through the gate alone."""

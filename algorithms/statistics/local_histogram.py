@@ -1,0 +1,118 @@
+"""The shares of labels that never leave their users: one randomised report each."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Executor
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.domains import OneOf, Whole
+from accountant.errors import ParameterError
+from accountant.ledger.ledger import Ledger
+from accountant.numerics import Array
+from accountant.plans.parallel import Parallel
+from accountant.plans.plan import Release
+from algorithms.base.estimators import PrivateEstimator, noise_source
+from algorithms.base.non_private import Revealed
+from algorithms.base.row_blocks import slices
+from mechanisms.families.frequency_oracle import BELOW_ONE, CACHED, FrequencyOracle, tally, within
+from mechanisms.hadamard_response import HadamardResponse
+from mechanisms.subset_selection import SubsetSelection
+from mechanisms.unary_encoding import UnaryEncoding
+
+ORACLE = OneOf(("subset", "unary", "hadamard"))
+
+
+class LocalHistogram(PrivateEstimator):
+    """The shares of the labels 0 .. k-1 among users, epsilon-DP for each user's label.
+
+    ``oracle``: "subset" selection has the least error, "unary" encoding is about as good for a
+    small epsilon, "hadamard" response sends one number.  Labels outside count as the nearest one;
+    the estimate is moved to the nearest shares, which are not negative and add up to 1.
+    ``epsilon`` infinite with ``non_private=True`` has no noise, for comparison.
+    After ``fit``: ``shares_``, ``plan_``, ``ledger_``, ``transcript_``.
+    Source: Ye & Barg (2018); Wang, Blocki, Li & Jha (2017); Acharya, Sun & Zhang (2019).
+    """
+
+    def __init__(
+        self,
+        *,
+        k: int,
+        epsilon: float,
+        oracle: str = "subset",
+        non_private: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.k = k
+        self.epsilon = epsilon
+        self.oracle = oracle
+        self.non_private = non_private
+        self.random_state = random_state
+
+    def plan(self, shape: tuple[int, ...]) -> Parallel:
+        """Return what a fit on ``shape = (users,)`` will release; needs no data."""
+        if not isinstance(shape, tuple) or len(shape) != 1:
+            raise ParameterError("shape", shape, "(users,)")
+        return Parallel([self.mechanism()] * Whole(1).check("shape", shape[0]))
+
+    def mechanism(self) -> Release:
+        """What each user reports by."""
+        k, epsilon = Whole(2).check("k", self.k), self._budget()
+        oracle = ORACLE.check("oracle", self.oracle)
+        if self.non_private:
+            return Revealed()
+        if oracle == "hadamard":
+            keep = min(1 / (1 + math.exp(-epsilon)), BELOW_ONE)
+            return within(lambda x: HadamardResponse(k, x), keep, 0.5, epsilon)
+        return (SubsetSelection if oracle == "subset" else UnaryEncoding).optimised(k, epsilon)
+
+    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
+        """Return the shares, seen through the gate alone."""
+        (users,), mechanism = ledger.shape, ledger.plan.parts[0]
+        private = isinstance(mechanism, FrequencyOracle)
+        blocks = slices(0, users, max(64, 16 * CACHED // self.k))
+        total = np.zeros(self.k, dtype=np.int64)
+        for reports in ledger.release_blocks(mechanism, self.labels, blocks, executor):
+            total += mechanism.counts(reports) if private else tally(reports, self.k)
+        return nearest_shares(mechanism.estimate(total, users) if private else total / users)
+
+    def labels(self, rows: Any) -> NDArray[np.int64]:
+        """The query of a block: each user's label, within 0 .. k-1."""
+        within: NDArray[np.int64] = np.clip(rows, 0, self.k - 1).astype(np.int64)
+        return within
+
+    def fit(self, labels: Any, y: Any = None, executor: Executor | None = None) -> Self:
+        """Fit on labels (users,), whole numbers; y is ignored; nothing is spent on bad input."""
+        del y
+        given = np.asarray(labels)
+        if given.ndim != 1 or given.dtype.kind not in "iu" or not given.size:
+            got = f"{given.dtype}{given.shape}"
+            raise ParameterError("labels", got, "whole numbers, one for each user")
+        self.plan_, rng = self.plan(given.shape), noise_source(self.random_state)
+        self.ledger_ = Ledger(given, self.plan_, rng=rng)
+        self.shares_ = self.run(self.ledger_, executor)
+        self._mark("the shares are")
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    def _noise(self) -> str:
+        mechanism = self.plan_.parts[0]
+        return (
+            f"a report supports the user's label with probability {mechanism.truth:.4g}, and any "
+            f"other with {mechanism.other:.4g}"
+        )
+
+
+def nearest_shares(estimate: Array) -> Array:
+    """The nearest vector whose entries are not negative and add up to 1.
+
+    Source: Duchi, Shalev-Shwartz, Singer & Chandra (2008), Figure 1.
+    """
+    falling = np.sort(estimate)[::-1]
+    # all above some level are lowered by it, and the rest are 0
+    levels = (np.cumsum(falling) - 1) / np.arange(1, falling.size + 1)
+    shares: Array = np.maximum(estimate - levels[np.flatnonzero(falling > levels)[-1]], 0.0)
+    return shares

@@ -1,0 +1,107 @@
+"""The mean of vectors that never leave their users: one randomised vector each."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Self, final
+
+import numpy as np
+
+from accountant.domains import POSITIVE
+from accountant.ledger.ledger import Ledger
+from accountant.numerics import Array
+from accountant.planning.calibration import calibrate
+from accountant.plans.parallel import Parallel
+from accountant.plans.plan import Release
+from algorithms.base.erm_losses import factors
+from algorithms.base.estimators import PrivateEstimator, checked, checked_shape, noise_source
+from algorithms.base.hard_thresholding import project
+from algorithms.base.non_private import Revealed
+from algorithms.base.row_blocks import block_rows, slices
+from mechanisms.hemisphere import HemisphereL2
+from mechanisms.priv_unit import PrivUnit
+
+
+class LocalMean(PrivateEstimator):
+    """The mean of the users' vectors, epsilon-DP for each of them, by PrivUnit.
+
+    Vectors are shortened to Euclidean length ``radius``, and so is the estimate.  ``epsilon``
+    infinite with ``non_private=True`` has no noise, for comparison.
+    After ``fit``: ``mean_``, ``plan_``, ``ledger_``, ``transcript_``.
+    Source: Bhowmick et al. (2018); Asi, Feldman & Talwar (2022), who show that it is best.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        radius: float = 1.0,
+        non_private: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.radius = radius
+        self.non_private = non_private
+        self.random_state = random_state
+
+    def plan(self, shape: tuple[int, ...]) -> Parallel:
+        """Return what a fit on ``shape = (users, dimension)`` will release; needs no data."""
+        users, dimension = checked_shape(shape)
+        return Parallel([self.mechanism(dimension)] * users)
+
+    def mechanism(self, dimension: int) -> Release:
+        """What each user reports by."""
+        radius, epsilon = POSITIVE.check("radius", self.radius), self._budget()
+        if self.non_private:
+            return Revealed()
+        return randomizer(dimension, epsilon, radius)
+
+    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
+        """Return the mean, seen through the gate alone."""
+        users, dimension = ledger.shape
+        blocks = slices(0, users, block_rows(dimension))
+        query, total = Shortened(self.radius), np.zeros(dimension)
+        for reports in ledger.release_blocks(ledger.plan.parts[0], query, blocks, executor):
+            total += reports.sum(axis=0)
+        return project(total / users / self.radius) * self.radius
+
+    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+        """Fit on X (users, dimension); y is ignored; nothing is spent on bad input."""
+        del y
+        X = checked(self, X, dtype=np.float64)
+        self.plan_, rng = self.plan(X.shape), noise_source(self.random_state)
+        self.ledger_ = Ledger(X, self.plan_, rng=rng)
+        self.mean_ = self.run(self.ledger_, executor)
+        self._mark("the mean is")
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    def _noise(self) -> str:
+        length = self.plan_.parts[0].length
+        return f"reports of length {length:.4g} for vectors of length at most {self.radius:.4g}"
+
+
+@lru_cache(maxsize=64)
+def randomizer(dimension: int, epsilon: float, radius: float) -> Release:
+    """PrivUnit of least variance; of one coordinate its sign is all there is."""
+    if dimension > 1:
+        return PrivUnit.optimised(dimension, epsilon, radius)
+    return calibrate(HemisphereL2, dimension=1, radius=radius, epsilon=epsilon)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """The query of a block: every user's vector, of length at most ``radius``."""
+
+    radius: float
+
+    def __call__(self, rows: Any) -> Array:
+        """One vector a user."""
+        vectors = np.asarray(rows, dtype=np.float64)
+        # first into a cube, that no square is infinite; a little short, that rounding stays inside
+        vectors = np.clip(vectors, -1e6 * self.radius, 1e6 * self.radius)
+        scaled = vectors / self.radius
+        return scaled * factors(scaled, 1 - 1e-12)[:, None] * self.radius

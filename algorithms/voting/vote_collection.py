@@ -1,0 +1,142 @@
+"""Asking machines for their votes: one small message a machine, and what became of each.
+
+Data stay where they are: what is sent out is a function and the handle of a machine's data, what
+comes back are two bits a feature.  Whatever is no vote counts as a null vote of all zeros, so that
+the number of machines, and with it the sensitivity, is the one that was invited.
+
+Who failed, who was late, and how long a vote is, are taken as public: they are not protected.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.domains import Whole
+from accountant.errors import ParameterError
+from accountant.ledger.ordered_map import in_order
+from algorithms.voting.vote_encoding import (
+    FAILED,
+    FATES,
+    INVALID,
+    LATE,
+    TWICE,
+    Votes,
+    ballot,
+    length,
+    unpack,
+)
+
+BLOCK = 100  # machines whose messages are read at a time
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Report:
+    """For the operator, not part of the private output: every machine's fate and bytes sent.
+
+    A fate is one of `FATES`: "twice" is a machine that sent more than one vote, of which the
+    first was counted; "failed", "invalid" and "late" were counted as null votes.
+    """
+
+    fates: tuple[str, ...]
+    bytes: tuple[int, ...]
+
+    @property
+    def answered(self) -> int:
+        """How many machines' votes were counted."""
+        return sum(fate in ("counted", "twice") for fate in self.fates)
+
+    def __str__(self) -> str:
+        told = [f"{self.fates.count(fate)} {fate}" for fate in FATES if fate in self.fates]
+        return f"{len(self.fates)} machines: {', '.join(told)}; {sum(self.bytes):,} bytes"
+
+
+@final
+class BallotBox:
+    """One message of every machine, whoever brings it; whatever comes second is not counted."""
+
+    def __init__(self, machines: int) -> None:
+        self._messages: list[Any] = [None] * Whole(1).check("machines", machines)
+        self._fates = [LATE] * machines
+        self._bytes = [0] * machines
+
+    def receive(self, machine: int, message: Any) -> None:
+        """Take a message, valid or not, from machine number ``machine``."""
+        at = Whole(0, len(self._messages) - 1).check("machine", machine)
+        self._bytes[at] += len(message) if isinstance(message, bytes) else 0
+        if self._fates[at] != LATE:
+            self._fates[at] = TWICE if self._fates[at] <= TWICE else self._fates[at]
+            return
+        self._fates[at] = INVALID
+        if length(message):
+            self._messages[at], self._fates[at] = message, message[0]
+        elif isinstance(message, bytes) and message == bytes([FAILED]):
+            self._fates[at] = FAILED
+
+    def lost(self, machine: int) -> None:
+        """Note that a machine will not answer."""
+        self._fates[machine] = FAILED
+
+    def open(self, features: int | None = None) -> tuple[Votes, Report]:
+        """Return the votes (machines, features), and the report; enough must have answered.
+
+        Enough is more than half of the machines: otherwise no sign can have a majority.  None
+        takes the number of features that more than half of the machines voted on.
+        """
+        lengths = [length(message) for message in self._messages]
+        if features is None:
+            features = int(np.median(lengths))  # whatever more than half of them are
+        votes = np.zeros((len(lengths), max(features, 1)), dtype=np.int8)
+
+        def write(block: range) -> None:
+            for at in block:
+                fits = 0 < lengths[at] == features and unpack(self._messages[at], votes[at])
+                if lengths[at] and not fits:
+                    self._fates[at] = INVALID
+
+        # most of the time is the first touch of the memory, so blocks are touched side by side
+        starts = range(0, len(lengths), BLOCK)
+        blocks = (range(start, min(start + BLOCK, len(lengths))) for start in starts)
+        deque(in_order(write, blocks), maxlen=0)
+        report = Report(tuple(FATES[fate] for fate in self._fates), tuple(self._bytes))
+        if 2 * report.answered <= len(lengths):
+            allowed = "such that more than half of them vote on the same features"
+            raise ParameterError("machines", str(report), allowed)
+        return votes, report
+
+
+def collect(
+    local: Callable[[Any], Any],
+    handles: Sequence[Any],
+    executor: Executor | None = None,
+    timeout: float | None = None,
+) -> BallotBox:
+    """Ask every machine; those that take longer than ``timeout`` seconds, all told, are late.
+
+    A handle is a machine's data, or a function that loads them, or whatever the executor turns
+    into data where they are, as Dask's does its own futures.
+    """
+    pool = ThreadPoolExecutor(os.cpu_count()) if executor is None else executor
+    box, futures = BallotBox(len(handles)), []
+    try:
+        futures = [pool.submit(ballot, local, handle) for handle in handles]
+        done, _ = wait(futures, timeout)
+        for at, future in enumerate(futures):
+            if future in done:
+                try:
+                    box.receive(at, future.result())
+                except Exception:  # a worker died, or something else than a message came back
+                    box.lost(at)
+    finally:
+        for future in futures:
+            future.cancel()
+        if executor is None:
+            pool.shutdown(wait=False, cancel_futures=True)
+    return box

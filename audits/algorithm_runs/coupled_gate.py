@@ -1,0 +1,71 @@
+"""One side of two runs in lockstep: its own data, and an answer that both agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.ledger.gate import Gate, released
+from accountant.ledger.interfaces import Query, Releasable
+from accountant.ledger.private_data import Users
+from accountant.plans.plan import Plan
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A release that one of the runs asked for: its value and an output drawn for it, or why not.
+
+    ``who`` are the users of the local model.
+    """
+
+    mechanism: Any
+    who: Users | None
+    value: Any = None
+    output: Any = None
+    error: Exception | None = None
+
+
+class Side(Gate):
+    """One run's data, and the other run's answers."""
+
+    def __init__(
+        self,
+        data: Any,
+        plan: Plan,
+        public: Any,
+        coin_words: Sequence[int],
+        noise: np.random.Generator,
+        samples: list[Users],
+        meet: Callable[[Asked], Any],
+    ) -> None:
+        super().__init__(data, plan, public, coin_words)
+        self._noise, self._samples, self._meet = noise, samples, meet
+
+    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+        asked = self._asked(mechanism, query, who)
+        output = self._meet(asked)
+        if asked.error is not None:  # on the other data too: the algorithm sees the same
+            raise asked.error
+        return output
+
+    def _asked(self, mechanism: Releasable, query: Query, who: Users | None) -> Asked:
+        try:
+            # a copy: a query may hand out its own working memory
+            value = np.array(self._value(mechanism, query, who))
+            output = released(mechanism).release(value, self._noise)
+        except Exception as error:  # whatever a query raises
+            return Asked(mechanism, who, error=error)
+        return Asked(mechanism, who, value, output)
+
+    def _sample(self, mechanism: PoissonSampled) -> Users:
+        # the run that comes second takes the sample that the first one drew
+        if self._samples:
+            return self._samples.pop()
+        drawn = np.flatnonzero(self._noise.random(self._users) + 2.0**-53 <= mechanism.rate)
+        self._samples.append(drawn)
+        return drawn

@@ -1,0 +1,157 @@
+"""Two runs of one algorithm, on two data sets, that get the same answers as they go.
+
+The query of a release is called once a run and may have state, so that both values of a release
+are known only if both runs are.  The second run is a thread that works only while the first one
+waits for it: nothing depends on who is faster, and no thread outlives the runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import copy
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from queue import SimpleQueue
+from typing import Any, NoReturn
+
+import numpy as np
+
+from accountant.ledger.ledger import read_only
+from accountant.ledger.private_data import Users
+from accountant.plans.plan import Plan
+from audits.algorithm_runs.coupled_gate import Asked, Side
+from audits.algorithm_runs.recording import OffTranscript, same_users
+
+Answer = Callable[[Asked, Asked], Any]
+
+
+def run_in_lockstep(
+    algorithm: Any,
+    both: tuple[Any, Any],
+    plan: Plan,
+    public: Any,
+    coin_words: Sequence[int],
+    noise: np.random.Generator,
+    answer: Answer,
+) -> tuple[Any, Any]:
+    """Run on both data sets and return both results; ``answer`` gives each release's output.
+
+    Raises `OffTranscript` where the runs do not ask for the same, and whatever either run raises.
+    """
+    samples: list[Users] = []
+    meeting = _Meeting(answer)
+    first = Side(both[0], plan, public, coin_words, noise, samples, meeting.of_first)
+    second = Side(both[1], plan, public, coin_words, noise, samples, meeting.of_second)
+    # what a run sets on the algorithm itself must not be seen by the other
+    twin = algorithm
+    with contextlib.suppress(TypeError):
+        twin = copy.copy(algorithm)
+    with meeting.other(lambda: twin.run(second)):
+        try:
+            result = algorithm.run(first)
+            return result, meeting.result_of_other()
+        except Exception:
+            if meeting.broken is not None:  # also where the algorithm hid it, or failed after it
+                raise meeting.broken from None
+            raise
+
+
+class _Abandoned(BaseException):
+    """Unwinds the second run when the first is over."""
+
+
+class _Meeting:
+    """Where the runs wait for each other at every release."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._asks: SimpleQueue[Any] = SimpleQueue()
+        self._answers: SimpleQueue[Any] = SimpleQueue()
+        self._abandoned = False
+        self._output: Any = None
+        self._count = 0
+        self.broken: BaseException | None = None
+
+    @contextlib.contextmanager
+    def other(self, run: Callable[[], Any]) -> Iterator[None]:
+        """The second run, which begins when the first one asks, and is over afterwards."""
+
+        def work() -> None:
+            self._answers.get()
+            try:
+                self._asks.put((None, None if self._abandoned else run()))
+            except BaseException as error:  # raised again in the first run
+                self._asks.put((error, None))
+
+        # numpy's error state belongs to a context
+        context = contextvars.copy_context()
+        thread = threading.Thread(target=context.run, args=(work,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._abandoned = True
+            self._answers.put(None)
+            thread.join()
+
+    def of_first(self, mine: Asked) -> Any:
+        """The output for both runs, when the other one asks for the same."""
+        if self.broken is not None:
+            raise self.broken
+        theirs = self._resume()
+        if not isinstance(theirs, Asked):
+            self._break(f"the run stopped after {self._count} releases on other data")
+        if theirs.mechanism != mine.mechanism:
+            self._break(f"asked for {theirs.mechanism!r}, recorded was {mine.mechanism!r}")
+        if not same_users(theirs.who, mine.who):
+            self._break(f"release {self._count} asked other users than the recorded one")
+        self._count += 1
+        if theirs.error is not None or mine.error is not None:
+            if mine.error is None:
+                words = f"the release failed on other data alone: {type(theirs.error).__name__}"
+                self._break(words)
+            if theirs.error is None:
+                self._break("the release failed on the recorded data alone")
+            self._output = None
+        else:
+            if theirs.value.shape != mine.value.shape:
+                shapes = f"shape {theirs.value.shape}, recorded was {mine.value.shape}"
+                self._break(f"a value of {shapes}")
+            try:
+                self._output = read_only(self._answer(mine, theirs))
+            except Exception as error:
+                self.broken = error
+                raise
+        return self._output
+
+    def of_second(self, mine: Asked) -> Any:
+        """The same output, when the first run goes on to its next release."""
+        if not self._abandoned:
+            self._asks.put(mine)
+            self._answers.get()
+        if self._abandoned:
+            raise _Abandoned
+        return self._output
+
+    def result_of_other(self) -> Any:
+        """What the second run returns, now that the first one has returned."""
+        if self.broken is not None:
+            raise self.broken
+        last = self._resume()
+        if isinstance(last, Asked):
+            self._break(f"the run asked for more than the {self._count} recorded releases")
+        return last[1]
+
+    def _resume(self) -> Any:
+        """Let the second run work until it asks, or ends with (None, its result)."""
+        self._answers.put(None)
+        said = self._asks.get()
+        if not isinstance(said, Asked) and said[0] is not None:
+            self.broken = said[0]
+            raise said[0]
+        return said
+
+    def _break(self, words: str) -> NoReturn:
+        self.broken = OffTranscript(words)
+        raise self.broken

@@ -1,0 +1,157 @@
+"""Runs drawn where privacy is lost, each weighed by how likely it is in truth.
+
+Where one data set gives a release the value v and the other v', its output is drawn around
+v + t (v - v').  With t = 0 that is the run itself, with t = -1 the run on the other data, with
+t > 0 one whose loss is rare.  A run draws its t with chances pi that were fixed before it, and
+weighs ``w = p / sum_k pi_k p_k`` whichever t it drew: the mean of w f is that of f under p (Veach
+& Guibas 1995, the balance heuristic).  Later runs choose t by the losses of earlier ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.domains import Whole
+from accountant.numerics import Array
+from accountant.randomness import Rng, generator
+from audits.algorithm_runs.coupled_gate import Asked
+from audits.algorithm_runs.coupled_runs import run_in_lockstep
+from audits.algorithm_runs.recording import OffTranscript
+from audits.algorithm_runs.replaying import Algorithm, declared_plan
+from audits.algorithm_runs.tilt_schedule import Ladder
+from mechanisms.base.values import Integers, Reals, Scores
+
+ADDITIVE = (Reals, Scores, Integers)  # values that may be any numbers
+LARGE = 2.0**53  # whole numbers beyond it are not all floats
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """One run: its privacy loss log p/q, and how likely it is on each data set.
+
+    ``first`` and ``second`` are p and q over the density that it was drawn from; ``plain`` tells
+    that it was drawn from p itself, ``pilot`` that it is one of the first, by which t was chosen.
+    """
+
+    loss: float
+    first: float
+    second: float
+    plain: bool
+    pilot: bool
+
+
+def weighed_losses(
+    algorithm: Algorithm,
+    data: Any,
+    neighbour: Any,
+    runs: int,
+    epsilon: float,
+    public: Any = None,
+    rng: Rng = None,
+) -> Iterator[Weighed]:
+    """Yield weighed runs, most of which lose about ``epsilon``, one run at a time.
+
+    Raises `OffTranscript` where the algorithm's releases depend on the data.
+    """
+    ladder = Ladder(Whole(1).check("runs", runs), epsilon)
+    plan = declared_plan(algorithm, data, public)
+    for index, one in enumerate(generator(rng).spawn(runs)):
+        # whoever knows the coins must not know the noise
+        noise, coins = one.spawn(2)
+        words = coins.integers(1 << 32, size=4).tolist()
+        tilts, shares = ladder.tilts, ladder.shares
+        drawn = int(noise.choice(tilts.size, p=shares))
+        run = _Run(tilts, drawn, noise)
+        run_in_lockstep(algorithm, (data, neighbour), plan, public, words, noise, run.answer)
+        weighed = run.weighed(shares, pilot=index < ladder.pilot)
+        ladder.learn(drawn, weighed.loss)
+        yield weighed
+
+
+class _Run:
+    """Log-densities of one run's outputs under every tilt."""
+
+    def __init__(self, tilts: Array, drawn: int, noise: np.random.Generator) -> None:
+        self._tilts, self._drawn, self._noise = tilts, drawn, noise
+        self._logs = np.zeros(tilts.size)
+        self._secret = False
+
+    def answer(self, mine: Asked, theirs: Asked) -> Any:
+        """The output of a release, drawn around the value of this run's tilt."""
+        if isinstance(mine.mechanism, PoissonSampled):
+            self._secret = True  # the density would be a mixture over all samples
+            return mine.output
+        if mine.who is None:
+            if np.all(mine.value == theirs.value):
+                return mine.output  # as likely under every tilt
+            return self._drawn_from(mine.mechanism, mine, theirs, None)
+        changed = (mine.value != theirs.value).reshape(len(mine.value), -1).any(axis=1)
+        users = np.flatnonzero(changed)
+        if users.size > 1:
+            # in the local model at most one user's value may differ
+            words = f"the values of {users.size} users changed with one user's record"
+            raise OffTranscript(words)
+        if users.size == 0:
+            return mine.output
+        return self._drawn_from(mine.mechanism, mine, theirs, int(users[0]))
+
+    def _drawn_from(self, mechanism: Any, mine: Asked, theirs: Asked, user: int | None) -> Any:
+        pair = (mine.value, theirs.value)
+        if user is not None:
+            pair = (mine.value[user], theirs.value[user])
+        values = _tilted(mechanism, *pair, self._tilts)
+        output = (mine, theirs)[self._drawn].output if self._drawn < 2 else None
+        if output is None:
+            value = values[self._drawn]
+            if user is not None:
+                value = mine.value.copy()
+                value[user] = values[self._drawn]
+            output = mechanism.release(value, self._noise)
+        seen = output if user is None else output[user]
+        self._logs += _log_densities(mechanism, seen, values)
+        return output
+
+    def weighed(self, shares: Array, *, pilot: bool) -> Weighed:
+        """The loss and both weights, from the sums over all releases."""
+        plain, logs = self._drawn == 0, self._logs
+        if self._secret:
+            return Weighed(math.nan, math.nan, math.nan, plain, pilot)
+        first, second = float(logs[0]), float(logs[1])
+        together = float(np.logaddexp.reduce(np.log(shares) + logs))
+        if math.isnan(together) or together == -math.inf:
+            # an answer that is impossible where it was drawn says nothing for the claim
+            return Weighed(math.inf, 1.0, 0.0, plain, pilot)
+        loss = first - second if first > -math.inf else -math.inf
+        return Weighed(loss, math.exp(first - together), math.exp(second - together), plain, pilot)
+
+
+def _tilted(mechanism: Any, mine: Any, theirs: Any, tilts: Array) -> Any:
+    """The values to draw around, one a tilt, the first two being both runs' own."""
+    kind = mine.dtype.kind
+    shape = (tilts.size, *mine.shape)
+    if kind in "iuf" and isinstance(getattr(mechanism, "values", None), ADDITIVE):
+        step = tilts.reshape(-1, *[1] * mine.ndim) * (mine.astype(float) - theirs)
+        values = mine + (step if kind == "f" else np.rint(step))
+        if np.abs(values).max() < LARGE:
+            values = values.astype(mine.dtype, copy=False)
+            values[0], values[1] = mine, theirs
+            return values
+    # elsewhere an output is drawn from either data set
+    values = np.empty(shape, dtype=np.result_type(mine, theirs))
+    values[tilts >= 0], values[tilts < 0] = mine, theirs
+    return values
+
+
+def _log_densities(mechanism: Any, output: Any, values: Any) -> Array:
+    one = np.asarray(output)
+    outputs = np.empty((len(values), *one.shape), dtype=one.dtype)
+    outputs[...] = one
+    logs: Array = np.asarray(mechanism.log_density(outputs, values, each=True), dtype=float)
+    return logs

@@ -1,0 +1,159 @@
+"""The gates of an audit: one that records what the algorithm asked, one that hands it back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
+from typing import Any, NoReturn
+
+import numpy as np
+
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.ledger.gate import Gate, released
+from accountant.ledger.interfaces import Query, Releasable
+from accountant.ledger.ledger import Ledger
+from accountant.ledger.private_data import Users
+
+
+class OffTranscript(RuntimeError):
+    """A replayed run asked for something else than the recorded one: releases depend on data."""
+
+
+class Recorder(Ledger):
+    """A ledger that also keeps the private values it released; for audits only."""
+
+    def __init__(self, data: Any, plan: Any, rng: Any, public: Any) -> None:
+        super().__init__(data, plan, rng=rng, public=public)
+        self.values: list[Any] = []
+        self.samples: list[Users] = []
+
+    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+        try:
+            return super()._answer(mechanism, query, who)
+        finally:
+            # a release whose query failed has an entry and no value
+            self.values += [None] * (len(self._entries) - len(self.values))
+
+    def _answer_blocks(
+        self,
+        mechanism: Releasable,
+        query: Query,
+        charged: Iterable[Users],
+        executor: Executor | None,
+    ) -> Iterator[Any]:
+        # in this thread, where values are kept, with each block's own noise
+        del executor
+        stream = self._noise
+        try:
+            for who in charged:
+                self._noise = np.random.default_rng(self._block_seed())
+                yield self._answer(mechanism, query, who)
+                self._noise = stream
+        finally:
+            self._noise = stream
+
+    def _draw(self, mechanism: Releasable, value: Any) -> Any:
+        # a copy: a query may hand out its own working memory
+        self.values.append(np.array(value))
+        return super()._draw(mechanism, value)
+
+    def _sample(self, mechanism: PoissonSampled) -> Users:
+        self.samples.append(super()._sample(mechanism))
+        return self.samples[-1]
+
+
+class Replay(Gate):
+    """The recorded answers, coins and samples, other data, and no noise at all.
+
+    ``loss`` sums log density(output | recorded value) - log density(output | value here); it is
+    NaN where samples were secret: their density would be a mixture over all of them.
+    """
+
+    def __init__(self, recorder: Recorder, data: Any) -> None:
+        super().__init__(data, recorder.plan, recorder.public, recorder.coin_words)
+        self._entries = list(zip(recorder.transcript, recorder.values, strict=True))
+        self._samples = iter(recorder.samples)
+        self._check = np.random.default_rng(0)  # validates values; its draws are thrown away
+        self._at = 0
+        self._violation = ""
+        self.loss = 0.0
+
+    def finish(self) -> None:
+        """Raise `OffTranscript` unless all went as recorded, even if the algorithm hid an error."""
+        if self._violation:
+            raise OffTranscript(self._violation)
+        if self._at < len(self._entries):
+            total = len(self._entries)
+            self._refuse(f"the run stopped after {self._at} of {total} recorded releases")
+
+    def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+        if self._at == len(self._entries):
+            self._refuse(f"the run asked for more than the {self._at} recorded releases")
+        entry, recorded = self._entries[self._at]
+        if mechanism != entry.mechanism:
+            self._refuse(f"asked for {mechanism!r}, recorded was {entry.mechanism!r}")
+        if not same_users(who, entry.who):
+            self._refuse(f"release {self._at} asked other users than the recorded one")
+        self._at += 1
+        value = self._value_as_recorded(mechanism, query, who, entry.output)
+        if value.shape != recorded.shape:
+            self._refuse(f"a value of shape {value.shape}, recorded was {recorded.shape}")
+        if who is None:
+            self._account(mechanism, entry.output, recorded, value)
+        elif value.size:
+            self._account_of_one(mechanism, entry.output, recorded, value)
+        return entry.output
+
+    def _refuse(self, words: str) -> NoReturn:
+        self._violation = self._violation or words
+        raise OffTranscript(words)
+
+    def _value_as_recorded(
+        self, mechanism: Releasable, query: Query, who: Users | None, output: Any
+    ) -> Any:
+        """The query's value here, which must be one exactly where the recorded run had one."""
+        try:
+            value = np.array(self._value(mechanism, query, who))
+            released(mechanism).release(value, self._check)
+        except Exception as error:
+            if output is None:
+                raise  # it failed in the recorded run too: the algorithm sees the same
+            self._refuse(f"the release failed on other data alone: {type(error).__name__}")
+        if output is None:
+            self._refuse("the release failed on the recorded data alone")
+        return value
+
+    def _account_of_one(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
+        """In the local model at most one user's value may differ; the others' terms cancel."""
+        changed = (value != recorded).reshape(len(value), -1).any(axis=1)
+        count = np.count_nonzero(changed)
+        if count > 1:
+            self._refuse(f"the values of {count} users changed with one user's record")
+        if count:
+            self._account(mechanism, output[changed], recorded[changed], value[changed])
+
+    def _sample(self, mechanism: PoissonSampled) -> Users:
+        del mechanism
+        return next(self._samples)
+
+    def _account(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
+        if isinstance(mechanism, PoissonSampled):
+            self.loss = math.nan
+            return
+        here, there = mechanism.log_density(output, value), mechanism.log_density(output, recorded)
+        with np.errstate(invalid="ignore"):
+            loss = float(np.sum(there - here))
+        # an answer that is impossible either way says nothing for the claim
+        self.loss += math.inf if math.isnan(loss) else loss
+
+
+def same_users(one: Users | None, other: Users | None) -> bool:
+    """Whether two requests name the same users; None is a release of all at once."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return (
+            isinstance(one, np.ndarray)
+            and isinstance(other, np.ndarray)
+            and np.array_equal(one, other)
+        )
+    return one == other

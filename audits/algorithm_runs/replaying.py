@@ -1,0 +1,171 @@
+"""Replay: run an algorithm again on other data with the recorded answers and see what changes.
+
+Everything public passed the gate, so with the same answers and the same coins the result must
+be the same to the last bit, whatever the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, final
+
+import numpy as np
+
+from accountant.domains import Whole
+from accountant.errors import OffPlan, ParameterError
+from accountant.ledger.private_data import first_array
+from accountant.numerics import Array
+from accountant.plans.plan import Plan
+from accountant.randomness import Rng, generator
+from audits.algorithm_runs.recording import OffTranscript, Recorder, Replay
+
+
+class Algorithm(Protocol):
+    """A plan made from shapes, and a run through a gate."""
+
+    def plan(self, shape: Any) -> Plan:
+        """What a run on data of this shape will release."""
+        ...
+
+    def run(self, ledger: Any) -> Any:
+        """Run through the gate; return a number, an array, or a nest of them."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a replay found.
+
+    ``leak_free``: with the same answers the result was bit-identical on the neighbour;
+    ``on_plan``: mechanisms, users and their number did not depend on the data;
+    ``deterministic``: nor did the result change on the same data; ``loss``: privacy loss of this
+    run (NaN where the replay broke off); ``witness``: what was seen, in words.
+    """
+
+    leak_free: bool
+    on_plan: bool
+    deterministic: bool
+    loss: float
+    witness: str
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing was found: no leak, no dependence on data, no own randomness."""
+        return self.leak_free and self.on_plan and self.deterministic
+
+
+def replay(
+    algorithm: Algorithm, data: Any, neighbour: Any, public: Any = None, rng: Rng = None
+) -> Replayed:
+    """Run ``algorithm`` on ``data``, then replay it on ``neighbour`` and on ``data`` again."""
+    try:
+        recorder, result = _record(algorithm, data, public, generator(rng))
+    except OffPlan as error:
+        return Replayed(False, False, True, np.nan, f"the plan does not allow the run: {error}")
+    again = _again(algorithm, recorder, data, result)
+    other = _again(algorithm, recorder, neighbour, result)
+    deterministic = again.witness == ""
+    leak_free = other.same_result
+    on_plan = other.on_plan and again.on_plan
+    witness = other.witness or "bit-identical with the same answers, mechanisms and users"
+    if not deterministic:
+        witness = f"even on the same data {again.witness}"
+    return Replayed(leak_free, on_plan, deterministic, other.loss, witness)
+
+
+def privacy_losses(
+    algorithm: Algorithm,
+    data: Any,
+    neighbour: Any,
+    runs: int,
+    public: Any = None,
+    rng: Rng = None,
+) -> Array:
+    """Exact samples of the whole algorithm's privacy loss between ``data`` and ``neighbour``.
+
+    Raises `OffTranscript` where the algorithm's releases depend on the data.
+    """
+    return np.array(list(sampled_losses(algorithm, data, neighbour, runs, public, rng)))
+
+
+def sampled_losses(
+    algorithm: Algorithm,
+    data: Any,
+    neighbour: Any,
+    runs: int,
+    public: Any = None,
+    rng: Rng = None,
+) -> Iterator[float]:
+    """Yield what `privacy_losses` returns, one run at a time."""
+    for one in generator(rng).spawn(Whole(1).check("runs", runs)):
+        recorder, _ = _record(algorithm, data, public, one)
+        gate = Replay(recorder, neighbour)
+        algorithm.run(gate)
+        gate.finish()
+        yield gate.loss
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    same_result: bool
+    on_plan: bool
+    loss: float
+    witness: str
+
+
+def _record(
+    algorithm: Algorithm, data: Any, public: Any, rng: np.random.Generator
+) -> tuple[Recorder, Any]:
+    recorder = Recorder(data, declared_plan(algorithm, data, public), rng=rng, public=public)
+    return recorder, algorithm.run(recorder)
+
+
+def declared_plan(algorithm: Algorithm, data: Any, public: Any) -> Plan:
+    """What the algorithm says it will release, knowing shapes alone."""
+    return algorithm.plan(first_array(data if public is None else public).shape)
+
+
+def _again(algorithm: Algorithm, recorder: Recorder, data: Any, result: Any) -> _Outcome:
+    gate = Replay(recorder, data)
+    try:
+        replayed = algorithm.run(gate)
+        gate.finish()
+    except (OffTranscript, OffPlan) as error:
+        return _Outcome(False, False, np.nan, str(error))
+    except Exception as error:  # whatever it reached for is not behind the gate
+        words = f"the run failed without its noise: {type(error).__name__}: {error}"
+        return _Outcome(False, True, np.nan, words)
+    gap = difference(result, replayed)
+    words = f"the result changed although every answer was the same: {gap}" if gap else ""
+    return _Outcome(not gap, True, gate.loss, words)
+
+
+def difference(one: Any, other: Any) -> str:
+    """Where two results (numbers, arrays, or nests of them) differ in any bit; "" if nowhere."""
+    if type(one) is not type(other):
+        return f"{type(one).__name__} against {type(other).__name__}"
+    if isinstance(one, dict):
+        if one.keys() != other.keys():
+            return f"keys {sorted(map(str, one))} against {sorted(map(str, other))}"
+        return next(filter(None, (difference(one[key], other[key]) for key in one)), "")
+    if isinstance(one, (tuple, list)):
+        if len(one) != len(other):
+            return f"{len(one)} items against {len(other)}"
+        return next(filter(None, map(difference, one, other)), "")
+    if one is None or isinstance(one, (str, bytes, bool)):
+        return "" if one == other else f"{one!r} against {other!r}"
+    return _array_difference(np.asarray(one), np.asarray(other))
+
+
+def _array_difference(a: Any, b: Any) -> str:
+    if a.dtype == object:
+        raise ParameterError("result", a.dtype, "a number, an array, or a nest of them")
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return f"{a.dtype}{a.shape} against {b.dtype}{b.shape}"
+    if a.tobytes() == b.tobytes():
+        return ""
+    with np.errstate(invalid="ignore"):
+        return f"by {np.max(np.abs(a.astype(complex) - b.astype(complex))):.3g} at most"

@@ -1,0 +1,93 @@
+"""Fixed rules on fresh runs: what is counted, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audits.claims.findings import Guesses, Point
+from audits.classifiers.decision_rules import Guesser
+from audits.runs.parallel_runs import each_piece
+from audits.runs.release_functions import Draw
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A rule and its guesses on a pair, and the point of the claim where the verdict falls."""
+
+    pair: tuple[Any, Any]
+    rule: Guesser
+    guesses: Guesses
+    point: Point | None = None
+    point_rule: Guesser | None = None
+
+    def witness(self) -> str:
+        """What was guessed and how often that was right, in words."""
+        rule, guesses, where = self.rule, self.guesses, ""
+        if self.point is not None and self.point_rule is not None:
+            rule, guesses = self.point_rule, self.point.guesses
+            where = f"; tested at epsilon {self.point.epsilon:.3g}, delta {self.point.delta:.3g}"
+        return (
+            f"guessing {rule.told(*map(shown, self.pair))} was right {guesses.correct:,} times of "
+            f"{guesses.made:,} (in {guesses.runs:,} runs{where})"
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What each rule makes of outputs of the first and of the second value."""
+
+    rules: tuple[Guesser, ...]
+
+    def __call__(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
+        counts = [rule.counts(first, second) for rule in self.rules]
+        return np.array(counts, dtype=np.int64)
+
+
+def count_guesses(
+    draw: Draw,
+    pair: tuple[Any, Any],
+    rules: Sequence[Guesser],
+    runs: int,
+    rng: np.random.Generator,
+    executor: Executor | None = None,
+) -> list[Guesses]:
+    """Count the right guesses of fixed rules on the same fresh runs, in pieces."""
+    counts = np.zeros((len(rules), 2), dtype=np.int64)
+    for found in each_piece(_Counts(tuple(rules)), draw, pair, runs, rng, executor):
+        counts += found
+    return [
+        guessed(rule, int(right), int(made), runs)
+        for (right, made), rule in zip(counts, rules, strict=True)
+    ]
+
+
+def guessed(rule: Guesser, right: int, made: int, runs: int) -> Guesses:
+    """The guesses of a rule, with what was known of it beforehand."""
+    expected = rule.expected.made * runs, rule.expected.share
+    return Guesses(right, made, runs, rule.sides, rule.whole, expected)
+
+
+def shown(value: Any) -> str:
+    """A value of the pair, to four digits and not too long."""
+    array = np.asarray(value, dtype=object) if isinstance(value, (dict, set)) else _array(value)
+    if array.dtype.kind not in "biufc":
+        words = repr(value).splitlines()[0] if repr(value) else type(value).__name__
+        return words if len(words) <= 60 else words[:57] + "..."
+    return np.array2string(
+        array, separator=", ", threshold=8, formatter={"float_kind": lambda x: f"{x:.4g}"}
+    )
+
+
+def _array(value: Any) -> Any:
+    try:
+        return np.asarray(value)
+    except ValueError:  # ragged
+        return np.empty(0, dtype=object)

@@ -1,0 +1,152 @@
+"""The low-order bits of a release: what floating-point noise tells beside its real value.
+
+A float near 0 has finer bits than one near 1, so that noise added to a number leaves its place
+on the grid of floats behind; noise on a coarse grid leaves the bits of the number itself; and
+noise computed from 53 random bits reaches some floats only.  Source: Mironov (2012).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.errors import ParameterError
+from accountant.losses.loss import Loss
+from accountant.numerics import Array
+from accountant.randomness import Rng
+from audits.attacks.distinguishing import claimed_delta
+from audits.attacks.output_codes import Codes, audit_codes, check
+from audits.claims.findings import Finding
+from audits.runs.release_functions import Draw, vectorised
+from mechanisms.base.mechanism import Mechanism
+
+NO_BIT = 2000  # of zero; every other float has its lowest bit from 2^-1074 to 2^1023
+FINEST, COARSEST = -30, 20  # grids of noise, as powers of 2, that are looked for
+COLUMNS = 8  # numbers of one output that are looked at
+LOOK = 50  # runs that tell what kind of noise it is
+
+
+def lowest_bit(x: NDArray[Any]) -> NDArray[np.int64]:
+    """k of the greatest 2^k that every float is a whole multiple of."""
+    fraction, exponent = np.frexp(np.asarray(x, dtype=float))
+    whole = np.abs(np.ldexp(np.nan_to_num(fraction), 53)).astype(np.int64)
+    # a power of two is exact as a float, and so is its exponent
+    lowest = np.frexp((whole & -whole).astype(float))[1].astype(np.int64) - 1
+    return np.where(whole == 0, NO_BIT, exponent.astype(np.int64) - 53 + lowest)
+
+
+def noise_grid(x: Array, value: float) -> NDArray[np.int64]:
+    """k of the coarsest grid 2^k whose noise, added to ``value``, rounds to each float.
+
+    From 2^-30 to 2^20: `FINEST` - 1 where all are too coarse, `NO_BIT` where no noise was added.
+    """
+    found = np.full(x.size, FINEST - 1, dtype=np.int64)
+    alive = np.flatnonzero(np.isfinite(x))
+    for k in range(FINEST, COARSEST + 1):
+        near = np.ldexp(np.rint(np.ldexp(x[alive] - value, -k)), k)
+        alive = alive[value + near == x[alive]]
+        if alive.size == 0:
+            break
+        found[alive] = k
+    found[x == value] = NO_BIT
+    return found
+
+
+def reachable(x: Array, value: float, scale: float) -> NDArray[np.bool_]:
+    """Whether ``value + numpy's Laplace`` from 53 random bits can round to each float.
+
+    The noise is ``scale * log(2u)`` below u = 1/2 and ``-scale * log((2 - u) - u)`` above, where
+    u is a multiple of 2^-53 and ``2 - u`` rounds to one of 2^-52: so log of a multiple of 2^-52
+    below, of 2^-53 above.  The few multiples nearest to ``e^(-|x - value| / scale)`` are all that
+    could have made it.  (numpy's logarithm and C's differ in the last bit once in 300 times.)
+    """
+    away = x - value
+    grid = np.where(away < 0, 52, 53)
+    centre = np.rint(np.ldexp(np.exp(-np.abs(away) / scale), grid))
+    found = np.zeros(x.size, dtype=bool)
+    for step in range(-2, 3):
+        w = np.ldexp(np.clip(centre + step, 1.0, np.ldexp(1.0, grid)), -grid)
+        found |= value + np.copysign(scale * np.log(w), away) == x
+    return found
+
+
+def audit_bits(
+    release: Mechanism | Callable[..., Any],
+    pair: tuple[Any, Any] | None = None,
+    claim: Loss | None = None,
+    runs: int = 20_000,
+    confidence: float = 0.95,
+    rng: Rng = None,
+) -> Finding:
+    """Try to falsify a claim by the bits of released numbers alone; see `audit`.
+
+    The event is learned on a pilot: the lowest bit, the grid of the noise seen from either value
+    of the pair, and for a pure claim whether Laplace noise of its scale reaches the number.
+    """
+    if isinstance(release, Mechanism):
+        pair = release.worst_pair() if pair is None else pair
+        claim = release.loss if claim is None else claim
+        draw: Draw = release.release
+    else:
+        draw = vectorised(release)
+    first, second = _two(pair)
+    check(runs, confidence, claim)
+    scale = _scale(draw, pair, claim)
+    width = min(first.size, COLUMNS) if first.shape == second.shape else 1
+    kinds = ["the lowest bit"]
+    if first.size == second.size:
+        kinds += ["the grid of noise on the first", "the grid of noise on the second"]
+    if scale is not None:
+        kinds.append("which value Laplace noise reaches it from")
+
+    def coded(value: Any, source: np.random.Generator, size: int) -> Codes:
+        numbers = _numbers(draw(value, source, size), size)[:, :COLUMNS]
+        columns = []
+        for j in range(width):
+            x = numbers[:, min(j, numbers.shape[1] - 1)]
+            columns.append(lowest_bit(x))
+            if len(kinds) > 1:
+                columns += [noise_grid(x, first[j]), noise_grid(x, second[j])]
+            if scale is not None:
+                one, two = reachable(x, first[j], scale), reachable(x, second[j], scale)
+                columns.append(one.astype(np.int64) + 2 * two)
+        return np.stack(columns, axis=1)
+
+    names = [kind if width == 1 else f"{kind}, number {j}" for j in range(width) for kind in kinds]
+    return audit_codes(coded, names, pair, claim, runs, confidence, rng=rng)
+
+
+def _two(pair: Any) -> tuple[Array, Array]:
+    try:
+        first, second = (np.atleast_1d(np.asarray(one, dtype=float)).ravel() for one in pair)
+    except (TypeError, ValueError) as error:
+        raise ParameterError("pair", "none", "two neighbouring numbers or vectors") from error
+    return first, second
+
+
+def _scale(draw: Draw, pair: Any, claim: Loss | None) -> float | None:
+    """The scale of Laplace noise that a pure claim about two numbers asks for.
+
+    None where a few runs show that the noise is something else.
+    """
+    first, second = _two(pair)
+    if claim is None or first.size != 1 or second.size != 1 or claimed_delta(claim) > 0:
+        return None
+    apart, epsilon = abs(float(first[0] - second[0])), claim.epsilon_at(0.0)
+    scale = apart / epsilon if 0 < epsilon < np.inf else 0.0
+    source = np.random.default_rng(0)  # a look at what kind of noise it is, no part of the test
+    known = scale > 0 and all(
+        np.mean(reachable(_numbers(draw(value, source, LOOK), LOOK)[:, 0], number, scale)) > 0.9
+        for value, number in zip(pair, (float(first[0]), float(second[0])), strict=True)
+    )
+    return scale if known else None
+
+
+def _numbers(output: Any, size: int) -> Array:
+    array = np.asarray(output)
+    if array.dtype.kind not in "biuf":
+        raise ParameterError("release", f"outputs of type {array.dtype}", "a release of numbers")
+    return array.astype(float).reshape(size, -1)

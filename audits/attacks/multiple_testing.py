@@ -1,0 +1,165 @@
+"""Many tests of one release under one error rate: pairs, claims and events, by Holm's method.
+
+Every guess test looks in both directions of its pair at once, so a direction needs no test of its
+own.  The tests may depend on each other in any way.  Source: Holm (1979).
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.errors import ParameterError
+from accountant.losses.loss import Loss
+from accountant.randomness import Rng
+from audits.attacks.distinguishing import audit
+from audits.attacks.evaluation import shown
+from audits.claims.arguments import CONFIDENCE, RUNS, checked_pair, seeded
+from audits.claims.claims import checked_claim
+from audits.claims.findings import Finding, Outcome
+from audits.runs.release_functions import vectorised
+from mechanisms.base.mechanism import Mechanism
+
+LEAST = 100  # runs of a member
+Event = Callable[[NDArray[Any]], Any]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One test of a family: its name, and its finding, whose bound holds with all the others'."""
+
+    name: str
+    finding: Finding
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The results of a family of tests.
+
+    With probability ``confidence`` no true claim is among the ``falsified`` members and no
+    member's ``epsilon_lower`` exceeds what its pair costs; ``seed`` repeats all of it.
+    """
+
+    members: tuple[Member, ...]
+    falsified: tuple[Member, ...]
+    confidence: float
+    runs: int
+    seconds: float
+    seed: int | None
+
+    @property
+    def outcome(self) -> Outcome:
+        """FALSIFIED where at least one member is."""
+        return Outcome.FALSIFIED if self.falsified else Outcome.SURVIVED
+
+    @property
+    def worst(self) -> Member:
+        """The member with the greatest bound."""
+        return max(self.members, key=lambda one: one.finding.epsilon_lower)
+
+    @property
+    def epsilon_lower(self) -> float:
+        """The greatest bound of all members."""
+        return self.worst.finding.epsilon_lower
+
+    @property
+    def witness(self) -> str:
+        """What the first falsified member saw, else the one with the greatest bound."""
+        told = self.falsified[0] if self.falsified else self.worst
+        return f"{told.name}: {told.finding.witness}"
+
+
+def audit_family(
+    release: Mechanism | Callable[..., Any],
+    pairs: Sequence[tuple[Any, Any]],
+    claims: Loss | Sequence[Loss] | None = None,
+    events: Mapping[str, Event] | None = None,
+    runs: int = 200_000,
+    confidence: float = 0.95,
+    rng: Rng = None,
+    executor: Executor | None = None,
+) -> Family:
+    """Test every claim on every pair, by the whole output and by each event, at one error rate.
+
+    ``events`` are named functions of outputs along the first axis, each of which gives a number
+    or a truth for every one.  All members share ``runs`` equally; see `audit` for one of them.
+    """
+    start = time.perf_counter()
+    runs, confidence = RUNS.check("runs", runs), CONFIDENCE.check("confidence", confidence)
+    each = [checked_pair(pair) for pair in pairs]
+    listed = [claims] if claims is None or isinstance(claims, Loss) else list(claims)
+    said = [checked_claim(one) for one in listed]
+    if not each or not said:
+        raise ParameterError("pairs, claims", (pairs, claims), "at least one pair and one claim")
+    readings: dict[str, Any] = {"": release}
+    for name, event in (events or {}).items():
+        readings[name] = _read(release, event, name)
+    asked = list(itertools.product(each, said, readings.items()))
+    share = runs // len(asked)
+    if share < LEAST:
+        raise ParameterError(
+            "runs", runs, f"at least {LEAST * len(asked):,} for {len(asked)} tests"
+        )
+    seed, source = seeded(rng)
+    error = 1 - confidence
+    alone = 1 - error / len(asked)
+    members = [
+        Member(
+            _named(pair, claim, event),
+            audit(read, pair, claim, share, alone, rng=noise, executor=executor),
+        )
+        for (pair, claim, (event, read)), noise in zip(asked, source.spawn(len(asked)), strict=True)
+    ]
+    fell = _holm([one.finding for one in members], error)
+    done = tuple(_with_outcome(one, at in fell) for at, one in enumerate(members))
+    seconds = time.perf_counter() - start
+    falsified = tuple(done[at] for at in sorted(fell))
+    return Family(done, falsified, confidence, share * len(asked), seconds, seed)
+
+
+def _holm(findings: Sequence[Finding], error: float) -> set[int]:
+    """Which findings fall: as claims fall, the error is shared by those that are left."""
+    fell: set[int] = set()
+    while len(fell) < len(findings):
+        level = 1 - error / (len(findings) - len(fell))
+        more = {at for at, one in enumerate(findings) if at not in fell and one.refutes(level)}
+        if not more:
+            break
+        fell |= more
+    return fell
+
+
+def _read(release: Mechanism | Callable[..., Any], event: Event, name: str) -> Any:
+    """The release as one reads it who only looks at an event."""
+    if not callable(event):
+        raise ParameterError(f"events[{name!r}]", event, "a function of outputs")
+    draw = release.release if isinstance(release, Mechanism) else vectorised(release)
+
+    def read(value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
+        seen = np.asarray(event(draw(value, rng, size)))
+        if seen.shape[:1] != (size,):
+            allowed = f"a value for each of {size} outputs"
+            raise ParameterError(f"events[{name!r}]", f"shape {seen.shape}", allowed)
+        return seen
+
+    return read
+
+
+def _named(pair: tuple[Any, Any], claim: Loss | None, event: str) -> str:
+    words = f"{shown(pair[0])} against {shown(pair[1])}"
+    words = words if claim is None else f"{words}, {claim!r}"
+    return f"{words}, by {event}" if event else words
+
+
+def _with_outcome(one: Member, fell: bool) -> Member:
+    outcome = Outcome.FALSIFIED if fell else Outcome.SURVIVED
+    return replace(one, finding=replace(one.finding, outcome=outcome))

@@ -1,0 +1,141 @@
+"""Events of a release: small codes of its outputs, the most telling one found on a pilot.
+
+Whatever an attacker reads off an output is as private as the output, so every code is a fair
+subject of `audit`.  Runs that chose the code never enter the test.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.domains import DELTA
+from accountant.errors import ParameterError
+from accountant.losses.loss import Loss
+from accountant.numerics import Array
+from accountant.randomness import Rng
+from audits.attacks.distinguishing import CONFIDENCE, RUNS, audit, seeded
+from audits.claims.findings import Finding
+
+Codes = NDArray[np.int64]
+Coded = Callable[[Any, np.random.Generator, int], Codes]
+# An output is coded once more, by how much it tells: log-odds between these edges are one level.
+EDGES = np.array([0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0])
+OFTEN = 5  # times in the pilot make a code an atom
+PILOT = 8  # one run in so many chooses the code
+
+
+def audit_codes(
+    coded: Coded,
+    names: Sequence[str],
+    pair: Any,
+    claim: Loss | None,
+    runs: int,
+    confidence: float,
+    delta: float | None = None,
+    rng: Rng = None,
+) -> Finding:
+    """Try to falsify a claim by the most telling of several codes of an output; see `audit`.
+
+    ``coded(value, rng, size)`` gives ``size`` rows of ``len(names)`` codes.  An eighth of the runs
+    choose a code, and how much each of its values tells; `audit` gets the rest, and its
+    ``confidence`` is that of the finding.
+    """
+    start = time.perf_counter()
+    check(runs, confidence, claim, delta)
+    seed, source = seeded(rng)
+    pilot = runs // PILOT
+    first = coded(pair[0], source, pilot // 2)
+    second = coded(pair[1], source, pilot - pilot // 2)
+    levels, words = telling(first, second, names)
+
+    def leveled(value: Any, noise: np.random.Generator, size: int) -> Codes:
+        return levels(coded(value, noise, size))
+
+    finding = audit(leveled, pair, claim, runs - pilot, confidence, delta, source)
+    return dataclasses.replace(
+        finding, runs=runs, seed=seed, seconds=time.perf_counter() - start,
+        witness=f"by {words}: {finding.witness}",
+    )  # fmt: skip
+
+
+def check(
+    runs: int, confidence: float, claim: Loss | None = None, delta: float | None = None
+) -> None:
+    """Refuse nonsense before anything is drawn."""
+    RUNS.check("runs", runs)
+    CONFIDENCE.check("confidence", confidence)
+    if delta is not None:
+        DELTA.check("delta", delta)
+    if claim is not None and not isinstance(claim, Loss):
+        raise ParameterError("claim", claim, "a loss, such as PureLoss(1.0)")
+
+
+def telling(
+    first: Codes, second: Codes, names: Sequence[str]
+) -> tuple[Callable[[Codes], Codes], str]:
+    """The level of an output by its most telling code, or by all together, and the code in words.
+
+    A level is the log-odds of the first side, rounded.
+    """
+    scores = [_score_of(j, *_log_odds(first[:, j], second[:, j])) for j in range(len(names))]
+    if len(names) > 1:
+        single = tuple(scores)
+        scores.append(lambda codes: np.sum([score(codes) for score in single], axis=0))
+    best = int(np.argmax([_worth(score(first), score(second)) for score in scores]))
+    chosen = scores[best]
+    words = names[best] if best < len(names) else "all events together"
+    return lambda codes: _level(chosen(codes)), words
+
+
+def _log_odds(first: Codes, second: Codes) -> tuple[Codes, Array]:
+    """Every code seen often, and its log-odds with a pseudo-run a side; last, that of all others.
+
+    Codes seen seldom, or never, are one: each alone would tell its side by chance.
+    """
+    values, at = np.unique(np.concatenate([first, second]), return_inverse=True)
+    ones = np.bincount(at[: first.size], minlength=values.size)
+    zeros = np.bincount(at[first.size :], minlength=values.size)
+    often = ones + zeros >= OFTEN
+    odds: Array = np.log(_with_others(ones, often) / _with_others(zeros, often))
+    return values[often], odds
+
+
+def _with_others(counts: NDArray[np.intp], often: NDArray[np.bool_]) -> Array:
+    others = counts[~often].sum()
+    return np.append(counts[often], others) + 1.0
+
+
+def _score_of(column: int, values: Codes, odds: Array) -> Callable[[Codes], Array]:
+    """The log-odds of one code of an output."""
+
+    def score(codes: Codes) -> Array:
+        code = codes[:, column]
+        at = np.searchsorted(values, code)
+        known = np.append(values, 0)[at] == code
+        return np.where(known & (at < values.size), odds[at], odds[-1])
+
+    return score
+
+
+def _level(score: Array) -> Codes:
+    level = np.sign(score) * np.searchsorted(EDGES, np.abs(score), side="right")
+    return level.astype(np.int64)
+
+
+def _worth(first: Array, second: Array) -> float:
+    """A lower bound on epsilon that the pilot suggests: the best cut of the levels."""
+    a, b = _level(first), _level(second)
+    best = 0.0
+    for cut in range(1, EDGES.size + 1):
+        right = np.count_nonzero(a >= cut) + np.count_nonzero(b <= -cut)
+        wrong = np.count_nonzero(a <= -cut) + np.count_nonzero(b >= cut)
+        share = (right + 1.0) / (right + wrong + 2.0)
+        error = 1 / np.sqrt((right + wrong + 2.0) * share * (1 - share))
+        best = max(best, float(np.log(share / (1 - share)) - 2 * error))
+    return best

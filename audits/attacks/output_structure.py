@@ -1,0 +1,144 @@
+"""Events of any output at all: its kind, length and type, an error, the very answer, an atom.
+
+What a release returns is looked at as a whole: None, numbers, strings, tuples, arrays of any
+length, exceptions.  Each output becomes a few small codes, and the most telling one is audited.
+"""
+
+from __future__ import annotations
+
+import inspect
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from accountant.losses.loss import Loss
+from accountant.randomness import Rng
+from audits.attacks.output_codes import Codes, audit_codes, check
+from audits.claims.findings import Finding
+
+NAMES = (
+    "the type of the output",
+    "its length or shape",
+    "the types of its parts",
+    "an answer without noise in it",
+    "the output as a whole",
+    "its first part",
+    "its last part",
+)
+
+
+def audit_atoms(
+    release: Callable[..., Any],
+    pair: tuple[Any, Any],
+    claim: Loss | None = None,
+    runs: int = 20_000,
+    confidence: float = 0.95,
+    delta: float | None = None,
+    rng: Rng = None,
+    truth: Callable[[Any], Any] = lambda value: value,
+) -> Finding:
+    """Try to falsify a claim by the type, length, errors and atoms of any output; see `audit`.
+
+    ``truth(value)`` is the answer before noise, by default the value itself: that an output, or
+    a part of it, equals the answer on either value of the pair is an event.  An exception is an
+    output too; its class is seen, and no message.
+    """
+    check(runs, confidence, claim, delta)
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise ParameterError("pair", pair, "two neighbouring values")
+    if not callable(release):
+        raise ParameterError("release", release, "a function")
+    answers = [frozenset(_atom(part) for part in parts(truth(value))) for value in pair]
+    each = outputs(release)
+
+    def coded(value: Any, source: np.random.Generator, size: int) -> Codes:
+        rows = [_codes(output, answers) for output in each(value, source, size)]
+        return np.array(rows, dtype=np.int64).reshape(-1, len(NAMES))
+
+    return audit_codes(coded, NAMES, pair, claim, runs, confidence, delta, rng)
+
+
+def outputs(release: Callable[..., Any]) -> Callable[[Any, np.random.Generator, int], list[Any]]:
+    """``release`` as a function of (value, rng, size) that gives a list of outputs of any kind.
+
+    What it raises is an output: the exception's class.
+    """
+    try:
+        parameters = inspect.signature(release).parameters
+    except (TypeError, ValueError):  # some functions written in C do not tell
+        parameters = inspect.signature(lambda value, rng: None).parameters
+    sized = "size" in parameters
+
+    def one(value: Any, rng: np.random.Generator) -> Any:
+        try:
+            return next(iter(release(value, rng, size=1))) if sized else release(value, rng)
+        except Exception as error:  # whatever it raises is what it says
+            return type(error)
+
+    def many(value: Any, rng: np.random.Generator, size: int) -> list[Any]:
+        if sized and size > 0:
+            try:
+                found = list(release(value, rng, size=size))
+            except Exception:  # which of the outputs raised is not known
+                found = []
+            if len(found) == size:
+                return found
+        return [one(value, rng) for _ in range(size)]
+
+    return many
+
+
+def parts(output: Any) -> Sequence[Any]:
+    """The parts of an output: of a tuple, a list, a dictionary, an array, else itself alone."""
+    if isinstance(output, dict):
+        return [*output.keys(), *output.values()]
+    if isinstance(output, (tuple, list, set, frozenset)):
+        return list(output)
+    if isinstance(output, np.ndarray) and output.ndim > 0:
+        return output.ravel().tolist()
+    return [output]
+
+
+def _codes(output: Any, answers: Iterable[frozenset[Any]]) -> list[int]:
+    inside = parts(output)
+    atoms = [_atom(part) for part in inside]
+    equal = [_share(atoms, answer) for answer in answers]
+    first, last = (atoms[0], atoms[-1]) if atoms else ("", "")
+    return [
+        _hash(type(output), output if isinstance(output, type) else None),
+        _hash(np.shape(output) if isinstance(output, np.ndarray) else len(inside)),
+        _hash(getattr(output, "dtype", None), *{type(part).__name__ for part in inside}),
+        2 * equal[1] + equal[0] if equal[0] != equal[1] else 0,
+        _hash(*atoms), _hash(first), _hash(last),
+    ]  # fmt: skip
+
+
+def _share(atoms: list[Any], answer: frozenset[Any]) -> int:
+    return int(any(atom in answer for atom in atoms))
+
+
+def _atom(part: Any) -> Any:
+    """Something that equals itself and says what the part is: a number by its value."""
+    if isinstance(part, (bool, np.bool_)):
+        return ("bool", bool(part))  # True equals 1 in Python
+    if isinstance(part, (int, np.integer)):
+        return int(part)
+    if isinstance(part, (float, np.floating)):
+        number = float(part)
+        return "nan" if number != number else number  # noqa: PLR0124  # NaN equals nothing
+    if isinstance(part, (str, bytes)) or part is None:
+        return part
+    if isinstance(part, type):
+        return part.__qualname__
+    if isinstance(part, np.ndarray):
+        return part.tobytes()
+    if isinstance(part, (tuple, list, dict, set, frozenset)):
+        return tuple(_atom(one) for one in parts(part))
+    return type(part).__qualname__  # an object says no more than its type
+
+
+def _hash(*words: Any) -> int:
+    return zlib.crc32(repr(words).encode())

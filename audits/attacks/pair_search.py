@@ -1,0 +1,171 @@
+"""A search for neighbours that a release tells apart: from the structured ones to worse.
+
+The search screens candidates with few runs each, keeps the better ones, breeds more from the
+best, and spends the rest of its runs on one fresh test of the pair that it chose.
+
+Reference: Karnin, Koren & Somekh (2013) for successive halving.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.domains import Whole
+from accountant.errors import ParameterError
+from accountant.losses.loss import Loss
+from accountant.randomness import Rng
+from audits.attacks.distinguishing import audit, seeded
+from audits.attacks.output_codes import check
+from audits.claims.findings import Finding
+from audits.neighbours.patterns import Candidate, candidate_pairs, different
+from audits.neighbours.value_spaces import Box, Relation, neighbour, relation_of
+from audits.runs.release_functions import vectorised
+from mechanisms.base.mechanism import Mechanism
+from mechanisms.base.values import Values
+
+__all__ = ["Box", "Candidate", "Relation", "Search", "candidate_pairs", "search_pairs"]
+
+Generator = np.random.Generator
+CANDIDATES = 32  # pairs that enter the search
+SCREEN = 250  # least runs of a screening
+SEARCH = 0.5  # share of the runs that the search may use
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The final test of the worst pair found, at the confidence of its finding, and the way there.
+
+    ``screened`` has every pair of the search with its last screening bound, best first; these
+    bounds chose the pair, and are evidence of nothing.  ``refused`` counts pairs on which the
+    release raised.
+    """
+
+    finding: Finding
+    candidate: Candidate
+    screened: tuple[tuple[Candidate, float], ...]
+    refused: int
+    search_runs: int
+
+
+def search_pairs(
+    release: Mechanism | Callable[..., Any],
+    space: Box | Values,
+    claim: Loss | None,
+    runs: int = 200_000,
+    rng: Rng = None,
+    relation: str = Relation.REPLACE,
+    confidence: float = 0.95,
+    delta: float | None = None,
+) -> Search:
+    """Search a space for the neighbours that a release tells apart best, and test them afresh.
+
+    Half of the ``runs`` search; the finding is one `audit` of the chosen pair on runs that the
+    search never saw, so its error rate is ``1 - confidence`` however long the search was.
+    """
+    start = time.perf_counter()
+    Whole(4 * SCREEN).check("runs", runs)
+    check(runs, confidence, claim, delta)
+    seed, source = seeded(rng)
+    by = relation_of(relation, space)
+    field = _field(space, by, int(SEARCH * runs), source)
+    rounds = _rounds(len(field))
+    found: dict[int, tuple[Candidate, float]] = {}
+    spent = refused = 0
+    for turn in range(rounds):
+        each = max(SCREEN, int(SEARCH * runs) // (rounds * len(field)))
+        bounds = [_screened(release, one, each, delta, source) for one in field]
+        spent += each * len(field)
+        refused += bounds.count(None)
+        scored = [
+            (one, bound) for one, bound in zip(field, bounds, strict=True) if bound is not None
+        ]
+        if not scored:
+            break
+        scored.sort(key=lambda row: -row[1])
+        found.update((id(row[0]), row) for row in scored)
+        # the best quarter stays, as many are bred from it, and as many are new
+        best = [one for one, _ in scored[: max(1, len(field) // 4)]]
+        field = best
+        if turn + 2 < rounds:
+            parents = [*best, *[None] * len(best)]  # None breeds from nothing
+            field = [*best, *different(_bred(space, by, one, source) for one in parents)]
+    if not found:
+        raise ParameterError("release", "an error on every pair", "a function that accepts values")
+    finding = _audited(release, best[0], claim, runs - spent, confidence, delta, source)
+    finding = dataclasses.replace(
+        finding, seed=seed, runs=runs, witness=f"{best[0].kind}: {finding.witness}",
+        seconds=time.perf_counter() - start,
+    )  # fmt: skip
+    ranked = sorted(found.values(), key=lambda row: -row[1])
+    return Search(finding, best[0], tuple(ranked), refused, spent)
+
+
+def _rounds(field: int) -> int:
+    """As many rounds as halving the field would take."""
+    return max(1, math.ceil(math.log2(field)))
+
+
+def _field(space: Box | Values, relation: Relation, budget: int, rng: Generator) -> list[Candidate]:
+    """Pairs that enter the search: as many as the budget can screen, a quarter of them random."""
+    most = CANDIDATES
+    while most > 2 and most * SCREEN * _rounds(most) > budget:
+        most //= 2
+    made = candidate_pairs(space, relation)
+    structured = [made[i] for i in rng.permutation(len(made))[: max(1, 3 * most // 4)]]
+    random = (_bred(space, relation, None, rng) for _ in range(most - len(structured)))
+    return different([*structured, *random])
+
+
+def _audited(
+    release: Any,
+    candidate: Candidate,
+    claim: Loss | None,
+    runs: int,
+    confidence: float,
+    delta: float | None,
+    rng: Generator,
+) -> Finding:
+    """An audit of one pair, whose two values may differ in shape."""
+    pair = candidate.pair
+    if isinstance(release, Mechanism) or np.shape(pair[0]) == np.shape(pair[1]):
+        return audit(release, pair, claim, runs, confidence, delta, rng)
+    draw = vectorised(release)
+    return audit(
+        lambda side, source, size: draw(pair[side], source, size),
+        (0, 1), claim, runs, confidence, delta, rng,
+    )  # fmt: skip
+
+
+def _screened(
+    release: Any, candidate: Candidate, runs: int, delta: float | None, rng: Generator
+) -> float | None:
+    """A low-confidence bound, to rank pairs by; None where the release raises."""
+    try:
+        found = _audited(release, candidate, None, runs, 0.7, delta, rng)
+    except Exception:  # somebody else's code; counted, and told in the result
+        return None
+    # the share of right guesses ranks pairs whose bounds are both 0
+    return found.epsilon_lower + 1e-3 * found.guesses.share + 1e-9
+
+
+def _bred(
+    space: Box | Values, relation: Relation, parent: Candidate | None, rng: Generator
+) -> Candidate:
+    """A random pair of neighbours, near a parent where there is one."""
+    if not isinstance(space, Box):
+        value = space.example(rng) if parent is None or rng.random() < 0.5 else parent.first
+        return Candidate("found by the search", value, space.neighbour(value, rng))
+    value = space.random(rng)
+    if parent is not None and np.shape(parent.first) == np.shape(value):
+        # every number is the parent's, or with some chance a new one
+        fresh = rng.random(space.shape) < rng.choice([0.0, 0.1, 0.5])
+        value = space.array(np.where(fresh, value, parent.first))
+    return Candidate("found by the search", value, neighbour(space, relation, value, rng))

@@ -1,0 +1,214 @@
+"""The deterministic part of a release: how far can one record move the query, as it runs?
+
+Neighbours are tried where arithmetic fails: at scale extremes, along staircases of data that
+differ by one record a step, in every order of summation, where integers wrap, at NaN and infinity,
+and at ties.  What is found is a fact, with its witness; surviving proves nothing.
+
+References: Casacuberta, Shoemate, Vadhan & Wagaman (2022), for sums of floats and integers.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.domains import NON_NEGATIVE, Interval, Whole
+from accountant.errors import ParameterError
+from accountant.randomness import Rng
+from audits.attacks.distinguishing import seeded
+from audits.claims.claims import Sensitivity
+from audits.claims.findings import Finding, Guesses, Outcome
+from audits.neighbours.adjacent_chains import Link, around, chains, nearby
+from audits.neighbours.patterns import candidate_pairs
+from audits.neighbours.value_spaces import Box, Relation, relation_of
+from mechanisms.base.values import Values
+
+TOLERANCE = 1e-9  # relative: rounding of an honest sum moves its last bits
+NORM = Interval(1.0, np.inf)
+BUDGET = Whole(1)
+STAIRCASES = 0.7  # share of the budget for structured neighbours; the rest climbs from the best
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """The greatest distance found between the answers on two neighbours, and those neighbours.
+
+    ``found`` is infinite where an answer is NaN, infinite or of another shape than its
+    neighbour's.  FALSIFIED where it exceeds ``declared`` by more than rounding.  ``refused`` counts
+    data on which the query raised: no answer, and so no distance.
+    """
+
+    outcome: Outcome
+    found: float
+    declared: float
+    norm: float
+    kind: str
+    pair: tuple[Any, Any]
+    answers: tuple[Any, Any]
+    evaluations: int
+    refused: int
+    seed: int | None
+
+    @property
+    def witness(self) -> str:
+        """In words, without the data themselves."""
+        return (
+            f"{self.kind}: answers {_shown(self.answers[0])} and {_shown(self.answers[1])} "
+            f"are {self.found:.6g} apart, {self.declared:.6g} is declared "
+            f"({self.evaluations:,} evaluations)"
+        )
+
+
+def probe_sensitivity(
+    query: Callable[[Any], Any],
+    space: Box | Values | Any,
+    relation: str = Relation.REPLACE,
+    declared: float = 1.0,
+    norm: float = 1,
+    budget: int = 5000,
+    rng: Rng = None,
+    hostile: bool = False,
+    ordered: bool = False,
+) -> Probe:
+    """Search for neighbours whose answers are further apart than declared, in l1, l2 or l-infinity.
+
+    ``space`` is a declared space, or one data set as an array, whose own neighbours are then
+    tried with records between its extremes.  ``hostile`` also tries records that are NaN, infinite
+    or far out of bounds: for a query that is said to clip.  Data are sets: the same records in
+    another order count as neighbours, unless ``ordered``.  ``budget`` counts evaluations.
+    """
+    if not callable(query):
+        raise ParameterError("query", query, "a function of the data")
+    declared = NON_NEGATIVE.check("declared", declared)
+    budget = BUDGET.check("budget", budget)
+    norm = NORM.check("norm", norm)
+    by = relation_of(relation, space)
+    seed, source = seeded(rng)
+    search = _Search(query, norm, budget)
+    if isinstance(space, (Box, np.ndarray)):
+        data, box = (None, space) if isinstance(space, Box) else (space, around(space))
+        for chain in chains(box, by, data, hostile, ordered, source):
+            search.along(chain, int(STAIRCASES * budget))
+        search.climb(lambda pair: nearby(box, by, pair, source))
+    else:
+        for one in candidate_pairs(space):
+            search.along([(one.kind, one.first), (one.kind, one.second)], budget)
+        while search.left(budget):
+            value = space.example(source)
+            other = space.neighbour(value, source)
+            search.along([("drawn at random", value), ("drawn at random", other)], budget)
+    return search.probe(declared, seed)
+
+
+def audit_sensitivity(
+    query: Callable[[Any], Any],
+    space: Box | Values | Any,
+    claim: Sensitivity,
+    runs: int = 5000,
+    confidence: float = 0.95,
+    rng: Rng = None,
+) -> Finding:
+    """`probe_sensitivity` as a finding, of at most 20,000 evaluations; a pair is tried as it is.
+
+    What it says is certain at any ``confidence``.  A distance is no epsilon: the bound is 0, the
+    witness has the distance.
+    """
+    start = time.perf_counter()
+    budget = min(BUDGET.check("runs", runs), 20_000)
+    if isinstance(space, tuple):
+        if len(space) != 2:
+            raise ParameterError("pair", space, "two neighbouring data sets")
+        search = _Search(query, claim.norm, 2)
+        search.along([("the pair", one) for one in space], 2)
+        probe = search.probe(claim.value, seeded(rng)[0])
+    else:
+        probe = probe_sensitivity(query, space, "replace", claim.value, claim.norm, budget, rng)
+    return Finding(
+        probe.outcome, 0.0, 0.0, probe.evaluations, confidence, probe.witness,
+        time.perf_counter() - start, probe.seed, None, Guesses(0, 0, 0),
+    )  # fmt: skip
+
+
+class _Search:
+    """Evaluates, and keeps the two neighbours whose answers are furthest apart."""
+
+    def __init__(self, query: Callable[[Any], Any], norm: float, budget: int) -> None:
+        self.query, self.norm, self.budget = query, norm, budget
+        self.found, self.kind = -1.0, "no two answers"
+        self.pair: tuple[Any, Any] = (None, None)
+        self.answers: tuple[Any, Any] = (None, None)
+        self.evaluations = self.refused = 0
+
+    def left(self, most: int) -> bool:
+        """Whether two more evaluations are within the first ``most``."""
+        return self.evaluations + 2 <= most and np.isfinite(self.found)
+
+    def along(self, chain: Iterable[Link], most: int) -> None:
+        """Compare the answers on each data set of a chain and on the next, its neighbour."""
+        before: tuple[Any, Any] | None = None
+        for kind, data in chain:
+            if not (self.left(most) or (before is not None and self.evaluations < self.budget)):
+                return
+            answer = self.ask(data)
+            if before is not None and answer is not None and before[1] is not None:
+                apart = distance(before[1], answer, self.norm)
+                if apart > self.found:
+                    self.found, self.kind = apart, kind
+                    self.pair, self.answers = (before[0], data), (before[1], answer)
+            before = data, answer
+
+    def climb(self, nearby: Callable[[tuple[Any, Any]], list[Link]]) -> None:
+        """Spend what is left on pairs near the best one."""
+        while self.pair[0] is not None and self.left(self.budget):
+            self.along(nearby(self.pair), self.budget)
+
+    def ask(self, data: Any) -> Any:
+        """The answer, or None where the query refuses; it gets a copy."""
+        self.evaluations += 1
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                return self.query(data.copy() if isinstance(data, np.ndarray) else data)
+        except Exception:  # a refusal tells no distance; it is counted
+            self.refused += 1
+            return None
+
+    def probe(self, declared: float, seed: int | None) -> Probe:
+        """What was found against what is declared."""
+        fell = self.found > declared * (1 + TOLERANCE)
+        return Probe(
+            Outcome.FALSIFIED if fell else Outcome.SURVIVED,
+            max(self.found, 0.0), declared, self.norm, self.kind, self.pair, self.answers,
+            self.evaluations, self.refused, seed,
+        )  # fmt: skip
+
+
+def distance(first: Any, second: Any, norm: float) -> float:
+    """The norm of the difference of two answers; infinite where it is no number.
+
+    Whole numbers are subtracted as such: their floats could be equal.
+    """
+    one, two = np.asarray(first), np.asarray(second)
+    if one.shape != two.shape:
+        return np.inf
+    both = [*one.flat, *two.flat]
+    if all(isinstance(number, (int, np.integer, np.bool_)) for number in both):
+        gaps = [abs(int(a) - int(b)) for a, b in zip(one.flat, two.flat, strict=True)]
+        size = np.array(gaps, dtype=float)
+    else:
+        a, b = one.astype(float).ravel(), two.astype(float).ravel()
+        if not (np.isfinite(a).all() and np.isfinite(b).all()):
+            return np.inf
+        with np.errstate(over="ignore"):
+            size = np.abs(a - b)
+    return float(np.linalg.norm(size, norm)) if size.size else 0.0
+
+
+def _shown(answer: Any) -> str:
+    return np.array2string(np.asarray(answer), threshold=6, precision=17)

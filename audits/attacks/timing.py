@@ -1,0 +1,169 @@
+"""Time as an output: does a release take longer for one value than another, or for more noise?
+
+Batches of releases are timed in pairs that follow each other, so that a drift of the machine's
+speed touches both.  Who goes first is a coin of our own: where time does not depend on the value,
+the sign of each difference is a fair coin whatever the sizes, and the signed-rank sum has an
+exact distribution.  The same holds of two batches of one value and the noise that they happened
+to draw, since noise that time does not depend on could as well have been drawn the other way round.
+
+References: Wilcoxon (1945); Spearman (1904); Jin, McMurtry, Rubinstein & Ohrimenko (2022).
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.domains import Whole
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.randomness import Rng
+from audits.attacks.distinguishing import CONFIDENCE, seeded
+from audits.claims.findings import Outcome
+from audits.runs.release_functions import vectorised
+from mechanisms.base.mechanism import Mechanism
+
+PAIRS = Whole(8, 100_000)
+BATCH = Whole(1)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What the clock tells; the two p-values are exact, each against "time does not depend on it".
+
+    ``value_correlation`` and ``noise_correlation`` are Spearman's, of the time of a batch with the
+    value (first 0, second 1) and with the mean size of its noise.  ``noise_p`` is 1 where outputs
+    are no numbers.  FALSIFIED where one p-value is below half of ``1 - confidence``.
+    """
+
+    outcome: Outcome
+    value_correlation: float
+    value_p: float
+    noise_correlation: float
+    noise_p: float
+    confidence: float
+    pairs: int
+    batch: int
+    witness: str
+    seconds: float
+    seed: int | None
+
+
+def audit_timing(
+    release: Mechanism | Callable[..., Any],
+    pair: tuple[Any, Any],
+    pairs: int = 200,
+    batch: int = 1,
+    confidence: float = 0.95,
+    rng: Rng = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Timing:
+    """Try to falsify that the time of a release depends on neither the value nor the noise.
+
+    Times ``pairs`` batches of ``batch`` releases of either value.  The noise of a batch is the
+    mean distance of its outputs from the value; it is compared among batches of one value.
+    """
+    start = time.perf_counter()
+    pairs, batch = PAIRS.check("pairs", pairs), BATCH.check("batch", batch)
+    confidence = CONFIDENCE.check("confidence", confidence)
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise ParameterError("pair", pair, "two neighbouring values")
+    seed, source = seeded(rng)
+    draw = release.release if isinstance(release, Mechanism) else vectorised(release)
+    spent, noise = _timed(draw, pair, pairs, batch, source, clock)
+    value_p = signed_rank_p(spent[:, 1] - spent[:, 0])
+    even = 2 * (pairs // 2)
+    slower = spent[1:even:2] - spent[0:even:2]  # of two batches of one value, each value apart
+    louder = noise[1:even:2] - noise[0:even:2]
+    noise_p = signed_rank_p((slower * np.sign(louder)).ravel())
+    value_correlation = spearman(np.repeat([0.0, 1.0], pairs), spent.T.ravel())
+    noise_correlation = float(np.mean([spearman(noise[:, j], spent[:, j]) for j in (0, 1)]))
+    fell = min(value_p, noise_p) < (1 - confidence) / 2
+    what = "the value" if value_p <= noise_p else "the noise"
+    correlation = value_correlation if value_p <= noise_p else noise_correlation
+    return Timing(
+        Outcome.FALSIFIED if fell else Outcome.SURVIVED,
+        value_correlation, value_p, noise_correlation, noise_p, confidence, pairs, batch,
+        f"time against {what}: rank correlation {correlation:.3f}, "
+        f"p = {min(value_p, noise_p):.3g} in {pairs} pairs of batches of {batch}",
+        time.perf_counter() - start, seed,
+    )  # fmt: skip
+
+
+def spearman(x: Array, y: Array) -> float:
+    """Spearman's rank correlation, ties at their mean rank; 0 where one of them is constant."""
+    from scipy.stats import rankdata
+
+    a, b = rankdata(x), rankdata(y)
+    a, b = a - a.mean(), b - b.mean()
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / size if size > 0 else 0.0
+
+
+def signed_rank_p(differences: Array) -> float:
+    """Exact two-sided p-value of Wilcoxon's signed-rank sum; zeros are left out, ties share ranks.
+
+    Given the sizes, each sign is a fair coin: the sum's distribution by convolution.
+    """
+    from scipy.stats import rankdata
+
+    some = differences[differences != 0]
+    if some.size == 0:
+        return 1.0
+    ranks = np.rint(2 * rankdata(np.abs(some))).astype(int)  # twice: ties have half ranks
+    most = int(ranks.sum())
+    chance = np.zeros(most + 1)
+    chance[0], reach = 1.0, 0
+    for rank in np.sort(ranks):
+        # chance[s] = (chance[s] + chance[s - rank]) / 2
+        half = 0.5 * chance[: reach + 1]
+        chance[: reach + 1] = half
+        chance[rank : rank + reach + 1] += half
+        reach += int(rank)
+    above = int(ranks[some > 0].sum())
+    far = max(above, most - above)
+    return min(1.0, 2 * float(chance[far:].sum()))
+
+
+def _timed(
+    draw: Callable[..., Any],
+    pair: Any,
+    pairs: int,
+    batch: int,
+    rng: np.random.Generator,
+    clock: Callable[[], float],
+) -> tuple[Array, Array]:
+    """Seconds and mean noise of every batch: a row for each pair, a column for each value."""
+    spent, noise = np.zeros((pairs, 2)), np.zeros((pairs, 2))
+    first = rng.integers(0, 2, pairs)
+    for value in pair:  # whoever comes first would pay for what is only loaded once
+        draw(value, rng, batch)
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for row in range(pairs):
+            for column in (int(first[row]), 1 - int(first[row])):
+                begin = clock()
+                output = draw(pair[column], rng, batch)
+                spent[row, column] = clock() - begin
+                noise[row, column] = _size_of_noise(output, pair[column])
+    finally:
+        if collecting:
+            gc.enable()
+    return spent, noise
+
+
+def _size_of_noise(output: Any, value: Any) -> float:
+    """Mean distance of outputs from the value; 0 where either is no number."""
+    outputs, at = np.asarray(output), np.asarray(value)
+    if outputs.dtype.kind not in "biuf" or at.dtype.kind not in "biuf":
+        return 0.0
+    if outputs.shape[1:] != at.shape:
+        return float(np.mean(np.abs(outputs.astype(float))))
+    return float(np.mean(np.abs(outputs.astype(float) - at.astype(float))))

@@ -1,0 +1,56 @@
+"""What every audit is given: a pair, a claim, runs, a confidence, a seed; checked before a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accountant.domains import Interval, Whole
+from accountant.errors import ParameterError
+from accountant.losses.loss import Loss
+from accountant.randomness import Rng, generator
+
+CONFIDENCE = Interval(0.0, 1.0, "()")
+RUNS = Whole(10)
+
+
+def claimed_delta(claim: Loss | None) -> float:
+    """The delta at which a claim is tested: its own, else 0 if pure, else 1e-5.
+
+    A delta of its own that no runs could ever show counts as none.
+    """
+    if claim is None:
+        return 0.0
+    own = max(claim.infinity, claim.reversed.infinity)
+    return own if own > 1e-12 or np.isfinite(claim.pure) else 1e-5
+
+
+def seeded(rng: Rng) -> tuple[int | None, np.random.Generator]:
+    """The seed that repeats the work, and its generator; a given generator has no seed to tell."""
+    if isinstance(rng, np.random.Generator):
+        return None, rng
+    seed = int(np.random.SeedSequence().generate_state(1)[0]) if rng is None else rng
+    source = generator(seed)
+    return int(seed), source
+
+
+def checked_pair(pair: Any) -> tuple[Any, Any]:
+    """Two values of one shape."""
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise ParameterError("pair", pair, "two neighbouring values")
+    first, second = pair
+    shapes = _shape(first), _shape(second)
+    if shapes[0] != shapes[1]:
+        shown = f"shapes {shapes[0]} and {shapes[1]}"
+        raise ParameterError("pair", shown, "two neighbouring values of one shape")
+    return first, second
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """The shape of an array-like; None of what is none."""
+    try:
+        shape: tuple[int, ...] = np.shape(value)
+    except ValueError:  # ragged
+        return None
+    return shape

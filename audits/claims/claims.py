@@ -1,0 +1,178 @@
+"""Claims of every kind, and the point of each where an audit decides.
+
+Whatever is claimed implies a privacy profile: at every epsilon, P(S) - e^epsilon Q(S) is at most
+delta(epsilon) for every event S.  No event says more than its own point, so a claim is tested at
+the one that learning runs show to be the most revealing: epsilon 0 (in every run a guess, one
+exact binomial) for a Gaussian with a hair too little noise, a tail for what leaks seldom.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import NON_NEGATIVE, POSITIVE, Interval
+from accountant.errors import ParameterError
+from accountant.losses.loss import Loss, Symmetric, epsilons
+from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from accountant.numerics import Array
+
+INDEPENDENT = ApproxLoss(0.0, 0.0)  # the output does not depend on the input
+DELTAS = 10.0 ** -np.arange(1.0, 7.0)  # where tails of a profile are looked at
+ORDER = Interval(1.0, 1e300, "()")
+CHANCE = Interval(0.0, 1.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RenyiLoss(Symmetric):
+    """Any release whose Rényi divergence of one order is at most ``value``, both ways.
+
+    Its profile is the best that follows: the greatest over pairs of coins, by data processing.
+    Source: Asoodeh, Liao, Calmon, Kosut & Sankar (2021), Theorem 3.
+    """
+
+    order: float
+    value: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", ORDER.check("order", self.order))
+        object.__setattr__(self, "value", POSITIVE.check("value", self.value))
+
+    @property
+    def envelope(self) -> bool:
+        """Always: many mechanisms have this divergence."""
+        return True
+
+    @property
+    def infinity(self) -> float:
+        """Nothing is impossible."""
+        return 0.0
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """``max p - e^eps q`` over coins p, q within the divergence."""
+        return coin_profile(epsilons(epsilon), np.array([self.order]), np.array([self.value]))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TradeoffLoss(Symmetric):
+    """No test has a pair of errors below the line through ``points`` of (type I, type II).
+
+    Source: Dong, Roth & Su (2022); a curve through points is the profile of finitely many lines.
+    """
+
+    points: tuple[tuple[float, float], ...]
+
+    def __post_init__(self) -> None:
+        given = [(CHANCE.check("points", a), CHANCE.check("points", b)) for a, b in self.points]
+        falls = [b for a, b in given if a == 0.0]
+        line = [(0.0, min(falls, default=1.0)), *sorted(p for p in given if p[0] > 0), (1.0, 0.0)]
+        gap = np.diff(np.array(sorted(set(line))), axis=0)
+        slopes = gap[:, 1] / np.maximum(gap[:, 0], 1e-300)
+        if np.any(slopes > 1e-12) or np.any(np.diff(slopes) < -1e-9 * np.abs(slopes[1:])):
+            raise ParameterError("points", self.points, "points of a falling convex curve")
+        object.__setattr__(self, "points", tuple(sorted(set(line))))
+
+    @property
+    def envelope(self) -> bool:
+        """Always: a claim, of no pair."""
+        return True
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """``max 1 - type II - e^eps type I`` over the corners of the curve, both ways."""
+        e = epsilons(epsilon)
+        corners = np.array(self.points)
+        corners = np.concatenate([corners, corners[:, ::-1]])
+        with np.errstate(over="ignore", invalid="ignore"):
+            cost = np.where(corners[:, 0] > 0, np.exp(e[..., None]) * corners[:, 0], 0.0)
+        heights: Array = np.max(1 - corners[:, 1] - cost, axis=-1, initial=0.0)
+        return heights
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """A deterministic function moves by at most ``value`` between neighbours, in the ``norm``.
+
+    No claim about noise: the probe of deterministic parts tests it (see `audit`).
+    """
+
+    value: float
+    norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", NON_NEGATIVE.check("value", self.value))
+        object.__setattr__(self, "norm", Interval(1.0, math.inf).check("norm", self.norm))
+
+
+def checked_claim(claim: Any) -> Loss | None:
+    """The claim as a loss; None stays None."""
+    if claim is None or isinstance(claim, Loss):
+        return claim
+    raise ParameterError("claim", claim, "a loss, such as PureLoss(1.0)")
+
+
+def points_of(claim: Loss) -> list[tuple[float, float]]:
+    """Points (epsilon, delta) of a claim that is more than one of them; else none.
+
+    A pure or approximate claim is all said by its own epsilon and delta.
+    """
+    if isinstance(claim, (PureLoss, ApproxLoss)):
+        return []
+    if isinstance(claim, RenyiLoss) or claim.by_renyi:
+        top = claim.epsilon_at(float(DELTAS[-1]))
+        found = np.concatenate([[0.0], top * np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0])])
+        orders = 1 + np.geomspace(1e-3, 1e3, 25)
+        values = claim.renyi(orders) if claim.by_renyi else np.empty(0)
+        deltas = np.array([claim.delta_at(float(e)) for e in found])
+        if claim.by_renyi:
+            deltas = np.minimum(deltas, coin_profile(found, orders, np.asarray(values)))
+        return [(float(e), float(d)) for e, d in zip(found, deltas, strict=True) if d < 1]
+    tails = [(claim.epsilon_at(float(d)), float(d)) for d in DELTAS]
+    points = [(0.0, claim.delta_at(0.0)), *tails, (claim.pure, 0.0)]
+    return [(e, d) for e, d in points if math.isfinite(e) and d < 1]
+
+
+def coin_profile(epsilon: Array, orders: Array, values: Array) -> Array:
+    """Greatest ``p - e^eps q`` of coins whose divergences of all orders are within the values.
+
+    ``p^a q^(1-a) + (1-p)^a (1-q)^(1-a) <= e^{(a-1) value}``, both ways: for each p the least q is
+    found by bisection, and rounded down.
+    """
+    tail = np.geomspace(1e-12, 1e-3, 200)
+    p = np.unique(np.concatenate([tail, np.linspace(1e-3, 1 - 1e-3, 1501), 1 - tail]))
+    low, high = np.zeros_like(p), p.copy()
+    for _ in range(50):
+        q = (low + high) / 2
+        inside = np.ones(p.size, dtype=bool)
+        for order, value in zip(orders, values, strict=True):
+            limit = (order - 1) * value
+            inside &= (_coin_moment(p, q, order) <= limit) & (_coin_moment(q, p, order) <= limit)
+        low, high = np.where(inside, low, q), np.where(inside, q, high)
+    p, low = np.append(0.0, p), np.append(0.0, low)
+    gap = p - np.exp(np.minimum(epsilon, 60.0))[..., None] * low  # falls with epsilon
+    # concave in p: over an interval it stays below the lines through the two next to it
+    step = np.diff(p)
+    slope = np.diff(gap, axis=-1) / step
+    rise = np.maximum(gap[..., 1:-1] + slope[..., :-1] * step[1:], gap[..., 1:-1])
+    fall = np.maximum(gap[..., 1:-1] - slope[..., 1:] * step[:-1], gap[..., 1:-1])
+    over = np.minimum(rise[..., :-1], fall[..., 1:])
+    top = np.maximum(np.max(over, axis=-1), np.max(gap, axis=-1, initial=0.0))
+    # the first and the last interval have one neighbour
+    ends = np.maximum(fall[..., 0], rise[..., -1])
+    best: Array = np.minimum(np.maximum(top, ends) + 1e-12, 1.0)
+    return best
+
+
+def _coin_moment(p: Array, q: Array, order: float) -> Array:
+    """``ln(p^a q^(1-a) + (1-p)^a (1-q)^(1-a))``."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        heads = order * np.log(p) + (1 - order) * np.log(q)
+        sides = order * np.log1p(-p) + (1 - order) * np.log1p(-q)
+        found: Array = np.nan_to_num(np.logaddexp(heads, sides), nan=np.inf, posinf=np.inf)
+        return found

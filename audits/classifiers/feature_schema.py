@@ -1,0 +1,81 @@
+"""How outputs of one release are read: the same columns in every chunk, whatever comes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+from audits.classifiers.output_features import RAW, Codes, Features, features, summaries
+
+STRUCTURES = 16  # that are told apart by a column of their own
+Outputs = NDArray[Any]
+
+
+def single_numbers(outputs: Outputs) -> bool:
+    """Whether every output is one number."""
+    return outputs.ndim == 1 and outputs.dtype.kind in "biuf"
+
+
+def as_numbers(outputs: Outputs) -> Outputs:
+    """Outputs of a release of single numbers; what is none of them counts as NaN."""
+    if single_numbers(outputs):
+        return outputs
+    return np.array([one if isinstance(one, (int, float)) else np.nan for one in outputs], float)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What was seen in the learning runs: arrays or objects, how wide, which structures."""
+
+    arrays: bool
+    width: int
+    structures: Codes
+
+    def numbers(self, outputs: Outputs) -> Array:
+        """The numbers of each output, NaN where it has fewer."""
+        return self._widened(self.features_of(outputs))
+
+    def atoms(self, outputs: Outputs) -> Codes:
+        """A code of each output as a whole."""
+        return self.features_of(outputs).atom
+
+    def rows(self, outputs: Outputs) -> Array:
+        """Columns to learn from: numbers, summaries of them, frequent structures."""
+        found = self.features_of(outputs)
+        numbers = self._widened(found)
+        shapes = (found.structure[:, None] == self.structures).astype(float)
+        return np.hstack([numbers[:, :RAW], summaries(numbers), shapes])
+
+    def _widened(self, found: Features) -> Array:
+        numbers = found.numbers[:, : self.width]
+        short = self.width - numbers.shape[1]
+        return np.hstack([numbers, np.full((len(numbers), short), np.nan)]) if short else numbers
+
+    def features_of(self, outputs: Outputs) -> Features:
+        """Features of a chunk, read as the learning runs were."""
+        alike = outputs.dtype != object
+        if alike == self.arrays or not len(outputs):
+            return features(outputs)
+        if alike:  # a chunk that happened to hold one type only
+            boxed = np.empty(len(outputs), dtype=object)
+            for place, one in enumerate(outputs):
+                boxed[place] = one
+            return features(boxed)
+        return features(outputs)
+
+
+def layout_of(first: Outputs, second: Outputs) -> Layout:
+    """The layout of the learning runs of both sides."""
+    kinds = {(side.dtype.kind, side.shape[1:]) for side in (first, second) if len(side)}
+    arrays = len(kinds) <= 1 and not any(kind == "O" for kind, _ in kinds)
+    blank = Layout(arrays, 0, np.empty(0, np.uint64))
+    found = [blank.features_of(side) for side in (first, second)]
+    seen, counts = np.unique(np.concatenate([f.structure for f in found]), return_counts=True)
+    width = max(f.numbers.shape[1] for f in found)
+    often = seen[np.argsort(-counts, kind="stable")[:STRUCTURES]]
+    return Layout(arrays, width, often if seen.size > 1 else often[:0])

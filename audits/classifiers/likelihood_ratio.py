@@ -1,0 +1,49 @@
+"""The score of a declared mechanism: its own densities say where an output came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+from audits.classifiers.decision_rules import Score
+from mechanisms.base.mechanism import Mechanism
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """The log-likelihood ratio of a pair of values under a declared mechanism."""
+
+    mechanism: Mechanism
+    first: Any
+    second: Any
+
+    def __call__(self, output: NDArray[Any]) -> Array:
+        """The log-odds of outputs."""
+        log_density = self.mechanism.log_density
+        return log_density(output, self.first) - log_density(output, self.second)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The log-odds of outputs 0, 1, 2 and so on."""
+
+    log_odds: Array
+
+    def __call__(self, output: NDArray[Any]) -> Array:
+        """The log-odds of outputs."""
+        found: Array = self.log_odds[output]
+        return found
+
+
+def density_score(mechanism: Mechanism, pair: tuple[Any, Any]) -> Score:
+    """The exact log-likelihood ratio of a declared mechanism."""
+    ratio, outcomes = Ratio(mechanism, *pair), mechanism.support.outcomes(pair[0])
+    if outcomes is None or np.ndim(pair[0]) != mechanism.value_axes:
+        return ratio
+    return Table(ratio(outcomes))

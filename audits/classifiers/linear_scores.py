@@ -1,0 +1,201 @@
+"""Scores of outputs that are no single numbers: a table of atoms, an additive model, a sum.
+
+Each learner takes rows, sides (1 for the first value, 0 for the second) and gives a function of
+rows: about the log-odds that the row came from the first value.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+from audits.classifiers.output_features import Codes
+
+FEW_VALUES = 8
+COLUMNS = 48  # of the additive model: those whose means differ most
+STEPS = 12
+MOST_CROSSED = 4
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Atoms:
+    """Log-odds of known outputs; 0 of any other."""
+
+    known: Codes
+    log_odds: Array
+
+    def __call__(self, output: Codes) -> Array:
+        """The log-odds of outputs."""
+        at = np.minimum(np.searchsorted(self.known, output), self.known.size - 1)
+        return np.where(self.known[at] == output, self.log_odds[at], 0.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """A weighted sum of columns."""
+
+    weights: NDArray[Any]
+
+    def __call__(self, design: NDArray[Any]) -> Array:
+        """The sums of rows."""
+        return _sums(design, self.weights).astype(float)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """One function after another."""
+
+    steps: tuple[Callable[[Any], Any], ...]
+
+    def __call__(self, outputs: Any) -> Any:
+        """What the last step makes."""
+        for step in self.steps:
+            outputs = step(outputs)
+        return outputs
+
+
+def atom_table(codes: Codes, sides: Array) -> Callable[[Codes], Array]:
+    """Log-odds of each distinct output, with 1.5 pseudo-runs a side; 0 for outputs never seen."""
+    known, place = np.unique(codes, return_inverse=True)
+    ones = np.bincount(place, sides, minlength=known.size)
+    zeros = np.bincount(place, 1 - sides, minlength=known.size)
+    log_odds = np.log((ones + 1.5) / (zeros + 1.5))
+    return Atoms(known, log_odds - np.log((ones.sum() + 1.5) / (zeros.sum() + 1.5)))
+
+
+def contrast(rows: Array, sides: Array) -> Array:
+    """Weights of the sum whose mean moves most, coordinates taken as independent."""
+    x = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
+    gap = x[sides == 1].mean(axis=0) - x[sides == 0].mean(axis=0)
+    spread = x.var(axis=0)
+    weights: Array = np.divide(gap, spread, out=np.zeros_like(gap), where=spread > 0)
+    return weights
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """Functions of each column: few values are told apart, others are clipped, bent and cut."""
+
+    columns: tuple[tuple[int, Array, float, float], ...]
+    missing: tuple[int, ...]
+    crossed: int = 0  # columns below this one also act in pairs
+
+    def __call__(self, rows: Array) -> NDArray[np.float32]:
+        """The functions at rows, one column each, after a constant."""
+        groups: dict[int, list[NDArray[Any]]] = {}
+        for column, knots, middle, spread in self.columns:
+            x = rows[:, column]
+            if spread == 0.0:  # few values
+                groups[column] = [x == value for value in knots]
+            else:
+                z = np.clip((np.nan_to_num(x, nan=middle) - middle) / spread, -3.0, 3.0)
+                groups[column] = [z, *(np.maximum(z - knot, 0.0) for knot in knots), z > 0.0]
+        parts = [part for group in groups.values() for part in group]
+        few = [column for column in groups if column < self.crossed]
+        for one, other in itertools.combinations(few, 2):
+            parts += [u * v for u in groups[one][:-1] for v in groups[other][:-1]]
+        parts += [np.isnan(rows[:, column]) for column in self.missing]
+        design = np.ones((len(rows), 1 + len(parts)), np.float32)
+        for place, part in enumerate(parts, 1):
+            design[:, place] = part
+        return design
+
+
+def basis_of(rows: Array, sides: Array, width: int) -> Basis:
+    """A basis for the columns whose means differ most between the sides.
+
+    The first ``width`` columns are an output's own numbers; where they are few they are crossed.
+    """
+    x = np.nan_to_num(rows, nan=0.0, posinf=1e300, neginf=-1e300)
+    ranked = np.clip(x, *np.quantile(x, [0.01, 0.99], axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        gap = ranked[sides == 1].mean(axis=0) - ranked[sides == 0].mean(axis=0)
+        strength = np.abs(np.nan_to_num(gap / np.maximum(ranked.std(axis=0), 1e-300)))
+    chosen = np.sort(np.argsort(-strength, kind="stable")[:COLUMNS])
+    columns, missing = [], []
+    for column in chosen.tolist():
+        known = x[:, column][~np.isnan(rows[:, column])]
+        if 0 < known.size < len(rows):
+            missing.append(column)
+        values = np.unique(known[: 1 << 14])
+        if values.size <= FEW_VALUES:
+            if values.size > 1:
+                columns.append((column, values, 0.0, 0.0))
+            continue
+        low, middle, high = np.quantile(known, [0.25, 0.5, 0.75])
+        spread = (high - low) if high > low else float(np.std(np.clip(known, -1e150, 1e150)))
+        knots = (np.array([low, middle, high]) - middle) / max(spread, 1e-300)
+        columns.append((column, knots, float(middle), max(float(spread), 1e-300)))
+    return Basis(tuple(columns), tuple(missing), width if width <= MOST_CROSSED else 0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """Steps of each number, added over the numbers with the sign of the move of each."""
+
+    signs: Array
+    knots: Array
+
+    def __call__(self, rows: Array) -> NDArray[np.float32]:
+        """One column a step, after a constant."""
+        design = np.ones((len(rows), 1 + len(self.knots)), np.float32)
+        for place, knot in enumerate(self.knots, 1):
+            design[:, place] = _sums((rows > knot).astype(np.float32), self.signs)
+        return design
+
+
+def pooled_steps(rows: Array, sides: Array) -> Pooled:
+    """Steps at deciles: for many numbers that move alike, such as one noise on each of them."""
+    x = np.nan_to_num(rows, nan=0.0, posinf=1e300, neginf=-1e300)
+    knots = np.quantile(x, np.arange(0.1, 0.91, 0.1), axis=0)
+    beyond = x > knots[4]
+    gap = beyond[sides == 1].mean(axis=0) - beyond[sides == 0].mean(axis=0)
+    # by how many standard errors: what does not move has no say
+    signs = np.clip(gap * np.sqrt(len(x)) / 2, -1.0, 1.0)
+    return Pooled(signs.astype(np.float32), knots)
+
+
+Block = tuple[NDArray[np.float32], NDArray[np.float32], Array]  # design, sides, design' design
+
+
+def block_of(first: NDArray[np.float32], second: NDArray[np.float32]) -> Block:
+    """Designs of both sides as one, and the products that every fit needs."""
+    design = np.concatenate([first, second])
+    sides = np.append(np.ones(len(first), np.float32), np.zeros(len(second), np.float32))
+    return design, sides, (design.T @ design).astype(float)
+
+
+def logistic(blocks: Sequence[Block], penalty: float) -> Array:
+    """Ridge logistic weights on blocks of runs; the first column is the constant."""
+    from scipy.linalg import cho_factor, cho_solve
+
+    # Boehning & Lindsay (1988): X'X / 4 bounds the Hessian, so each step climbs
+    curvature: Array = np.sum([product for _, _, product in blocks], axis=0) / 4
+    ridge = np.full(len(curvature), penalty)
+    ridge[0] = 1e-3
+    factor = cho_factor(curvature + np.diag(ridge))
+    weights = np.zeros(len(curvature))
+    for _ in range(STEPS):
+        gradient = -ridge * weights
+        for design, sides, _ in blocks:
+            odds = np.clip(_sums(design, weights.astype(np.float32)), -30, 30)
+            gradient = gradient + np.einsum("ij,i->j", design, sides - 1 / (1 + np.exp(-odds)))
+        weights = weights + cho_solve(factor, gradient)
+    return weights
+
+
+def _sums(rows: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+    # not BLAS: its bits may depend on its threads, which wait for each other on busy cores
+    sums: NDArray[Any] = np.einsum("ij,j->i", rows, weights)
+    return sums

@@ -1,0 +1,184 @@
+"""Features of any output: numbers become columns, structure a code, the whole output an atom.
+
+An output is walked: None, types, lengths, keys, exceptions and the text of strings make its
+structure; the numbers found on the way make a row, beside a few summaries of it.  All of it is a
+function of the output alone, so that what is claimed of the release is claimed of its features.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+from audits.runs.release_functions import Raised
+
+WIDTH = 4096  # numbers of one output that are looked at
+RAW = 64  # of them that are columns of their own
+DEPTH = 16  # of nested containers; deeper ones and cycles are cut off
+Codes = NDArray[np.uint64]
+# what an array holds and what Python holds are one: chunks may come as either
+NAMES = {"float64": "float", "int64": "int", "bool_": "bool", "str_": "str", "bytes_": "bytes"}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Rows of numbers (NaN where an output has none), codes of structure and of all there is."""
+
+    numbers: Array
+    structure: Codes
+    atom: Codes
+
+
+def features(outputs: NDArray[Any]) -> Features:
+    """What there is to learn from outputs, one row a run."""
+    kind, count = outputs.dtype.kind, len(outputs)
+    if kind in "biufcmM":
+        flat = outputs.reshape(count, -1)[:, :WIDTH]
+        if kind == "c":
+            flat = np.hstack([flat.real, flat.imag])
+        flat = flat.astype(np.int64) if kind in "mM" else flat
+        return Features(flat.astype(float), np.zeros(count, np.uint64), _hashed(flat))
+    if kind in "US":
+        flat = outputs.reshape(count, -1)
+        lengths = np.char.str_len(flat).astype(float)
+        codes = _hashed(np.ascontiguousarray(flat).view(np.uint8).reshape(count, -1))
+        return Features(lengths, codes, codes)
+    return _walked(outputs)
+
+
+def summaries(numbers: Array) -> Array:
+    """Sum, extremes and their places, first change, ties, slope: what vectors give away."""
+    count, width = numbers.shape
+    if width < 2 or count == 0:
+        return np.empty((count, 0))
+    known = np.isfinite(numbers)
+    x = np.where(known, numbers, 0.0)
+    lowest, highest = (np.where(known, numbers, end) for end in (np.inf, -np.inf))
+    top, least = highest.argmax(axis=1), lowest.argmin(axis=1)
+    rows = np.arange(count)
+    changed = numbers != numbers[:, :1]
+    first = np.where(changed.any(axis=1), changed.argmax(axis=1), width)
+    there = numbers[rows, np.minimum(first, width - 1)]
+    middle = np.arange(width) - (width - 1) / 2
+    two = np.partition(highest, width - 2, axis=1)[:, -2:]
+    with np.errstate(invalid="ignore"):
+        gap = two[:, 1] - two[:, 0]
+    columns = [
+        x.sum(axis=1), highest[rows, top], lowest[rows, least], top, least, first, there,
+        np.count_nonzero(~changed, axis=1), x @ middle, gap, np.abs(x).sum(axis=1),
+        np.sign(x).sum(axis=1), np.clip(x, -1, 1).sum(axis=1), known.sum(axis=1),
+    ]  # fmt: skip
+    result: Array = np.column_stack(columns).astype(float)
+    return result
+
+
+def _hashed(rows: NDArray[Any]) -> Codes:
+    """A 64-bit code of each row's bytes; -0.0 and 0.0 differ, as do the many NaN."""
+    rows = np.ascontiguousarray(rows)
+    if rows.dtype.kind == "f" and rows.dtype.itemsize == 8:
+        words = rows.view(np.uint64)
+    elif rows.dtype.kind in "iub":
+        words = rows.astype(np.uint64)
+    else:
+        words = rows.astype(np.float64).view(np.uint64)
+    code = np.zeros(len(rows), np.uint64)
+    for column in words.T:
+        code = (code ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        code ^= code >> np.uint64(29)
+    return code
+
+
+def _walked(outputs: NDArray[Any]) -> Features:
+    structure, atom = np.empty((2, len(outputs)), np.uint64)
+    rows: list[list[float]] = []
+    for place, output in enumerate(outputs):
+        numbers: list[float] = []
+        words, exact = [], []
+        try:
+            for word, number in itertools.islice(_walk(output, 0), 2 * WIDTH):
+                if word is not None:
+                    words.append(word)
+                else:
+                    numbers.append(_real(number))
+                    exact.append(
+                        float.hex(numbers[-1]) if isinstance(number, float) else hex(number)
+                    )
+        except Exception as error:  # an object that cannot even be looked at
+            words.append(f"unreadable: {type(error).__name__}")
+        rows.append(numbers)
+        structure[place] = zlib.crc32("\0".join(words).encode("utf-8", "replace"))
+        exactly = zlib.crc32("\0".join(exact).encode())
+        atom[place] = (int(structure[place]) << 32) | exactly
+    width = max(map(len, rows), default=0)
+    table = np.full((len(rows), width), np.nan)
+    for row, numbers in zip(table, rows, strict=True):
+        row[: len(numbers)] = numbers
+    return Features(table, structure, atom)
+
+
+def _walk(output: Any, depth: int) -> Iterator[tuple[str | None, Any]]:
+    """Words of structure as (word, None), numbers as (None, number)."""
+    name = NAMES.get(type(output).__name__, type(output).__name__)
+    if depth > DEPTH:
+        yield "...", None
+    elif isinstance(output, Raised):
+        yield f"raised {output.kind} {output.words}", None
+    elif output is None or isinstance(output, (str, bytes)):
+        yield f"{name} {output!r}", None
+        if output is not None:
+            yield None, len(output)
+    elif isinstance(output, (bool, int, float, complex, np.number, np.bool_)):
+        yield name, None
+        for part in (output.real, output.imag) if isinstance(output, complex) else (output,):
+            yield None, part
+    elif isinstance(output, np.ndarray) and output.dtype.kind in "biufc":
+        yield f"{name} {output.dtype} {output.shape}", None
+        for number in output.ravel()[:WIDTH].tolist():
+            yield from _walk(number, depth + 1) if isinstance(number, complex) else [(None, number)]
+    else:
+        yield name, None
+        for key, part in _parts(output):
+            yield key, None
+            yield from _walk(part, depth + 1)
+
+
+def _parts(output: Any) -> Iterator[tuple[str, Any]]:
+    """What a container or an object is made of; an opaque object tells its type alone."""
+    if isinstance(output, Mapping):
+        yield f"keys {len(output)}", None
+        yield from ((f"key {key!r}", output[key]) for key in sorted(output, key=repr))
+    elif isinstance(output, Set):
+        yield f"items {len(output)}", None
+        yield from (("item", item) for item in sorted(output, key=repr))
+    elif isinstance(output, (tuple, list, np.ndarray)):
+        items = output.ravel().tolist() if isinstance(output, np.ndarray) else output
+        yield f"length {len(items)}", None
+        yield from (("", item) for item in items)
+    elif is_dataclass(output) and not isinstance(output, type):
+        yield from ((field.name, getattr(output, field.name, None)) for field in fields(output))
+    elif hasattr(output, "__array__"):
+        yield "array", _as_array(output)
+    else:
+        yield from sorted(getattr(output, "__dict__", {}).items())
+
+
+def _as_array(output: Any) -> Any:
+    try:
+        return np.asarray(output)
+    except Exception:  # it said that it could
+        return None
+
+
+def _real(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # an integer beyond the floats
+        return float("inf") if number > 0 else float("-inf")

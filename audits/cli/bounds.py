@@ -1,0 +1,159 @@
+"""``python -m audits bounds``: how good a private algorithm can be, and how far ours are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from audits.cli.options import Html, Json, Seed
+
+if TYPE_CHECKING:
+    from audits.minimax.performance.answers import Answer
+
+FAILED = 1
+QUICK, THOROUGH = (4, 3), (6, 4)  # greatest p and n of the enumeration
+
+
+def _option(words: str, metavar: str = "X") -> Any:
+    return typer.Option(metavar=metavar, help=words)
+
+
+def bounds(
+    problem: Annotated[
+        str | None, typer.Argument(metavar="[PROBLEM]", help="One of those below; all if none.")
+    ] = None,
+    n: Annotated[str | None, _option("Users, or records.", "N")] = None,
+    p: Annotated[str | None, _option("Features.", "N")] = None,
+    s: Annotated[str | None, _option("Entries of a sparse parameter.", "N")] = None,
+    k: Annotated[str | None, _option("Labels, or candidates.", "N")] = None,
+    dimension: Annotated[str | None, _option("Of the vectors of a mean.", "N")] = None,
+    epsilon: Annotated[str | None, _option("Of every user, or of the whole.", "E")] = None,
+    delta: Annotated[str | None, _option("Of a central problem.", "D")] = None,
+    rho: Annotated[str | None, _option("Of zCDP.", "R")] = None,
+    xi: Annotated[str | None, _option("Of zCDP.", "X")] = None,
+    interaction: Annotated[str | None, _option("none or sequential.", "HOW")] = None,
+    loss: Annotated[str | None, _option("squared or sum.", "LOSS")] = None,
+    model: Annotated[str | None, _option("local or central.", "MODEL")] = None,
+    noise_bound: Annotated[str | None, _option("Greatest size of the noise.", "C")] = None,
+    rip: Annotated[str | None, _option("Restricted isometry constant.", "R")] = None,
+    slope: Annotated[str | None, _option("The link's steepest.", "B")] = None,
+    lipschitz: Annotated[str | None, _option("Of the losses.", "L")] = None,
+    diameter: Annotated[str | None, _option("Of the parameters' set.", "D")] = None,
+    radius: Annotated[str | None, _option("Of the vectors' ball.", "R")] = None,
+    error: Annotated[
+        str | None, _option("Also tell how many users this error needs at least.", "E")
+    ] = None,
+    runs: Annotated[str, _option("Runs of each algorithm.", "N")] = "20",
+    thorough: Annotated[
+        bool, typer.Option("--thorough", help="Enumerate up to p = 6, n = 4: some 20 s.")
+    ] = False,
+    seed: Seed = "0",
+    json: Json = None,
+    html: Html = None,
+) -> None:
+    """Say how good a private algorithm can be, by proof, and run ours on the hardest data.
+
+    Problems: sparse_regression, sparse_regression_zcdp, sparse_regression_rdp, label_regression,
+    label_optimisation (labels alone are private), central_regression, private_lasso, private_mean,
+    private_histogram, private_selection. Each has a setting to start from; options change it. The
+    bound is the sharpest that is proved, published what the papers' forms give with constants.
+    Under it stand the inequalities it rests on, against channels that can be enumerated.
+
+    Examples: python -m audits bounds;
+    python -m audits bounds sparse_regression --n 1000000 --p 100 --epsilon 0.5 --error 0.01;
+    python -m audits bounds private_mean --model central --delta 1e-6 --html bounds.html
+
+    Exit status: 0 answered, 1 an inequality failed, 2 bad usage, 130 interrupted.
+    """
+    import sys
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from accountant.cli.exit_status import number
+    from accountant.domains import POSITIVE, OneOf, Whole
+    from accountant.files import check_writable, write_whole
+    from audits.minimax.problems import PROBLEMS
+
+    words = {
+        "n": n, "p": p, "s": s, "k": k, "dimension": dimension, "epsilon": epsilon, "delta": delta,
+        "rho": rho, "xi": xi, "interaction": interaction, "loss": loss, "model": model,
+        "noise_bound": noise_bound, "rip": rip, "slope": slope, "lipschitz": lipschitz,
+        "diameter": diameter, "radius": radius,
+    }  # fmt: skip
+    given = {name: number(text) for name, text in words.items() if text is not None}
+    chosen = [OneOf(tuple(PROBLEMS)).check("PROBLEM", problem)] if problem else list(PROBLEMS)
+    if problem is None and (given or error is not None):
+        _refuse_options(given, error)
+    least = None if error is None else POSITIVE.check("--error", number(error))
+    often = Whole(2, 100_000).check("--runs", number(runs))
+    start = Whole(0).check("--seed", number(seed or "0"))
+    check_writable({"--json": None if json == "-" else json, "--html": html})
+    answers, checks = _answered(chosen, given, least, often, start, THOROUGH if thorough else QUICK)
+
+    from audits.report.bounds import as_document, show
+
+    show(answers, checks, Console(stderr=json == "-"))
+    if json is not None:
+        import json as encoder
+
+        text = encoder.dumps(as_document(answers, checks, start), indent=2, allow_nan=False) + "\n"
+        sys.stdout.write(text) if json == "-" else write_whole(Path(json), text)
+    if html is not None:
+        from audits.report.bounds_page import to_html
+
+        write_whole(
+            Path(html), to_html(answers, checks, _again(problem, words, error, often, start))
+        )
+    raise typer.Exit(0 if all(one.holds for one in checks) else FAILED)
+
+
+def _refuse_options(given: dict[str, object], error: str | None) -> None:
+    from accountant.errors import ParameterError
+
+    name, value = next(iter(given.items()), ("error", error))
+    raise ParameterError(f"--{name}", value, "given together with a PROBLEM")
+
+
+def _answered(
+    problems: list[str],
+    given: dict[str, object],
+    error: float | None,
+    runs: int,
+    seed: int,
+    largest: tuple[int, int],
+) -> tuple[list[Answer], list[Any]]:
+    """Everything that is shown; progress on stderr where a person sees it."""
+    import numpy as np
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from audits.minimax.checks.enumeration import enumerate_checks
+    from audits.minimax.performance.answers import answer
+
+    screen, streams = Console(stderr=True), np.random.default_rng(seed).spawn(len(problems))
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("left"),
+               TimeRemainingColumn())  # fmt: skip
+    answers = []
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+        task = bar.add_task("bounds", total=len(problems) + 1)
+        for problem, stream in zip(problems, streams, strict=True):
+
+            def told(words: str) -> None:
+                bar.update(task, description=words)
+
+            answers.append(answer(problem, given, error, runs, stream, told))
+            bar.advance(task)
+        bar.update(task, description="enumerating")
+        return answers, enumerate_checks(0, *largest)
+
+
+def _again(
+    problem: str | None, words: dict[str, str | None], error: str | None, runs: int, seed: int
+) -> str:
+    """The command that repeats this."""
+    options = [f"--{name.replace('_', '-')} {text}" for name, text in words.items() if text]
+    options += [f"--error {error}"] if error else []
+    start = ["python -m audits bounds", *([problem] if problem else [])]
+    return " ".join([*start, *options, f"--runs {runs} --seed {seed}"])

@@ -1,0 +1,55 @@
+"""``python -m audits papers``: claims as printed, and what their constants really give."""
+
+from __future__ import annotations
+
+import typer
+
+from audits.cli.options import (
+    CONFIDENCE,
+    SAMPLES,
+    Confidence,
+    Dask,
+    Html,
+    Jobs,
+    Json,
+    Junit,
+    Names,
+    Options,
+    Resume,
+    Samples,
+    Seed,
+    Strict,
+)
+
+
+def papers(
+    names: Names = None,
+    samples: Samples = SAMPLES,
+    confidence: Confidence = CONFIDENCE,
+    seed: Seed = None,
+    jobs: Jobs = None,
+    dask: Dask = None,
+    json: Json = None,
+    html: Html = None,
+    junit: Junit = None,
+    resume: Resume = False,
+    strict: Strict = False,
+) -> None:
+    """Audit published claims: what is printed, what can be proved, what an attack shows.
+
+    "provable" is the accountants' upper bound; "at least" is what an attack shows, where one is
+    quick. A claim that is neither proved nor refuted survives, and proves nothing.
+
+    Examples: python -m audits papers; python -m audits papers LASSO --html papers.html
+
+    Exit status: 0 all as known, 1 a verdict is not what it was, 2 bad usage, 130 interrupted.
+    """  # fmt: skip
+    from audits.cli.perform import asked, perform, report, status
+    from audits.papers.cases import cases
+    from audits.runner.execution import chosen
+
+    options = Options(samples, confidence, seed, jobs, dask, json, html, junit, resume, strict)
+    request, threads = asked("papers", names, options)
+    result = perform("papers", chosen(request.names, cases()), request, threads, options)
+    report(result, options)
+    raise typer.Exit(status(result.rows, strict))

@@ -1,0 +1,104 @@
+"""From checked options to rows and reports, and the exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from accountant.cli.exit_status import number
+from accountant.domains import Whole
+from accountant.errors import ParameterError
+from accountant.files import check_writable, write_whole
+from audits.cli.options import Options
+from audits.cli.resume import Form, rows_of
+from audits.results.result_file import Request, Result, read, to_json, versions
+from audits.results.rows import Case, Row
+
+FAILED, INCONCLUSIVE = 1, 3
+
+
+def asked(
+    command: str,
+    names: list[str] | None,
+    options: Options,
+    more: dict[str, Any] | None = None,
+) -> tuple[Request, int]:
+    """The request and the number of threads; raises `ParameterError` before anything runs."""
+    from audits.claims.arguments import CONFIDENCE, RUNS, seeded
+
+    runs = RUNS.check("--samples", number(options.samples))
+    level = CONFIDENCE.check("--confidence", number(options.confidence))
+    threads = os.cpu_count() or 1
+    if options.jobs is not None:
+        threads = Whole(1, 1024).check("--jobs", number(options.jobs))
+    start = None if options.seed is None else Whole(0).check("--seed", number(options.seed))
+    check_reports(options)
+    used = seeded(start)[0] or 0
+    request = Request(
+        command, tuple(names or []), runs, level, used, options.html is not None, more or {}
+    )
+    return request, threads
+
+
+def check_reports(options: Options) -> None:
+    """Every report must be writable before anything runs."""
+    written = None if options.json == "-" else options.json
+    if options.resume and written is None:
+        raise ParameterError("--resume", options.json, "given together with --json FILE")
+    check_writable({"--json": written, "--html": options.html, "--junit": options.junit})
+
+
+def perform(
+    family: str,
+    todo: list[Case],
+    request: Request,
+    threads: int,
+    options: Options,
+    absent: dict[str, str] | None = None,
+    extra: tuple[str, ...] = (),
+) -> Result:
+    """Run the cases that are not done yet; an interruption leaves what is done in FILE.part."""
+
+    def result(request: Request, rows: list[Row]) -> Result:
+        return Result(request, rows, versions(extra), absent or {})
+
+    def begun(path: str, argument: str) -> tuple[Request, list[Row]]:
+        left = read(path, argument)
+        return left.request, left.rows
+
+    form = Form(begun, lambda request, rows: to_json(result(request, rows)))
+    return result(*rows_of(family, todo, request, threads, options, form))
+
+
+def report(result: Result, options: Options) -> None:
+    """Table on stdout (on stderr where stdout is JSON), and the files that were asked for."""
+    from rich.console import Console
+
+    from audits.report.terminal import show
+
+    show(result, Console(stderr=options.json == "-"))
+    written = to_json(result)
+    if options.json == "-":
+        sys.stdout.write(written)
+    elif options.json is not None:
+        write_whole(Path(options.json), written)
+    if options.junit is not None:
+        from audits.report.junit import to_junit
+
+        write_whole(Path(options.junit), to_junit(result))
+    if options.html is not None:
+        from audits.report.page import to_html
+
+        write_whole(Path(options.html), to_html(result))
+
+
+def status(rows: list[Row], strict: bool) -> int:
+    """0 all as expected, 1 something was not, 3 too few runs to decide under --strict."""
+    wrong = [row for row in rows if not row.as_expected]
+    if any(row.decisive for row in wrong):
+        return FAILED
+    if strict and not all(row.decisive for row in rows):
+        return INCONCLUSIVE
+    return FAILED if wrong else 0

@@ -1,0 +1,113 @@
+"""``python -m audits power``: how many runs it takes to see that a claim is false."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from audits.cli.options import CONFIDENCE, Confidence, Json
+
+if TYPE_CHECKING:
+    from audits.known_densities.sample_size import Needed
+    from mechanisms import Mechanism
+
+POWERS = (0.5, 0.95)
+
+
+def power(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Part of a mechanism's name.")
+    ] = None,
+    claim: Annotated[str, typer.Option(metavar="E", help="The epsilon that is claimed.")] = "1",
+    truth: Annotated[str, typer.Option(metavar="E", help="The true epsilon.")] = "1.25",
+    delta: Annotated[str, typer.Option(metavar="D", help="The delta of both.")] = "0",
+    confidence: Confidence = CONFIDENCE,
+    json: Json = None,
+) -> None:
+    """Say how many runs it takes to see a violation: at best, and by the guess test.
+
+    The limit is that of any test whatever, of the one pair, by Neyman and Pearson. Without a name
+    a few shapes of releases with the true epsilon are shown; with one, the mechanism's worst pair
+    against the claim. Runs are counted over both values.
+
+    Examples: python -m audits power --claim 1 --truth 1.25;
+    python -m audits power --claim 1 --truth 1.1 --delta 1e-5;
+    python -m audits power "Laplace(scale=1.0" --claim 0.8
+
+    Exit status: 0 answered, 2 bad usage, 130 interrupted.
+    """
+    from accountant.cli.exit_status import number
+    from accountant.domains import DELTA, Interval
+    from accountant.files import check_writable
+    from audits.claims.arguments import CONFIDENCE as LEVEL
+    from audits.known_densities.outcome_models import mechanism_pair, shapes
+    from audits.known_densities.sample_size import check_truth, needed
+
+    epsilon = Interval(0.0, 50.0).check("--claim", number(claim))
+    true = Interval(0.0, 50.0, "(]").check("--truth", number(truth))
+    at = DELTA.check("--delta", number(delta))
+    level = LEVEL.check("--confidence", number(confidence))
+    check_writable({"--json": None if json == "-" else json})
+    if name is None:
+        check_truth(epsilon, true)
+        pairs = shapes(true, at)
+    else:
+        pairs = [mechanism_pair(one, epsilon) for one in _named(name)]
+    found = [[needed(pair, epsilon, at, 1 - level, share) for share in POWERS] for pair in pairs]
+    told = f"claim {epsilon:g}" + (f", truth {true:g}" if name is None else "")
+    _tell(f"{told}, delta {at:g}, confidence {level:g}: runs in all", found, json)
+
+
+def _named(name: str) -> list[Mechanism]:
+    from audits.runner.execution import chosen
+    from mechanisms import registry
+
+    instances = {repr(one): one for cls in registry() for one in cls.instances()}
+    every = [case for case in chosen([]) if case.subject in instances]
+    return [instances[case.subject] for case in chosen([name], every)]
+
+
+def _tell(title: str, found: list[list[Needed]], json: str | None) -> None:
+    import dataclasses
+    import json as encoder
+    import sys
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from accountant.files import write_whole
+    from audits.report.terminal import plain_table, safe
+
+    table = plain_table(title)
+    table.add_column("release", overflow="fold")
+    for share in POWERS:
+        table.add_column(f"limit, {share:.0%}", justify="right")
+        table.add_column(f"guess test, {share:.0%}", justify="right")
+    for few in found:
+        cells = [_runs(x) for one in few for x in (one.limit, one.guess)]
+        table.add_row(safe(few[0].name), *cells)
+    screen = Console(stderr=json == "-")
+    screen.print(table)
+    screen.print(f"{POWERS[0]:.0%}, {POWERS[1]:.0%}: the chance of seeing it.", style="dim")
+    rows = [{**dataclasses.asdict(one), "limit": _whole(one.limit), "guess": _whole(one.guess)}
+            for few in found for one in few]  # fmt: skip
+    text = encoder.dumps({"schema": 1, "title": title, "needed": rows}, indent=2) + "\n"
+    if json == "-":
+        sys.stdout.write(text)
+    elif json is not None:
+        write_whole(Path(json), text)
+
+
+def _runs(x: float) -> str:
+    whole = _whole(x)
+    return "never" if whole is None else f"{whole:,}"
+
+
+def _whole(x: float) -> int | None:
+    """Runs to three digits, rounded up."""
+    if not math.isfinite(x):
+        return None
+    step: int = 10 ** max(0, math.floor(math.log10(max(x, 1.0))) - 2)
+    return step * math.ceil(x / step)

@@ -1,0 +1,59 @@
+"""Where the work goes, and the bar that tells how long it still takes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+from accountant.errors import ParameterError
+from audits.runner.execution import Subject
+
+
+@contextlib.contextmanager
+def progress(
+    todo: Sequence[Subject[Any]], ticking: bool
+) -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
+    """A bar on stderr with the time left, where somebody watches it."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from audits.runner.cases import LOSS_SAMPLES
+
+    screen = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+        longest = sum(case.kind == "algorithm" for case in todo) * LOSS_SAMPLES if ticking else 0
+        task = bar.add_task("auditing", total=len(todo) + longest)
+        yield (lambda _: bar.advance(task)), (lambda _: bar.advance(task))
+
+
+@contextlib.contextmanager
+def cluster(address: str | None) -> Iterator[Executor | None]:
+    """The executor of a Dask cluster; none without an address."""
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ParameterError("--dask", address, "used where `distributed` is installed") from None
+    try:
+        connect: Any = Client
+        client = connect(address, timeout="5s", set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        allowed = f"the address of a scheduler that answers ({type(error).__name__})"
+        raise ParameterError("--dask", address, allowed) from None
+    with client:
+        yield client.get_executor()

@@ -1,0 +1,53 @@
+"""``python -m audits replay``: a result again, from its own seed and settings."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from audits.cli.options import Jobs
+
+CHANGED = 1
+
+
+def replay(
+    result: Annotated[str, typer.Argument(metavar="RESULT.json", help="Written by --json.")],
+    jobs: Jobs = None,
+    allow_import: Annotated[
+        bool, typer.Option("--allow-import", help="Import the target that the file names.")
+    ] = False,
+) -> None:
+    """Run a result again and say whether the same bytes come out, times aside.
+
+    Libraries draw randomness of their own: of them, verdicts are compared.
+
+    Example: python -m audits --seed 7 --json report.json; python -m audits replay report.json
+
+    Exit status: 0 the same, 1 something differs, 2 bad input, 130 interrupted.
+    """
+    from rich.console import Console
+
+    from accountant.cli.exit_status import number
+    from accountant.domains import Whole
+    from audits.cli.rerun import again, differences
+    from audits.report.terminal import safe
+    from audits.results.result_file import read, timeless
+
+    threads = None if jobs is None else Whole(1, 1024).check("--jobs", number(jobs))
+    before = read(result, "RESULT.json")
+    now = again(before, threads, allow_import)
+    screen = Console()
+    if now.versions != before.versions:
+        changed = [f"{name} {before.versions.get(name, '-')} -> {now.versions.get(name, '-')}"
+                   for name in {**before.versions, **now.versions}
+                   if before.versions.get(name) != now.versions.get(name)]  # fmt: skip
+        screen.print(safe(f"versions differ: {', '.join(changed)}"), style="yellow")
+    found = differences(before, now)
+    for line in found[:20]:
+        screen.print(safe(line))
+    if found:
+        screen.print(f"[bold red]{len(found)} differences[/] in {len(before.rows)} rows")
+        raise typer.Exit(CHANGED)
+    same = "the same bytes, times aside" if timeless(before) == timeless(now) else "same verdicts"
+    screen.print(f"[green]{same}[/]: {len(now.rows)} rows, seed {now.request.seed}")

@@ -1,0 +1,82 @@
+"""A saved result run again, and what differs."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from accountant.domains import Whole
+from accountant.errors import ParameterError
+from audits.claims.arguments import CONFIDENCE, RUNS
+from audits.cli.options import Options
+from audits.cli.perform import perform
+from audits.results.result_file import Request, Result, document
+from audits.results.rows import Case
+from audits.runner.execution import chosen
+
+FILE = "RESULT.json"
+OWN_RANDOMNESS = {"libraries"}
+
+
+def again(before: Result, threads: int | None, allow_import: bool) -> Result:
+    """The same request once more; a request that nobody could have made is refused."""
+    request = before.request
+    RUNS.check(f"{FILE}: samples", request.samples)
+    CONFIDENCE.check(f"{FILE}: confidence", request.confidence)
+    Whole(0).check(f"{FILE}: seed", request.seed)
+    if not all(isinstance(name, str) for name in request.names):
+        raise ParameterError(f"{FILE}: names", request.names, "a list of words")
+    todo, extra = _cases(request, allow_import)
+    return perform(
+        request.command, todo, request, threads or os.cpu_count() or 1, Options(), {}, extra
+    )
+
+
+def differences(before: Result, now: Result) -> list[str]:
+    """What differs, a line each: rows that came or went, and fields of a row."""
+    found = []
+    old, new = _by_subject(before), _by_subject(now)
+    found += [f"{name}: only in the file" for name in old if name not in new]
+    found += [f"{name}: not in the file" for name in new if name not in old]
+    verdict_only = before.request.command in OWN_RANDOMNESS
+    for name in [name for name in old if name in new]:
+        for key, value in old[name].items():
+            if key == "seconds" or (verdict_only and key != "outcome"):
+                continue
+            if new[name][key] != value:
+                found.append(f"{name}: {key} was {_short(value)}, is {_short(new[name][key])}")
+    return found
+
+
+def _cases(request: Request, allow_import: bool) -> tuple[list[Case], tuple[str, ...]]:
+    if request.command == "run":
+        return chosen(request.names), ()
+    if request.command == "papers":
+        from audits.papers.cases import cases as papers
+
+        return chosen(request.names, papers()), ()
+    if request.command == "libraries":
+        from audits.libraries import LIBRARIES, present
+
+        return chosen(request.names, present(list(request.names))[0]), tuple(LIBRARIES)
+    if request.command == "target":
+        from audits.runner.target import Asked, target_cases
+
+        if not allow_import:
+            name = request.names[0] if request.names else ""
+            raise ParameterError("--allow-import", name, "given, for this file names code to run")
+        return target_cases(Asked.of(request)), ()
+    raise ParameterError(f"{FILE}: command", request.command, "run, papers, libraries or target")
+
+
+def _by_subject(result: Result) -> dict[str, dict[str, Any]]:
+    told = document(result)
+    return {
+        str(row["subject"]): {**row, **more}
+        for row, more in zip(told["findings"], told["details"], strict=True)
+    }
+
+
+def _short(value: object) -> str:
+    words = repr(value)
+    return words if len(words) <= 60 else words[:57] + "..."

@@ -1,0 +1,95 @@
+"""Subjects run to the end, whatever the command: progress, interruption, going on from a part."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar, final
+
+from accountant.errors import ParameterError
+from accountant.files import write_whole
+from audits.cli.options import Options
+from audits.cli.progress import cluster, progress
+from audits.results.result_file import PART, Request
+from audits.results.rows import Settings
+from audits.runner import execution as running
+from audits.runner.execution import Subject, WorkerFailed
+
+Row = TypeVar("Row")  # of a report, or a score: with the name of its subject
+
+
+class Interrupted(Exception):  # that is what happened
+    """Somebody stopped the run; the words say what is left of it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Form(Generic[Row]):
+    """How the rows of a command are written to a file and read back from one."""
+
+    read: Callable[[str, str], tuple[Request, list[Row]]]
+    write: Callable[[Request, list[Row]], str]
+
+
+def rows_of(
+    family: str,
+    todo: Sequence[Subject[Any]],
+    request: Request,
+    threads: int,
+    options: Options,
+    form: Form[Any],
+) -> tuple[Request, list[Any]]:
+    """Run what is not done yet; an interruption or a failure leaves what is done in FILE.part."""
+    rows, request = _begun(request, options, form)
+    left = [case for case in todo if case.subject not in rows]
+    settings = Settings(
+        request.samples, request.confidence, request.seed, request.curves,
+        # threads that no row needs are for the runs of one
+        jobs=1 if options.dask is not None else max(1, threads // max(len(left), 1)),
+        repeats=request.options.get("repeats", 1),
+    )  # fmt: skip
+
+    def done() -> list[Any]:
+        return [rows[case.subject] for case in todo if case.subject in rows]
+
+    def kept() -> str:
+        """What is left of it, in words."""
+        if not rows or options.json in {None, "-"}:
+            return "nothing was written"
+        part = f"{options.json}{PART}"
+        write_whole(Path(part), form.write(request, done()))
+        return f"{len(done())} of {len(todo)} rows are in {part}; go on with --resume"
+
+    try:
+        with cluster(options.dask) as executor, progress(left, executor is None) as (told, step):
+
+            def add(row: Any) -> None:
+                rows[row.subject] = row
+                told(row)
+
+            ticking = dataclasses.replace(settings, tick=step)
+            running.run_all(left, ticking, threads, add, executor, family)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted: {kept()}") from None
+    except WorkerFailed as error:
+        allowed = f"{error.allowed} ({kept()})"
+        raise WorkerFailed(error.argument, error.value, allowed) from error
+    if options.json not in {None, "-"}:
+        Path(f"{options.json}{PART}").unlink(missing_ok=True)
+    return request, done()
+
+
+def _begun(request: Request, options: Options, form: Form[Any]) -> tuple[dict[str, Any], Request]:
+    """Rows that an interrupted run of the same request has left, and its seed."""
+    if not options.resume:
+        return {}, request
+    part = f"{options.json}{PART}"
+    before, rows = form.read(part, "--resume")
+    seed = request.seed if options.seed is not None else before.seed
+    same = dataclasses.replace(request, seed=seed)
+    if same != before:
+        words = before.again + (" --html FILE" if before.curves else "")
+        raise ParameterError("--resume", part, f"of the same request, which was: {words}")
+    return {row.subject: row for row in rows}, same

@@ -1,0 +1,75 @@
+"""``python -m audits run`` and ``list``: the house's own mechanisms, zoo and algorithms."""
+
+from __future__ import annotations
+
+import typer
+
+from audits.cli.options import (
+    CONFIDENCE,
+    SAMPLES,
+    Confidence,
+    Dask,
+    Html,
+    Jobs,
+    Json,
+    Junit,
+    Names,
+    Options,
+    Resume,
+    Samples,
+    Seed,
+    Strict,
+)
+
+
+def run(
+    names: Names = None,
+    samples: Samples = SAMPLES,
+    confidence: Confidence = CONFIDENCE,
+    seed: Seed = None,
+    jobs: Jobs = None,
+    dask: Dask = None,
+    json: Json = None,
+    html: Html = None,
+    junit: Junit = None,
+    resume: Resume = False,
+    strict: Strict = False,
+) -> None:
+    """Audit mechanisms, the zoo and algorithms: claimed, exact, attacked, replayed.
+
+    A claim is FALSIFIED when an attacker guesses better than it allows, or when a run on other
+    data with the same answers differs in one bit. Surviving proves nothing.
+
+    Examples: python -m audits; python -m audits Laplace --samples 10000000;
+    python -m audits --seed 7 --json report.json --html report.html; python -m audits list
+
+    Other commands (each has --help): list, what there is; papers, published claims; libraries,
+    known faults of other libraries; target, your own function; replay, a result again; power,
+    how many runs it takes; zoo, how good the auditor is.
+
+    Exit status: 0 all as expected, 1 a claim was falsified or a broken specimen survived,
+    2 bad usage or input, 3 inconclusive under --strict, 130 interrupted.
+    """  # fmt: skip
+    from audits.cli.perform import asked, perform, report, status
+    from audits.runner.execution import chosen
+
+    options = Options(samples, confidence, seed, jobs, dask, json, html, junit, resume, strict)
+    request, threads = asked("run", names, options)
+    result = perform("run", chosen(request.names), request, threads, options)
+    report(result, options)
+    raise typer.Exit(status(result.rows, strict))
+
+
+def list_() -> None:
+    """List every subject that can be audited, with what it is."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from audits.papers.cases import cases as papers
+    from audits.report.terminal import safe
+    from audits.runner.cases import cases
+
+    table = Table("kind", "subject", "about")
+    for case in [*cases(), *papers()]:
+        table.add_row(case.kind, safe(case.subject), safe(case.about))
+    Console().print(table)

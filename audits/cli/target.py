@@ -1,0 +1,84 @@
+"""``python -m audits target``: a function of your own, named ``package.module:function``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from audits.cli.options import (
+    CONFIDENCE,
+    SAMPLES,
+    Confidence,
+    Dask,
+    Html,
+    Jobs,
+    Json,
+    Junit,
+    Options,
+    Resume,
+    Samples,
+    Seed,
+    Strict,
+)
+
+
+def target(
+    name: Annotated[str, typer.Argument(metavar="PKG.MODULE:FUNCTION", help="What to audit.")],
+    epsilon: Annotated[str, typer.Option(metavar="E", help="The claim.")],
+    pair: Annotated[
+        tuple[str, str], typer.Option(metavar="A.npy B.npy", help="Two neighbouring values.")
+    ],
+    delta: Annotated[str, typer.Option(metavar="D", help="The claim.")] = "0",
+    allow_import: Annotated[
+        bool, typer.Option("--allow-import", help="Yes, import that module and run its code.")
+    ] = False,
+    bits: Annotated[
+        bool, typer.Option("--bits", help="Also look at the low-order bits of its numbers.")
+    ] = False,
+    samples: Samples = SAMPLES,
+    confidence: Confidence = CONFIDENCE,
+    seed: Seed = None,
+    jobs: Jobs = "1",
+    dask: Dask = None,
+    json: Json = None,
+    html: Html = None,
+    junit: Junit = None,
+    resume: Resume = False,
+    strict: Strict = False,
+) -> None:
+    """Audit a function of your own against a claim, on a pair of neighbouring values.
+
+    FUNCTION is called as function(value, rng, size) and returns `size` outputs along the first
+    axis, or as function(value, rng) in a loop; rng is a numpy Generator. It runs in a process of
+    its own: what it prints is dropped, and what it breaks does not reach the report. --jobs J
+    calls it from J threads there, for which it must be fit; --dask is refused, for its code stays
+    on this machine.
+
+    Example: python -m audits target mycode.noise:release --epsilon 1 --pair a.npy b.npy
+    --allow-import
+
+    Exit status: 0 survived, 1 falsified, 2 bad usage or a target that cannot be audited,
+    3 inconclusive under --strict, 130 interrupted.
+    """  # fmt: skip
+    from pathlib import Path
+
+    from accountant.errors import ParameterError
+    from audits.cli.perform import asked, perform, report, status
+    from audits.runner.target import Asked, target_cases
+
+    if not allow_import:
+        raise ParameterError("--allow-import", name, "given, for the target's code will run")
+    if dask is not None:
+        raise ParameterError("--dask", dask, "left out: a target stays in one process of this "
+                             "machine, where --jobs gives it threads")  # fmt: skip
+    options = Options(samples, confidence, seed, jobs, None, json, html, junit, resume, strict)
+    more = {
+        "epsilon": epsilon, "delta": delta, "pair": [str(Path(one)) for one in pair],
+        "bits": bits, "allow-import": True,
+    }  # fmt: skip
+    request, threads = asked("target", [name], options, more)
+    todo = target_cases(Asked.of(request))
+    result = perform("target", todo, request, threads, options)
+    report(result, options)
+    raise typer.Exit(status(result.rows, strict))

@@ -1,0 +1,98 @@
+"""``python -m audits zoo``: how good the auditor is, on specimens whose truth is known."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from audits.cli.options import (
+    CONFIDENCE,
+    Confidence,
+    Dask,
+    Jobs,
+    Json,
+    Names,
+    Options,
+    Resume,
+    Samples,
+    Seed,
+)
+
+WRONG = 1
+
+
+def zoo(
+    names: Names = None,
+    samples: Samples = "100000",
+    confidence: Confidence = CONFIDENCE,
+    seed: Seed = "0",
+    repeats: Annotated[
+        str, typer.Option(metavar="R", help="Audits of each specimen at N runs, for alarms.")
+    ] = "1",
+    jobs: Jobs = "1",
+    dask: Dask = None,
+    json: Json = None,
+    resume: Resume = False,
+) -> None:
+    """Score the auditor: runs to detection, bound over truth, false alarms, seconds.
+
+    Honest specimens must survive, broken ones must fall: verdicts hold together at 1 - 1e-6. An
+    alarm is a bound above the true epsilon, of which 5 in 100 are nominal at 95 %.
+
+    Examples: python -m audits zoo; python -m audits zoo sparse --repeats 20 --json zoo.json
+
+    Exit status: 0 all as expected, 1 one is not, 2 bad usage, 130 interrupted.
+    """
+    import sys
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from accountant.cli.exit_status import number
+    from accountant.domains import Whole
+    from accountant.files import write_whole
+    from audits.cli.perform import asked
+    from audits.cli.resume import Form, rows_of
+    from audits.runner.execution import chosen
+    from audits.zoo import scorecard_file as scored
+    from audits.zoo.scorecard import cases
+
+    options = Options(samples, confidence, seed, jobs, dask, json, resume=resume)
+    times = Whole(1, 10_000).check("--repeats", number(repeats))
+    request, threads = asked("zoo", names, options, {"repeats": times})
+    todo, form = chosen(request.names, cases()), Form(scored.read, scored.to_json)
+    request, rows = rows_of("zoo", todo, request, threads, options, form)
+    _show(rows, request.samples, request.confidence, Console(stderr=json == "-"))
+    text = scored.to_json(request, rows)
+    if json == "-":
+        sys.stdout.write(text)
+    elif json is not None:
+        write_whole(Path(json), text)
+    raise typer.Exit(0 if all(row.as_expected for row in rows) else WRONG)
+
+
+def _show(rows: list[Any], runs: int, level: float, screen: Any) -> None:
+    from audits.report.terminal import plain_table, safe
+    from audits.report.words import number, percent
+    from audits.zoo.scorecard import totals
+
+    table = plain_table(f"The zoo at {runs:,} runs, bounds at {percent(level)}")
+    table.add_column("specimen", overflow="fold", min_width=16)
+    for name in ("true", "at least", "share", "found at", "alarms", "s", "verdict"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        colour = "green" if row.as_expected else "bold red"
+        found = "-" if row.detected_at is None else f"{row.detected_at:,}"
+        table.add_row(
+            safe(row.name), number(row.true_epsilon, ".3f"),
+            number(row.epsilon_lower, ".3f"), number(row.share, ".0%"), found,
+            f"{row.alarms}/{row.repeats}", f"{row.seconds:.1f}",
+            f"[{colour}]{row.outcome.name}[/]",
+        )  # fmt: skip
+    screen.print(table)
+    sums = totals(rows)
+    screen.print(
+        f"{sums['as_expected']} of {sums['specimens']} as expected ({sums['honest']} honest), "
+        f"{sums['alarms']} alarms, {sums['seconds']:.1f} s"
+    )

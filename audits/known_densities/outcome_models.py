@@ -1,0 +1,97 @@
+"""Releases as probabilities of outcomes: a few shapes, and the worst pair of any mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.numerics import Array
+from mechanisms.base.mechanism import Mechanism
+
+CELLS, DRAWS = 4000, 200_000
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Probabilities of the outcomes of two neighbouring releases."""
+
+    name: str
+    first: Array
+    second: Array
+
+    @property
+    def losses(self) -> Array:
+        """``ln first / second`` of each outcome."""
+        with np.errstate(divide="ignore"):
+            found: Array = np.log(self.first) - np.log(self.second)
+        return found
+
+
+def two_outcomes(truth: float) -> Pair:
+    """Binary randomised response: nothing is easier to see."""
+    keep = 1 / (1 + math.exp(-truth))
+    return Pair("two outcomes", np.array([keep, 1 - keep]), np.array([1 - keep, keep]))
+
+
+def ten_outcomes(truth: float) -> Pair:
+    """Ten-ary randomised response."""
+    keep, other = math.exp(truth) / (math.exp(truth) + 9), 1 / (math.exp(truth) + 9)
+    first = np.array([keep, other, 8 * other])
+    return Pair("ten outcomes", first, first[[1, 0, 2]])
+
+
+def laplace(truth: float) -> Pair:
+    """Laplace noise whose two values are ``truth`` scales apart."""
+    x = np.linspace(0.0, truth, CELLS + 1)
+    # cells between the values, and one beyond either
+    first = 0.5 * np.concatenate([[1.0], -np.diff(np.exp(-x)), [math.exp(-truth)]])
+    return Pair("Laplace", first, first[::-1].copy())
+
+
+def gaussian(truth: float, delta: float) -> Pair:
+    """Gaussian noise that costs ``truth`` at ``delta``."""
+    from scipy.special import ndtr
+
+    from accountant.planning.calibration import calibrate
+    from mechanisms.gaussian import Gaussian
+
+    found: Any = calibrate(Gaussian, sensitivity=1.0, epsilon=truth, delta=delta)
+    mu = 1 / found.scale
+    x = np.concatenate([[-np.inf], np.linspace(-8.5, 8.5 + mu, CELLS), [np.inf]])
+    # differences of the smaller tail, so that far cells keep their digits
+    first, second = (
+        np.where(x[1:] + x[:-1] < 2 * at, np.diff(ndtr(x - at)), -np.diff(ndtr(at - x)))
+        for at in (0.0, mu)
+    )
+    keep = (first > 0) & (second > 0)
+    return Pair("Gaussian", first[keep], second[keep])
+
+
+def shapes(truth: float, delta: float) -> list[Pair]:
+    """What releases with a true epsilon may look like, from the easiest to see to the hardest."""
+    found = [two_outcomes(truth), laplace(truth), ten_outcomes(truth)]
+    return [*found, gaussian(truth, delta)] if delta > 0 else found
+
+
+def mechanism_pair(mechanism: Mechanism, epsilon: float) -> Pair:
+    """The worst pair of a declared mechanism: its outcomes, or 200,000 draws with their density."""
+    first, second = mechanism.worst_pair(epsilon)
+    cells = mechanism.support.cells(first, second)
+    if cells is not None:
+        p, q = (np.ravel(cells.measure * np.exp(mechanism.log_density(cells.outputs, value)))
+                for value in (first, second))  # fmt: skip
+        keep = (p > 0) | (q > 0)
+        return Pair(repr(mechanism), p[keep], q[keep])
+    rng, half = np.random.default_rng(0), DRAWS // 2
+    drawn = [mechanism.release(value, rng, half) for value in (first, second)]
+    losses = np.concatenate([
+        np.ravel(mechanism.log_density(one, first) - mechanism.log_density(one, second))
+        for one in drawn
+    ])  # fmt: skip
+    # the mixture's draws weigh equally; the first value's share of each is its posterior
+    p, q = 1 / (1 + np.exp(-losses)), 1 / (1 + np.exp(losses))
+    return Pair(repr(mechanism), p / p.sum(), q / q.sum())

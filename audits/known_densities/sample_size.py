@@ -1,0 +1,177 @@
+"""How many runs it takes to see that a claim is false: by the guess test, and by anybody.
+
+The limit is that of the best test there can be of a pair of distributions against every pair that
+keeps the claim: Neyman & Pearson's, against the pair nearest to the truth (the reverse information
+projection), in the normal approximation of its sum over runs.  The guess test is exact: one
+binomial of right guesses, leaks counted where delta is not 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from audits.known_densities.outcome_models import Pair
+from audits.statistics.binomial_bounds import most_leaks
+
+MOST = 2**50
+CUTS = 60
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Runs in all, both values together, to see a violation with probability ``power``."""
+
+    name: str
+    power: float
+    limit: float
+    guess: float
+
+
+def needed(pair: Pair, claim: float, delta: float, alpha: float, power: float) -> Needed:
+    """Runs that the best conceivable test and the guess test need; infinite where none suffice."""
+    limit, guess = limit_runs(pair, claim, delta, alpha, power), math.inf
+    for cut in _cuts(pair, claim, delta, alpha, power):
+        guess = min(guess, guess_runs(pair, cut, claim, delta, alpha, power))
+    return Needed(pair.name, power, min(limit, guess), guess)
+
+
+def limit_runs(pair: Pair, claim: float, delta: float, alpha: float, power: float) -> float:
+    """Neyman & Pearson's runs against the nearest pair that keeps the claim."""
+    from scipy.special import ndtri
+
+    near = nearest(pair, claim, delta)
+    truth = 0.5 * np.concatenate([pair.first, pair.second])
+    null = 0.5 * np.concatenate(near)
+    some = truth > 0
+    truth, null = truth[some], null[some]
+    score = np.log(truth) - np.log(null)
+    gap = truth @ score - null @ score
+    if gap <= 0:
+        return math.inf
+    spread = [math.sqrt(max(w @ score**2 - (w @ score) ** 2, 0.0)) for w in (null, truth)]
+    # N gap = z_alpha sqrt(N) sd_null + z_power sqrt(N) sd_truth
+    root = (-ndtri(alpha) * spread[0] + ndtri(power) * spread[1]) / gap
+    return float(max(root, 0.0) ** 2) or 1.0
+
+
+def nearest(pair: Pair, claim: float, delta: float) -> tuple[Array, Array]:
+    """The (claim, delta)-indistinguishable pair least surprised by the truth.
+
+    Where the odds exceed the claim by little, the posterior is clipped at it; beyond, with a delta
+    to spend, ``p0 = p / (nu + lam)`` and ``q0 = q / (nu - lam e^claim)``; ``nu = 1 - lam delta``.
+    """
+    odds, p, q = math.exp(claim), pair.first, pair.second
+    both = p + q
+
+    def at(lam: float) -> tuple[Array, Array, float]:
+        nu = 1 - lam * delta
+        spent, found = [], []
+        for one, other in ((p, q), (q, p)):
+            price = nu * (one - odds * other) / (odds * both)  # Lagrange's, where it is tight
+            free, tight = price > lam, (price > 0) & (price <= lam)
+            mine = np.where(tight, odds * both / (nu * (1 + odds)), one / nu)
+            yours = np.where(tight, both / (nu * (1 + odds)), other / nu)
+            mine = np.where(free, one / (nu + lam), mine)
+            yours = np.where(free, other / (nu - lam * odds), yours)
+            spent.append(float(np.sum(np.maximum(mine - odds * yours, 0.0)[free])))
+            found.append((mine, yours, free | tight))
+        (a, b, here), (c, d, there) = found
+        return np.where(there, d, a), np.where(there, c, b), max(spent) if here.any() else 0.0
+
+    high = 1 / (odds + delta) * (1 - 1e-12)  # nu - lam e^claim stays positive
+    if delta == 0:
+        first, second, _ = at(high)
+        return first, second
+    low = 0.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if at(middle)[2] > delta else (low, middle)
+    first, second, _ = at(high)
+    return first, second
+
+
+def guess_runs(
+    pair: Pair, cut: float, claim: float, delta: float, alpha: float, power: float
+) -> float:
+    """Fewest runs with which the guess test at this cut sees the violation; by bisection."""
+    made, right = rates(pair, cut)
+    if right <= 1 / (1 + math.exp(-claim)):
+        return math.inf
+    high = 2
+    while guess_power(high, made, right, claim, delta, alpha) < power:
+        high *= 2
+        if high > MOST:
+            return math.inf
+    low = high // 2
+    while high - low > max(1, low // 2000):
+        middle = (low + high) // 2
+        enough = guess_power(middle, made, right, claim, delta, alpha) >= power
+        low, high = (low, middle) if enough else (middle, high)
+    return float(high)
+
+
+def rates(pair: Pair, cut: float) -> tuple[float, float]:
+    """How often a run is guessed, and how often a guess is right."""
+    up, down = pair.losses >= cut, pair.losses <= -cut
+    right = float(pair.first[up].sum() + pair.second[down].sum()) / 2
+    made = right + float(pair.first[down].sum() + pair.second[up].sum()) / 2
+    return min(made, 1.0), right / made if made > 0 else 0.0
+
+
+def guess_power(
+    runs: int, made: float, right: float, claim: float, delta: float, alpha: float
+) -> float:
+    """Probability that the bound from ``runs`` runs exceeds the claim."""
+    from scipy.stats import binom
+
+    leaks = most_leaks(runs, delta, alpha / 10)
+    share = alpha if delta == 0 else 0.9 * alpha
+    # the number of guesses is binomial; its mass on a few hundred points is enough
+    low, high = (int(binom.ppf(x, runs, made)) for x in (1e-9, 1 - 1e-9))
+    guesses = np.unique(np.linspace(low, high, 201).astype(np.int64))
+    edges = np.concatenate([[-1.0], (guesses[1:] + guesses[:-1]) // 2, [runs]])
+    weight = np.diff(binom.cdf(edges, runs, made))
+    tried = np.maximum(guesses - leaks, 0)
+    # fewest right guesses k with P(Bin(tried, allowed) >= k) <= share
+    allowed = 1 / (1 + math.exp(-claim))
+    least = leaks + binom.isf(share, tried, allowed) + 1
+    return float(weight @ np.where(guesses >= leaks, binom.sf(least - 1, guesses, right), 0.0))
+
+
+def _cuts(pair: Pair, claim: float, delta: float, alpha: float, power: float) -> list[float]:
+    """The cuts that need the fewest runs by the normal approximation."""
+    from scipy.special import ndtri
+
+    sizes = np.unique(np.abs(pair.losses[np.isfinite(pair.losses)]))
+    sizes = sizes[sizes > 0]
+    if np.isinf(pair.losses).any():
+        sizes = np.append(sizes, 700.0)
+    cuts = sizes[np.unique(np.linspace(0, sizes.size - 1, CUTS).astype(int))] * (1 - 1e-9)
+    allowed, about = 1 / (1 + math.exp(-claim)), []
+    z = -ndtri(alpha if delta == 0 else 0.9 * alpha), ndtri(power), -ndtri(alpha / 10)
+    for cut in cuts:
+        made, right = rates(pair, float(cut))
+        if right <= allowed or made <= 0:
+            continue
+        # N made (right - allowed) = sd sqrt(N made)
+        #   + (N delta + z_leak sqrt(N delta)) (1 - allowed)
+        gain = made * (right - allowed) - delta * (1 - allowed)
+        if gain <= 0:
+            continue
+        sd = z[0] * math.sqrt(allowed * (1 - allowed)) + z[1] * math.sqrt(right * (1 - right))
+        root = (z[2] * math.sqrt(delta) * (1 - allowed) + sd * math.sqrt(made)) / gain
+        about.append((root**2, float(cut)))
+    return [cut for _, cut in sorted(about)[:2]]
+
+
+def check_truth(claim: float, truth: float) -> None:
+    """A truth within the claim is no violation."""
+    if not truth > claim:
+        raise ParameterError("--truth", truth, f"above the claim, {claim:g}")

@@ -1,0 +1,144 @@
+"""The mean of a data set by a trusted curator: copies of a direction, and fingerprints.
+
+Proofs: `docs/proofs/minimax_mean.md`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from accountant.numerics import Array, up
+from audits.minimax.bounds.bound import LowerBound
+from audits.minimax.families.sign_means import SignCopies
+from audits.minimax.information.group_decoding import group_delta
+from audits.minimax.information.sign_information import bisected
+from mechanisms.families.mean_oracle import gamma_ratio
+from mechanisms.priv_unit import cap
+
+TRIED = 300
+
+
+def pure_mean(n: int, dimension: int, epsilon: float, delta: float, radius: float) -> LowerBound:
+    """``max_j (j/n)^2 (1 - m(j epsilon)^2)``: j copies of a direction among zeros."""
+    tried = counts(n)
+    risks = [(j / n) ** 2 * (1 - best_guess(dimension, j * epsilon) ** 2) for j in tried]
+    best = int(np.argmax(risks))
+    return LowerBound(
+        value=radius * radius * risks[best] * (1 - 1e-9),
+        published=None,
+        statement="worst-case E |estimate - mean of the data|^2 over data sets of "
+        f"{n:,} vectors of the ball, epsilon = {epsilon:g}, delta = {delta:g}",
+        construction=SignCopies(dimension, n, tried[best], radius),
+        valid_for="central epsilon-DP, one record exchanged, delta = 0, every epsilon and n",
+        optimised_over=f"the number of copies of a direction of the sphere: {tried[best]:,}",
+    )
+
+
+def approximate_mean(
+    n: int, dimension: int, epsilon: float, delta: float, radius: float
+) -> LowerBound:
+    """The greater of `fingerprint_risk` and `pair_risk` over the number of copies."""
+    found, choice = 0.0, "nothing"
+    for g in counts(n):
+        pair = pair_risk(n, g, epsilon, delta)
+        traced, k = fingerprint_risk(n, g, dimension, epsilon, delta)
+        if pair > found:
+            found, choice = pair, f"a direction or its opposite, {g:,} times"
+        if traced > found:
+            found, choice = traced, f"{k:,} independent directions, {g:,} times each"
+    return LowerBound(
+        value=radius * radius * found * (1 - 1e-9),
+        published=None,
+        statement="worst-case E |estimate - mean of the data|^2 over data sets of "
+        f"{n:,} vectors of the ball, epsilon = {epsilon:g}, delta = {delta:g}",
+        construction=None,  # nothing to decode: data sets are drawn anew, and traced
+        valid_for="central (epsilon, delta)-DP, one record exchanged, every epsilon and delta",
+        optimised_over=f"how many directions, and how many copies of each: {choice}",
+    )
+
+
+def fingerprint_risk(
+    n: int, copies: int, dimension: int, epsilon: float, delta: float
+) -> tuple[float, int]:
+    """``g^2 k / n^2 (1 - k b)``: k independent directions, g times each, and zeros; and k.
+
+    At unit radius; b is `traceable`.
+    """
+    b = traceable(copies, dimension, epsilon, delta)
+    half = max(1, math.floor(1 / (2 * b)))
+    tried = {min(n // copies, k) for k in (half, half + 1)}
+    return max(((copies / n) ** 2 * k * (1 - k * b), k) for k in tried)
+
+
+def traceable(copies: int, dimension: int, epsilon: float, delta: float) -> float:
+    """How much an estimate may correlate with a direction that the data hold g times.
+
+    The lesser of ``sinh(K)^2 / p + 2 delta_g (1 + e^-K)`` with ``K = g epsilon``, and
+    ``2 delta_g`` more than the mean square of a uniform direction's coordinate in a cap that has
+    ``e^-K`` of the sphere.
+    """
+    reach, grown = copies * epsilon, group_delta(copies, epsilon, delta)
+    far = cap_square(dimension, reach) + 2 * grown
+    if reach > 3:
+        return far
+    near = math.sinh(reach) ** 2 / dimension + 2 * grown * (1 + math.exp(-reach))
+    return min(near, far)
+
+
+def cap_square(dimension: int, reach: float) -> float:
+    """``min_h h^2 + e^K E (U^2 - h^2) 1{U > h}``, U a coordinate of a uniform direction."""
+    from scipy.special import betaincc, betainccinv
+
+    if dimension == 1:
+        return 1.0
+    crude = min(1.0, 2 * (reach + 1) / dimension)  # a cap has at most e^(-p h^2 / 2)
+    if reach > 600:
+        return crude
+    # U^2 follows Beta(1/2, a); best where the cap has e^-K, and true for any h
+    a = (dimension - 1) / 2
+    h2 = float(betainccinv(0.5, a, min(1.0, 2 * math.exp(-reach))))
+    tail = float(betaincc(1.5, a, h2)) / dimension - h2 * float(betaincc(0.5, a, h2))
+    return min(crude, h2 + math.exp(reach) * max(tail, 0.0) / 2 + 1e-9)
+
+
+def pair_risk(n: int, copies: int, epsilon: float, delta: float) -> float:
+    """``g^2 / n^2 (1 - TV)``: one direction or its opposite, g times; at unit radius.
+
+    ``1 - TV = 2 (1 - delta_g) / (e^(g epsilon) + 1)`` is the least that two laws have in common.
+    """
+    common = 2 * math.exp(-copies * epsilon) / (1 + math.exp(-copies * epsilon))
+    return (copies / n) ** 2 * (1 - group_delta(copies, epsilon, delta)) * common
+
+
+def best_guess(dimension: int, reach: float) -> float:
+    """Most that a guess of a uniform direction can correlate with it, under ``reach`` in all.
+
+    The root m of ``(e^K - 1) E (U - m)_+ = m``, U a coordinate of the direction: a guess is best
+    made from a cap of height m, e^K times as likely as the rest.  Rounded up.
+    """
+    if dimension == 1:
+        return min(1.0, up(math.tanh(reach / 2)))
+    a = (dimension - 1) / 2
+    # E U 1{U >= m} = (1 - m^2)^a / (2 a B(1/2, a))
+    log_moment = -math.log(2 * a * math.sqrt(math.pi) / gamma_ratio(a))
+    log_odds = reach + math.log(-math.expm1(-reach))
+
+    def enough(m: Array) -> Array:
+        height = float(m)
+        if height >= 1:
+            return np.array(True)
+        log_tail = log_moment + a * math.log1p(-height * height)
+        if log_tail > -600:
+            # without the cap's mass, where that vanishes, the tail is only greater
+            rest = 1 - height * cap(dimension, height) * math.exp(-log_tail)
+            log_tail += math.log(max(rest, 1e-9))
+        return np.asarray(log_odds + log_tail <= math.log(height))
+
+    return min(1.0, float(bisected(enough, np.zeros(()), np.ones(()))) * (1 + 1e-9))
+
+
+def counts(n: int) -> list[int]:
+    """Whole numbers from 1 to n, all of them or some hundreds evenly on a logarithmic scale."""
+    return sorted({round(x) for x in np.geomspace(1, n, TRIED)})

@@ -1,0 +1,79 @@
+"""Convex learning from private labels: the least excess risk, with every constant.
+
+Reference: Chua and others (2026), Theorem 2, in the form of `methods.md`, section 5.5.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from accountant.domains import Interval, Whole
+from audits.minimax.bounds.bound import LowerBound
+from audits.minimax.families.label_family import LabelFamily
+from audits.minimax.information.bernoulli_kl import most_right_given_information
+from audits.minimax.information.contraction import entropy_factor
+from audits.minimax.information.maximise import best, down
+from audits.minimax.information.theorem_domains import LOCAL_EPSILON, USERS, Within
+
+_THEOREM = "Theorem 2 of Chua and others"
+_LENGTH = Interval(1e-150, 1e150)  # a product of two is a float
+
+
+def label_optimisation(
+    n: int, k: int, epsilon: float, lipschitz: float = 1.0, diameter: float = 1.0
+) -> LowerBound:
+    """The least worst-case expected excess of n users' epsilon-LDP labels, sent all at once.
+
+    k labels; losses convex and ``lipschitz`` in the Euclidean norm over a set of that ``diameter``.
+    """
+    n = Within(USERS, _THEOREM).whole("n", n)
+    k = Within(Whole(2, 10**6), _THEOREM).whole("k", k)
+    epsilon = Within(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
+    lipschitz = Within(_LENGTH, _THEOREM).number("lipschitz", lipschitz)
+    diameter = Within(_LENGTH, _THEOREM).number("diameter", diameter)
+    even = k - k % 2
+    # fewer labels may be harder: the others never come
+    halves = sorted({even, *(2**i for i in range(1, even.bit_length()))})
+
+    found = [(best(partial(_sharp, n, used, epsilon), 1.0), used) for used in halves]
+    (value, d), used = max(found)
+    return LowerBound(
+        value=down(lipschitz * diameter * value),
+        published=down(lipschitz * diameter * _printed(n, even, epsilon)),
+        statement=f"E [risk - least risk] of any estimate from {n:,} users whose labels, of {k:,}, "
+        f"are {epsilon:g}-LDP, all at once ({_THEOREM}, sharper constants)",
+        construction=LabelFamily(used, d, lipschitz, diameter),
+        valid_for=f"every epsilon and n, k >= 2; convex losses, {lipschitz:g}-Lipschitz in l2, "
+        f"diameter {diameter:g}; delta 0",
+        optimised_over=f"even number of labels up to {even:,}: {used:,}; d in (0, 1]: {d:.6g}",
+    )
+
+
+def _sharp(n: int, used: int, epsilon: float, d: float) -> float:
+    """``(d / (2 sqrt(K - 1))) (1 - m)`` of L D, m what can be known of a sign."""
+    return d / (2 * math.sqrt(used - 1)) * (1 - known_of_signs(n, used, epsilon, d))
+
+
+def known_of_signs(n: int, k: int, epsilon: float, d: float) -> float:
+    """The greatest root mean square of ``E[v_j | reports]`` over pairs and reports.
+
+    ``sum_j I(v_j; Z) <= I(v; Z) <= n c_2(d tanh(eps / 2)) (2 d^2 / k) sinh^2(eps / 2)``, and what
+    is known of a sign with mean m given Z is at least ``ln 2 - H((1 + m) / 2)``, convex in m^2.
+    """
+    reach = d * math.tanh(epsilon / 2)
+    private = entropy_factor(reach) * n * (2 * d**2 / k) * math.sinh(epsilon / 2) ** 2
+    # nor do reports tell more than the labels
+    whole = min(private, n * d**2 * entropy_factor(d))
+    # a coin of (1 + m) / 2 against a fair one
+    return 2 * most_right_given_information(2 * whole / k, 2) - 1
+
+
+def _printed(n: int, k: int, epsilon: float) -> float:
+    """``(d / (8 sqrt K))(1 - d sqrt(2 n c) / K)`` at its best ``d <= 1/2``, of L D.
+
+    ``c = min((e^eps - 1)^2, 4 e^eps)``; at ``n >= K^2 / (2 c)`` it is ``sqrt(K / (2 n c)) / 32``.
+    """
+    root = math.sqrt(2 * n * min(math.expm1(epsilon) ** 2, 4 * math.exp(epsilon))) / k
+    d = min(0.5, 1 / (2 * root)) if root > 0 else 0.5
+    return d / (8 * math.sqrt(k)) * (1 - d * root)

@@ -1,0 +1,103 @@
+"""Sparse regression whose labels alone are private: Theorems 5, 7 and 10, and sharper.
+
+Reference: Wang & Xu (2021).
+"""
+
+from __future__ import annotations
+
+import math
+
+from accountant.domains import Interval, Whole
+from accountant.errors import ParameterError
+from audits.minimax.bounds.bound import LowerBound
+from audits.minimax.families.packings import disjoint_packing, log_points, log_points_printed
+from audits.minimax.families.sparse_packing import SparsePacking
+from audits.minimax.information.bernoulli_kl import most_right_given_information
+from audits.minimax.information.contraction import distance_information
+from audits.minimax.information.maximise import best, down
+from audits.minimax.information.theorem_domains import LOCAL_EPSILON, SCALE, USERS, Within
+
+_THEOREM = "Theorems 5, 7 and 10 of Wang and Xu"
+_MOST_SIGNS = 512  # what is sparser than s is in the class too
+_SHOWN = 16
+
+
+def label_regression(
+    n: int,
+    p: int,
+    s: int,
+    epsilon: float,
+    noise_bound: float,
+    rip: float = 0.0,
+    slope: float = 1.0,
+) -> LowerBound:
+    """The least worst-case ``E ||theta^ - theta||^2`` of epsilon-LDP labels, sent all at once.
+
+    theta is s-sparse in the unit ball, x public with restricted isometry constant ``rip`` on 2s
+    columns, noise within ``noise_bound``; ``slope`` is the link's steepest, 1 of the identity.
+    """
+    n = Within(USERS, _THEOREM).whole("n", n)
+    p = Within(Whole(1, 10**7), _THEOREM).whole("p", p)
+    s = Within(Whole(1, p), _THEOREM).whole("s", s)
+    if not 3 * s < 2 * p:
+        raise ParameterError("s", s, f"below 2p / 3 = {2 * p / 3:g} ({_THEOREM}, the packing)")
+    epsilon = Within(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
+    noise_bound = Within(SCALE, _THEOREM).number("noise_bound", noise_bound)
+    rip = Within(Interval(0.0, 1.0, "[)"), _THEOREM).number("rip", rip)
+    slope = Within(SCALE, _THEOREM).number("slope", slope)
+    # two uniforms of half-width C whose centres are u apart have TV |u| / (2C) at most, and
+    # sum_i <x_i, theta - theta'>^2 <= n (1 + rip) ||theta - theta'||^2
+    stretch = slope**2 * (1 + rip) / (4 * noise_bound**2)
+
+    def right(norm: float, log_size: float) -> float:
+        # over all pairs, ||theta - theta'||^2 is 2 norm^2 in the mean at most
+        known = distance_information(n, epsilon, min(1.0, 2 * stretch * norm**2)).sharp
+        return most_right_given_information(known, math.exp(min(log_size, 600.0)))
+
+    def squared(norm: float, signs: int, apart: int, log_size: float) -> float:
+        # half the separation norm sqrt(apart / signs), squared
+        return norm**2 * apart / (4 * signs) * (1 - right(norm, log_size))
+
+    signs, apart, log_size = _packing(p, s, n * math.expm1(epsilon) ** 2 * stretch)
+    value, norm = best(lambda norm: squared(norm, signs, apart, log_size), 1.0)
+    # the whole packing is only known to exist; some of its like can be looked at
+    shown = disjoint_packing(p, signs, min(_SHOWN, 2 * (p // signs)))
+    return LowerBound(
+        value=down(value),
+        published=down(_printed(p, s, n * math.expm1(epsilon) ** 2 * stretch)),
+        statement=f"E ||theta^ - theta||_2^2 of any estimate from {n:,} users whose labels are "
+        f"{epsilon:g}-LDP, all at once, x public ({_THEOREM}, sharper constants)",
+        construction=SparsePacking(shown, norm, noise_bound),
+        valid_for=f"every epsilon and n, s < 2p / 3, restricted isometry {rip:g} on 2s columns, "
+        f"||theta||_2 <= 1, |noise| <= {noise_bound:g}, slope at most {slope:g}; delta 0",
+        optimised_over=f"norm in (0, 1]: {norm:.6g}; packing of {signs}-sparse signs, squared "
+        f"distance {apart}, of e^{log_size:.4g} points, {len(shown)} of them shown",
+    )
+
+
+def _printed(p: int, s: int, cost: float) -> float:
+    """``(d^2 / 4)(1 - (8 cost d^2 + ln 2) / L)`` at its best ``d^2 <= 1/2``, 0 where L <= ln 2."""
+    size = log_points_printed(p, s)
+    left = size - math.log(2)
+    if left <= 0:
+        return 0.0
+    square = min(0.5, left / (16 * cost)) if cost > 0 else 0.5
+    return square / 4 * (left - 8 * cost * square) / size
+
+
+def _packing(p: int, s: int, cost: float) -> tuple[int, int, float]:
+    """The sparsity, squared distance and log-size whose bound is largest, by Fano's closed form."""
+    sizes = {s, *(2**i for i in range(s.bit_length()))}
+    tried = []
+    for signs in sorted(size for size in sizes if size <= _MOST_SIGNS):
+        for apart in sorted({max(1, round(2 * signs * i / 12)) for i in range(1, 13)}):
+            size = log_points(p, signs, apart)
+            left = size - math.log(2)
+            if left > 0:
+                # I <= cost norm^2, and (norm^2 apart / (4 signs))(left - I) / size
+                square = min(1.0, left / (2 * cost)) if cost > 0 else 1.0
+                worth = square * apart / (4 * signs) * (left - cost * square) / size
+                tried.append((worth, signs, apart, size))
+    if not tried:
+        return 1, 1, log_points(p, 1, 1)
+    return max(tried)[1:]

@@ -1,0 +1,111 @@
+"""The least excess of a private LASSO: Theorem 3.1 of Talwar, Thakurta & Zhang, made feasible.
+
+w rows of signs whose column means are drawn from Beta(a, a), with label 1, among k orthogonal rows
+with label 0: a fit of the w rows must lean on their means more than on those they were drawn from,
+and privacy forbids that unless its weights are large, which the orthogonal rows punish.
+The proof stands beside the formulas below.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from accountant.domains import DELTA, Whole
+from accountant.numerics import Array
+from audits.minimax.bounds.bound import LowerBound
+from audits.minimax.information.group_decoding import most_right_apart
+from audits.minimax.information.maximise import down
+from audits.minimax.information.theorem_domains import DIMENSION, LOCAL_EPSILON, Within
+
+_THEOREM = "Theorem 3.1 of Talwar, Thakurta and Zhang"
+_RECORDS = Whole(1, 10**15)
+_PRIORS = (0.5, 0.25, 0.1, 0.75, 1.0)
+_RARE = 1e-6
+
+
+def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBound:
+    """The least worst-case expected excess of ``mean (<x_i, theta> - y_i)^2`` over the l1 ball.
+
+    Of (epsilon, delta)-DP fits to n records, one exchanged, ``|x|_inf <= 1``, ``|y| <= 1``,
+    ``||theta||_1 <= 1``.  No constants are published.
+    """
+    n = Within(_RECORDS, _THEOREM).whole("n", n)
+    p = Within(DIMENSION, _THEOREM).whole("p", p)
+    epsilon = Within(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
+    delta = Within(DELTA, _THEOREM).number("delta", delta)
+    found = (0.0, 0, 0, 0.0, 0.0)
+    orders = [2**i for i in range(min(n - 1, 4 * p).bit_length()) if 2**i < n][-8:]
+    for order in orders:
+        most = min(n - order, 10**7)
+        rows = np.unique(np.geomspace(1, most, 160).astype(int)).astype(float)
+        # the orthogonal rows may be shorter than signs
+        for weight in order * 2.0 ** -np.arange(0.0, 6.0):
+            for prior in _PRIORS:
+                loss = _private_loss(rows, weight, prior, epsilon, delta)
+                worth = rows / n * (loss - _consensus_loss(rows, min(order, p), weight, prior))
+                at = int(np.argmax(worth))
+                found = max(found, (float(worth[at]), int(rows[at]), order, weight, prior))
+    value, w, order, weight, prior = found
+    how = f"{w:,} sign rows of Beta({prior:g}, {prior:g}) columns, {order:,} orthogonal rows"
+    how += f" of weight {weight:g} in all"
+    apart, copies = _two_sets(n, epsilon, delta)
+    if apart > value:
+        value, how = apart, f"{copies:,} equal records, and the same with the other label"
+    return LowerBound(
+        value=down(value),
+        published=None,
+        statement=f"E [empirical risk - least risk] of any ({epsilon:g}, {delta:g})-DP fit of "
+        f"theta, ||theta||_1 <= 1, to {n:,} records ({_THEOREM}, a feasible scaling)",
+        construction=None,
+        valid_for="every epsilon, delta, n and p; central, one record exchanged; "
+        "|x|_inf <= 1, |y| <= 1, squared loss without a factor of 1/2",
+        optimised_over=how,
+    )
+
+
+def _two_sets(n: int, epsilon: float, delta: float) -> tuple[float, int]:
+    """The best of ``(m / n) P(wrong)``: m records ``x = e_1`` all of label 1, or all of -1.
+
+    A theta of the wrong sign costs ``m (theta_1 - y)^2 / n >= m / n``, the right one nothing.
+    """
+    log_two, small = math.log(2), max(epsilon, 1e-300)
+    counts = sorted({min(n, round(1.3**i)) for i in range(130)})
+    found = [(m / n * (1 - most_right_apart(log_two, m, small, delta)), m) for m in counts]
+    return max(found)
+
+
+def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: float) -> Array:
+    """The least ``E sum / w`` of ``sum_i (<x_i, theta> - 1)^2 + weight ||theta||^2`` under DP.
+
+    With r = E <theta, xbar> and q = E ||theta||^2 it is at least ``(1 - r)^2 + (weight / w) q``;
+    ``E <theta, xbar - mu> = b r``, ``b = 2a / (w + 2a)``, is the posterior mean of mu; and DP
+    allows a mean score of ``sinh(eps) sqrt(q) + 2 delta (1 + e^-eps)``.
+    """
+    pull = 2 * prior / (w + 2 * prior)
+    # r <= free costs nothing
+    free = np.minimum(2 * delta * (1 + math.exp(-epsilon)) / pull, 1.0)
+    # min over r >= free of (1 - r)^2 + c (r - free)^2 is (1 - free)^2 c / (1 + c)
+    # by 1 / c, which is 0 where the score of a small epsilon is
+    cheap = w / weight * (math.sinh(epsilon) / pull) ** 2
+    least: Array = (1 - free) ** 2 / (1 + cheap)
+    return least
+
+
+def _consensus_loss(w: Array, columns: int, weight: float, prior: float) -> Array:
+    """At least the mean of the least loss / w: all weight on the columns whose w signs agree.
+
+    A share c on m of them costs ``w (1 - c)^2 + weight c^2 / m``: ``weight / (weight + w m)``.
+    """
+    from scipy.special import gammaln
+    from scipy.stats import binom
+
+    a = prior
+    # P(w draws of a Beta(a, a) coin agree) = 2 G(a + w) G(2a) / (G(a) G(2a + w))
+    log_agree = math.log(2) + gammaln(a + w) - gammaln(2 * a + w)
+    agree = np.minimum(np.exp(log_agree + gammaln(2 * a) - gammaln(a)), 1.0)
+    # fewer columns agree with probability `rare`, and then the loss is 1 at most
+    fewest = np.maximum(binom.ppf(_RARE, columns, agree * (1 - 1e-9)) - 1, 0.0)
+    loss: Array = weight / (weight + w * fewest) + _RARE
+    return loss

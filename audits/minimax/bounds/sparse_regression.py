@@ -1,0 +1,136 @@
+"""Sparse linear regression whose whole records are private: Theorems 1 to 4, and sharper.
+
+Reference: Wang & Xu (2021).  ``a = noise_bound / 2`` and d is at most ``min(1, a)`` throughout.
+"""
+
+from __future__ import annotations
+
+import math
+
+from accountant.domains import Interval, Whole
+from audits.minimax.bounds.bound import LowerBound
+from audits.minimax.decoding.record_decoding import most_right, most_right_chi_squared
+from audits.minimax.families.signed_basis import SignedBasis
+from audits.minimax.information.contraction import chi_squared_divergence, le_cam_divergence
+from audits.minimax.information.maximise import best, down
+from audits.minimax.information.theorem_domains import (
+    DIMENSION,
+    LOCAL_EPSILON,
+    LOSS,
+    SCALE,
+    USERS,
+    Interaction,
+    Loss,
+    Within,
+    sequential,
+)
+
+_CLASS = "x uniform on {-1, 1}^p, y = <x, theta> + noise of mean 0, ||theta||_2 <= 1, 1-sparse"
+_CHI = Interval(0.0, 300.0)
+
+
+def sparse_regression(
+    n: int,
+    p: int,
+    epsilon: float,
+    interaction: Interaction = "none",
+    loss: Loss = "squared",
+    noise_bound: float = 2.0,
+) -> LowerBound:
+    """The least worst-case ``E ||theta^ - theta||^2``, or ``E |sum(theta^ - theta)|``.
+
+    Of n users, each reporting once with epsilon-LDP; ``noise_bound`` bounds the noise's size.
+    """
+    turns, total = sequential(interaction), LOSS.check("loss", loss) == "sum"
+    theorem = "Theorem 3" if total else "Theorem 2" if turns else "Theorem 1"
+    theorem += " of Wang and Xu"
+    n = Within(USERS, theorem).whole("n", n)
+    p = Within(DIMENSION if turns or total else Whole(2, 10**9), theorem).whole("p", p)
+    epsilon = Within(LOCAL_EPSILON, theorem).number("epsilon", epsilon)
+    noise_bound = Within(SCALE, theorem).number("noise_bound", noise_bound)
+    label = noise_bound / 2
+    high = min(1.0, label)
+
+    def squared(d: float) -> float:
+        # a wrong decode is half a separation off at least
+        family = SignedBasis(p, d, noise_bound)
+        return family.separation**2 / 4 * (1 - most_right(family, n, epsilon, interaction))
+
+    def summed(d: float) -> float:
+        # Le Cam between theta = 0 and the mixture of d e_j: (d / 2)(1 - TV), by Pinsker
+        known = le_cam_divergence(SignedBasis(p, d, noise_bound), n, epsilon).sharp
+        return d / 2 * (1 - math.sqrt(known / 2))
+
+    value, d = best(summed if total else squared, high)
+    # n (e^eps - 1)^2 / (p a^2): what one unit of d^2 tells
+    cost = n * (math.expm1(epsilon) / label) ** 2 / p
+    if total:
+        published = _by_le_cam(cost, high, 1)
+    else:
+        published = _by_le_cam(cost, high, 2) if turns else _by_fano(cost, high, p)
+    measure = "|sum(theta^ - theta)|" if total else "||theta^ - theta||_2^2"
+    how = "one after another, each knowing the reports before" if turns else "all at once"
+    return LowerBound(
+        value=down(value),
+        published=down(published),
+        statement=f"E {measure} of any {epsilon:g}-LDP estimate from {n:,} users, {how} "
+        f"({theorem}, sharper constants)",
+        construction=SignedBasis(p, d, noise_bound),
+        valid_for=f"every epsilon, n and p; {_CLASS}, |noise| <= {noise_bound:g}; delta 0",
+        optimised_over=f"d in (0, {high:g}]: d = {d:.6g}",
+    )
+
+
+def _by_fano(cost: float, high: float, p: int) -> float:
+    """``(d^2 / 2)(1 - (cost d^2 / 4 + ln 2) / ln 2p)`` at its best d (Theorem 1)."""
+    left = math.log(2 * p) - math.log(2)
+    square = min(high**2, 2 * left / cost) if cost > 0 else high**2
+    return square / 2 * (left - cost * square / 4) / math.log(2 * p)
+
+
+def _by_le_cam(cost: float, high: float, power: int) -> float:
+    """``(d / 2)^power (1 - d sqrt(cost / 8))`` at its best d (Theorems 3 and 2)."""
+    root = math.sqrt(cost / 8)
+    d = min(high, power / (power + 1) / root) if root > 0 else high
+    return (d / 2) ** power * (1 - d * root)
+
+
+def sparse_regression_zcdp(n: int, p: int, rho: float, xi: float = 0.0) -> LowerBound:
+    """The least worst-case ``E ||theta^ - theta||^2`` of (xi, rho)-zCDP reports, in turn."""
+    theorem = "Theorem 4 of Wang and Xu"
+    rho = Within(_CHI, theorem).number("rho", rho)
+    xi = Within(_CHI, theorem).number("xi", xi)
+    # Renyi's divergence of order 2 is at most xi + 2 rho
+    return _by_chi_squared(n, p, math.expm1(min(xi + 2 * rho, 600.0)), f"({xi:g}, {rho:g})-zCDP")
+
+
+def sparse_regression_rdp(n: int, p: int, epsilon: float) -> LowerBound:
+    """The least worst-case ``E ||theta^ - theta||^2`` of (2, ln(1 + epsilon^2))-RDP reports."""
+    epsilon = Within(Interval(0.0, 1e100), "Theorem 4 of Wang and Xu").number("epsilon", epsilon)
+    return _by_chi_squared(n, p, epsilon**2, f"(2, ln(1 + {epsilon:g}^2))-Renyi")
+
+
+def _by_chi_squared(n: int, p: int, chi2: float, privacy: str) -> LowerBound:
+    theorem = "Theorem 4 of Wang and Xu"
+    n = Within(USERS, theorem).whole("n", n)
+    p = Within(DIMENSION, theorem).whole("p", p)
+
+    def sharp(d: float) -> float:
+        family = SignedBasis(p, d)
+        return family.separation**2 / 4 * (1 - most_right_chi_squared(family, n, chi2))
+
+    def printed(d: float) -> float:
+        # (d^2 / 4)(1 - sqrt(n chi2 d^2 / (2 p (1 - d)))), by Pinsker
+        known = chi_squared_divergence(SignedBasis(p, d), n, chi2).published
+        return d * d / 4 * (1 - math.sqrt(known / 2))
+
+    value, d = best(sharp, 1.0)
+    return LowerBound(
+        value=down(value),
+        published=down(best(printed, 1.0)[0]),
+        statement=f"E ||theta^ - theta||_2^2 of any estimate from {n:,} locally {privacy} private "
+        f"users, one after another ({theorem}, sharper constants)",
+        construction=SignedBasis(p, d),
+        valid_for=f"every privacy level, n and p; {_CLASS}, |noise| <= 2",
+        optimised_over=f"d in (0, 1]: d = {d:.6g}",
+    )

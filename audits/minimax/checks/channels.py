@@ -1,0 +1,89 @@
+"""Private channels on signs, as matrices to enumerate: a row an input, a column a report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import reduce
+
+import numpy as np
+
+from accountant.domains import Whole
+from accountant.numerics import Array
+from audits.minimax.families.signed_basis import SignedBasis
+
+
+def cube(p: int) -> Array:
+    """All of ``{-1, 1}^p``, (2^p, p)."""
+    bits = (np.arange(2 ** Whole(1, 12).check("p", p))[:, None] >> np.arange(p)) & 1
+    signs: Array = np.where(bits, 1.0, -1.0)
+    return signs
+
+
+def laws(family: SignedBasis) -> Array:
+    """The law of ``w = y x / a`` under every point, (2p, 2^p).
+
+    All that (x, y) tell of the point: given w they have one law under every point.
+    """
+    w = cube(family.p)
+    both = np.concatenate([w.T, -w.T])
+    chances: Array = (1 + family.lean * both) / len(w)
+    return chances
+
+
+def coordinate_response(p: int, at: int, epsilon: float) -> Array:
+    """The sign of one coordinate of w by randomised response: (2^p, 2)."""
+    positive = cube(p)[:, at] > 0
+    true = 1 / (1 + math.exp(-epsilon))
+    first = np.where(positive, true, 1 - true)
+    return np.stack([first, 1 - first], axis=1)
+
+
+def translated(members: Array, epsilon: float) -> Array:
+    """Report z is likelier by ``e^eps`` where ``w z`` is among the members: (2^p, 2^p).
+
+    ``members`` says of each point of the cube whether it is one; every set of them is a channel.
+    """
+    number = np.arange(len(members))
+    # w z has a 1 bit where w and z agree
+    agreeing = (len(members) - 1) ^ number[:, None] ^ number
+    weights = np.where(members[agreeing], math.exp(epsilon), 1.0)
+    channel: Array = weights / weights.sum(axis=1, keepdims=True)
+    return channel
+
+
+def channels(p: int, epsilon: float, rng: np.random.Generator) -> Iterator[tuple[str, Array]]:
+    """Named epsilon-LDP channels on the cube: one sign, half-spaces, random sets, random noise."""
+    yield "sign of a coordinate", coordinate_response(p, 0, epsilon)
+    sums = cube(p).sum(axis=1)
+    for least in range(-p + 2, p + 1, 2):
+        yield f"half-space from {least}", translated(sums >= least, epsilon)
+    for _ in range(3):
+        share = rng.uniform(0.1, 0.9)
+        yield "random set", translated(rng.random(2**p) < share, epsilon)
+    # any weights in [1, e^(eps / 2)]: the sums of two rows are within e^(eps / 2) too
+    weights = np.exp(epsilon / 2 * rng.random((2**p, 5)))
+    yield "random weights", weights / weights.sum(axis=1, keepdims=True)
+
+
+def reports(tables: list[Array]) -> Array:
+    """The joint law of several users' reports, from (points, outcomes) each: (points, product)."""
+    return reduce(lambda one, more: (one[:, :, None] * more[:, None]).reshape(len(one), -1), tables)
+
+
+def information(law: Array) -> float:
+    """``I(V; Z)`` of a uniform V, from (points, outcomes)."""
+    return float(divergences(law, law.mean(axis=0)).mean())
+
+
+def divergences(first: Array, second: Array) -> Array:
+    """``KL(first || second)`` along the last axis."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(first > 0, first * np.log(first / second), 0.0)
+    total: Array = terms.sum(axis=-1)
+    return total
+
+
+def best_decode(law: Array) -> float:
+    """How often the likeliest point is the right one."""
+    return float(law.max(axis=0).sum() / len(law))

@@ -1,0 +1,70 @@
+"""Protocols in turn, enumerated: a tree of reports, each user's question chosen by those before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from accountant.numerics import Array
+from audits.minimax.checks.channels import (
+    best_decode,
+    coordinate_response,
+    divergences,
+    laws,
+    translated,
+)
+from audits.minimax.decoding.record_decoding import most_right
+from audits.minimax.families.signed_basis import SignedBasis
+from audits.minimax.information.contraction import le_cam_divergence
+
+Ask = Callable[[Array], Array]
+
+
+def check_turns(
+    family: SignedBasis, epsilon: float, users: int, rng: np.random.Generator
+) -> Iterator[tuple[str, str, str, float, float]]:
+    """Rows of `enumeration`: trees asking for the likeliest coordinate, for any, or for sets."""
+    p, group = family.p, f"p = {family.p}"
+    questions = [coordinate_response(p, at, epsilon) for at in range(p)]
+
+    def likeliest(reach: Array) -> Array:
+        return questions[int(np.argmax(reach)) % p]
+
+    def at_random(_: Array) -> Array:
+        return questions[int(rng.integers(p))]
+
+    def some_set(_: Array) -> Array:
+        # a random channel of two reports: all of its columns in two heaps
+        channel = translated(rng.random(2**p) < 0.5, epsilon)
+        first = channel[:, rng.random(2**p) < 0.5].sum(axis=1)
+        return np.stack([first, 1 - first], axis=1)
+
+    ways: tuple[tuple[str, Ask], ...] = (
+        ("likeliest coordinate", likeliest),
+        ("random coordinate", at_random),
+        ("random sets", some_set),
+    )
+    for name, ask in ways:
+        joint, none = _tree(laws(family), users, ask)
+        case = f", n = {users}, epsilon = {epsilon:g}, d = {family.d:g}, {name}"
+        apart = float(divergences(none, joint).mean())
+        mixture = float(divergences(none, joint.mean(axis=0)))
+        nats = le_cam_divergence(family, users, epsilon)
+        yield "mean KL(M_0 || M_v), in turn", group, case, apart, nats.sharp
+        yield "printed KL(M_0 || mean M_v), in turn", group, case, mixture, nats.published
+        right = most_right(family, users, epsilon, "sequential")
+        yield "P(right decode), in turn", group, case, best_decode(joint), right
+
+
+def _tree(law: Array, users: int, ask: Ask) -> tuple[Array, Array]:
+    """The laws of all reports under every point, (points, 2^users), and under P_0, (2^users,)."""
+    joint, none = np.ones((len(law), 1)), np.ones(1)
+    for _ in range(users):
+        nodes, empty = [], []
+        for reach, chance in zip(joint.T, none, strict=True):
+            channel = ask(reach)
+            nodes.append(reach[:, None] * (law @ channel))
+            empty.append(chance * channel.mean(axis=0))
+        joint, none = np.concatenate(nodes, axis=1), np.concatenate(empty)
+    return joint, none

@@ -1,0 +1,144 @@
+"""Every inequality against channels that can be enumerated: nothing may exceed its bound.
+
+`enumerate_checks` gives the rows that the command line prints, the closest to its bound of each.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accountant.domains import Whole
+from accountant.numerics import Array
+from accountant.randomness import Rng, generator
+from audits.minimax.checks.channels import (
+    best_decode,
+    channels,
+    divergences,
+    information,
+    laws,
+    reports,
+)
+from audits.minimax.checks.enumerated_labels import check_distances, check_signs
+from audits.minimax.checks.enumerated_protocols import check_turns
+from audits.minimax.decoding.record_decoding import most_right
+from audits.minimax.families.signed_basis import SignedBasis
+from audits.minimax.information.contraction import (
+    chi_squared_divergence,
+    fano_information,
+    le_cam_divergence,
+)
+
+_OUTCOMES = 20_000
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Check:
+    """An exact value beside what bounds it; ``case`` says of which channel, p, n and epsilon."""
+
+    claim: str
+    case: str
+    exact: float
+    bound: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the bound holds, but for the rounding of sums."""
+        return self.exact <= self.bound * (1 + 1e-9) + 1e-13
+
+    @property
+    def tightness(self) -> float:
+        """``exact / bound``: 1 where the channel attains it; 0 where there is nothing to tell."""
+        return self.exact / self.bound if self.bound > 1e-9 else 0.0
+
+
+def enumerate_checks(rng: Rng = 0, largest_p: int = 6, users: int = 4) -> list[Check]:
+    """The closest check of each claim at each p, or the first that fails; under 20 s."""
+    source, users = generator(rng), Whole(1, 8).check("users", users)
+    largest_p = Whole(2, 12).check("largest_p", largest_p)
+    closest: dict[tuple[str, str], Check] = {}
+    for claim, group, case, exact, bound in _all(source, largest_p, users):
+        check = Check(claim, f"{group}{case}", exact, bound)
+        old = closest.get((claim, group))
+        if old is None or (old.holds and (not check.holds or check.tightness > old.tightness)):
+            closest[claim, group] = check
+    return list(closest.values())
+
+
+# claim, what the closest is taken over, the rest of the case, exact, bound
+Row = tuple[str, str, str, float, float]
+
+
+def _all(rng: np.random.Generator, largest_p: int, users: int) -> Iterator[Row]:
+    for p in range(2, largest_p + 1):
+        if p <= 4:
+            family = SignedBasis(p, 0.7)
+            yield "C_infinity", f"p = {p}", "", c_infinity(laws(family)), family.c_infinity
+        family = SignedBasis(p, 0.7)
+        yield "C_2", f"p = {p}", "", c_two(laws(family)), family.c_two
+        for epsilon, d in itertools.product((0.1, 0.5, 1.0, 2.0, 4.0), (0.2, 0.7, 1.0)):
+            yield from _at_once(SignedBasis(p, d), epsilon, users, rng)
+            yield from check_turns(SignedBasis(p, d), epsilon, users, rng)
+    yield from check_distances(rng)
+    yield from check_signs()
+
+
+def _at_once(
+    family: SignedBasis, epsilon: float, users: int, rng: np.random.Generator
+) -> Iterator[Row]:
+    law, group = laws(family), f"p = {family.p}"
+    for name, channel in channels(family.p, epsilon, rng):
+        chi2 = _chi_squared(channel)
+        for n in range(1, users + 1):
+            if channel.shape[1] ** n > _OUTCOMES:
+                break
+            # a sign of another coordinate of every user; the other channels are the same for all
+            turned = [
+                np.roll(law.reshape(2, family.p, -1), i, axis=1).reshape(law.shape) @ channel
+                for i in range(n)
+            ]
+            joint, none = reports(turned), reports([channel.mean(axis=0)[None]] * n)
+            case = f", n = {n}, epsilon = {epsilon:g}, d = {family.d:g}, {name}"
+            known = fano_information(family, n, epsilon)
+            yield "I(V; Z), at once", group, case, information(joint), known.sharp
+            at = f"epsilon = {epsilon:g}"
+            yield "I(V; Z), best channel", at, f", {group}{case}", information(joint), known.sharp
+            yield "printed I(V; Z)", group, case, information(joint), known.published
+            right = most_right(family, n, epsilon)
+            yield "P(right decode), at once", group, case, best_decode(joint), right
+            if family.lean < 1:
+                apart = float(divergences(none, joint).mean())
+                nats = chi_squared_divergence(family, n, chi2)
+                yield "mean KL(M_0 || M_v) by chi^2", group, case, apart, nats.sharp
+                yield "printed KL by chi^2", group, case, apart, nats.published
+            apart = float(divergences(none, joint).mean())
+            nats = le_cam_divergence(family, n, epsilon)
+            yield "mean KL(M_0 || M_v), at once", group, case, apart, nats.sharp
+
+
+def _chi_squared(channel: Array) -> float:
+    """The greatest chi-squared between the reports of two inputs: ``sum q_w^2 / q_w' - 1``."""
+    return float(np.max((channel**2) @ (1 / channel).T)) - 1
+
+
+def c_infinity(law: Array) -> float:
+    """``sup avg_v (E_v g - E_0 g)^2`` over all g of -1 and 1, where it is attained."""
+    shift = law - law.mean(axis=0)
+    inputs = law.shape[1]
+    greatest = 0.0
+    for block in np.array_split(np.arange(2 ** (inputs - 1)), 8):
+        signs = np.where((block[:, None] >> np.arange(inputs)) & 1, 1.0, -1.0)
+        greatest = max(greatest, float(((signs @ shift.T) ** 2).mean(axis=1).max()))
+    return greatest
+
+
+def c_two(law: Array) -> float:
+    """``sup avg_v (E_v g - E_0 g)^2`` over ``E_0 g^2 <= 1``: a singular value, squared."""
+    middle = law.mean(axis=0)
+    scores = (law - middle) / np.sqrt(middle)
+    return float(np.linalg.norm(scores, 2) ** 2) / len(law)

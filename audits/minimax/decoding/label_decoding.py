@@ -1,0 +1,42 @@
+"""How often an algorithm that hides labels alone can tell the points of a family apart, at most.
+
+Features are public.  Given them a label is one of two values, and any (epsilon, delta)-private
+report of one of two values is made from this one alone: the value itself with probability delta,
+else a randomised response of epsilon (Kairouz, Oh & Viswanath 2015).  See
+docs/proofs/audits_by_coins.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+from accountant.domains import DELTA
+from audits.minimax.families.signed_basis import SignedBasis
+from audits.minimax.information.bernoulli_kl import most_right_given_information
+from audits.minimax.information.contraction import entropy_factor
+from audits.minimax.information.theorem_domains import LOCAL_EPSILON, USERS
+
+
+def most_right_of_labels(family: SignedBasis, n: int, epsilon: float, delta: float = 0.0) -> float:
+    """The greatest chance to decode a uniform point from n private labels, public features.
+
+    Every user reports once, at once or one after another; rounded up.
+    """
+    known = label_information(family, n, epsilon, delta)
+    return most_right_given_information(known, family.points)
+
+
+def label_information(family: SignedBasis, n: int, epsilon: float, delta: float = 0.0) -> float:
+    """``n [(1 - delta) g(lean tanh(eps / 2)) + delta g(lean)]`` nats.
+
+    ``g(t) = [(1 + t) ln(1 + t) + (1 - t) ln(1 - t)] / 2`` is the divergence of a coin that leans
+    by t from a fair one; the label leans by the family's lean, its response by tanh(eps/2) of that.
+    """
+    n = USERS.check("n", n)
+    epsilon, delta = LOCAL_EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
+    hidden = _leaning(min(1.0, family.lean * math.tanh(epsilon / 2)))
+    return n * ((1 - delta) * hidden + delta * _leaning(family.lean))
+
+
+def _leaning(t: float) -> float:
+    return t * t * entropy_factor(t)

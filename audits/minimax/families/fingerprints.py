@@ -1,0 +1,162 @@
+"""Data on which a good fit must remember its rows: a code of traceable rows beside a ridge.
+
+References: Talwar, Thakurta & Zhang (2015), Theorem 3.1, in a scaling that fits a computer.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from accountant.domains import Interval, Whole
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from audits.minimax.families.bernoulli_products import BernoulliProducts
+
+LEAST, MOST = 2, 1 << 14
+LOSS_FACTOR = Interval(1.0, 2.0, "()")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What holds of the data sets, computed and not assumed.
+
+    ``orthogonal``: columns of the ridge are, exactly.  ``unanimous`` is the share of columns on
+    which all rows agree.  ``agreement`` is the share of unanimous columns whose signs every theta
+    with ``|theta|_1 <= 1`` and loss below ``loss_factor tau w`` must have by the scaled Lemma 3.3;
+    0 where the lemma says nothing, and the data sets carry an attack, not the theorem.
+    """
+
+    orthogonal: bool
+    unanimous: float
+    tau: float
+    loss_factor: float
+    agreement: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fingerprints:
+    """``rows + 1`` data sets, each without one row of a code: who is missing?
+
+    A data set is ``rows`` signs vectors with target 1 and, as a ridge, the rows of a
+    Sylvester-Hadamard matrix with target 0.  ``features`` is a power of two.  The
+    code is drawn from ``seed``: means ``sin(u)``, u uniform on ``[-reach pi, reach pi]``.
+    """
+
+    rows: int = 24
+    features: int = 2048
+    reach: float = 0.45
+    seed: int = 0
+    means: Array = field(init=False, repr=False, compare=False)
+    code: Array = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        Whole(2, 1000).check("rows", self.rows)
+        checked_features(self.features)
+        rng = np.random.default_rng(Whole(0).check("seed", self.seed))
+        family = BernoulliProducts(self.features, "arcsine", self.reach)
+        means = family.means(rng)
+        object.__setattr__(self, "means", means)
+        object.__setattr__(self, "code", family.sample(means, self.rows + 1, rng))
+
+    @property
+    def points(self) -> int:
+        """How many data sets there are."""
+        return self.rows + 1
+
+    @property
+    def separation(self) -> float:
+        """The least l1 distance of two parameters: columns where majorities differ count."""
+        centres = np.stack([self.parameter(which) for which in range(self.points)])
+        gaps = np.abs(centres[:, None] - centres[None]).sum(axis=-1)
+        return float(gaps[~np.eye(self.points, dtype=bool)].min())
+
+    def parameter(self, which: int) -> Array:
+        """Signs of the columns' sums without row ``which``, over the number of columns."""
+        which = Whole(0, self.points - 1).check("which", which)
+        signs: Array = np.sign(self.code.sum(axis=0) - self.code[which])
+        return signs / self.features
+
+    def sample(self, which: int, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """The data set without row ``which``, (X, y), in random order; n is rows + features."""
+        which = Whole(0, self.points - 1).check("which", which)
+        if n != self.rows + self.features:
+            raise ParameterError("n", n, f"rows + features = {self.rows + self.features}")
+        x, y = beside_ridge(np.delete(self.code, which, axis=0))
+        order = rng.permutation(n)
+        return x[order], y[order]
+
+    def decode(self, estimate: Array) -> int:
+        """The row of the code that the estimate knows least of."""
+        return int(np.argmin(tracing_scores(estimate, self.code, self.means)))
+
+    def certify(self, loss_factor: float = 1.1) -> Certificate:
+        """Check the ridge, count unanimous columns, and apply the scaled lemma."""
+        a = LOSS_FACTOR.check("loss_factor", loss_factor)
+        ridge = hadamard(self.features)
+        gram = ridge.T @ ridge  # sums of at most 2^14 signs: floats are exact
+        unanimous = float(np.mean(np.abs(self.code.sum(axis=0)) == self.points))
+        tau = 1 / self.rows  # k / (w p) with k = p rows in the ridge
+        return Certificate(
+            bool((gram == self.features * np.eye(self.features)).all()), unanimous, tau, a,
+            agreement(a, 1 - unanimous, tau),
+        )  # fmt: skip
+
+
+def agreement(loss_factor: float, split: float, tau: float) -> float:
+    """The greatest b of the scaled lemma; ``split`` is the share of columns not unanimous.
+
+    Loss below ``a tau w`` forces agreement on b of the unanimous columns where
+    ``(1 - sqrt(a b) - sqrt(a split))^2 >= a tau`` and ``4 split^2 < (a - 1) tau``.
+    """
+    a = loss_factor
+    left = 1 - math.sqrt(a * split) - math.sqrt(a * tau)
+    if left <= 0 or 4 * split**2 >= (a - 1) * tau:
+        return 0.0
+    return min(left**2 / a, 1.0)
+
+
+def hadamard(order: int) -> Array:
+    """The Sylvester-Hadamard matrix: signs, rows and columns orthogonal."""
+    matrix = np.ones((1, 1))
+    while len(matrix) < order:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    return matrix
+
+
+def beside_ridge(members: Array) -> tuple[Array, Array]:
+    """The members with target 1, and as many ridge rows as columns with target 0."""
+    count, features = members.shape
+    x = np.vstack([members, hadamard(checked_features(features))])
+    return x, np.repeat([1.0, 0.0], [count, features])
+
+
+def both_ways(x: Array, y: Array) -> tuple[Array, Array]:
+    """The same for losses of labels -1 and 1: each ridge row comes with both of them."""
+    ridge = x[y == 0]
+    labels = np.where(y == 1, 1.0, -1.0)
+    return np.vstack([x, ridge]), np.append(labels, np.ones(len(ridge)))
+
+
+def tracing_scores(estimate: Array, rows: Array, means: Array) -> Array:
+    """``sum_j sgn(theta_j) (x_j - mu_j) / sqrt(sum_{theta_j != 0} (1 - mu_j^2))`` of each row.
+
+    Of a row that the estimate has not seen it has mean 0 and variance 1.
+    """
+    signs = np.sign(np.asarray(estimate, dtype=float))
+    spread = math.sqrt(float(np.abs(signs) @ (1 - means**2)))
+    found: Array = (rows - means) @ signs
+    return found / spread if spread else found
+
+
+def checked_features(features: object) -> int:
+    """A power of two, or `ParameterError`."""
+    whole = Whole(LEAST, MOST).check("features", features)
+    if whole & (whole - 1):
+        raise ParameterError("features", whole, f"a power of two from {LEAST} to {MOST:,}")
+    return whole

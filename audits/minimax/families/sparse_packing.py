@@ -1,0 +1,93 @@
+"""The packing of sparse parameters that private labels have to tell apart.
+
+Reference: Wang & Xu (2021), Theorems 5, 7 and 10.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.domains import POSITIVE, Interval, Whole
+from accountant.errors import ParameterError
+from accountant.numerics import ULP, Array
+from audits.minimax.families.packings import Signs, least_distance
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SparsePacking:
+    """``y = <x, norm v / sqrt(s)> + U[-noise_bound, noise_bound]`` of public x, v a row of signs.
+
+    ``vectors`` has s entries of +-1 in each row and zeros else; ``norm`` is that of a parameter.
+    """
+
+    vectors: Signs
+    norm: float
+    noise_bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        rows = np.asarray(self.vectors)
+        sizes = np.count_nonzero(rows, axis=1) if rows.ndim == 2 else np.zeros(0)
+        if rows.ndim != 2 or len(rows) < 2 or len(set(sizes)) > 1 or not sizes[0]:
+            allowed = "two rows or more with the same number of +-1 in each, and 0 else"
+            raise ParameterError("vectors", rows.shape, allowed)
+        # of 10^7 places np.isin takes seconds
+        if not ((rows == 0) | (rows == 1) | (rows == -1)).all():
+            raise ParameterError("vectors", "other entries", "rows of -1, 0 and 1")
+        Interval(0.0, 1.0, "(]").check("norm", self.norm)
+        POSITIVE.check("noise_bound", self.noise_bound)
+        own = rows.astype(np.int8)
+        own.flags.writeable = False
+        object.__setattr__(self, "vectors", own)
+
+    @property
+    def points(self) -> int:
+        """The number of rows."""
+        return len(self.vectors)
+
+    @property
+    def s(self) -> int:
+        """How many entries of a parameter are not 0."""
+        return int(np.count_nonzero(self.vectors[0]))
+
+    @property
+    def distance(self) -> int:
+        """The least number of places in which two rows differ, counted over all pairs."""
+        return least_distance(self.vectors)
+
+    @property
+    def separation(self) -> float:
+        """The least Euclidean distance of two parameters, over all pairs, rounded down."""
+        wide = self.vectors.astype(np.int32)
+        least = min(
+            int(((wide[i + 1 :] - wide[i]) ** 2).sum(axis=1).min()) for i in range(len(wide) - 1)
+        )
+        return self.norm * math.sqrt(least / self.s) * (1 - 8 * ULP)
+
+    def parameter(self, which: int) -> Array:
+        """``norm v / sqrt(s)``, in R^p."""
+        which = Whole(0, self.points - 1).check("which", which)
+        theta: Array = self.vectors[which] * (self.norm / math.sqrt(self.s))
+        return theta
+
+    def sample(self, which: int, n: int, rng: np.random.Generator) -> tuple[Any, Array]:
+        """``(X, y)`` of n users; X of bytes, uniform in ``{-1, 1}`` (n, p), y of shape (n,)."""
+        theta = self.parameter(which)
+        x = rng.integers(0, 2, (Whole(1).check("n", n), len(theta)), dtype=np.int8)
+        x <<= 1
+        x -= 1
+        support = np.flatnonzero(theta)
+        noise = rng.uniform(-self.noise_bound, self.noise_bound, n)
+        return x, x[:, support] @ theta[support] + noise
+
+    def decode(self, estimate: Array) -> int:
+        """The row whose parameter is nearest."""
+        theta = np.asarray(estimate, dtype=float)
+        if theta.shape != self.vectors.shape[1:]:
+            raise ParameterError("estimate", theta.shape, f"shape {self.vectors.shape[1:]}")
+        # all parameters have one norm, so the nearest is that of the largest product
+        return int(np.argmax(self.vectors @ theta))

@@ -1,0 +1,168 @@
+"""One run of each algorithm of the project on a lower bound's hard family: what it loses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from accountant.numerics import Array
+from audits.adapters.estimators import Subject
+from audits.minimax.bounds.bound import LowerBound
+from audits.minimax.families.bernoulli_products import BernoulliProducts
+from audits.minimax.families.fingerprints import beside_ridge
+from audits.minimax.families.signed_basis import SignedBasis
+
+Setting = Mapping[str, Any]
+
+
+def squared(found: Array, truth: Array) -> float:
+    """Squared Euclidean distance."""
+    return float(np.square(np.asarray(found) - truth).sum())
+
+
+def uniform(points: int, rng: np.random.Generator) -> int:
+    """One of any number of points."""
+    return int.from_bytes(rng.bytes(points.bit_length() // 8 + 9), "little") % points
+
+
+def estimator(make: Any, family: Any = None, power: float = 2.0) -> Any:
+    """The loss of an estimator of (X, y): its distance to the parameter, to a power.
+
+    ``make(setting)`` gives the estimator, ``family(setting, bound)`` the family if the bound has
+    none.
+    """
+
+    def loss(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float) -> float:
+        hard: Any = bound.construction if family is None else family(setting, bound)
+        data, theirs = rng.spawn(2)
+        which = uniform(hard.points, data)
+        x, y = hard.sample(which, setting["n"], data)
+        subject = Subject.of(make(setting))
+        found = subject.estimate(np.asarray(x, dtype=float), y, theirs, noise)
+        return float(squared(found, hard.parameter(which)) ** (power / 2))
+
+    return loss
+
+
+def near(setting: Setting, bound: LowerBound) -> SignedBasis:
+    """One coefficient of about the size at which the bound's error is made."""
+    return SignedBasis(setting["p"], min(1.0, 2 * bound.value))
+
+
+def pure(setting: Setting) -> float:
+    """The pure epsilon whose reports meet the setting's privacy, of whatever notion."""
+    if "rho" in setting:
+        # zCDP of epsilon-DP: rho = epsilon^2 / 2
+        return math.sqrt(2 * setting["rho"])
+    return float(setting["epsilon"])
+
+
+def of_order_two(setting: Setting) -> float:
+    """The pure epsilon whose greatest chi-squared is ``epsilon^2``: ``4 sinh^2(eps0 / 2)``."""
+    return 2 * math.asinh(setting["epsilon"] / 2)
+
+
+def label_learning(
+    setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float
+) -> float:
+    """Excess risk of one pass of gradients on the linear loss."""
+    from algorithms.label_privacy.label_sgd import LabelSGD
+
+    family: Any = bound.construction
+    data, theirs = rng.spawn(2)
+    which = uniform(family.points, data)
+    model = LabelSGD(
+        epsilon=setting["epsilon"], classes=family.k, loss="linear", diameter=family.diameter
+    )
+    labels = family.sample(which, setting["n"], data)
+    # LabelSGD's linear loss falls where the family's rises
+    theta = -Subject.of(model).run((labels, np.ones((len(labels), 1))), theirs, noise)[:, 0]
+    return float(family.excess(which, theta))
+
+
+def on_family(make: Any) -> Any:
+    """The squared error of an algorithm, ``make(setting)``, on the bound's family."""
+
+    def loss(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float) -> float:
+        family: Any = bound.construction
+        data, theirs = rng.spawn(2)
+        which = uniform(family.points, data)
+        users = family.sample(which, setting["n"], data)
+        found = Subject.of(make(setting)).answer(users, theirs, noise)
+        return squared(found, family.parameter(which))
+
+    return loss
+
+
+def central_mean(
+    setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float
+) -> float:
+    """The error of `PrivateMean`, which is the same on all data: here on zeros."""
+    del bound
+    zeros = np.zeros((setting["n"], setting["dimension"]))
+    return squared(Subject.of(curator(setting)).answer(zeros, rng, noise), zeros[0])
+
+
+def curator(setting: Setting) -> Any:
+    """The mean of records by a trusted curator."""
+    from algorithms.statistics.private_mean import PrivateMean
+
+    return PrivateMean(epsilon=setting["epsilon"], delta=setting.get("delta", 0.0))
+
+
+def selection(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float) -> float:
+    """What `PrivateSelection` releases of the sums of scores; without noise the best is chosen."""
+    from algorithms.statistics.private_selection import PrivateSelection
+
+    family: Any = bound.construction
+    sums = family.parameter(uniform(family.points, rng))
+    mechanism: Any = PrivateSelection(epsilon=setting["epsilon"]).plan((setting["n"], setting["k"]))
+    chosen = int(mechanism.release(sums, rng)) if noise else int(sums.argmax())
+    return float(sums.max() - sums[chosen])
+
+
+def lasso(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float) -> float:
+    """Excess of private Frank-Wolfe on fingerprinted rows beside a ridge; p is a power of two."""
+    from algorithms.frank_wolfe.private_lasso import PrivateLasso
+
+    del bound
+    n, p = setting["n"], setting["p"]
+    data, theirs = rng.spawn(2)
+    family = BernoulliProducts(p)
+    rows = family.sample(family.means(data), n - p, data)
+    model = PrivateLasso(setting["epsilon"], setting["delta"], rounds=None if noise else 400)
+    x, y = beside_ridge(rows)
+    found = Subject.of(model).estimate(x, y, theirs, noise)
+    return float((ridge_loss(rows, found) - least_ridge_loss(rows)) / n)
+
+
+def ridge_loss(rows: Array, theta: Array) -> float:
+    """``sum (<x_i, theta> - 1)^2 + p |theta|^2``: the ridge's rows are orthogonal."""
+    return float(np.square(rows @ theta - 1).sum() + rows.shape[1] * theta @ theta)
+
+
+def least_ridge_loss(rows: Array, steps: int = 500) -> float:
+    """The least over the l1 ball, by Nesterov's accelerated projected gradients."""
+    p = rows.shape[1]
+    theta = ahead = np.zeros(p)
+    smooth = 2 * (np.linalg.norm(rows, 2) ** 2 + p)
+    for t in range(1, steps + 1):
+        gradient = 2 * (rows.T @ (rows @ ahead - 1) + p * ahead)
+        after = onto_l1_ball(ahead - gradient / smooth)
+        ahead = after + (t - 1) / (t + 2) * (after - theta)
+        theta = after
+    return ridge_loss(rows, theta)
+
+
+def onto_l1_ball(vector: Array) -> Array:
+    """The nearest point of the l1 ball (Duchi, Shalev-Shwartz, Singer & Chandra 2008)."""
+    if np.abs(vector).sum() <= 1:
+        return vector
+    sizes = np.sort(np.abs(vector))[::-1]
+    cuts = (np.cumsum(sizes) - 1) / np.arange(1, sizes.size + 1)
+    cut = cuts[np.flatnonzero(sizes > cuts)[-1]]
+    nearest: Array = np.sign(vector) * np.maximum(np.abs(vector) - cut, 0)
+    return nearest

@@ -1,0 +1,109 @@
+"""What the theorems behind the project's algorithms prove of their risk, with constants."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from audits.minimax.bounds.bound import LowerBound
+from audits.minimax.performance.algorithm_losses import Setting, curator, pure
+
+
+def thresholded_records(setting: Setting, bound: LowerBound) -> float | None:
+    """``(|theta| / 2 + 3.5 eta sqrt(17) |error|_inf)^2``, with probability 1 - 4 / p.
+
+    One round of working sparsity 8; every coordinate of the mean of n reports of length B, and
+    of n noises times signs, by Bernstein's inequality.  (methods.md 3.1, with constants.)
+    """
+    from algorithms.base.hard_thresholding import default_step
+    from mechanisms import HemisphereL2
+
+    n, p, epsilon = setting["n"], setting["p"], pure(setting)
+    noise = float(setting.get("noise_bound", 2.0))
+    radius = math.sqrt(p) * (math.sqrt(8) + 1 + noise)
+    keep = 1 / (1 + math.exp(-epsilon))
+    if not 0.5 < keep < 1 or p < 2:
+        return None
+    length = HemisphereL2(dimension=p, radius=radius, keep=keep, longer="clip").length
+    level = 2 * math.log(p)  # each side of each coordinate exceeds with probability 1 / p^2
+    error = _bernstein(level, n, noise**2, noise) + _bernstein(level, n, length**2 / p, 2 * length)
+    size = float(getattr(bound.construction, "d", 1.0))
+    return min(4.0, (size / 2 + 3.5 * default_step() * math.sqrt(17) * error) ** 2)
+
+
+def _bernstein(level: float, n: int, variance: float, most: float) -> float:
+    """t with ``n t^2 / (2 (variance + most t / 3)) = level``."""
+    half = level * most / 3
+    return (half + math.sqrt(half**2 + 2 * n * level * variance)) / n
+
+
+def thresholded_labels(setting: Setting, bound: LowerBound) -> float | None:
+    """``(2^-T |theta| + 3.5 eta sqrt(17 s) (C + Y coth(eps/2)) sqrt(4 ln p / n))^2``, 1 - 4 / p."""
+    from algorithms.base.hard_thresholding import default_step
+
+    n, s, noise = setting["n"], setting["s"], setting["noise_bound"]
+    size = (math.sqrt(s) + noise) / math.tanh(setting["epsilon"] / 2)
+    error = (noise + size) * math.sqrt(4 * math.log(setting["p"]) / n)
+    norm = float(getattr(bound.construction, "norm", 1.0)) / n  # T = log2 n rounds
+    return float(min(4.0, (norm + 3.5 * default_step() * math.sqrt(17 * s) * error) ** 2))
+
+
+def one_pass(setting: Setting, bound: LowerBound) -> float | None:
+    """``D L sqrt(V / n)``."""
+    from algorithms.label_privacy.label_sgd import LabelSGD
+
+    family: Any = bound.construction
+    model = LabelSGD(
+        epsilon=setting["epsilon"], classes=family.k, loss="linear", diameter=family.diameter
+    )
+    return float(model.excess_bound(setting["n"], family.lipschitz))
+
+
+def local_reports(setting: Setting, bound: LowerBound) -> float | None:
+    """``E |mean - truth|^2 <= B^2 / n``: reports are independent and of length B."""
+    from algorithms.statistics.local_mean import randomizer
+
+    del bound
+    reports: Any = randomizer(setting["dimension"], setting["epsilon"], 1.0)
+    return float(reports.length**2 / setting["n"])
+
+
+def added_noise(setting: Setting, bound: LowerBound) -> float | None:
+    """The noise's second moment."""
+    del bound
+    n, p = setting["n"], setting["dimension"]
+    plan: Any = curator(setting).plan((n, p))
+    return float(p * plan.scale**2 * (1 if setting.get("delta", 0.0) else 2))
+
+
+def subsets(setting: Setting, bound: LowerBound) -> float | None:
+    """``(k q (1-q) / g^2 + (1-p-q) / g + 1) / n``, g = p - q: of reports and labels."""
+    from mechanisms import SubsetSelection
+
+    del bound
+    k, n = setting["k"], setting["n"]
+    mechanism = SubsetSelection.optimised(k, setting["epsilon"])
+    p, q = mechanism.truth, mechanism.other
+    return float((k * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) + 1) / n)
+
+
+def flips(setting: Setting, bound: LowerBound) -> float | None:
+    """``2 ln k / eps`` (McKenna & Sheldon 2020; sums move by 1)."""
+    del bound
+    return float(2 * math.log(setting["k"]) / setting["epsilon"])
+
+
+def frank_wolfe(setting: Setting, bound: LowerBound) -> float | None:
+    """Theorem 2.2 with constants: expected excess of the empirical risk; the gap is 1 at most."""
+    from algorithms.frank_wolfe.polytope import FrankWolfe
+    from algorithms.frank_wolfe.polytopes import L1Ball
+
+    del bound
+    model = FrankWolfe("squared", L1Ball(1.0), setting["epsilon"], setting["delta"])
+    return model.utility_bound((setting["n"], setting["p"]), 1.0)
+
+
+def nothing(setting: Setting, bound: LowerBound) -> float | None:
+    """No theorem about this loss on this family."""
+    del setting, bound
+    return None

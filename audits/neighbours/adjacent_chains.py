@@ -1,0 +1,139 @@
+"""Chains of data sets, each a neighbour of the next, led where arithmetic fails.
+
+Reference: Casacuberta, Shoemate, Vadhan & Wagaman (2022), for sums of floats and integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from audits.neighbours.patterns import candidate_pairs
+from audits.neighbours.value_spaces import Box, Relation, neighbour
+
+HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, -0.0, 5e-324)
+Link = tuple[str, Any]  # how a data set was made, and the data set
+
+
+def around(data: Array) -> Box:
+    """The box of one data set's own numbers."""
+    if data.dtype.kind not in "iuf" or data.ndim == 0 or data.size == 0:
+        raise ParameterError("space", f"data of type {data.dtype}", "numbers, a row for a record")
+    finite = data[np.isfinite(data)].astype(float)
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    whole = data.dtype.kind in "iu"
+    return Box(low, high if high > low else low + 1.0, data.shape, whole)
+
+
+def chains(
+    box: Box,
+    relation: Relation,
+    data: Array | None,
+    hostile: bool,
+    ordered: bool,
+    rng: np.random.Generator,
+) -> Iterator[Iterable[Link]]:
+    """Chains of data sets, each a neighbour of the next."""
+    answers = relation is Relation.EACH  # a vector of answers, no records
+    if data is not None:
+        yield from _from(box, relation, data, hostile and not answers, rng)
+        if not (ordered or answers):
+            yield from _orders(data, rng)
+        return
+    for one in candidate_pairs(box, relation):
+        yield [(one.kind, one.first), (one.kind, one.second)]
+    if not box.shape or answers:
+        return
+    for _, value in box.patterns():
+        if not ordered:
+            yield from _orders(value, rng)
+        if hostile:
+            yield from _from(box, relation, value, hostile, rng)
+    if relation is Relation.ADD_REMOVE:
+        yield from _shrinking(box)
+    else:
+        yield from _staircases(box, rng)
+
+
+def _from(
+    box: Box, relation: Relation, value: Array, hostile: bool, rng: np.random.Generator
+) -> Iterator[Iterable[Link]]:
+    """Neighbours of one data set, with hostile records among them."""
+    for _ in range(min(len(value), 16)):
+        other = neighbour(box, relation, value, rng)
+        yield [("a neighbour of the data", value), ("a neighbour of the data", other)]
+    if hostile and not box.whole:
+        for record in HOSTILE:
+            row = np.full((1, *value.shape[1:]), record)
+            if relation is Relation.ADD_REMOVE:
+                other = np.concatenate([value, row])
+            else:
+                other = np.concatenate([row, value[1:]])
+            yield [("", value), (f"a record of {record}", other)]
+
+
+def _orders(value: Array, rng: np.random.Generator) -> Iterator[Iterable[Link]]:
+    """The same records in another order: no neighbour even, the data being a set."""
+    if len(value) < 2:
+        return
+    orders = (np.arange(len(value))[::-1], np.argsort(value.reshape(len(value), -1)[:, 0]),
+              rng.permutation(len(value)))  # fmt: skip
+    for name, order in zip(("reversed", "sorted", "shuffled"), orders, strict=True):
+        if not np.array_equal(value[order], value):
+            yield [("", value), (f"the same records, {name}", value[order])]
+
+
+def _staircases(box: Box, rng: np.random.Generator) -> Iterator[Iterable[Link]]:
+    """From all low to all high, a record a step: somewhere between, every sum rounds or wraps."""
+    rows = box.shape[0]
+    orders = (np.arange(rows), np.arange(rows)[::-1], rng.permutation(rows),
+              np.argsort(np.arange(rows) % 8, kind="stable"))  # fmt: skip
+    names = ("from the first", "from the last", "in random order", "every eighth first")
+    for name, order in zip(names, orders, strict=True):
+        yield _steps(box, order, f"a staircase {name}")
+
+
+def _steps(box: Box, order: Any, name: str) -> Iterator[Link]:
+    low, high = (box.array(np.full(box.shape, end)) for end in box.ends)
+    data = low.copy()
+    for count, at in enumerate(order):
+        yield f"{name}, {count} high", data.copy()
+        data[at] = high[at]
+    yield f"{name}, all high", data
+
+
+def _shrinking(box: Box) -> Iterator[Iterable[Link]]:
+    """All records, one fewer, ... to none: what is divided by a private count shows here."""
+    values = dict(box.patterns())
+    for name, value in values.items():
+        sizes = [n for n in range(len(value), -1, -1) if n < 12 or n > len(value) - 4]
+        for size in sizes:
+            shorter = value[len(value) - size :]
+            for end, number in zip(("low", "high"), box.ends, strict=True):
+                row = box.array(np.full((1, *box.shape[1:]), number))
+                more = np.concatenate([row, shorter])
+                yield [(name, shorter), (f"{name}, {size} records and a {end} one", more)]
+
+
+def nearby(
+    box: Box, relation: Relation, pair: tuple[Any, Any], rng: np.random.Generator
+) -> list[Link]:
+    """Both data sets changed in the same few places, else a new neighbour of the first."""
+    first, second = pair
+    name = "near the best"
+    if np.shape(first) == np.shape(second) and np.ndim(first) and rng.random() < 0.7:
+        places = rng.integers(0, len(first), size=int(rng.integers(1, 1 + max(1, len(first) // 8))))
+        fresh = np.asarray(box.random(rng))[: len(first)] if len(first) <= box.shape[0] else None
+        if fresh is not None:
+            one, two = first.copy(), second.copy()
+            same = [at for at in places if np.array_equal(first[at], second[at])]
+            one[same], two[same] = fresh[same], fresh[same]
+            return [(name, one), (name, two)]
+    if np.ndim(first) == 0 or np.shape(first) == box.shape:
+        return [(name, first), (name, neighbour(box, relation, first, rng))]
+    value = box.random(rng)
+    return [(name, value), (name, neighbour(box, relation, value, rng))]

@@ -1,0 +1,150 @@
+"""Structured pairs of neighbours: all equal, one off, extremes, halves, ties.
+
+Reference: Ding, Wang, Wang, Zhang & Kifer (2018), Table 2, for patterns of query answers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.numerics import Array
+from audits.neighbours.value_spaces import Box, Relation, relation_of
+from mechanisms.base.values import Ball, Categories, Integers, Reals, Scores, Segment, Values
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Two neighbours, and in words how they were made."""
+
+    kind: str
+    first: Any
+    second: Any
+
+    @property
+    def pair(self) -> tuple[Any, Any]:
+        """What `audit` takes."""
+        return self.first, self.second
+
+
+def candidate_pairs(space: Box | Values, relation: str = Relation.REPLACE) -> list[Candidate]:
+    """Structured pairs of neighbours: all equal, one off, extremes, halves, ties.
+
+    A mechanism's `Values` know their neighbours, and ``relation`` is not looked at.
+    """
+    by = relation_of(relation, space)
+    return different(_of_box(space, by) if isinstance(space, Box) else _of_values(space))
+
+
+def different(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Those whose two values differ, each pair once."""
+    seen, kept = set(), []
+    for one in candidates:
+        key = tuple((np.shape(v), np.asarray(v).tobytes()) for v in one.pair)
+        if key[0] != key[1] and key not in seen:
+            seen.add(key)
+            kept.append(one)
+    return kept
+
+
+def _of_box(space: Box, relation: Relation) -> Iterator[Candidate]:
+    patterns = list(space.patterns())
+    if relation is Relation.ANY or (relation is Relation.REPLACE and not space.shape):
+        for (a, first), (b, second) in itertools.combinations(patterns, 2):
+            yield Candidate(f"{a} against {b}", first, second)
+        return
+    for name, value in patterns:
+        for how, other in _moves(space, relation, value):
+            yield Candidate(f"{name}, {how}", value, other)
+
+
+def _moves(space: Box, relation: Relation, value: Any) -> Iterator[tuple[str, Any]]:
+    """Structured neighbours of one value."""
+    if relation is Relation.EACH:
+        size = np.shape(value)
+        head = np.arange(size[0] if size else 1).reshape(-1, *[1] * (len(size) - 1))
+        head = head + np.zeros(size, dtype=int)
+        for how, step in (
+            ("all above", np.ones(size)),
+            ("all below", -np.ones(size)),
+            ("one above, the rest below", np.where(head == 0, 1, -1)),
+            ("one below, the rest above", np.where(head == 0, -1, 1)),
+            ("one above", np.where(head == 0, 1, 0)),
+            ("half above, half below", np.where(2 * head < max(head.size, 1), 1, -1)),
+            ("alternating", np.where(head % 2 == 0, 1, -1)),
+        ):
+            yield how, space.array(value + (step if size else step.flat[0]))
+        return
+    last = len(value) - 1
+    if relation is Relation.ADD_REMOVE:
+        if last > 0:
+            yield "without its first", value[1:]
+            yield "without its last", value[:-1]
+        for name, end in zip(("low", "high"), space.ends, strict=True):
+            more = space.array(np.full((1, *space.shape[1:]), end))
+            yield f"with a {name} one more", np.concatenate([value, more])
+        return
+    for place, at in (("first", 0), ("middle", last // 2), ("last", last)):
+        for name, number in zip(("low", "high"), space.ends, strict=True):
+            other = value.copy()
+            other[at] = space.array(number)
+            yield f"{place} {name}", other
+        other = value.copy()
+        other[at] = value[at - 1]
+        yield f"{place} a tie", other
+
+
+def _of_values(space: Values) -> Iterator[Candidate]:
+    """Pairs a mechanism's own values allow, extremes first."""
+    rng = np.random.default_rng(0)  # chooses pairs, never noise
+    if isinstance(space, (Reals, Integers)):
+        size = space.dimension or (2 if space.axes == 1 else 0)
+        step = space.sensitivity if isinstance(space, Reals) else math.floor(space.sensitivity)
+        for start in (0, -step, 1000 * step):
+            first = np.full(size, start) if size else start
+            second = first + (np.eye(size, dtype=type(step))[0] * step if size else step)
+            yield Candidate(f"one sensitivity from {start:g}", first, second)
+    elif isinstance(space, Categories):
+        for a, b in ((0, 1), (0, space.count - 1), (space.count - 2, space.count - 1)):
+            yield Candidate(f"label {a} against {b}", a, b)
+    elif isinstance(space, Segment):
+        for a, b in ((-1, 1), (0, 1), (0, -1)):
+            yield Candidate("ends" if a else "the middle and an end", *_two(space.radius, a, b))
+    elif isinstance(space, Ball):
+        flat = np.ones(space.dimension) * _share(space)
+        axis = np.eye(space.dimension)[0]
+        for name, way in (("along an axis", axis), ("along the diagonal", flat)):
+            yield Candidate(f"opposite {name}", space.radius * way, -space.radius * way)
+            yield Candidate(f"the middle and an end {name}", 0 * way, space.radius * way)
+    elif isinstance(space, Scores):
+        for count in (2, 5, 10):
+            for how, steps in _score_steps(count, space.monotone):
+                equal = np.zeros(count)
+                yield Candidate(f"{count} equal, {how}", equal, equal + space.sensitivity * steps)
+    for _ in range(4):
+        value = space.example(rng)
+        yield Candidate("drawn at random", value, space.neighbour(value, rng))
+
+
+def _two(radius: float, a: float, b: float) -> tuple[float, float]:
+    return radius * a, radius * b
+
+
+def _share(space: Ball) -> float:
+    return 1.0 if space.order == np.inf else space.dimension ** (-1 / space.order)
+
+
+def _score_steps(count: int, monotone: bool) -> Iterator[tuple[str, Array]]:
+    one = np.eye(count)[0]
+    yield "one above", one
+    yield "all but one above", 1 - one
+    yield "all above", np.ones(count)
+    if not monotone:
+        yield "one above, the rest below", 2 * one - 1
+        yield "half above, half below", np.where(2 * np.arange(count) < count, 1.0, -1.0)

@@ -1,0 +1,102 @@
+"""The noise of the private LASSO as printed, and what it gives; derivations: docs/why.md.
+
+Units: the Lipschitz bound times the set's l1 norm over n, of which a replaced record moves every
+score by two, an added one by one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from accountant.accountants.rdp import RDP
+from accountant.domains import OneOf
+from accountant.numerics import Array, smallest_root
+from accountant.plans.plan import Repeat
+from audits.papers.sparse_regression import Published
+from mechanisms.noisy_max import NoisyMax, difference, laplace_wins
+
+RELATION = OneOf(("replace", "add-remove"))
+# (scores, moves), over the scale: five candidates each whose log-ratios of probabilities have a
+# range above the range e0 of their moves
+WIDE = (
+    ((0.0, -0.03959529, -0.03959529, -0.15069543, -0.15069543), (-0.05, 0.05, 0.05, -0.05, -0.05)),
+    ((0.0, 0.0, -0.42414379, -0.61562093, -0.61562093), (-0.5, -0.5, 0.5, 0.5, 0.5)),
+)
+
+
+def printed_selections(
+    epsilon: float, delta: float, iterates: int, noise: str = "laplace", relation: str = "replace"
+) -> Published:
+    """Algorithm 2: ``T - 1`` noisy minima at scale ``sqrt(8 T ln(1/delta)) / epsilon``.
+
+    The constant fits one record added; one replaced moves a score by twice as much.  What is
+    printed has Laplace noise; ``noise="gumbel"`` is the repair that costs nothing.
+    """
+    scale = math.sqrt(8 * iterates * math.log(1 / delta)) / epsilon
+    moved = 2.0 if RELATION.check("relation", relation) == "replace" else 1.0
+    plan = Repeat(NoisyMax(scale, moved, noise), iterates - 1)
+    return Published(
+        f"private LASSO, {noise}, T={iterates}, {relation}",
+        "Talwar, Thakurta & Zhang (2015), Algorithm 2",
+        epsilon, delta, plan,
+    )  # fmt: skip
+
+
+def attacked_epsilon(claim: Published) -> float:
+    """What the plan costs at least: two candidates at the worst gap, in every round the same."""
+    plan: Any = claim.plan
+    e0 = 2 * plan.part.sensitivity / plan.part.scale
+    wins = difference if plan.part.noise == "laplace" else logistic
+    least = 0.0
+    for gap in np.linspace(-1.0, 1.0, 21):
+        ahead, behind = float(wins(np.array(gap + e0))), float(wins(np.array(gap)))
+        for pair in ((ahead, behind), (behind, ahead)):
+            least = max(least, binomial_epsilon(*pair, plan.count, claim.delta))
+    return least
+
+
+def binomial_epsilon(first: float, second: float, count: int, delta: float) -> float:
+    """Epsilon at ``delta`` that tells ``count`` coins of one chance from those of another."""
+    heads = np.arange(count + 1)
+    ways = np.array([math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
+                     for k in heads])  # fmt: skip
+    log_p, log_q = (
+        ways + heads * math.log(p) + (count - heads) * math.log1p(-p) for p in (first, second)
+    )
+
+    def stick(epsilons: Array) -> Array:
+        gaps = np.minimum(epsilons[:, None] + log_q - log_p, 0.0)
+        found: Array = (np.exp(log_p) * -np.expm1(gaps)).sum(axis=1)
+        return found
+
+    return smallest_root(stick, delta, math.inf) * (1 - 1e-9)
+
+
+def verdict(claim: Published) -> str:
+    """One line: the claim, what can be proved, what an attack shows, and what follows."""
+    provable, renyi = claim.true_epsilon, RDP().epsilon(claim.plan, claim.delta)
+    shown = attacked_epsilon(claim)
+    word = "FALSIFIED" if shown > claim.epsilon else "HOLDS" if claim.holds else "NOT REFUTED"
+    return (
+        f"{claim.name}: claims epsilon {claim.epsilon:g} at delta {claim.delta:g}; "
+        f"provable {provable:.2f} ({renyi:.2f} by Rényi), at least {shown:.2f}: {word}"
+    )
+
+
+def range_of_laplace(scores: tuple[float, ...], moves: tuple[float, ...]) -> float:
+    """Range of the log-ratios of a Laplace noisy maximum's probabilities, over its e0.
+
+    Bounded range would make it 1 at most; the probabilities are exact quadrature.
+    """
+    before = np.array(scores)
+    ratios = laplace_wins(before + np.array(moves)) - laplace_wins(before)
+    return float(np.ptp(ratios) / (2 * np.abs(moves).max()))
+
+
+def logistic(x: Array) -> Array:
+    """Distribution function of the difference of two standard Gumbel draws."""
+    below: Array = 1 / (1 + np.exp(-x))
+    return below

@@ -1,0 +1,86 @@
+"""The rate of label-private convex optimisation as printed, and what it really is.
+
+With K labels and n users the excess risk of the published algorithm is at most
+``L D sqrt(V / n)``, V as `algorithms.label_privacy.report_decoders` has it.  For
+``epsilon <= 1`` abstract and introduction print ``sqrt(K / (epsilon n))``: V would grow like
+1 / epsilon.  It grows like 1 / epsilon^2, and so does the lower bound, which no algorithm can beat.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from accountant.domains import POSITIVE, Whole
+from accountant.errors import ParameterError
+from algorithms.label_privacy.label_randomizers import CLASSES, second_moments
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PrintedRate:
+    """A claim in print that some squared risk grows like ``epsilon^-power`` as epsilon vanishes."""
+
+    name: str
+    where: str
+    power: float
+    squared_risk: Callable[[float], float]
+
+    @property
+    def true_power(self) -> float:
+        """The power found at epsilon = 1e-3: the slope of ln risk^2 on -ln epsilon."""
+        low, high = 1e-3, 1.001e-3
+        fall = math.log(self.squared_risk(low) / self.squared_risk(high))
+        return fall / math.log(high / low)
+
+    @property
+    def holds(self) -> bool:
+        """Whether it grows no faster than printed."""
+        return self.true_power <= self.power + 0.01
+
+
+def printed_upper_rate(classes: int) -> PrintedRate:
+    """Of the algorithm: V of unary encoding."""
+    return PrintedRate(
+        f"label-private convex optimisation, K={classes}, epsilon <= 1: sqrt(K / (epsilon n))",
+        '"Convex Optimization with Local Label Differential Privacy", abstract and Section 1',
+        1.0, lambda epsilon: second_moments(classes, epsilon)["unary"],
+    )  # fmt: skip
+
+
+def printed_lower_rate(classes: int) -> PrintedRate:
+    """Of any non-interactive algorithm: the lower bound, squared, at very many users."""
+    return PrintedRate(
+        f"lower bound on label-private convex optimisation, K={classes}, epsilon <= 1",
+        '"Convex Optimization with Local Label Differential Privacy", Section 1',
+        1.0, lambda epsilon: lower_bound(classes, epsilon, 10**15) ** 2,
+    )  # fmt: skip
+
+
+def leading_constant(classes: int, epsilon: float) -> float:
+    """``V epsilon^2 / K`` of unary encoding; 4 as epsilon vanishes."""
+    return second_moments(classes, epsilon)["unary"] * epsilon**2 / classes
+
+
+def lower_bound(
+    classes: int, epsilon: float, users: int, diameter: float = 1.0, lipschitz: float = 1.0
+) -> float:
+    """Excess risk that no non-interactive epsilon-label-private algorithm can be below.
+
+    For an even number of labels, ``L D max(sqrt(K) / (32 sqrt(2 n c)), 1 / (8 sqrt(1.5 n)))`` with
+    ``c = min((e^epsilon - 1)^2, 4 e^epsilon)`` and ``n >= K^2 / (2 c)``.  The hard labels come in
+    pairs of probability ``(1 +- d) / K``, ``d = K / (2 sqrt(2 n c))``, under the linear loss.
+    """
+    k, users = CLASSES.check("classes", classes), Whole(1).check("users", users)
+    epsilon = POSITIVE.check("epsilon", epsilon)
+    if k % 2:
+        raise ParameterError("classes", classes, "even: hard labels come in pairs")
+    odds = min(math.expm1(min(epsilon, 300.0)) ** 2, 4 * math.exp(min(epsilon, 300.0)))
+    if users < k * k / (2 * odds):
+        least = math.ceil(k * k / (2 * odds))
+        raise ParameterError("users", users, f"at least K^2 / (2 c) = {least}")
+    scale = POSITIVE.check("diameter", diameter) * POSITIVE.check("lipschitz", lipschitz)
+    private = math.sqrt(k) / (32 * math.sqrt(2 * users * odds))
+    return scale * max(private, 1 / (8 * math.sqrt(1.5 * users)))

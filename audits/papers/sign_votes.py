@@ -1,0 +1,39 @@
+"""Budgets of majority votes and of noisy hard thresholding as printed, and what they really are.
+
+Both claims are true, with slack, although a step of the first proof is not (methods 9, E13).
+"""
+
+from __future__ import annotations
+
+import math
+
+from accountant.plans.parallel import Stated
+from accountant.plans.plan import Repeat
+from algorithms.baselines.noisy_thresholding import noisy_threshold, printed_scale
+from algorithms.voting.peeling import RELATION, printed, selection
+from audits.papers.sparse_regression import Published
+
+PAPER = "Liu, Tu, Mao & Chen (2022), Algorithms 1 and 2, Theorem 1"
+
+
+def printed_votes(epsilon: float, delta: float, select: int) -> Published:
+    """DPVote: peeling and signs of ``select`` features, machines being exchanged."""
+    plan = printed(epsilon, delta, select)
+    return Published(f"DPVote, s={select}", PAPER, epsilon, delta, plan)
+
+
+def printed_peeling(epsilon: float, delta: float, select: int) -> Published:
+    """Peeling alone: Laplace noise of scale ``4 sqrt(2 s ln(1 / delta)) / epsilon``.
+
+    The proof cites Dwork & Roth (2014), Corollary 3.21, which asks for twice that scale.
+    """
+    scale = 4 * math.sqrt(2 * select * -math.log(delta)) / epsilon
+    plan = Stated(selection(scale, select, "laplace"), RELATION)
+    return Published(f"Peeling, s={select}", PAPER, epsilon, delta, plan)
+
+
+def printed_noisy_threshold(epsilon: float, delta: float, select: int) -> Published:
+    """NoisyHT: Laplace noise of ``2 sqrt(3 s ln(1 / delta)) / epsilon`` sensitivities, twice."""
+    plan = Repeat(noisy_threshold(printed_scale(epsilon, delta, select), 1.0, select), 1)
+    where = "Cai, Wang & Zhang (2021), NoisyHT"
+    return Published(f"NoisyHT, s={select}", where, epsilon, delta, plan)

@@ -1,0 +1,214 @@
+"""What a test asserts of a release: the accountant checks the claim first, then it is attacked.
+
+Loaded by the pytest plugin when a test audits something.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from accountant.accountants.tight import Tight
+from accountant.domains import DELTA
+from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import ApproxLoss
+from accountant.plans.plan import Plan, Release
+from audits.algorithm_runs.loss_profile import examine
+from audits.algorithm_runs.replaying import declared_plan
+from audits.attacks.distinguishing import RUNS, audit, claimed_delta
+from audits.claims.findings import Finding, Outcome, Point
+from audits.pytest_support.failures import (
+    ClaimFailed,
+    Trial,
+    bound_words,
+    failure,
+    in_words,
+    kind_of,
+    misused,
+    name_of,
+)
+from mechanisms.base.mechanism import Mechanism
+
+TOLERANCE = 1e-9  # a cost this much (relative) above the claim is float rounding
+RUNS_OF_ONE_LOSS = 1000  # a run of an algorithm, with its replay, stands for so many of a release
+MOST_RUNS = 10**12
+ASKED, OWN = "as the test asks", "as it declares"
+SHAPES = (
+    "a test marked dp must return a declared mechanism; (release, pair); (release, pair, claim); "
+    "(algorithm, data, neighbour); or (algorithm, data, neighbour, public)"
+)
+
+
+def assert_returned(
+    returned: Any, epsilon: float, delta: float, runs: int | None, trial: Trial
+) -> None:
+    """Assert that what a marked test returned is (epsilon, delta)-private as far as can be seen.
+
+    ``runs`` are those of the trial unless given; an algorithm runs once for every thousand.
+    """
+    with in_words():
+        claim = ApproxLoss(epsilon, delta)
+        runs = trial.runs if runs is None else RUNS.check("runs", runs)
+    first, *rest = returned if isinstance(returned, tuple) and returned else (returned,)
+    if isinstance(first, Mechanism) and not rest:
+        _assert_returned_release(first, None, None, claim, runs, trial)
+    elif _is_algorithm(first) and len(rest) in {2, 3}:
+        _assert_algorithm(first, *rest, claim=claim, runs=runs, trial=trial)
+    elif _is_release(first) and len(rest) in {1, 2}:
+        given = rest[1] if len(rest) == 2 else None
+        _assert_returned_release(first, rest[0], given, claim, runs, trial)
+    else:
+        misused(f"{SHAPES}. This one returned {kind_of(returned)}")
+
+
+def assert_release(
+    release: Any, pair: Any, claim: Any, delta: float | None, runs: int | None, trial: Trial
+) -> Finding:
+    """Assert a claim of a mechanism (by default its own) or of a function, as `audit` tests it."""
+    __tracebackhide__ = True
+    if not _is_release(release):
+        misused(f"audit takes a mechanism or a function of (value, rng), not {kind_of(release)}")
+    if claim is None and not isinstance(release, Mechanism):
+        misused("audit of a function needs the claim that it makes, such as PureLoss(1.0)")
+    with in_words():
+        runs = trial.runs if runs is None else RUNS.check("runs", runs)
+        at = None if delta is None else DELTA.check("delta", delta)
+    if isinstance(release, Mechanism) and (claim is None or isinstance(claim, Loss)):
+        if claim is not None:
+            at_cost = claimed_delta(claim) if at is None else at
+            _assert_costs(repr(release), release, claim, at_cost, trial)
+        return _attack(release, pair, release.loss, OWN, at, runs, trial)
+    return _attack(release, pair, claim, ASKED, at, runs, trial)
+
+
+def _assert_returned_release(
+    release: Any, pair: Any, given: Any, asked: ApproxLoss, runs: int, trial: Trial
+) -> None:
+    """Attack what is declared (a claim given, or the mechanism's own), else what is asked.
+
+    What is declared costs no more than what is asked, so it is attacked where it reveals most.
+    """
+    if given is not None and not isinstance(given, Loss):
+        misused(f"the claim of (release, pair, claim) must be a loss, not {kind_of(given)}")
+    delta = asked.delta
+    if isinstance(release, Mechanism):
+        _assert_costs(repr(release), release, asked, delta, trial)
+        _attack(release, pair, release.loss, OWN, None, runs, trial)
+    elif given is not None:
+        _assert_costs(f"the claim {given!r}", given, asked, delta, trial)
+        _attack(release, pair, given, "as the test returned it", None, runs, trial)
+    else:
+        _attack(release, pair, asked, ASKED, delta, runs, trial)
+
+
+def _attack(
+    release: Any, pair: Any, claim: Any, whose: str, delta: float | None, runs: int, trial: Trial
+) -> Finding:
+    """Audit, and fail unless the claim survives a test that could have falsified it."""
+    __tracebackhide__ = True
+    finding = audit(release, pair, claim, runs, trial.confidence, delta, trial.seed)
+    headline, event = f"FALSIFIED: {name_of(release)}", finding.witness.partition(" was right ")[0]
+    if not isinstance(claim, Loss):  # a claim about no noise has no guesses
+        if finding.outcome is Outcome.FALSIFIED:
+            raise ClaimFailed(failure(headline, trial, event=event, claim=f"{claim!r}, {whose}"))
+        return finding
+    point = finding.point or Point(claim.epsilon_at(finding.delta), finding.delta, finding.guesses)
+    if finding.outcome is Outcome.SURVIVED:
+        _assert_decisive(point, runs, trial)
+        return finding
+    guesses, allowed = point.guesses, 1 / (1 + math.exp(-point.epsilon))
+    least = guesses.epsilon_lower(point.delta, trial.confidence)
+    leaks = f" beside {point.delta:.4g} of the runs" if point.delta else ""
+    raise ClaimFailed(
+        failure(
+            headline, trial, event=event,
+            counts=f"{guesses.correct:,} right of {guesses.made:,} guesses ({guesses.share:.2%}; "
+            f"the claim allows {allowed:.2%}{leaks}) in {guesses.runs:,} runs",
+            bound=bound_words(least, point.delta, trial),
+            claim=f"epsilon <= {point.epsilon:.6g} at delta = {point.delta:.4g}, {whose}",
+        )
+    )  # fmt: skip
+
+
+def _assert_algorithm(
+    algorithm: Any,
+    data: Any,
+    neighbour: Any,
+    public: Any = None,
+    *,
+    claim: ApproxLoss,
+    runs: int,
+    trial: Trial,
+) -> None:
+    name, delta = name_of(algorithm), claim.delta
+    plan = declared_plan(algorithm, data, public)
+    # what is attacked is what the plan declares: no more than what is asked
+    cost = _assert_costs(f"the plan of {name}", plan, claim, delta, trial)
+    declared = ApproxLoss(cost, delta)
+    losses, rng = -(-runs // RUNS_OF_ONE_LOSS), np.random.default_rng(trial.seed)
+    found = examine(algorithm, data, neighbour, declared, losses, rng, public=public)
+    why = found.refutation(trial.confidence)
+    if why:
+        bound = found.epsilon_lower(delta, trial.confidence)
+        words = "none: the runs themselves tell the data apart"
+        raise ClaimFailed(
+            failure(
+                f"FALSIFIED: {name}", trial, event=why,
+                counts=f"a run and its replay, {found.losses.size:,} privacy losses",
+                bound=words if bound is None else bound_words(bound, delta, trial),
+                claim=f"epsilon <= {cost:.6g} at delta = {delta:g}, {OWN}",
+            )
+        )  # fmt: skip
+
+
+def _assert_costs(
+    name: str, declared: Release | Plan | Loss, asked: Loss, delta: float, trial: Trial
+) -> float:
+    """The cost of what is declared, at most what is asked: arithmetic, nothing is sampled."""
+    __tracebackhide__ = True
+    cost, allowed = Tight().epsilon(declared, delta), asked.epsilon_at(delta)
+    if cost > allowed * (1 + TOLERANCE):
+        raise ClaimFailed(
+            failure(
+                f"OVERCLAIMED: {name} costs more than the test claims; nothing was sampled", trial,
+                cost=f"epsilon = {cost:.6g} at delta = {delta:g}, by the accountant",
+                claim=f"epsilon <= {allowed:.6g} at delta = {delta:g}",
+            )
+        )  # fmt: skip
+    return cost
+
+
+def _assert_decisive(point: Point, runs: int, trial: Trial) -> None:
+    """A test that no outcome could fail says nothing: ask for more runs."""
+    __tracebackhide__ = True
+    share = point.guesses.runs / runs
+    if _could_refute(point, runs * share, trial):
+        return
+    more = runs
+    while more < MOST_RUNS and not _could_refute(point, more * share, trial):
+        more *= 2
+    advice = f"; {more:,} would do (--dp-runs, or runs= of the test)" if more < MOST_RUNS else ""
+    misused(
+        f"{runs:,} runs are too few: whatever they show, a claim of epsilon = "
+        f"{point.epsilon:.6g} at delta = {point.delta:.4g} survives{advice}"
+    )
+
+
+def _could_refute(point: Point, runs: float, trial: Trial) -> bool:
+    """Whether runs that are all guessed, and all rightly, falsify the claim."""
+    most = replace(point.guesses, correct=int(runs), made=int(runs), runs=int(runs), blocks=())
+    return replace(point, guesses=most).refutes(trial.confidence)
+
+
+def _is_algorithm(thing: Any) -> bool:
+    both = (getattr(thing, name, None) for name in ("plan", "run"))
+    return not isinstance(thing, (type, Mechanism)) and all(map(callable, both))
+
+
+def _is_release(thing: Any) -> bool:
+    return isinstance(thing, Mechanism) or (
+        callable(thing) and not isinstance(thing, type) and not _is_algorithm(thing)
+    )

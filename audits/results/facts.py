@@ -1,0 +1,78 @@
+"""What every report tells: its titles, and the algorithm's story in plain rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from audits.results.rows import Curve
+
+TITLES = {
+    "mechanism": "Declared mechanisms: claimed, exact, attacked",
+    "bits": "Low-order bits: floats that stand for real numbers are found out, exact noise is not",
+    "specimen": "The zoo: broken on purpose, each must be caught",
+    "algorithm": "Algorithms: replayed and attacked",
+    "paper": "Published claims: printed, provable, attacked",
+    "library": "Other libraries: known faults and sound controls",
+    "target": "Your function",
+}
+CLOSING = "An audit falsifies or fails to; SURVIVED proves nothing."
+PROFILE_HEAD = ("epsilon", "empirical delta", "band", "accountant's delta")
+SHOWN = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares of the greatest epsilon of a curve
+
+
+def title_of(kind: str) -> str:
+    """The title above the rows of a kind."""
+    return TITLES.get(kind, kind)
+
+
+def facts(
+    lasso: Any, data: Any, found: Any, claim: tuple[float, float]
+) -> Iterator[tuple[str, str]]:
+    """(what, value) of an algorithm's row."""
+    from sklearn.linear_model import Lasso
+    from sklearn.metrics import r2_score
+
+    (x, y), (x_test, y_test) = data.train, data.test
+    bare = Lasso(alpha=0.003, fit_intercept=False).fit(x, y)
+    node = found.plan.part
+    yield "plan", f"{found.plan.count} x {node!r}"
+    yield (
+        "rounds",
+        f"{found.plan.count} (the utility bound's optimum T* is {lasso.best_rounds(x.shape)})",
+    )
+    yield "records", f"{len(x):,} to fit, {len(x_test):,} to test, {x.shape[1]} features"
+    yield "test R2, private", f"{r2_score(y_test, lasso.predict(x_test)):.3f} at {claim}"
+    yield "test R2, scikit-learn", f"{r2_score(y_test, bare.predict(x_test)):.3f}, no privacy"
+    yield "replay", found.replayed.witness
+    yield "leak free, on plan", f"{found.replayed.leak_free}, {found.replayed.on_plan}"
+    losses, plain = found.losses, found.losses[found.plain]
+    drawn = f"{losses.size - plain.size} of them drawn where losses are rare, and weighed"
+    yield "privacy losses", f"{losses.size} runs against one extreme record, {drawn}"
+    if plain.size:
+        yield "mean, deviation", f"{plain.mean():.4f}, {plain.std():.4f}"
+        yield "greatest", f"{plain.max():.4f} of the epsilon {claim[0]:g} that was paid"
+        yield "rarest loss seen", _rarest(found, 0.95)
+
+
+def _rarest(found: Any, confidence: float) -> str:
+    """How far down the samples show the profile."""
+    epsilons = found.points()
+    lower = found.lower(epsilons, confidence)
+    seen = [i for i in range(len(lower)) if lower[i] > 1e-12]
+    if not seen:
+        return "none"
+    at = seen[-1]
+    return f"delta at epsilon {epsilons[at]:.3g} is at least {lower[at]:.1e} ({confidence:.0%})"
+
+
+def profile_rows(curve: Curve) -> list[list[str]]:
+    """One line an epsilon: empirical delta, its band, the accountant's delta."""
+    top, lines = curve.epsilon[-1], []
+    for share in SHOWN:
+        at = min(range(len(curve.epsilon)), key=lambda i: abs(curve.epsilon[i] - share * top))
+        band = f"[{curve.lower[at]:.1e}, {curve.upper[at]:.1e}]"
+        lines.append(
+            [f"{curve.epsilon[at]:.2f}", f"{curve.mean[at]:.2e}", band, f"{curve.claimed[at]:.2e}"]
+        )
+    return lines

@@ -1,0 +1,185 @@
+"""A result with all that repeats it: written, read back, continued, and run again."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import json
+import math
+import platform
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from accountant.errors import ParameterError
+from audits.claims.findings import Outcome
+from audits.results.rows import Curve, Row
+
+SCHEMA = 1
+PART = ".part"
+MOST_BYTES = 100_000_000
+PACKAGES = ("dp-attest", "numpy", "scipy")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked: the command, its names and options, and the numbers that decide the rows."""
+
+    command: str
+    names: tuple[str, ...]
+    samples: int
+    confidence: float
+    seed: int
+    curves: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def again(self) -> str:
+        """The command that repeats it."""
+        words = ["python", "-m", "audits", *([] if self.command == "run" else [self.command])]
+        words += [*self.names, "--seed", str(self.seed), "--samples", str(self.samples)]
+        if self.confidence != 0.95:
+            words += ["--confidence", f"{self.confidence!r}"]
+        for name, value in self.options.items():
+            values = value if isinstance(value, (list, tuple)) else [value]
+            given = [] if value is True else [str(one) for one in values]
+            words += [] if value in (None, False) else [f"--{name}", *given]
+        return shlex.join(words)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Rows, what was asked, who computed them, and which libraries were not there."""
+
+    request: Request
+    rows: list[Row]
+    versions: dict[str, str]
+    absent: dict[str, str] = field(default_factory=dict)
+
+
+def versions(extra: tuple[str, ...] = ()) -> dict[str, str]:
+    """Of Python and of the packages that the numbers come from."""
+    found = {"python": platform.python_version()}
+    for name in (*PACKAGES, *extra):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def document(result: Result) -> dict[str, Any]:
+    """The result as a JSON-ready dictionary, schema 1."""
+    return {
+        "schema": SCHEMA,
+        "seed": result.request.seed,
+        "findings": [_finding(row) for row in result.rows],
+        "request": {**dataclasses.asdict(result.request), "names": list(result.request.names)},
+        "command": result.request.again,
+        "versions": result.versions,
+        "absent": result.absent,
+        "details": [_detail(row) for row in result.rows],
+    }
+
+
+def to_json(result: Result) -> str:
+    """The document as text; numbers that JSON does not know become null."""
+    return json.dumps(document(result), indent=2, allow_nan=False) + "\n"
+
+
+ALLOWED = "a result of schema 1 with its request and details, written by --json"
+SPOILT = (KeyError, TypeError, ValueError, AttributeError)  # what a document that is none raises
+
+
+def loaded(path: str, argument: str) -> dict[str, Any]:
+    """The document that a file holds; anything else raises `ParameterError`."""
+    try:
+        if Path(path).stat().st_size > MOST_BYTES:
+            raise ParameterError(argument, path, f"a file of at most {MOST_BYTES:,} bytes")
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ParameterError(argument, path, f"a file to read ({error.strerror})") from None
+    except (ValueError, RecursionError):
+        raise ParameterError(argument, path, ALLOWED) from None
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise ParameterError(argument, path, ALLOWED)
+    return found
+
+
+def request_of(found: dict[str, Any]) -> Request:
+    """What a document says was asked."""
+    asked = dict(found["request"])
+    return Request(**{**asked, "names": tuple(asked["names"])})
+
+
+def read(path: str, argument: str) -> Result:
+    """The result that a file holds; anything else raises `ParameterError`."""
+    found = loaded(path, argument)
+    try:
+        rows = [
+            _row(one, more) for one, more in zip(found["findings"], found["details"], strict=True)
+        ]
+        return Result(request_of(found), rows, dict(found["versions"]), dict(found["absent"]))
+    except SPOILT:
+        raise ParameterError(argument, path, ALLOWED) from None
+
+
+def timeless(result: Result) -> str:
+    """The document without what a clock or the place of the run decides."""
+    found = document(result)
+    found["findings"] = [{**row, "seconds": 0.0} for row in found["findings"]]
+    return json.dumps({key: found[key] for key in ("findings", "details")}, sort_keys=True)
+
+
+def _finding(row: Row) -> dict[str, Any]:
+    return {
+        "subject": row.subject,
+        "kind": row.kind,
+        "claim": {"epsilon": _finite(row.claim[0]), "delta": _finite(row.claim[1])},
+        "exact_epsilon": _finite(row.exact_epsilon),
+        "epsilon_lower": _finite(row.epsilon_lower),
+        "confidence": row.confidence,
+        "runs": row.runs,
+        "outcome": row.outcome.name.lower(),
+        "expected": row.expected.name.lower(),
+        "witness": row.witness,
+        "seconds": row.seconds,
+    }
+
+
+def _detail(row: Row) -> dict[str, Any]:
+    return {
+        "evidence": row.evidence,
+        "decisive": row.decisive,
+        "verdict_lower": _finite(row.verdict_lower),
+        "guesses": None if row.guesses is None else list(row.guesses),
+        "facts": [list(fact) for fact in row.facts],
+        "curve": None if row.curve is None else {
+            name: list(map(_finite, values)) for name, values in _columns(row.curve).items()
+        },
+    }  # fmt: skip
+
+
+def _columns(curve: Curve) -> dict[str, tuple[float, ...]]:
+    return {one.name: getattr(curve, one.name) for one in dataclasses.fields(curve)}
+
+
+def _row(one: dict[str, Any], more: dict[str, Any]) -> Row:
+    claim = tuple(math.nan if x is None else float(x) for x in one["claim"].values())
+    curve, guesses = more["curve"], more["guesses"]
+    return Row(
+        str(one["subject"]), str(one["kind"]), (claim[0], claim[1]), one["exact_epsilon"],
+        one["epsilon_lower"], one["confidence"], one["runs"],
+        Outcome[one["outcome"].upper()], Outcome[one["expected"].upper()],
+        str(one["witness"]), str(more["evidence"]), one["seconds"], more["decisive"],
+        more["verdict_lower"], None if guesses is None else tuple(guesses),
+        tuple((str(what), str(value)) for what, value in more["facts"]),
+        None if curve is None else Curve(**{name: tuple(values) for name, values in curve.items()}),
+    )  # fmt: skip
+
+
+def _finite(x: float | None) -> float | None:
+    return None if x is None or not math.isfinite(x) else float(x)

@@ -1,0 +1,122 @@
+"""Running cases on any executor: same seed, same rows, whatever it is and whoever ends first."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from typing import Any, Protocol, TypeVar
+
+from accountant.errors import ParameterError
+from audits.results.rows import Settings, quiet
+from audits.runner.cases import cases
+
+# where other processes find a case again by its name
+FAMILIES = {
+    "run": "audits.runner.cases", "papers": "audits.papers.cases", "libraries": "audits.libraries",
+    "zoo": "audits.zoo.scorecard",
+}  # fmt: skip
+Done = TypeVar("Done")  # a row, or a score
+Row_co = TypeVar("Row_co", covariant=True)
+
+
+class Subject(Protocol[Row_co]):
+    """What is run: a name, a kind, and how it becomes a row."""
+
+    @property
+    def subject(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """What it is."""
+        ...
+
+    def run(self, settings: Settings) -> Row_co:
+        """Its row."""
+        ...
+
+
+class WorkerFailed(ParameterError):
+    """A row that could not be made, by its name: what was raised where it was worked on."""
+
+
+def chosen(names: Sequence[str], every: list[Any] | None = None) -> list[Any]:
+    """Cases whose subject is one of the names, or has it in it; all without names."""
+    every = cases() if every is None else every
+    if not names:
+        return every
+    found: list[Any] = []
+    for name in names:
+        if not name.strip():
+            raise ParameterError("NAME", name, "(part of) the name of a subject")
+        named = [case for case in every if name == case.subject] or [
+            case for case in every if name.lower() in case.subject.lower()
+        ]
+        if not named:
+            words = sorted({case.subject.split("(")[0] for case in every})
+            near = difflib.get_close_matches(name, words, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ParameterError("NAME", name, f"(part of) one of {', '.join(words)}{hint}")
+        found += [case for case in named if case not in found]
+    return [case for case in every if case in found]
+
+
+def run_all(
+    todo: Sequence[Subject[Done]],
+    settings: Settings,
+    jobs: int,
+    done: Callable[[Done], None],
+    executor: Executor | None = None,
+    family: str = "run",
+) -> list[Done]:
+    """Run the cases on ``jobs`` threads, or on an executor; return rows in the given order.
+
+    ``done`` is told of each row as it comes.  To an executor only names and numbers travel, and
+    rows travel back; it may be a pool of processes, or a cluster.
+    """
+    # the longest first: algorithms take seconds, the others milliseconds
+    order = sorted(todo, key=lambda case: case.kind != "algorithm")
+    pool = ThreadPoolExecutor(max_workers=jobs) if executor is None else executor
+    silent = dataclasses.replace(settings, tick=quiet)
+    futures: dict[Future[Done], str] = {}
+    try:
+        for case in order:
+            if executor is None:
+                futures[pool.submit(case.run, settings)] = case.subject
+            else:
+                futures[pool.submit(by_name, family, case.subject, silent)] = case.subject
+        rows = {}
+        for future in as_completed(futures):
+            subject = futures[future]
+            row = rows[subject] = _result(future, subject)
+            done(row)
+        return [rows[case.subject] for case in todo]
+    finally:
+        for future in futures:
+            future.cancel()
+        if executor is None:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def by_name(family: str, subject: str, settings: Settings) -> Any:
+    """Run one case in whatever process this is."""
+    every: list[Subject[Any]] = importlib.import_module(FAMILIES[family]).cases()
+    for case in every:
+        if case.subject == subject:
+            return case.run(settings)
+    raise ParameterError("NAME", subject, "known to the worker, too: is all installed there?")
+
+
+def _result(future: Future[Done], subject: str) -> Done:
+    """The row; what a worker raised is told with the subject's name."""
+    try:
+        return future.result()
+    except ParameterError:
+        raise
+    except Exception as error:
+        shown = f"{type(error).__name__}: {error}"
+        raise WorkerFailed(subject, shown, "audited without an error") from error

@@ -1,0 +1,143 @@
+"""A function of somebody else's under audit, in a process of its own.
+
+Importing a module runs it, and so may print, exit, hang or crash; a child process takes the harm.
+The child gets what to audit as JSON on its standard input, and answers with one line of JSON on a
+pipe of its own: nothing is unpickled, and what the code prints is dropped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.cli.exit_status import number
+from accountant.domains import DELTA, EPSILON
+from accountant.errors import ParameterError
+from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from audits.claims.findings import Outcome
+from audits.results.result_file import Request
+from audits.results.rows import FAMILY_ERROR, Case, Row, Settings
+
+NAME = "PKG.MODULE:FUNCTION"
+LONGEST = 60_000  # characters of an answer
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to audit: the words of the command line, checked."""
+
+    name: str
+    epsilon: float
+    delta: float
+    pair: tuple[str, str]
+    bits: bool
+
+    @classmethod
+    def of(cls, request: Request) -> Asked:
+        """From a request; raises `ParameterError` before any code is imported."""
+        given = request.options
+        name = request.names[0] if len(request.names) == 1 else ""
+        module, colon, function = name.partition(":")
+        words = [*module.split("."), *function.split(".")]
+        if not colon or not all(word.isidentifier() for word in words):
+            raise ParameterError(NAME, name, "written package.module:function")
+        epsilon = EPSILON.check("--epsilon", number(str(given.get("epsilon"))))
+        delta = DELTA.check("--delta", number(str(given.get("delta", 0))))
+        pair = given.get("pair")
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise ParameterError("--pair", pair, "two .npy files")
+        found = cls(name, epsilon, delta, (str(pair[0]), str(pair[1])), given.get("bits") is True)
+        first, second = map(loaded, found.pair)
+        if np.shape(first) != np.shape(second):
+            shapes = f"shapes {np.shape(first)} and {np.shape(second)}"
+            raise ParameterError("--pair", shapes, "two neighbouring values of one shape")
+        return found
+
+    @property
+    def claim(self) -> Loss:
+        """The claim as a loss."""
+        return ApproxLoss(self.epsilon, self.delta) if self.delta > 0 else PureLoss(self.epsilon)
+
+
+def target_cases(asked: Asked) -> list[Case]:
+    """The guess test of the function's outputs, and on request of their low-order bits."""
+    verdict = 1 - FAMILY_ERROR / (2 if asked.bits else 1)
+    kinds = ["outputs", "bits"] if asked.bits else ["outputs"]
+    return [
+        Case(
+            asked.name if kind == "outputs" else f"low bits of {asked.name}", "target",
+            "a function of yours", Outcome.SURVIVED,
+            functools.partial(_in_a_child, asked, kind, verdict),
+        )
+        for kind in kinds
+    ]  # fmt: skip
+
+
+def loaded(path: str) -> Any:
+    """An array, or a number, from a .npy file that holds no objects."""
+    try:
+        value = np.load(path, allow_pickle=False)
+    except OSError as error:
+        why = error.strerror or "not a .npy file"
+        raise ParameterError("--pair", path, f"a .npy file to read ({why})") from None
+    except (ValueError, EOFError, SyntaxError, MemoryError):
+        raise ParameterError("--pair", path, "a .npy file of numbers, without objects") from None
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biufc":
+        raise ParameterError("--pair", path, "a .npy file of numbers, without objects")
+    return value.item() if value.ndim == 0 else value
+
+
+def _in_a_child(
+    asked: Asked, kind: str, verdict: float, settings: Settings, rng: np.random.Generator
+) -> Row:
+    """The row that a process of its own found."""
+    work = {
+        "asked": asdict(asked), "kind": kind, "verdict": verdict, "samples": settings.samples,
+        "confidence": settings.confidence, "seed": int(rng.integers(2**53)), "jobs": settings.jobs,
+    }  # fmt: skip
+    reader, writer = os.pipe()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "audits.runner.target_child", str(writer)], stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=[writer],
+    )  # fmt: skip
+    os.close(writer)
+    try:
+        if child.stdin is not None:  # stays open: the child ends when nobody holds it any more
+            with contextlib.suppress(BrokenPipeError):
+                child.stdin.write(json.dumps(work).encode() + b"\n")
+                child.stdin.flush()
+        child.wait()
+        os.set_blocking(reader, False)  # a grandchild may still hold the pipe
+        with open(reader, encoding="utf-8", errors="replace", closefd=False) as answer:
+            line = (answer.read(LONGEST) or "").partition("\n")[0]
+    finally:
+        child.kill()
+        child.communicate()
+        os.close(reader)
+    return _row(asked, kind, line, child.returncode)
+
+
+def _row(asked: Asked, kind: str, line: str, code: int) -> Row:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        raise ParameterError(NAME, asked.name, f"code that ends: it left with {code}") from None
+    if "error" in found:
+        raise ParameterError(NAME, asked.name, str(found["error"]))
+    return Row(
+        asked.name if kind == "outputs" else f"low bits of {asked.name}", "target",
+        (asked.epsilon, asked.delta), None, found["epsilon_lower"], found["confidence"],
+        found["runs"], Outcome[found["outcome"]], Outcome.SURVIVED, found["witness"],
+        found["evidence"], found["seconds"], found["decisive"], found["verdict_lower"],
+        tuple(found["guesses"]), (), None,
+    )  # fmt: skip

@@ -1,0 +1,96 @@
+"""The process that imports somebody's function and audits it: `audits.runner.target` starts it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from audits.claims.findings import Outcome
+from audits.results.rows import Settings
+from audits.runner.target import Asked, loaded
+
+
+def _child(answer: int) -> None:
+    """Audit what standard input says, and answer on the pipe."""
+    held = os.dup(0)
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)  # the code has nothing to read
+    with open(held, "rb") as parent:
+        work = json.loads(parent.readline())
+        threading.Thread(target=_end_with, args=(os.dup(held),), daemon=True).start()
+    try:
+        told = _audited(work)
+    except ParameterError as error:
+        told = {"error": f"a release that can be audited: {error}"}
+    except BaseException as error:  # whatever the code throws, sys.exit too
+        told = {"error": f"code that runs: {_said(error)}"}
+    os.write(answer, json.dumps(told).encode() + b"\n")  # a pipe takes 64 kB at once
+    os._exit(0)
+
+
+def _end_with(parent: int) -> None:
+    """Leave when the process that asked is gone."""
+    while os.read(parent, 1):
+        pass
+    os._exit(1)
+
+
+def _said(error: BaseException) -> str:
+    """The class of an exception and the first line of its words."""
+    try:
+        words = (str(error).splitlines() or [""])[0][:200]
+    except Exception:  # an exception of theirs may fail to tell itself
+        words = ""
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+def _audited(work: dict[str, Any]) -> dict[str, Any]:
+    from audits.attacks.distinguishing import audit
+    from audits.attacks.floating_point import audit_bits
+    from audits.runner.cases import guessed
+
+    given = work["asked"]
+    asked = Asked(**{**given, "pair": tuple(given["pair"])})
+    sys.path.insert(0, "")
+    warnings.simplefilter("ignore")
+    first, second = map(loaded, asked.pair)
+    release = _found(asked.name)
+    settings = Settings(work["samples"], work["confidence"], work["seed"], jobs=work["jobs"])
+    known = (release, (first, second), asked.claim, settings.samples, settings.confidence)
+    rng = np.random.default_rng(settings.seed)
+    if work["kind"] == "outputs":
+        with settings.workers() as pool:
+            finding = audit(*known, rng=rng, executor=pool)
+    else:
+        finding = audit_bits(*known, rng=rng)
+    row = guessed(
+        asked.name, "target", asked.claim, finding, Outcome.SURVIVED, None, work["verdict"]
+    )
+    return {
+        "epsilon_lower": row.epsilon_lower, "confidence": row.confidence, "runs": row.runs,
+        "outcome": row.outcome.name, "witness": row.witness[:4000], "evidence": row.evidence,
+        "seconds": row.seconds, "decisive": bool(row.decisive),
+        "verdict_lower": row.verdict_lower, "guesses": row.guesses,
+    }  # fmt: skip
+
+
+def _found(name: str) -> Any:
+    module, _, function = name.partition(":")
+    found: Any = importlib.import_module(module)
+    for word in function.split("."):
+        found = getattr(found, word)
+    if not callable(found):
+        raise ParameterError(name, type(found).__name__, "a function")
+    return found
+
+
+if __name__ == "__main__":
+    _child(int(sys.argv[1]))

@@ -1,0 +1,159 @@
+"""The runs of one audit in pieces, over any executor: same seed, same bits, whoever draws them.
+
+Each piece has a generator of its own, spawned from one root by the piece's place, so that it is
+the same piece in whatever thread, process or order it is drawn.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.errors import ParameterError
+from accountant.ledger.ordered_map import in_order
+from audits.runs.release_functions import CHUNK, Draw, Raised, joined
+
+PARTS = 32  # pieces of a test, so that slow functions keep many workers busy
+LEAST, MOST = 1 << 10, 8 * CHUNK  # runs of a piece: its generator costs as much as 500 draws
+TASKS = 64  # pieces travel to workers in so many groups at most
+Both = tuple[NDArray[Any], NDArray[Any]]  # outputs of the first and of the second value
+Result = TypeVar("Result")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """``runs`` runs of a release on a pair; ``root`` and the kind of bits seed every piece."""
+
+    draw: Draw
+    pair: tuple[Any, Any]
+    runs: int
+    root: int
+    bits: type[np.random.BitGenerator]
+
+    @property
+    def size(self) -> int:
+        """Runs of every piece but the last."""
+        return min(max(self.runs // PARTS, LEAST), MOST)
+
+    @property
+    def count(self) -> int:
+        """How many pieces there are."""
+        return -(-self.runs // self.size)
+
+    def piece(self, place: int) -> Iterator[Both]:
+        """Yield outputs of both values in one piece, a coin for each run, in chunks."""
+        left = min(self.size, self.runs - place * self.size)
+        seed: Any = np.random.SeedSequence(self.root, spawn_key=(place,))
+        rng = np.random.Generator(self.bits(seed))
+        for done in range(0, left, CHUNK):
+            size = min(CHUNK, left - done)
+            # n ~ Bin(size, 1/2) runs of one side equal a coin a run, since only counts are kept
+            ones = int(rng.binomial(size, 0.5))
+            yield self.draw(self.pair[0], rng, ones), self.draw(self.pair[1], rng, size - ones)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Task(Generic[Result]):
+    """What a worker does with a few pieces."""
+
+    work: Callable[[NDArray[Any], NDArray[Any]], Result]
+    runs: Runs
+
+    def __call__(self, places: range) -> list[Result]:
+        return [self.work(*both) for place in places for both in self.runs.piece(place)]
+
+
+def each_piece(
+    work: Callable[[NDArray[Any], NDArray[Any]], Result],
+    draw: Draw,
+    pair: tuple[Any, Any],
+    runs: int,
+    rng: np.random.Generator,
+    executor: Executor | None = None,
+) -> Iterator[Result]:
+    """Yield what ``work`` makes of the outputs of both values, a chunk after another.
+
+    Without an executor all is done here.  Only the root of the pieces is drawn from ``rng``.
+    """
+    root = int.from_bytes(rng.bytes(16), "little")
+    these = Runs(draw, pair, runs, root, type(rng.bit_generator))
+    task, count = _Task(work, these), these.count
+    if executor is None:
+        yield from (work(*both) for place in range(count) for both in these.piece(place))
+        return
+    if not isinstance(executor, Executor):
+        raise ParameterError("executor", executor, "a concurrent.futures.Executor, or None")
+    _check_travels(task, executor)
+    group = -(-count // TASKS)
+    groups = [range(at, min(at + group, count)) for at in range(0, count, group)]
+    try:
+        for found in in_order(task, groups, executor):
+            yield from found
+    except ParameterError:
+        raise
+    except Exception as error:
+        if isinstance(executor, ThreadPoolExecutor):
+            raise
+        shown = f"a {type(executor).__name__}: {type(error).__name__}: {error}"
+        allowed = "one whose workers can be sent the release, its outputs and its values"
+        raise ParameterError("executor", shown, allowed) from error
+
+
+def sides(
+    draw: Draw,
+    pair: tuple[Any, Any],
+    runs: int,
+    rng: np.random.Generator,
+    executor: Executor | None = None,
+) -> Iterator[Both]:
+    """Yield outputs of the first and of the second value, a coin for each run, in chunks."""
+    return each_piece(_both, draw, pair, runs, rng, executor)
+
+
+def gathered(
+    draw: Draw,
+    pair: tuple[Any, Any],
+    runs: int,
+    rng: np.random.Generator,
+    executor: Executor | None = None,
+) -> Both:
+    """All outputs of the first and of the second value, for a rule to be learned from."""
+    drawn = list(sides(draw, pair, runs, rng, executor))
+    first, second = joined([a for a, _ in drawn]), joined([b for _, b in drawn])
+    outcomes = [*first[:1000].ravel(), *second[:1000].ravel()] if first.dtype == object else []
+    if outcomes and all(isinstance(one, Raised) for one in outcomes):
+        shown = f"{outcomes[0].kind}: {outcomes[0].words} in every run"
+        raise ParameterError("release", shown, "a function that releases something")
+    return first, second
+
+
+def _both(first: NDArray[Any], second: NDArray[Any]) -> Both:
+    return first, second
+
+
+def _check_travels(task: _Task[Any], executor: Executor) -> None:
+    """Processes get their work pickled; what cannot be is refused before any run."""
+    from concurrent.futures import ProcessPoolExecutor
+
+    if not isinstance(executor, ProcessPoolExecutor):  # a cluster has pickles of its own
+        return
+    try:
+        pickle.dumps(task)
+    except Exception as error:  # whatever a value's own pickling raises
+        shown = f"{_release_of(task.runs.draw)!r} ({type(error).__name__}: {error})"
+        allowed = "what pickle takes, as a function at the top level of a module is, to be run in "
+        raise ParameterError(
+            "release", shown, f"{allowed}other processes (threads run anything)"
+        ) from error
+
+
+def _release_of(draw: Draw) -> Any:
+    return getattr(draw, "release", draw)

@@ -1,0 +1,73 @@
+"""Betting against a claim: wealth that a true claim never lets grow, whenever one stops.
+
+Under (epsilon, delta)-DP and a fair coin a run, ``P(right) <= e^eps P(wrong) + delta`` for the
+guesses on any set of outputs, so that a stake ``0 <= f(output) <= most`` on the guess,
+
+    1 + f right - f e^eps wrong - most delta,
+
+is on average at most 1, whatever is staked after whatever was seen (a stake is a mixture of
+sets).  Products of such factors, and averages of products, pass 1/alpha with probability at most
+alpha.  With delta = 0 and f = p/q - 1, the factor is the likelihood ratio of a guess that is right
+with probability p to one with q = e^eps / (1 + e^eps).  References: Ville (1939); Waudby-Smith &
+Ramdas (2024).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accountant.numerics import Array
+from audits.statistics.binomial_bounds import expected_right
+
+# Experts guess where the learned log-odds say that a guess is worth it, or nearly, and stake as
+# if it were by so much more than the claim: learned odds scatter, where they exceed it does not.
+EXCESS = (0.12, 0.3, 1.0)
+NEARLY = 0.1
+MOST = 5.0  # greatest log-odds that anybody stakes on, above the claim
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bets:
+    """Wealth of every expert as logarithms, after some runs."""
+
+    wealth: Array
+
+
+def together(wealth: Array) -> Array:
+    """Logarithm of the average wealth of experts (the first axis) that began with equal shares."""
+    top = np.max(wealth, axis=0)
+    result: Array = top + np.log(np.mean(np.exp(wealth - top), axis=0))
+    return result
+
+
+def opening(experts: int) -> Bets:
+    """Everybody begins with 1."""
+    return Bets(np.zeros(experts))
+
+
+def opinions(log_odds: Array, epsilon: float, *, exact: bool) -> Array:
+    """By how much each expert takes the odds of a guess to exceed the claim's, a row each.
+
+    ``exact`` log-odds, of a density, need no second opinion.
+    """
+    excess = np.minimum(np.abs(log_odds) - epsilon, MOST)
+    if exact:
+        return np.maximum(excess, 0.0)[None, :]
+    return np.stack([np.where(excess > -NEARLY, size, 0.0) for size in EXCESS])
+
+
+def growth(excess: Array, right: Array, epsilon: float, delta: float) -> Array:
+    """Logarithm of each run's factor for every expert; ``right`` tells which guesses were."""
+    q = expected_right(epsilon)
+    stake = 1 / (1 + np.exp(-(excess + epsilon))) / q - 1
+    most = (1 / (1 + np.exp(-(MOST + epsilon))) / q - 1) if delta else 0.0
+    # the least factor, of a wrong guess with the greatest stake, stays above zero
+    scale = 1 / (1 + most * delta / max(1 - most * q / (1 - q), 1e-6)) if delta else 1.0
+    stake = stake * scale
+    gain = np.where(right, stake, -stake * q / (1 - q))
+    result: Array = np.log(np.maximum(1 + gain - most * scale * delta, 1e-300))
+    return result

@@ -1,0 +1,92 @@
+"""Several blocks of guesses as one test: exact binomial tails, combined by Stouffer's method.
+
+Each block's rule is fixed before its runs, so that its tail probability given the past is at
+least uniform and its normal score at most standard normal; with weights fixed beforehand the
+weighted sum's law is known.  (Folds summed into one binomial are not valid, nor is a random
+number of guesses.)  Source: Stouffer et al. (1949).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from accountant.numerics import legendre
+from audits.statistics.binomial_bounds import expected_right
+
+Counts = tuple[int, int, int]  # right guesses, guesses, runs
+SHARES = ((0.1, 0.2), (0.3, 0.7))  # (learned from the first, tested on the next) share of runs
+MOST_LEARNED = 100_000
+WORST = -0.5  # standard errors by which the first block can speak for the claim
+NODES = legendre(64)
+SPLIT_FROM = 2_000  # runs; fewer are not worth two rules
+
+
+def schedule(runs: int, pure: bool) -> list[tuple[int, int]]:
+    """(runs known when a rule is learned, runs it is tested on), in order.
+
+    With delta, leaks are counted once: a single split.
+    """
+    first = int(SHARES[0][0] * runs)
+    if not pure or runs < SPLIT_FROM or first >= MOST_LEARNED:
+        known = min(runs // 5, MOST_LEARNED)
+        return [(known, runs - known)]
+    known = int(SHARES[1][0] * runs)
+    return [(first, known - first), (known, runs - known)]
+
+
+def tail(counts: Counts, epsilon: float) -> float:
+    """Chance of as many right guesses under epsilon-DP, at most, by the binomial law."""
+    from scipy.special import bdtrc
+
+    correct, made, _ = counts
+    return float(bdtrc(correct - 1, made, expected_right(epsilon))) if correct > 0 else 1.0
+
+
+def combined_tail(blocks: Sequence[Counts], epsilon: float) -> float:
+    """The blocks' tails as one: at most uniform when epsilon-DP holds.
+
+    The first block's score counts as `WORST` where it is worse: an early rule that reveals less
+    than the later one must not speak against it.
+    """
+    if len(blocks) == 1:
+        return tail(blocks[0], epsilon)
+    from scipy.special import ndtri
+
+    first, second = blocks
+    share = first[2] / (first[2] + second[2])
+    one, two = math.sqrt(share), math.sqrt(1 - share)
+    # clipped upwards, which errs to the claim's side
+    scores = [-float(ndtri(max(tail(block, epsilon), 1e-300))) for block in blocks]
+    score = one * max(scores[0], WORST) + two * scores[1]
+    return clipped_normal_tail(score, one, two) if math.isfinite(score) else 1.0
+
+
+def clipped_normal_tail(score: float, one: float, two: float) -> float:
+    """``P(one max(X, WORST) + two Y >= score)`` of independent standard normal X and Y."""
+    from scipy.special import ndtr
+
+    # P(X < WORST) P(two Y >= score - one WORST) + int_WORST phi(x) P(two Y >= score - one x) dx
+    end = max(one * score, 0.0) + 9.0
+    nodes, weights = NODES
+    half = (end - WORST) / 8
+    x = (WORST + half * (2 * np.arange(4)[:, None] + 1 + nodes)).ravel()
+    density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+    inside = np.tile(half * weights, 4) @ (density * ndtr((one * x - score) / two))
+    below = ndtr(WORST) * ndtr((one * WORST - score) / two)
+    return min(float((inside + below) * (1 + 1e-9) + ndtr(-end)), 1.0)
+
+
+def combined_lower(blocks: Sequence[Counts], alpha: float) -> float:
+    """Least epsilon that the combined tail does not refute: covers with at least ``1 - alpha``."""
+    if combined_tail(blocks, 0.0) > alpha:
+        return 0.0
+    low, high = 0.0, 1.0
+    while combined_tail(blocks, high) <= alpha and high < 600:
+        low, high = high, 2 * high
+    while high - low > 1e-10 * max(high, 1e-3):
+        middle = (low + high) / 2
+        low, high = (middle, high) if combined_tail(blocks, middle) <= alpha else (low, middle)
+    return low

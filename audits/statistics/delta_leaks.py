@@ -1,0 +1,57 @@
+"""Bounds at a delta: some runs may reveal their side, and how many is random itself.
+
+Under (epsilon, delta)-DP a run reveals its side with probability delta, independently; L runs do.
+Every other guess is right with probability at most ``e^eps / (1 + e^eps)``, whatever the pattern
+of guesses and leaks.  Let a budget h(l) be fixed beforehand with ``E h(L) <= alpha``.  To reject
+only where the binomial tail without l leaks is at most h(l), for every l, errs with probability
+at most ``E h(L)``.  A budget that is shaped like the tail of leaks and guesses together loses
+nothing by their being two.  Source of the leaks: Kairouz, Oh & Viswanath (2015).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from accountant.numerics import Array
+from audits.statistics.binomial_bounds import most_leaks, success_lower
+
+BLOCKS = 64
+Expected = tuple[float, float]  # guesses, and the share of them that is right
+
+
+def leaky_lower(
+    correct: int, made: int, runs: int, delta: float, alpha: float, expected: Expected
+) -> float:
+    """Lower bound on epsilon at ``delta``, the chance that a run leaks to a guess.
+
+    ``expected`` shapes the budget and must be fixed before the runs.
+    """
+    leaks, budget = leak_budget(runs, delta, alpha, expected)
+    left = np.maximum(correct - leaks, 0.0)
+    chance = float(np.min(success_lower(left, np.maximum(made - leaks, left), budget)))
+    with np.errstate(divide="ignore"):
+        return max(float(np.log(chance) - np.log1p(-chance)), 0.0)
+
+
+def leak_budget(runs: int, delta: float, alpha: float, expected: Expected) -> tuple[Array, Array]:
+    """Counts of leaks and the error allowed up to each, which is ``alpha`` on average.
+
+    More leaks than the last count have probability alpha / 1000 at most, and are given up.
+    """
+    from scipy.special import bdtr, ndtr
+
+    rare = alpha / 1000
+    top = most_leaks(runs, delta, rare)
+    low = min(most_leaks(runs, delta, 0.999), top)
+    leaks = np.unique(np.round(np.linspace(low, top, BLOCKS)))
+    chance = np.diff(np.append(0.0, bdtr(leaks, runs, delta)))
+    made, share = max(expected[0], top + 1.0), min(max(expected[1], 0.01), 0.99)
+    mean = leaks + (made - leaks) * share
+    spread = np.sqrt((made - leaks) * share * (1 - share))
+    # h(l) = P(l + Bin(made - l, share) >= t) by the normal law; t makes it alpha on average
+    least, most = float(mean[0] - 40 * spread[0]), float(mean[-1] + 40 * spread[0])
+    for _ in range(80):
+        middle = (least + most) / 2
+        spent = chance @ ndtr((mean - middle) / spread)
+        least, most = (middle, most) if spent > alpha - rare else (least, middle)
+    return leaks, np.clip(ndtr((mean - most) / spread), 1e-300, 1.0)

@@ -1,0 +1,160 @@
+"""What an accuracy audit asks of an algorithm: to decode a point from the data of n users.
+
+The sparse-regression family of `audits.minimax.SignedBasis` has features and targets, and its bound
+depends on what is private and how users speak; any other family brings its own bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, final
+
+import numpy as np
+
+from accountant.domains import Interval, OneOf, Whole
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.plans.plan import Plan
+from audits.adapters.estimators import Subject
+from audits.algorithm_runs.replaying import declared_plan
+from audits.minimax.decoding.label_decoding import most_right_of_labels
+from audits.minimax.decoding.record_decoding import most_right
+from audits.minimax.families.signed_basis import SignedBasis
+from audits.minimax.information.theorem_domains import LOCAL_EPSILON, Interaction, sequential
+from audits.minimax.performance.algorithm_losses import uniform
+
+PRIVATE = OneOf(("records", "labels"))
+SPEAKING = {"none": "all users at once", "sequential": "one user after another"}
+LEAST = 1e-12  # epsilon
+MOST = 1 << 29  # numbers of one run
+SEPARATION = Interval(0.0, 1.0, "(]")
+LABELS = "labels private, features public, every user once"
+
+
+class Decodable(Protocol):
+    """A hard family of data that are all private, with a bound for whoever decodes it."""
+
+    central: bool
+
+    @property
+    def points(self) -> int:
+        """How many points there are."""
+        ...
+
+    def sample(self, which: int, n: int, rng: np.random.Generator) -> Any:
+        """Data of ``n`` users from a point."""
+        ...
+
+    def decode(self, estimate: Array) -> int:
+        """The point that an estimate means."""
+        ...
+
+    def most_right(self, n: int, epsilon: float) -> float:
+        """Largest probability of a right decode."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One family, one subject: how a run is decoded, and how often privacy allows that."""
+
+    subject: Subject
+    points: int
+    decode: Callable[[int, float, np.random.Generator, np.random.Generator], int]
+    plan: Callable[[], Plan | None]
+    bound: Callable[[float], float]
+    delta: float
+    words: str
+    model: str
+
+    def decoded(self, noise: float, rng: np.random.Generator) -> bool:
+        """One run: whether the point was decoded."""
+        theirs, ours = rng.spawn(2)
+        which = uniform(self.points, ours)
+        return self.decode(which, noise, theirs, ours) == which
+
+    def claim(self, epsilon: float | None) -> float:
+        """The claimed epsilon: as given, or what the plan costs."""
+        if epsilon is None:
+            plan = self.plan()
+            if plan is None:
+                name = self.subject.name
+                raise ParameterError("epsilon", None, f"given: {name} has no plan to state it")
+            from accountant.accountants.tight import Tight
+
+            epsilon = Tight().epsilon(plan, self.delta)
+        return LOCAL_EPSILON.check("epsilon", epsilon)
+
+
+def regression(
+    algorithm: Any,
+    n: int,
+    p: int | None,
+    delta: float,
+    private: Literal["records", "labels"] | None,
+    interaction: Interaction,
+    separation: float,
+) -> Task:
+    """A sparse regression: n users with p features that are signs, one coefficient."""
+    subject = Subject.of(algorithm, local=True)
+    separation = SEPARATION.check("separation", separation)
+    p = Whole(1, 1 << 20).check("p", p)
+    if n * p > MOST:
+        raise ParameterError("n * p", n * p, f"at most {MOST:,} numbers, which a run holds")
+    family = SignedBasis(p, separation)
+    sequential(interaction)  # checked before anything runs
+    labels = subject.labels_alone if private is None else _labels(private)
+    if delta > 0 and not labels:
+        raise ParameterError("delta", delta, "0 where whole records are private")
+
+    def bound(epsilon: float) -> float:
+        if labels:
+            return most_right_of_labels(family, n, epsilon, delta)
+        return most_right(family, n, epsilon, interaction)
+
+    def decode(
+        which: int, noise: float, theirs: np.random.Generator, ours: np.random.Generator
+    ) -> int:
+        x, y = family.sample(which, n, ours, dtype=float)
+        return family.decode(subject.estimate(x, y, theirs, noise))
+
+    def plan() -> Plan | None:
+        return subject.plan(*family.sample(0, n, np.random.default_rng(0), dtype=float))
+
+    words = f"the {family.points} points +-{family.d:g} e_j, n = {n}, p = {family.p}"
+    model = LABELS if labels else SPEAKING[interaction]
+    return Task(subject, family.points, decode, plan, bound, delta, words, model)
+
+
+def of_family(algorithm: Any, n: int, delta: float, family: Decodable) -> Task:
+    """Any family of data that are all private."""
+    if not hasattr(family, "most_right") or not hasattr(family, "central"):
+        allowed = "a family with most_right and central, such as SignMeans or FewVotes"
+        raise ParameterError("family", family, allowed)
+    if delta > 0 and not family.central:
+        raise ParameterError("delta", delta, "0 in the local model")
+    subject = Subject.of(algorithm, local=not family.central)
+    more = (delta,) if family.central else ()
+
+    def bound(epsilon: float) -> float:
+        # it grows with epsilon, and is not made for 0
+        return family.most_right(n, max(epsilon, LEAST), *more)
+
+    def decode(
+        which: int, noise: float, theirs: np.random.Generator, ours: np.random.Generator
+    ) -> int:
+        return family.decode(subject.answer(family.sample(which, n, ours), theirs, noise))
+
+    def plan() -> Plan | None:
+        if subject.kind != "gate":
+            return None
+        return declared_plan(algorithm, family.sample(0, n, np.random.default_rng(0)), None)
+
+    model = "central" if family.central else SPEAKING["none"]
+    return Task(subject, family.points, decode, plan, bound, delta, f"{family!r}, n = {n}", model)
+
+
+def _labels(private: str) -> bool:
+    return PRIVATE.check("private", private) == "labels"

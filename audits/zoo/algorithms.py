@@ -1,0 +1,125 @@
+"""Broken algorithms: past the gate, off the plan, with the wrong sensitivity."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.losses.pure_and_approximate import PureLoss
+from accountant.plans.parallel import Parallel
+from accountant.plans.plan import Plan, Repeat
+from audits.zoo.specimen import Specimen
+from mechanisms.laplace import Laplace
+from mechanisms.randomized_response import RandomizedResponse
+
+ONE = Laplace(scale=1.0, sensitivity=1.0)
+RECORDS = np.linspace(0.0, 1.0, 20)
+CHANGED = np.append(RECORDS[:-1], 0.0)  # the last record, 1, became 0
+ANSWERS = np.arange(20) % 2
+FLIPPED = np.append(ANSWERS[:-1], 1 - ANSWERS[-1])
+
+
+class _Sum:
+    """An honest sum of records in [0, 1] under Laplace noise; the specimens below break it."""
+
+    def plan(self, shape: tuple[int, ...]) -> Plan:
+        """One Laplace release."""
+        del shape
+        return Repeat(ONE, 1)
+
+    def run(self, ledger: Any) -> float:
+        """The noisy sum."""
+        return float(ledger.release(ONE, np.sum))
+
+
+class Peek(_Sum):
+    """Adds a billionth of the data to the answer, past the gate."""
+
+    def run(self, ledger: Any) -> float:
+        """The noisy sum and a little truth."""
+        return super().run(ledger) + 1e-9 * float(ledger._data.sum())  # noqa: SLF001  # the flaw
+
+
+class AsLongAsItTakes(_Sum):
+    """Releases once more while the data are above a threshold."""
+
+    def plan(self, shape: tuple[int, ...]) -> Plan:
+        """Up to eight releases."""
+        del shape
+        return Repeat(Laplace(scale=8.0, sensitivity=1.0), 8)
+
+    def run(self, ledger: Any) -> float:
+        """As many noisy sums as there are records above 0.7."""
+        mechanism, seen = ledger.plan.part, []
+
+        def query(data: NDArray[Any]) -> float:
+            seen.append(int(np.count_nonzero(data > 0.7)))
+            return float(data.sum())
+
+        total = float(ledger.release(mechanism, query))
+        for _ in range(seen[0] - 1):
+            total += float(ledger.release(mechanism, query))
+        return total / seen[0]
+
+
+class HalfTheSensitivity(_Sum):
+    """Sums records that reach from 0 to 2 and declares a sensitivity of 1."""
+
+    def run(self, ledger: Any) -> float:
+        """The noisy sum of doubled records."""
+        return float(ledger.release(ONE, lambda data: 2 * data.sum()))
+
+
+class NoiseThief(_Sum):
+    """Copies the noise generator before the release and takes the noise off again."""
+
+    def run(self, ledger: Any) -> float:
+        """The sum, without noise."""
+        thief = copy.deepcopy(getattr(ledger, "_noise", None))
+        noisy = super().run(ledger)
+        return noisy - (float(thief.laplace()) if thief else 0.0)
+
+
+class Gossip:
+    """In the local model, lets every user's value depend on the others' answers."""
+
+    def plan(self, shape: tuple[int, ...]) -> Plan:
+        """One response of every user."""
+        del shape
+        return Parallel([RandomizedResponse(k=2, keep=0.7310585)])
+
+    def run(self, ledger: Any) -> float:
+        """Share of ones among answers that all users flip when most are ones."""
+        mechanism = ledger.plan.parts[0]
+
+        def query(answers: NDArray[Any]) -> NDArray[Any]:
+            return answers if answers.mean() < 0.5 else 1 - answers
+
+        return float(np.mean(ledger.release_each(mechanism, query)))
+
+
+def specimens() -> list[Specimen]:
+    """Broken algorithms, each on two neighbouring data sets."""
+    records, answers = (RECORDS, CHANGED), (ANSWERS, FLIPPED)
+    rows: list[tuple[type[Any], str, tuple[Any, Any], float | None]] = [
+        (Peek, "replay", records, None),
+        (AsLongAsItTakes, "replay", records, None),
+        (HalfTheSensitivity, "privacy losses", records, 2.0),
+        (NoiseThief, "replay", records, None),
+        (Gossip, "replay", answers, None),
+    ]
+    return [
+        Specimen(_snake(cls.__name__), _first_line(cls), by, PureLoss(1.0), cls(), pair, true)
+        for cls, by, pair, true in rows
+    ]
+
+
+def _first_line(thing: Any) -> str:
+    return str(thing.__doc__).splitlines()[0]
+
+
+def _snake(name: str) -> str:
+    return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")

@@ -1,0 +1,47 @@
+"""Honest and deliberately broken specimens; an audit that errs on one is broken itself."""
+
+from __future__ import annotations
+
+from audits.zoo import algorithms as zoo_algorithms
+from audits.zoo import honest as zoo_honest
+from audits.zoo import noise as zoo_noise
+from audits.zoo import selection as zoo_selection
+from audits.zoo import side_channels as zoo_channels
+from audits.zoo.algorithms import (
+    CHANGED,
+    RECORDS,
+    AsLongAsItTakes,
+    Gossip,
+    HalfTheSensitivity,
+    NoiseThief,
+    Peek,
+    _Sum,
+)
+from audits.zoo.specimen import Query, Specimen
+
+__all__ = [
+    "CHANGED",
+    "RECORDS",
+    "SPECIMENS",
+    "ZOO",
+    "AsLongAsItTakes",
+    "Gossip",
+    "HalfTheSensitivity",
+    "NoiseThief",
+    "Peek",
+    "Query",
+    "Specimen",
+    "_Sum",
+]
+
+SPECIMENS: tuple[Specimen, ...] = tuple(
+    one
+    for family in (zoo_noise, zoo_selection, zoo_channels, zoo_algorithms, zoo_honest)
+    for one in family.specimens()
+)
+# what the command line lists: broken, and caught by guesses or by replay
+ZOO: tuple[Specimen, ...] = tuple(
+    one
+    for one in SPECIMENS
+    if not one.honest and one.caught_by in {"guess test", "replay", "privacy losses"}
+)

@@ -1,0 +1,203 @@
+"""The zoo scored: runs to detection, bound over truth, false alarms, seconds."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from accountant.randomness import Rng
+from audits.algorithm_runs.loss_profile import examine
+from audits.attacks.distinguishing import audit, claimed_delta, seeded
+from audits.attacks.floating_point import audit_bits
+from audits.attacks.output_structure import audit_atoms
+from audits.attacks.sensitivity import probe_sensitivity
+from audits.attacks.timing import audit_timing
+from audits.claims.findings import Finding, Outcome
+from audits.results.rows import FAMILY_ERROR, Settings
+from audits.zoo.specimen import Specimen
+
+SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
+GUESSES: dict[str, Callable[..., Finding]] = {
+    "guess test": audit,
+    "bits": audit_bits,
+    "atoms": audit_atoms,
+}
+MOST = 100  # specimens of a zoo
+VERDICT = 1 - FAMILY_ERROR / MOST
+LOSSES = 100  # sampled privacy losses of an algorithm
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the detector that a specimen names said of it."""
+
+    outcome: Outcome
+    epsilon_lower: float | None
+    runs: int
+    witness: str
+    seconds: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One row of the scored zoo.
+
+    ``detected_at`` is the fewest runs, of `SIZES` up to the budget, at which the claim fell; None
+    where it never did.  ``outcome`` holds together with those of all others at
+    ``1 - FAMILY_ERROR``.  ``share`` is the bound at the budget over the true epsilon; ``alarms``
+    are the ``repeats`` at the budget in which a bound exceeded the true epsilon, or an honest claim
+    fell.
+    """
+
+    name: str
+    kind: str
+    caught_by: str
+    expected: Outcome
+    claim: float
+    true_epsilon: float | None
+    outcome: Outcome
+    detected_at: int | None
+    epsilon_lower: float | None
+    share: float | None
+    alarms: int
+    repeats: int
+    seconds: float
+    witness: str
+
+    @property
+    def subject(self) -> str:
+        """The specimen's name."""
+        return self.name
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the honest survived and the broken was caught."""
+        return self.outcome is self.expected
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """A specimen that is still to be scored."""
+
+    specimen: Specimen
+    kind: str = "specimen"
+
+    @property
+    def subject(self) -> str:
+        """The specimen's name."""
+        return self.specimen.name
+
+    def run(self, settings: Settings) -> Score:
+        """Its row; its seeds depend on its name, not on what else is scored."""
+        numbers = settings.samples, settings.confidence, settings.seed, settings.repeats
+        return _scored(self.specimen, *numbers)
+
+
+def cases() -> list[Scoring]:
+    """The whole zoo, to be scored."""
+    from audits.zoo.catalogue import SPECIMENS
+
+    return [Scoring(one) for one in SPECIMENS]
+
+
+def judge(specimen: Specimen, runs: int, confidence: float, rng: Rng = None) -> Verdict:
+    """Audit one specimen by what it names: a guess test, bits, atoms, time, sensitivity, replay."""
+    start, source = time.perf_counter(), seeded(rng)[1]
+    how, broken, pair, claim = (
+        specimen.caught_by, specimen.broken, specimen.pair, specimen.claim,
+    )  # fmt: skip
+    lower: float | None = None
+    if how in GUESSES:
+        found = GUESSES[how](broken, pair, claim, runs, confidence, rng=source)
+        outcome, lower, used, witness = (
+            found.outcome, found.epsilon_lower, found.runs, found.witness,
+        )  # fmt: skip
+    elif how == "timing":
+        pairs = min(max(runs // 40, 100), 500)
+        timed = audit_timing(broken, pair, pairs, 1, confidence, source)
+        outcome, used, witness = timed.outcome, 2 * pairs, timed.witness
+    elif how == "sensitivity":
+        probe = probe_sensitivity(
+            broken.query, broken.space, broken.relation, broken.declared,
+            budget=min(runs, 5000), rng=source, hostile=broken.hostile,
+        )  # fmt: skip
+        outcome, used, witness = probe.outcome, probe.evaluations, probe.witness
+    else:
+        seen = examine(broken, *pair, claim, LOSSES, source)
+        why = seen.refutation(confidence)
+        outcome = Outcome.FALSIFIED if why else Outcome.SURVIVED
+        lower = seen.epsilon_lower(claimed_delta(claim), confidence)
+        used, witness = max(int(seen.losses.size), 1), why or "replayed bit by bit"
+    return Verdict(outcome, lower, used, witness, time.perf_counter() - start)
+
+
+def score_zoo(
+    specimens: Iterable[Specimen] | None = None,
+    runs: int = 100_000,
+    confidence: float = 0.95,
+    rng: int = 0,
+    repeats: int = 1,
+    tick: Callable[[str], None] = lambda name: None,
+) -> list[Score]:
+    """A row for each specimen, by default of the whole zoo; ``tick`` is called after each.
+
+    A specimen's seeds depend on its name, not on what else is scored.
+    """
+    settings = Settings(runs, confidence, rng, repeats=repeats)
+    rows = []
+    for one in cases() if specimens is None else map(Scoring, specimens):
+        rows.append(one.run(settings))
+        tick(one.subject)
+    return rows
+
+
+def _scored(one: Specimen, runs: int, confidence: float, seed: int, repeats: int) -> Score:
+    start = time.perf_counter()
+    source = np.random.default_rng([seed, zlib.crc32(one.name.encode())])
+    detected, verdicts = None, []
+    if not one.honest:
+        for size in (*(n for n in SIZES if n < runs), runs):
+            verdict = judge(one, size, confidence, source)
+            if verdict.outcome is Outcome.FALSIFIED:
+                detected = verdict.runs
+                break
+    sure = judge(one, runs, VERDICT, source)
+    verdicts = [judge(one, runs, confidence, source) for _ in range(repeats)]
+    last, true = verdicts[-1], one.true_epsilon
+    lowers = [v.epsilon_lower for v in verdicts if v.epsilon_lower is not None]
+    lower = float(np.median(lowers)) if lowers else None
+    return Score(
+        one.name, "honest" if one.honest else "broken", one.caught_by, one.expected,
+        one.claim.epsilon_at(claimed_delta(one.claim)), true,
+        sure.outcome, detected, lower,
+        lower / true if lower is not None and true else None,
+        sum(_alarms(one, verdict) for verdict in verdicts), repeats,
+        time.perf_counter() - start, last.witness,
+    )  # fmt: skip
+
+
+def _alarms(one: Specimen, verdict: Verdict) -> bool:
+    if one.honest:
+        return verdict.outcome is Outcome.FALSIFIED
+    lower, true = verdict.epsilon_lower, one.true_epsilon
+    return lower is not None and true is not None and lower > true
+
+
+def totals(rows: Iterable[Score]) -> dict[str, Any]:
+    """The zoo in a line: how many, as expected, alarms, seconds."""
+    rows = list(rows)
+    return {
+        "specimens": len(rows),
+        "honest": sum(row.kind == "honest" for row in rows),
+        "as_expected": sum(row.as_expected for row in rows),
+        "alarms": sum(row.alarms for row in rows),
+        "seconds": sum(row.seconds for row in rows),
+    }

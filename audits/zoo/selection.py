@@ -1,0 +1,89 @@
+"""Broken selections: noisy maxima and sparse vectors as they were published, or half understood.
+
+Reference: Lyu, Su & Li (2017), whose Algorithms 3, 4 and 6 are the sparse vectors below.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audits.zoo.honest import UP
+from audits.zoo.specimen import Specimen, specimen
+
+Generator = np.random.Generator
+Output = NDArray[Any]
+FIFTH = np.array([0.0, 0.0, 0.0, 0.0, 1.0])  # against 1 - FIFTH: the fifth is the first above
+
+
+def value_of_noisy_max(scores: Output, rng: Generator, size: int) -> Output:
+    """Releases the winning noisy value where only its index was paid for."""
+    # the density 5 F^4 f, each factor worth 1/2 in the lower tail: 5/2
+    noisy: Output = scores + rng.laplace(scale=2.0, size=(size, len(scores)))
+    winner: Output = noisy.max(axis=1)
+    return winner
+
+
+def noisy_max_of_half_the_noise(scores: Output, rng: Generator, size: int) -> Output:
+    """The index of the greatest score, with noise for scores that all move one way."""
+    noisy: Output = scores + rng.laplace(scale=1.0, size=(size, 5))
+    index: Output = noisy.argmax(axis=1)
+    return index
+
+
+def bare_max(scores: Output, rng: Generator, size: int) -> Output:
+    """The index of the greatest score, with noise that only breaks ties."""
+    noisy: Output = scores + rng.uniform(0, 1e-6, size=(size, 5))
+    index: Output = noisy.argmax(axis=1)
+    return index
+
+
+def sparse_vector_without_stop(answers: Output, rng: Generator, size: int) -> Output:
+    """Tells of all twenty answers whether they are above, as if one had been found."""
+    # the greatest log ratio over patterns: quadrature over the threshold of F^i (1 - F)^j
+    threshold = rng.laplace(scale=2.0, size=(size, 1))
+    return (answers + rng.laplace(scale=4.0, size=(size, 20)) >= threshold).astype(int)
+
+
+def sparse_vector_unscaled(answers: Output, rng: Generator, size: int) -> Output:
+    """The first answer above, with noise that forgets to pay for it twice."""
+    # 1/4 for the threshold and 3/2 for the answer found, in the limit of many answers
+    threshold = rng.laplace(scale=4.0, size=(size, 1))
+    above = answers + rng.laplace(scale=4 / 3, size=(size, 5)) >= threshold
+    return np.where(above.any(axis=1), above.argmax(axis=1), 5)
+
+
+def sparse_vector_releasing_values(answers: Output, rng: Generator, size: int) -> Output:
+    """The first answer above, and the noisy value that was compared."""
+    # nineteen answers below and the value, each worth 1/2 in the lower tail: 20/2
+    noisy = answers + rng.laplace(scale=2.0, size=(size, 20))
+    above = noisy >= rng.laplace(scale=2.0, size=(size, 1))
+    first = np.where(above.any(axis=1), above.argmax(axis=1), 19)
+    value = np.where(above.any(axis=1), noisy[np.arange(size), first], -1e6)
+    return np.stack([first + 0.0, value], axis=1)
+
+
+def sparse_vector_without_noise_on_answers(answers: Output, rng: Generator, size: int) -> Output:
+    """Only the threshold is noisy: answers on either side of it tell their order."""
+    return (answers >= rng.laplace(scale=1.0, size=(size, 1))).astype(int)
+
+
+def specimens() -> list[Specimen]:
+    """Broken selections with their true epsilons."""
+    ten = np.ones(10)
+    return [
+        specimen(value_of_noisy_max, (np.zeros(5), np.ones(5)), 2.5),
+        specimen(noisy_max_of_half_the_noise, (UP, 1 - UP), 1.75895312863188),
+        specimen(bare_max, (UP, 1 - UP), None),
+        specimen(
+            sparse_vector_without_stop, (np.zeros(20), np.concatenate([ten, -ten])), 4.6068349
+        ),
+        specimen(sparse_vector_unscaled, (FIFTH, 1 - FIFTH), 1.6739626055526267),
+        specimen(sparse_vector_releasing_values, (np.zeros(20), np.ones(20)), 10.0),
+        specimen(
+            sparse_vector_without_noise_on_answers, (np.array([1.0, 0.0]), np.array([0.0, 1.0])),
+            None,
+        ),
+    ]  # fmt: skip

@@ -1,0 +1,72 @@
+"""What a specimen of the zoo is, and how plain functions become specimens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import PureLoss
+from audits.claims.findings import Outcome
+from audits.neighbours.value_spaces import Box
+
+ONE = PureLoss(1.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Specimen:
+    """One thing to audit: what is wrong with it, its claim, its true epsilon, what must catch it.
+
+    ``broken`` is a release function with ``pair`` two values, an algorithm with ``pair`` two
+    data sets, or a `Query`; ``caught_by`` is "guess test", "bits", "atoms", "timing",
+    "sensitivity", "replay" or "privacy losses".  ``true_epsilon`` is that of the pair at the
+    claim's delta, None where it is not finite or not an epsilon; an honest specimen is
+    ``expected`` to survive, and ``flaw`` says what is good in it.
+    """
+
+    name: str
+    flaw: str
+    caught_by: str
+    claim: Loss
+    broken: Any
+    pair: tuple[Any, Any]
+    true_epsilon: float | None
+    expected: Outcome = Outcome.FALSIFIED
+
+    @property
+    def honest(self) -> bool:
+        """Whether the claim is true."""
+        return self.expected is Outcome.SURVIVED
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The deterministic part of a release, with the space and the sensitivity that it declares."""
+
+    query: Callable[[Any], Any]
+    space: Box
+    declared: float
+    relation: str = "replace"
+    hostile: bool = False
+
+
+def specimen(
+    broken: Callable[..., Any],
+    pair: tuple[Any, Any],
+    true_epsilon: float | None,
+    caught_by: str = "guess test",
+    claim: Loss = ONE,
+) -> Specimen:
+    """A specimen named for its function, whose docstring says what is wrong."""
+    flaw = str(broken.__doc__).splitlines()[0]
+    return Specimen(broken.__name__, flaw, caught_by, claim, broken, pair, true_epsilon)
+
+
+def query_specimen(made: Query) -> Specimen:
+    """A specimen of the deterministic part alone; its pair is the ends of its space."""
+    ends, query = made.space.ends, made.query
+    flaw = str(query.__doc__).splitlines()[0]
+    return Specimen(query.__name__, flaw, "sensitivity", ONE, made, ends, None)

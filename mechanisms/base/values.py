@@ -1,0 +1,225 @@
+"""What a mechanism may release: the check of a private value, and values to try it with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accountant.errors import PrivateValueError
+from accountant.numerics import Array
+from mechanisms.base.checks import at_most, first, norms, real_value, reals, whole_value
+
+Generator = np.random.Generator
+
+
+class Values(Protocol):
+    """A set of values with its neighbours; batches have one more axis in front."""
+
+    @property
+    def axes(self) -> int | None:
+        """Axes of one value: 0 for a number or label, None where an array of any shape is one."""
+        ...
+
+    def check(self, value: ArrayLike) -> NDArray[Any]:
+        """The value as an array, or `PrivateValueError`, which never shows it."""
+        ...
+
+    def example(self, rng: Generator) -> Any:
+        """Some value, extremes among them."""
+        ...
+
+    def neighbour(self, value: Any, rng: Generator) -> Any:
+        """Some neighbour of a value, extremes among them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reals:
+    """Numbers or vectors; neighbours are ``sensitivity`` apart in the norm that is declared."""
+
+    sensitivity: float
+    axes: int | None = None
+    dimension: int | None = None
+
+    def check(self, value: ArrayLike) -> Array:
+        """Finite floats, of at most ``dimension`` coordinates where that is declared."""
+        return at_most(real_value(value), self.axes, self.dimension)
+
+    def example(self, rng: Generator) -> Any:
+        """A number, or a short vector where only vectors are values."""
+        return rng.normal(scale=10, size=2) if self.axes == 1 else float(rng.normal(scale=10))
+
+    def neighbour(self, value: Any, rng: Generator) -> Any:
+        """Up to one sensitivity away, along one coordinate."""
+        step = rng.choice([1.0, -1.0, rng.uniform(-1, 1)]) * self.sensitivity
+        return value + (np.eye(np.size(value))[0] if np.ndim(value) else 1) * step
+
+
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """Whole numbers or vectors of them; neighbours are ``sensitivity`` apart."""
+
+    sensitivity: float
+    axes: int | None = None
+    dimension: int | None = None
+
+    def check(self, value: ArrayLike) -> NDArray[np.int64]:
+        """64-bit integers; bools and floats are none."""
+        whole = whole_value(value, "whole numbers of at most 64 bits")
+        return at_most(whole, self.axes, self.dimension)
+
+    def example(self, rng: Generator) -> Any:
+        """A number, or a short vector where only vectors are values."""
+        pair = rng.integers(-20, 21, size=2)
+        return pair if self.axes == 1 else int(pair[0])
+
+    def neighbour(self, value: Any, rng: Generator) -> Any:
+        """Up to one sensitivity away, along one coordinate."""
+        most = math.floor(self.sensitivity)
+        step = int(rng.choice(np.array([most, -most, rng.integers(-most, most + 1)])))
+        return (
+            value + np.eye(np.size(value), dtype=int)[0] * step if np.ndim(value) else value + step
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """The labels 0 to ``count - 1``; any two are neighbours."""
+
+    count: int
+    axes: ClassVar[int] = 0
+
+    def check(self, value: ArrayLike) -> NDArray[np.intp]:
+        """Labels as indices."""
+        allowed = f"whole numbers from 0 to {self.count - 1}"
+        labels = whole_value(value, allowed)
+        if labels.size and not (labels.min() >= 0 and labels.max() < self.count):
+            raise PrivateValueError("value", allowed, first((labels < 0) | (labels >= self.count)))
+        return labels.astype(np.intp, copy=False)
+
+    def example(self, rng: Generator) -> int:
+        """A label."""
+        return int(rng.integers(self.count))
+
+    def neighbour(self, value: Any, rng: Generator) -> int:
+        """A label."""
+        del value
+        return self.example(rng)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A vector of scores; a neighbour moves each by at most ``sensitivity``.
+
+    ``monotone`` scores all move up, or all down.
+    """
+
+    sensitivity: float
+    monotone: bool = False
+    axes: ClassVar[int] = 1
+
+    def check(self, value: ArrayLike) -> Array:
+        """Finite scores of at least one candidate along the last of one or two axes."""
+        scores = real_value(value)
+        if scores.ndim not in (1, 2) or scores.shape[-1] == 0:
+            raise PrivateValueError("value", "a vector of scores, or one such row for each user")
+        return scores
+
+    def example(self, rng: Generator) -> Array:
+        """Scores of two to six candidates."""
+        scores: Array = rng.normal(scale=3, size=int(rng.integers(2, 7)))
+        return scores
+
+    def neighbour(self, value: Any, rng: Generator) -> Array:
+        """All move as far as they may, or some way."""
+        return self.moved(value, rng.uniform(-1, 1, np.size(value)), rng)
+
+    def moved(self, value: Any, shares: Array, rng: Generator) -> Array:
+        """Move by these shares of the sensitivity, some of them rounded to what is most."""
+        shares = np.where(rng.random(shares.size) < 2 / 3, np.sign(shares), shares)
+        if self.monotone:
+            shares = np.sign(shares[0]) * np.abs(shares) * (rng.random(shares.size) < 0.7)
+        moved: Array = value + self.sensitivity * shares
+        return moved
+
+
+@dataclass(frozen=True, slots=True)
+class Ball:
+    """Vectors of norm at most ``radius``; any two are neighbours.
+
+    ``order`` is 2 or infinity; a longer vector is refused, or shortened where ``clip`` says so.
+    """
+
+    dimension: int
+    radius: float
+    order: float = 2.0
+    clip: bool = False
+    axes: ClassVar[int] = 1
+
+    def check(self, value: ArrayLike) -> Array:
+        """Vectors within the ball along the last of one or two axes."""
+        vectors = reals(value)
+        name = "l2" if self.order == 2 else "l-infinity"
+        allowed = f"vectors of {self.dimension} coordinates and {name} norm at most {self.radius:g}"
+        if vectors.ndim not in (1, 2) or vectors.shape[-1] != self.dimension:
+            raise PrivateValueError("value", allowed)
+        size = self._sizes(vectors)
+        longer = size > 1 + 1e-12  # less is rounding of whoever scaled it
+        if longer.any() and not self.clip:
+            raise PrivateValueError("value", allowed, first(longer))
+        return vectors if (size <= 1).all() else vectors / np.maximum(size, 1.0)[..., None]
+
+    def _sizes(self, vectors: Array) -> Array:
+        """Norms over the radius; entries are looked at one by one only where a norm is odd."""
+        if 1e-100 < self.radius < 1e100:
+            with np.errstate(over="ignore", invalid="ignore"):
+                size: Array = norms(vectors, self.order) / self.radius
+            if np.isfinite(size).all():
+                return size
+        greatest = np.abs(real_value(vectors)).max(axis=-1)
+        scaled: Array = vectors / np.where(greatest > 0, greatest, 1.0)[..., None]
+        with np.errstate(over="ignore"):
+            size = norms(scaled, self.order) * (greatest / self.radius)
+        return np.minimum(size, np.finfo(float).max)
+
+    def example(self, rng: Generator) -> Array:
+        """A vector, on the boundary every other time."""
+        direction: Array = rng.normal(size=self.dimension)
+        share = rng.choice([1.0, rng.random()])
+        direction *= share * self.radius / norms(direction, self.order)
+        return direction
+
+    def neighbour(self, value: Any, rng: Generator) -> Array:
+        """Another vector, the opposite one now and then."""
+        return -np.asarray(value) if rng.random() < 0.2 else self.example(rng)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Numbers of size at most ``radius``; any two are neighbours."""
+
+    radius: float
+    clip: bool = False
+    axes: ClassVar[int] = 0
+
+    def check(self, value: ArrayLike) -> Array:
+        """Numbers within, or moved to the nearest end where ``clip`` says so."""
+        real = real_value(value)
+        outside = np.abs(real) > self.radius
+        if outside.any() and not self.clip:
+            allowed = f"numbers from {-self.radius:g} to {self.radius:g}"
+            raise PrivateValueError("value", allowed, first(outside))
+        return np.clip(real, -self.radius, self.radius)
+
+    def example(self, rng: Generator) -> float:
+        """A number, an end now and then."""
+        return float(self.radius * rng.choice([-1.0, 1.0, rng.uniform(-1, 1)]))
+
+    def neighbour(self, value: Any, rng: Generator) -> float:
+        """A number."""
+        del value
+        return self.example(rng)

@@ -1,0 +1,70 @@
+"""A grid of 2^k under real numbers: values are rounded to it and get exact integer noise.
+
+What is released is a function of (rounded value + integer noise) alone, so that no low-order bit
+tells of the value.  Rounding moves every coordinate by half a step at most; the sensitivity
+pays for it.  Source: the remedy of Canonne, Kamath & Steinke (2020) for Mironov's (2012) attack.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from accountant.numerics import Array
+from mechanisms.exact_noise.integer_noise import IntegerNoise
+
+FINENESS = 40  # the noise scale is 2^40 to 2^41 steps
+NEAR = 2.0**62  # beyond so many steps 64 bits are too few
+
+
+def exponent(scale: float) -> int:
+    """k of the grid under noise of this scale."""
+    return math.frexp(scale)[1] - 1 - FINENESS
+
+
+def rounded(value: Array, scale: float) -> Array:
+    """Every number at the nearest point of the grid."""
+    k = exponent(scale)
+    with np.errstate(over="ignore"):
+        steps = np.ldexp(value, -k)
+    # huge numbers lie on the grid as they are
+    nearest: Array = np.where(np.abs(steps) < NEAR, np.ldexp(np.rint(steps), k), value)
+    return nearest
+
+
+def step(scale: float) -> float:
+    """Distance of neighbouring points."""
+    return math.ldexp(1.0, exponent(scale))
+
+
+def noisy(
+    value: Array, scale: float, power: int, rng: np.random.Generator, shape: tuple[int, ...]
+) -> Any:
+    """Rounded value plus integer noise on the grid, as the nearest float of every sum."""
+    k = exponent(scale)
+    noise = IntegerNoise(math.ldexp(scale, -k), power).draw(math.prod(shape), rng).reshape(shape)
+    with np.errstate(over="ignore"):
+        steps = np.broadcast_to(np.rint(np.ldexp(value, -k)), shape)
+    near = np.abs(steps) < NEAR
+    total = np.where(near, steps, 0.0).astype(np.int64) + noise
+    with np.errstate(over="ignore"):
+        # one rounding of the exact sum: that of the integer to 53 bits
+        answer: Array = np.asarray(np.clip(np.ldexp(total.astype(float), k), -LARGEST, LARGEST))
+    if not near.all():
+        far = np.broadcast_to(value, shape)[~near]
+        pairs = zip(far.tolist(), noise[~near].tolist(), strict=True)
+        answer[~near] = [_sum(one, added, k) for one, added in pairs]
+    return answer[()]
+
+
+LARGEST = sys.float_info.max
+
+
+def _sum(value: float, noise: int, k: int) -> float:
+    # such a value is a whole number of steps already
+    total = Fraction(value) + noise * Fraction(2) ** k
+    return float(max(min(total, Fraction(LARGEST)), -Fraction(LARGEST)))

@@ -1,0 +1,74 @@
+"""What mechanisms made of another mechanism share."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Self
+
+from accountant.errors import ParameterError
+from accountant.losses.loss import Loss
+from mechanisms.base.mechanism import Mechanism
+from mechanisms.base.values import Values
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MechanismWith:
+    """Mechanisms that have an attribute, described in words."""
+
+    attribute: str
+    words: str
+
+    def check(self, argument: str, value: object) -> Mechanism:
+        """The mechanism itself."""
+        if not isinstance(value, Mechanism) or not hasattr(value, self.attribute):
+            raise ParameterError(argument, value, str(self))
+        return value
+
+    def __str__(self) -> str:
+        return self.words
+
+
+class Wrapper(Mechanism):
+    """Post-processing of what ``inner`` releases: it costs what the inner release costs."""
+
+    __slots__ = ()
+    inner: Any
+
+    @property
+    def loss(self) -> Loss:
+        """That of the inner release."""
+        loss: Loss = self.inner.loss
+        return loss
+
+    @property
+    def relation(self) -> str | None:
+        """That of the inner mechanism."""
+        relation: str | None = self.inner.relation
+        return relation
+
+    @property
+    def loose(self) -> bool:
+        """What is done afterwards may hide something."""
+        return True
+
+    def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
+        """That of the inner mechanism."""
+        pair: tuple[Any, Any] = self.inner.worst_pair(epsilon)
+        return pair
+
+    @property
+    def values(self) -> Values:
+        """Those of the inner mechanism."""
+        values: Values = self.inner.values
+        return values
+
+    @property
+    def arithmetic(self) -> str:
+        """That of the inner mechanism."""
+        arithmetic: str = self.inner.arithmetic
+        return arithmetic
+
+    def turned(self, factor: float) -> Self:
+        """The same with the inner knob at ``factor`` times what it is."""
+        changed: Self = dataclasses.replace(self, inner=self.inner.turned(factor))  # type: ignore[type-var]  # declared
+        return changed

@@ -1,0 +1,106 @@
+"""Reports on a sphere whose density is constant on caps around the value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from mechanisms.base.supports import Cells, Support, panels
+
+
+@dataclass(frozen=True, slots=True)
+class Sphere(Support):
+    """The sphere of a radius; the density is constant between ``heights`` along the value.
+
+    Measure is the share of the sphere.  Two values along two lines need a single height.
+    """
+
+    dimension: int
+    radius: float
+    heights: tuple[float, ...]
+
+    def cells(self, first: Any, second: Any) -> Cells:
+        """Slices of the sphere across the values, or where slices across either meet."""
+        values = np.stack([first, second]).astype(float)
+        length = np.sqrt(np.square(values).sum(axis=1))
+        longer = int(np.argmax(length))
+        axis = values[longer] / length[longer] if length[longer] else np.eye(len(first))[0]
+        other = values[1 - longer] / (length[1 - longer] or 1.0)
+        across = other - (other @ axis) * axis
+        if np.sqrt(across @ across) > 1e-9:
+            return self._lenses(axis, other)
+        edges = np.concatenate([[-1.0], self._cuts, [1.0]])
+        measure = np.diff(self._below(edges))
+        ends = np.array([-1.0, 1.0]) if self.dimension == 1 else (edges[1:] + edges[:-1]) / 2
+        aside = np.roll(np.eye(self.dimension), 1, axis=1)[np.argmax(np.abs(axis))]
+        aside = aside - (aside @ axis) * axis
+        aside /= np.sqrt(aside @ aside) or 1.0
+        slant = np.sqrt(np.maximum(1 - ends**2, 0.0))
+        outputs = self.radius * (np.outer(ends, axis) + np.outer(slant, aside))
+        return Cells(outputs, measure, lambda output: self._slice(output, axis))
+
+    def _lenses(self, one: Array, other: Array) -> Cells:
+        # In the plane of both lines a uniform point has a uniform angle, and length above r with
+        # probability (1 - r^2)^((p-2)/2).  So caps whose centres are an angle t apart share
+        # 1/pi int_{t/2}^{arccos h} (1 - h^2 / cos^2 x)^((p-2)/2) dx of the sphere.
+        if len(self.heights) != 1:
+            raise ParameterError("pair", "two directions", "two vectors along one line")
+        height, slices = self.heights[0], self._cuts.size + 1
+        plane = np.linalg.qr(np.stack([one, other], axis=1))[0].T
+        places = plane @ np.stack([one, other], axis=1)  # both in coordinates of the plane
+        start, end = np.arctan2(places[1], places[0])
+        apart, reach = float(np.arccos(np.clip(one @ other, -1, 1))), math.acos(height)
+
+        def lens(angle: float) -> float:
+            # x = arccos h - s^2 is smooth in s, and panels get ever finer towards 0
+            end = math.sqrt(max(reach - angle / 2, 0.0))
+            nodes, weights, _ = panels(end * np.append(0.0, 2.0 ** np.arange(-30, 1)))
+            inside = 1 - np.square(height / np.cos(reach - nodes**2))
+            power = np.maximum(inside, 0.0) ** ((self.dimension - 2) / 2)
+            return float(weights @ (2 * nodes * power)) / math.pi
+
+        near, far, cap = lens(apart), lens(math.pi - apart), 1 - float(self._below(height))
+        side = max(cap - near - far, 0.0)
+        middle = max(1 - 4 * cap + 2 * near + 2 * far, 0.0)
+        table = np.array([[near, side, far], [side, middle, side], [far, side, near]])
+        if slices == 2:
+            table = table[::2, ::2]
+        # a point off the plane, and one of every arc between cuts; the longest arc speaks last
+        cuts = np.add.outer([start, start + np.pi, end, end + np.pi], [-reach, reach]).ravel()
+        cuts = np.sort(cuts % (2 * np.pi))
+        arcs = np.diff(cuts, append=cuts[0] + 2 * np.pi)
+        middles = (cuts + arcs / 2)[np.argsort(arcs)]
+        points = np.stack([np.cos(middles), np.sin(middles)], axis=1) @ plane
+        if self.dimension > 2:
+            off = np.linalg.qr(np.vstack([plane, np.eye(self.dimension)]).T)[0].T[2]
+            points = np.vstack([off, points])
+
+        def locate(output: NDArray[Any]) -> NDArray[np.intp]:
+            return self._slice(output, one) * slices + self._slice(output, other)
+
+        outputs = np.zeros((slices * slices, self.dimension))
+        outputs[locate(self.radius * points)] = self.radius * points
+        return Cells(outputs, table.ravel(), locate)
+
+    @property
+    def _cuts(self) -> Array:
+        return np.array(sorted({side * h for h in self.heights for side in (-1.0, 1.0)}))
+
+    def _slice(self, output: NDArray[Any], axis: Array) -> NDArray[np.intp]:
+        return np.searchsorted(self._cuts, np.asarray(output) @ axis / self.radius)
+
+    def _below(self, height: Any) -> Array:
+        """Share of the sphere below a height, ``(1 + sign(t) I_{t^2}(1/2, (p-1)/2)) / 2``."""
+        from scipy.special import betainc
+
+        if self.dimension == 1:
+            return np.asarray((np.sign(height) + 1) / 2)
+        half = (self.dimension - 1) / 2
+        below: Array = (1 + np.sign(height) * betainc(0.5, half, np.square(height))) / 2
+        return below
