@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from audits.algorithm_runs.recording import OffTranscript
     from audits.algorithm_runs.replaying import Replayed, privacy_losses, replay
-    from audits.attacks.distinguishing import audit
     from audits.attacks.floating_point import audit_bits
+    from audits.attacks.front import audit
     from audits.attacks.multiple_testing import Family, audit_family
     from audits.attacks.output_structure import audit_atoms
     from audits.attacks.pair_search import Box, candidate_pairs, search_pairs
@@ -35,7 +35,7 @@ _HOME = {
     "Sensitivity": "claims.claims",
     "TradeoffLoss": "claims.claims",
     "Traced": "utility.tracing",
-    "audit": "attacks.distinguishing",
+    "audit": "attacks.front",
     "audit_accuracy": "utility.accuracy",
     "audit_tracing": "utility.tracing",
     "audit_atoms": "attacks.output_structure",

@@ -13,7 +13,7 @@ from typing import final
 
 import numpy as np
 
-from accountant.accountants.base import Accountant, atoms
+from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic
 from accountant.accountants.bounded_range_composition import (
     MOST_ADAPTIVE,
@@ -22,7 +22,9 @@ from accountant.accountants.bounded_range_composition import (
     nonadaptive_epsilon,
 )
 from accountant.composition.certified_composition import Composition
+from accountant.composition.plan_totals import atoms
 from accountant.losses.bounded_range import BoundedRangeLoss
+from accountant.losses.loss import single_loss
 from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import ULP, Array, smallest_root, up
 from accountant.plans.parallel import Parallel
@@ -180,7 +182,8 @@ def _bounds(plan: Plan) -> dict[float, int] | None:
                 return None
             bound = max(_sum(part) for part in parts if part is not None)
         else:
-            bound = max(item.bound, item.reversed.bound)
+            loss = single_loss(item)
+            bound = max(loss.bound, loss.reversed.bound)
         if math.isinf(bound):
             return None
         if bound:

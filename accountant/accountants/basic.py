@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from decimal import ROUND_UP, Context, Decimal
 from typing import final
 
-from accountant.accountants.base import Accountant, atoms
+from accountant.accountants.base import Accountant
+from accountant.composition.plan_totals import atoms
+from accountant.losses.loss import single_loss
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan
 
@@ -50,19 +52,20 @@ class Basic(Accountant):
     def _inverse(self, item: Item, share: float) -> float:
         if isinstance(item, Parallel):
             return max(self._epsilon(part, share) for part in item.distinct)
-        return item._inverse(share) if share > item.infinity else item.bound
+        loss = single_loss(item)
+        return loss._inverse(share) if share > loss.infinity else loss.bound
 
 
 def _pure(item: Item) -> float:
     if isinstance(item, Parallel):
         return max(Basic()._epsilon(part, 0.0) for part in item.distinct)
-    return item.pure
+    return single_loss(item).pure
 
 
 def _atom(item: Item) -> float:
     if isinstance(item, Parallel):
         return max(atoms(part) for part in item.distinct)
-    return item.infinity
+    return single_loss(item).infinity
 
 
 def decimal(x: float) -> Decimal:

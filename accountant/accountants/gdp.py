@@ -9,8 +9,9 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from accountant.accountants.base import Accountant, total
+from accountant.accountants.base import Accountant
 from accountant.composition.composed_loss import item_loss
+from accountant.composition.plan_totals import total
 from accountant.domains import DELTA
 from accountant.errors import UnsupportedPlan
 from accountant.losses.gaussian import GaussianLoss

@@ -11,15 +11,16 @@ from typing import final
 
 import numpy as np
 
-from accountant.accountants.base import Accountant, atoms, total
+from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic
 from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
+from accountant.composition.plan_totals import atoms, total
 from accountant.composition.pld_grid import Grid, compose, dots_above, dots_below
 from accountant.domains import DELTA, Interval
 from accountant.errors import UnsupportedPlan
 from accountant.losses.connect_the_dots import Profile
-from accountant.losses.loss import Loss
+from accountant.losses.loss import Loss, single_loss
 from accountant.numerics import ULP, Array, smallest_root, up
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, as_plan, directions
@@ -101,7 +102,7 @@ class PLD(Accountant):
     def _profile(self, item: Item, above: bool) -> Profile:
         """The profile of one item: parallel parts are composed first, then the greatest counts."""
         if not isinstance(item, Parallel):
-            return item.signed_profile
+            return single_loss(item).signed_profile
         grids = [self._grid(part, 1e-12, above=above) for part in item.distinct]
 
         def greatest(epsilon: Array) -> Array:
@@ -138,7 +139,7 @@ def _leaves(plan: Plan) -> list[tuple[Loss, int]]:
         if isinstance(item, Parallel):
             found += [(loss, n * count) for part in item.distinct for loss, n in _leaves(part)]
         else:
-            found.append((item, count))
+            found.append((single_loss(item), count))
     return found
 
 
@@ -148,8 +149,9 @@ def _ends(item: Item, tail: float) -> tuple[float, float]:
         parts = [(part, part.reversed) for part in item.distinct]
         sides = [[_composed_end(part, tail) for part in side] for side in zip(*parts, strict=True)]
         return max(sides[0]), max(sides[1])
-    high = _loss_end(item, tail)
-    return high, high if item.reversed == item else _loss_end(item.reversed, tail)
+    loss = single_loss(item)
+    high = _loss_end(loss, tail)
+    return high, high if loss.reversed == loss else _loss_end(loss.reversed, tail)
 
 
 def _loss_end(loss: Loss, tail: float) -> float:

@@ -11,8 +11,9 @@ from typing import final
 
 import numpy as np
 
-from accountant.accountants.base import Accountant, atoms, total
+from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic
+from accountant.composition.plan_totals import atoms, total
 from accountant.numerics import Array, least, up
 from accountant.plans.plan import Plan
 

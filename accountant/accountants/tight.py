@@ -20,7 +20,8 @@ from accountant.composition.certified_composition import Composition
 from accountant.composition.closed_form import ENVELOPE, closed_form
 from accountant.composition.composed_loss import as_losses, certified
 from accountant.domains import DELTA, Interval
-from accountant.losses.loss import ACCURACY, Loss
+from accountant.losses.loss import Loss, single_loss
+from accountant.numerics import ACCURACY
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, as_plan, directions
 
@@ -101,7 +102,7 @@ class Tight(Accountant):
             return Certificate(
                 max(one.lower for one in parts), worst.upper, worst.engine, worst.nodes
             )
-        return closed_form(item, delta)
+        return closed_form(single_loss(item), delta)
 
     def _between(
         self, way: Plan, losses: list[tuple[Loss, int]], delta: float, most: float = math.inf
@@ -131,7 +132,7 @@ class Tight(Accountant):
             item = items[0][0]
             if isinstance(item, Parallel):
                 return max(self._delta(part, epsilon) for part in item.distinct)
-            return min(1.0, float(item.profile(epsilon)) * (1 + ACCURACY))
+            return min(1.0, float(single_loss(item).profile(epsilon)) * (1 + ACCURACY))
         losses = as_losses(items)
         found = 1.0
         if not losses or not all(one.by_renyi for one, _ in losses):

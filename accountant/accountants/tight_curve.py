@@ -22,7 +22,7 @@ from accountant.composition.certificate import falling_root
 from accountant.composition.certified_composition import Composition, quiet
 from accountant.composition.closed_form import Engine, closed_form
 from accountant.composition.composed_loss import as_losses
-from accountant.losses.connect_the_dots import Dots, above, dots
+from accountant.losses.discretised import Dots, above, dots
 from accountant.losses.loss import Loss
 from accountant.numerics import ULP
 from accountant.plans.plan import Plan, directions

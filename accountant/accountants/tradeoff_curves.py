@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from accountant.composition.composed_loss import as_loss
 from accountant.errors import ParameterError
-from accountant.losses.loss import ACCURACY, Loss
-from accountant.numerics import Array
+from accountant.losses.loss import Loss
+from accountant.numerics import ACCURACY, Array
 from accountant.plans.plan import Plan, as_plan, directions
 
 POINTS = 512

@@ -9,7 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from accountant.accountants.base import Accountant, atoms, total
+from accountant.accountants.base import Accountant
+from accountant.composition.plan_totals import atoms, total
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics import up
 from accountant.plans.plan import Plan

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from accountant.composition.composed_loss import item_loss
 from accountant.domains import RECORDS
-from accountant.losses.connect_the_dots import dots, lower_hull
+from accountant.losses.connect_the_dots import lower_hull
+from accountant.losses.discretised import dots
 from accountant.losses.finite import Finite
 from accountant.losses.loss import Loss, epsilons, orders
 from accountant.numerics import ULP, Array, up
@@ -46,7 +47,7 @@ class Grouped(Plan):
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield what each release costs the group."""
         for item, count in self.part.losses():
-            yield item_loss(item).grouped(self.size), count
+            yield group_loss(item_loss(item), self.size), count
 
     def leaves(self) -> Iterator[Plan]:
         """Yield those of the part: a group changes what a plan costs, not what it releases."""
@@ -115,6 +116,12 @@ class GroupLoss(Finite):
         value, error = self.real_cumulant(a)
         divergence: Array = (value + error) / a
         return divergence
+
+
+def group_loss(loss: Loss, size: int) -> Loss:
+    """What a group of ``size`` records costs: a closed form, or the trade-off curve iterated."""
+    closed = loss.grouped(size)
+    return GroupLoss(loss, size) if closed is None else closed
 
 
 @functools.lru_cache(maxsize=64)

@@ -20,8 +20,8 @@ from accountant.composition.composed_loss import as_loss
 from accountant.domains import Whole
 from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss
-from accountant.losses.loss import ACCURACY, Loss, Symmetric, epsilons
-from accountant.numerics import Array
+from accountant.losses.loss import Loss, Symmetric, epsilons
+from accountant.numerics import ACCURACY, Array
 from accountant.plans.adjacency import REPLACE_ONE
 from accountant.plans.plan import Item, Plan, as_plan
 

@@ -7,8 +7,7 @@ import math
 
 import numpy as np
 
-from accountant.losses.loss import ACCURACY
-from accountant.numerics import ULP, Array
+from accountant.numerics import ACCURACY, ULP, Array
 
 NARROW, WIDE = 9.5, 45.0  # deviations of a binomial: about 1e-21 and 1e-300 lie beyond
 

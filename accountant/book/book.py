@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.book_ledger import BookLedger
+from accountant.book.databases import connect
 from accountant.book.dataset_opening import Opening, checked_name, dataset_key
 from accountant.book.hash_chain import START, Link
 from accountant.book.head_pin import Pin
 from accountant.book.history import Line, Status, lines, stored, told
 from accountant.book.log import TAIL, Log
-from accountant.book.storage import connect
 from accountant.book.verification import Verified, verified
 from accountant.errors import ParameterError
 from accountant.plans.plan import Plan, as_plan

@@ -11,11 +11,11 @@ from accountant.accountants.budget import Budget
 from accountant.errors import BudgetExceeded
 from accountant.ledger.composition_notions import ASIDE, PureSum, notion_of
 from accountant.losses.gaussian import GaussianLoss
-from accountant.losses.loss import Loss
+from accountant.losses.loss import Loss, single_loss
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics import up
 from accountant.plans.parallel import Parallel
-from accountant.plans.plan import Plan
+from accountant.plans.plan import Item, Plan
 
 
 class Total(NamedTuple):
@@ -114,9 +114,9 @@ class Totals:
             if count > 1:
                 self._spend_more(self._one(item), count - 1)
 
-    def _one(self, item: Loss | Parallel) -> Total:
-        if isinstance(item, Loss):
-            return self.cost(item)
+    def _one(self, item: Item) -> Total:
+        if not isinstance(item, Parallel):
+            return self.cost(single_loss(item))
         kept = self._get()
         self._set(self.zero)
         self._spend_greatest(item)

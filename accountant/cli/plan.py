@@ -50,8 +50,8 @@ def plan(
     from accountant.formats.plan_toml import read_file, read_plan
     from accountant.formatting import above, below
     from accountant.planning.allocation_table import Allocation
+    from accountant.planning.capacity import room
     from accountant.planning.what_if import for_groups
-    from accountant.room import room
 
     size = None if group is None else RECORDS.check("--group", number(group))
     whole, file = read_plan(plan), read_file(plan)

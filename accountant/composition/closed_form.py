@@ -6,8 +6,8 @@ import math
 from typing import Protocol
 
 from accountant.composition.certificate import Certificate
-from accountant.losses.loss import ACCURACY, Loss
-from accountant.numerics import ULP
+from accountant.losses.loss import Loss
+from accountant.numerics import ACCURACY, ULP
 
 ENVELOPE = "a bound on many pairs"
 

@@ -10,12 +10,13 @@ from typing import cast, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.accountants.base import atoms
 from accountant.composition.certified_composition import Composition
-from accountant.losses.connect_the_dots import dots
+from accountant.composition.plan_totals import atoms
+from accountant.losses.discretised import dots
 from accountant.losses.gaussian import GaussianLoss
-from accountant.losses.loss import Loss, epsilons
+from accountant.losses.loss import Loss, epsilons, single_loss
 from accountant.numerics import Array, up
+from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
 
 FAR_UP = 1e5
@@ -41,8 +42,8 @@ def as_losses(items: list[tuple[Item, int]]) -> list[tuple[Loss, int]]:
 
 def item_loss(item: Item) -> Loss:
     """A loss itself, or the greatest of parallel parts."""
-    if isinstance(item, Loss):
-        return item
+    if not isinstance(item, Parallel):
+        return single_loss(item)
     losses = tuple(dict.fromkeys(as_loss(part) for part in item.distinct))
     kept = tuple(
         one for one in losses if not any(other is not one and other.covers(one) for other in losses)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accountant.losses.connect_the_dots import Dots, Profile, above, below
+from accountant.losses.connect_the_dots import Profile
+from accountant.losses.discretised import Dots, above, below
 from accountant.numerics import ULP, Array
 
 

@@ -1,4 +1,4 @@
-"""Finite pairs above and below a profile that is only known point by point.
+"""Finite pairs above and below a profile that is only known point by point: arrays alone.
 
 A profile is convex in x = e^epsilon, and 1 - x at least.  Straight lines between its points give
 one above it (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Algorithm 1); lowered by the
@@ -10,58 +10,45 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from accountant.losses.finite import Finite
-from accountant.losses.loss import ACCURACY, Loss, epsilons
-from accountant.numerics import ULP, Array
+from accountant.losses.mgf import Profiled
+from accountant.numerics import ACCURACY, ULP, Array
 
 Profile = Callable[[Array], Array]
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Dots(Finite):
-    """A loss with finitely many values; ``infinity`` is the mass beyond them."""
+class FinitePair(NamedTuple):
+    """A pair of distributions by its loss: values, their masses under P, the mass at infinity."""
 
     loss: Array
     mass: Array
-    beyond: float
+    infinity: float
 
-    def profile(self, epsilon: ArrayLike) -> Array:
-        """``sum mass (1 - e^{eps - loss})_+``."""
-        sticks = -np.expm1(np.minimum(epsilons(epsilon)[..., None] - self.loss, 0.0))
-        total: Array = np.minimum(sticks @ self.mass + self.beyond, 1.0)
-        return total
+
+class Discretisable(Profiled, Protocol):
+    """The part of a loss that a discretisation reads."""
 
     @property
-    def reversed(self) -> Dots:
-        """The pair exchanged: what Q has beyond the values is where P has none."""
-        mass = self.mass * np.exp(-self.loss)
-        return Dots(-self.loss, mass, max(0.0, 1 - float(mass.sum())))
+    def dots(self) -> int:
+        """Number of points of the discretisation."""
+        ...
 
     @property
-    def infinity(self) -> float:
-        """The mass beyond."""
-        return self.beyond
+    def reversed(self) -> Discretisable:
+        """The loss of (Q, P)."""
+        ...
 
-    @property
-    def bound(self) -> float:
-        """The greatest size of a value."""
-        return float(np.max(np.abs(self.loss), initial=0.0))
-
-    @property
-    def outcomes(self) -> tuple[Array, Array]:
-        """Values and masses."""
-        return self.loss, self.mass
+    def signed_profile(self, epsilon: Array) -> Array:
+        """The privacy profile at any real epsilon."""
+        ...
 
 
-def above(profile: Profile, points: Array, last: float | None = None) -> Dots:
-    """Dots whose profile is above ``profile``; ``points`` are increasing epsilons.
+def pair_above(profile: Profile, points: Array, last: float | None = None) -> FinitePair:
+    """A pair whose profile is above ``profile``; ``points`` are increasing epsilons.
 
     ``last`` is the profile's value at the last of them, where that is known exactly.
     """
@@ -73,8 +60,8 @@ def above(profile: Profile, points: Array, last: float | None = None) -> Dots:
     return _pair(points, x, values, corners, float(values[-1]))
 
 
-def below(profile: Profile, infinity: float, points: Array) -> Dots:
-    """Dots whose profile is below ``profile``, which tends to ``infinity``."""
+def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
+    """A pair whose profile is below ``profile``, which tends to ``infinity``."""
     # x = 0, where every profile is 1 and falls at most with slope -1, is a point too
     x = np.append(0.0, np.exp(points))
     values = np.append(1.0, np.clip(profile(points), 0.0, 1.0))
@@ -91,8 +78,8 @@ def below(profile: Profile, infinity: float, points: Array) -> Dots:
     return _pair(points, x, lowered, lower_hull(x, lowered), infinity)
 
 
-def dots(loss: Loss, tail: float, *, upper: bool) -> Dots:
-    """Dots above or below a loss; at most ``tail`` of its mass is moved."""
+def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
+    """A finite pair above or below a loss; at most ``tail`` of its mass is moved."""
     # half of the points where the loss mostly is (its total variation is about 0.4 deviations),
     # and half everywhere: a composition's tail may hang on the great losses
     size = max(2.5 * float(loss.profile(0.0)), 1e-12)
@@ -104,17 +91,17 @@ def dots(loss: Loss, tail: float, *, upper: bool) -> Dots:
     if upper:
         # at its bound a profile is `infinity`, whatever round-off says
         known = loss.infinity if high >= loss.bound else None
-        return above(loss.signed_profile, points, known)
-    return below(loss.signed_profile, loss.infinity, points)
+        return pair_above(loss.signed_profile, points, known)
+    return pair_below(loss.signed_profile, loss.infinity, points)
 
 
 @functools.lru_cache(maxsize=64)
-def above_all(loss: Loss) -> Dots:
-    """Dots above a bounded loss, up to its bound."""
-    return dots(loss, 0.0, upper=True)
+def pair_above_all(loss: Discretisable) -> FinitePair:
+    """A finite pair above a bounded loss, up to its bound."""
+    return discretise(loss, 0.0, upper=True)
 
 
-def _end(loss: Loss, tail: float, size: float) -> float:
+def _end(loss: Discretisable, tail: float, size: float) -> float:
     """Where the profile has come down to its limit, but for ``tail``."""
     if loss.bound < 1e-9 * size:
         return max(loss.bound, 1e-9 * size)
@@ -144,9 +131,11 @@ def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
     return np.array(hull)
 
 
-def _pair(points: Array, x: Array, values: Array, corners: NDArray[np.intp], beyond: float) -> Dots:
+def _pair(
+    points: Array, x: Array, values: Array, corners: NDArray[np.intp], infinity: float
+) -> FinitePair:
     slopes = np.diff(values[corners]) / np.diff(x[corners])
     # the mass of Q at a corner is the change of slope there; that of P is x times it
     mass = x[corners[1:]] * np.diff(np.append(slopes, 0.0))
     some = mass > 0
-    return Dots(points[corners[1:] - 1][some], mass[some], beyond)
+    return FinitePair(points[corners[1:] - 1][some], mass[some], infinity)

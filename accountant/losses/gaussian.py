@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, RECORDS
-from accountant.losses.loss import ACCURACY, Loss, Symmetric, epsilons, orders
+from accountant.losses.loss import Loss, Symmetric, epsilons, orders
 from accountant.numerics import (
+    ACCURACY,
     ULP,
     Array,
     legendre,

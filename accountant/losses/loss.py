@@ -16,16 +16,23 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
+from accountant.losses.connect_the_dots import pair_above_all
 from accountant.losses.mgf import FAR, moment
-from accountant.numerics import ULP, Array, Complex, gaussian_mu, smallest_root, square_up, up
-from accountant.numerics.exponential_sums import factors_from_cumulants
+from accountant.numerics import (
+    ACCURACY,
+    ULP,
+    Array,
+    Complex,
+    gaussian_mu,
+    smallest_root,
+    square_up,
+    up,
+)
+from accountant.numerics.exponential_sums import factors_from_cumulants, sums_of_logs
 from accountant.plans.plan import Item, Release
 
-# Profiles are evaluated to this relative accuracy or better; answers are rounded by as much.
-ACCURACY = 2.0**-36
 
-
-class Loss(Release):
+class Loss(Item, Release):
     """The privacy loss ln(P/Q) of one release, P and Q its laws on two neighbours.
 
     A member is obliged to `profile` and `reversed`; everything else follows from them and is
@@ -81,10 +88,9 @@ class Loss(Release):
         """Rényi divergence of the finite part, elementwise over ``order > 1``."""
         a = orders(order) - 1.0
         if math.isfinite(self.bound):
-            # of dots above the profile, which reach up to the bound: never too small
-            from accountant.losses.connect_the_dots import above_all
-
-            value, error = above_all(self).real_cumulant(a)
+            # of a finite pair above the profile, which reaches up to the bound: never too small
+            pair = pair_above_all(self)
+            value, error = sums_of_logs([(pair.loss, pair.mass)], np.ones(1), a)
             divergence: Array = (value + error) / a
             return divergence
         with np.errstate(divide="ignore"):  # nothing finite may be left
@@ -167,11 +173,9 @@ class Loss(Release):
         """Whether the profile is a numerical upper bound, not a formula."""
         return False
 
-    def grouped(self, size: int) -> Loss:
-        """What a group of ``size`` records costs: a closed form, or its trade-off iterated."""
-        from accountant.amplification.group_privacy import GroupLoss
-
-        return self if size == 1 else GroupLoss(self, size)
+    def grouped(self, size: int) -> Loss | None:
+        """What a group of ``size`` records costs; None where there is no closed form."""
+        return self if size == 1 else None
 
     def covers(self, other: Loss) -> bool:
         """Whether this one's profile is known to be nowhere below that of ``other``."""
@@ -229,6 +233,13 @@ class Symmetric(Loss):
     def reversed(self) -> Loss:
         """Itself."""
         return self
+
+
+def single_loss(item: Item) -> Loss:
+    """Return the item as the loss of one release: what it is where it is not `Parallel`."""
+    if not isinstance(item, Loss):
+        raise TypeError(f"neither a loss nor parallel plans: {type(item).__name__}")
+    return item
 
 
 def orders(order: ArrayLike) -> Array:

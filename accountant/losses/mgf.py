@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from accountant.numerics import Array, legendre
-
-if TYPE_CHECKING:
-    from accountant.losses.loss import Loss
 
 # e^700 is still a float, so the profile there is finite and bounds its own limit from above.
 FAR = 700.0
 
 
-def moment(loss: Loss, z: complex) -> complex:
+class Profiled(Protocol):
+    """The part of a loss that its moments are made from."""
+
+    @property
+    def infinity(self) -> float:
+        """Mass of the outcomes that are impossible on the neighbour."""
+        ...
+
+    @property
+    def bound(self) -> float:
+        """Epsilon beyond which the profile stays at `infinity`."""
+        ...
+
+    @property
+    def reversed(self) -> Profiled:
+        """The loss of (Q, P)."""
+        ...
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """The privacy profile at ``epsilon >= 0``."""
+        ...
+
+
+def moment(loss: Profiled, z: complex) -> complex:
     """``E_P[e^{zL}; L finite]`` by quadrature of the two profiles (infinite: diverges)."""
     # E = 1 - d(z+1) + z(z+1) [ int_0^inf e^{ze} (delta_PQ(e) - d) de
     #                         + int_0^inf e^{-(z+1)e} delta_QP(e) de ]
@@ -36,7 +57,7 @@ def moment(loss: Loss, z: complex) -> complex:
     return float(moment.real) if real else complex(moment)
 
 
-def _reach(loss: Loss, a: float) -> float:
+def _reach(loss: Profiled, a: float) -> float:
     """Where ``e^{a e} (delta(e) - d)`` has died out; infinity where it never does."""
     if math.isfinite(loss.bound):
         return max(loss.bound, 1e-9)

@@ -14,6 +14,8 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 ULP = 2.0**-52
+# Profiles are evaluated to this relative accuracy or better; answers are rounded by as much.
+ACCURACY = 2.0**-36
 
 
 def up(x: float, ulps: float = 4.0) -> float:

@@ -8,8 +8,8 @@ from typing import cast, final
 
 import numpy as np
 
-from accountant.accountants.base import atoms, total
 from accountant.accountants.budget import Budget
+from accountant.composition.plan_totals import atoms, total
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.plans.plan import Plan, directions

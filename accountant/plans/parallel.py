@@ -19,7 +19,7 @@ BY = OneOf(("index", "value"))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Parallel(Plan):
+class Parallel(Item):
     """Plans on disjoint groups of users: a user is in one of them and pays for that one.
 
     ``by="index"``: who is in which group is public.  ``by="value"``: the record decides.  Then

@@ -9,17 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
 
 from accountant.domains import Whole
 from accountant.errors import ParameterError
 from accountant.plans.adjacency import common
 
-if TYPE_CHECKING:
-    from accountant.losses.loss import Loss
-    from accountant.plans.parallel import Parallel
-
-Item: TypeAlias = "Loss | Parallel"
 COUNT = Whole(0)
 DECLARED: list[type[Plan]] = []  # kinds of plans that other packages brought along
 
@@ -57,6 +51,17 @@ class Plan(ABC):
         return Repeat(self, count)
 
     __rmul__ = __mul__
+
+
+class Item(Plan):
+    """What accountants add up: the loss of one release, or parallel plans."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def reversed(self) -> Item:
+        """The same seen with the two neighbours exchanged."""
 
 
 class Release(Plan):

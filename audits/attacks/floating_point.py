@@ -17,8 +17,8 @@ from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import claimed_delta
 from audits.attacks.output_codes import Codes, audit_codes, check
+from audits.claims.arguments import claimed_delta
 from audits.claims.findings import Finding
 from audits.runs.release_functions import Draw, vectorised
 from mechanisms.base.mechanism import Mechanism

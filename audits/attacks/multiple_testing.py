@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import audit
+from audits.attacks.distinguishing import distinguish
 from audits.attacks.evaluation import shown
 from audits.claims.arguments import CONFIDENCE, RUNS, checked_pair, seeded
 from audits.claims.claims import checked_claim
@@ -115,7 +115,7 @@ def audit_family(
     members = [
         Member(
             _named(pair, claim, event),
-            audit(read, pair, claim, share, alone, rng=noise, executor=executor),
+            distinguish(read, pair, claim, share, alone, rng=noise, executor=executor),
         )
         for (pair, claim, (event, read)), noise in zip(asked, source.spawn(len(asked)), strict=True)
     ]

@@ -19,7 +19,8 @@ from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import CONFIDENCE, RUNS, audit, seeded
+from audits.attacks.distinguishing import distinguish
+from audits.claims.arguments import CONFIDENCE, RUNS, seeded
 from audits.claims.findings import Finding
 
 Codes = NDArray[np.int64]
@@ -57,7 +58,7 @@ def audit_codes(
     def leveled(value: Any, noise: np.random.Generator, size: int) -> Codes:
         return levels(coded(value, noise, size))
 
-    finding = audit(leveled, pair, claim, runs - pilot, confidence, delta, source)
+    finding = distinguish(leveled, pair, claim, runs - pilot, confidence, delta, source)
     return dataclasses.replace(
         finding, runs=runs, seed=seed, seconds=time.perf_counter() - start,
         witness=f"by {words}: {finding.witness}",

@@ -21,8 +21,9 @@ from accountant.domains import Whole
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import audit, seeded
+from audits.attacks.distinguishing import distinguish
 from audits.attacks.output_codes import check
+from audits.claims.arguments import seeded
 from audits.claims.findings import Finding
 from audits.neighbours.patterns import Candidate, candidate_pairs, different
 from audits.neighbours.value_spaces import Box, Relation, neighbour, relation_of
@@ -136,9 +137,9 @@ def _audited(
     """An audit of one pair, whose two values may differ in shape."""
     pair = candidate.pair
     if isinstance(release, Mechanism) or np.shape(pair[0]) == np.shape(pair[1]):
-        return audit(release, pair, claim, runs, confidence, delta, rng)
+        return distinguish(release, pair, claim, runs, confidence, delta, rng)
     draw = vectorised(release)
-    return audit(
+    return distinguish(
         lambda side, source, size: draw(pair[side], source, size),
         (0, 1), claim, runs, confidence, delta, rng,
     )  # fmt: skip

@@ -20,7 +20,7 @@ import numpy as np
 from accountant.domains import NON_NEGATIVE, Interval, Whole
 from accountant.errors import ParameterError
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import seeded
+from audits.claims.arguments import seeded
 from audits.claims.claims import Sensitivity
 from audits.claims.findings import Finding, Guesses, Outcome
 from audits.neighbours.adjacent_chains import Link, around, chains, nearby

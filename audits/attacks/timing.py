@@ -23,7 +23,7 @@ from accountant.domains import Whole
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import CONFIDENCE, seeded
+from audits.claims.arguments import CONFIDENCE, seeded
 from audits.claims.findings import Outcome
 from audits.runs.release_functions import vectorised
 from mechanisms.base.mechanism import Mechanism

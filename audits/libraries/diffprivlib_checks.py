@@ -12,8 +12,8 @@ import numpy as np
 
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
-from audits.attacks.distinguishing import audit
 from audits.attacks.floating_point import audit_bits
+from audits.attacks.front import audit
 from audits.attacks.output_structure import audit_atoms
 from audits.libraries.checks import Check, Look, Seen, guessed
 from audits.results.rows import Settings

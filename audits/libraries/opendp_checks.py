@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
-from audits.attacks.distinguishing import audit
 from audits.attacks.floating_point import audit_bits
+from audits.attacks.front import audit
 from audits.attacks.sensitivity import audit_sensitivity
 from audits.attacks.timing import audit_timing
 from audits.libraries.checks import VERDICT, Check, Look, Seen, guessed

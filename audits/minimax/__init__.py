@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from audits.minimax.bounds.bound import Construction, LowerBound
     from audits.minimax.bounds.central_regression import central_rate, central_regression
-    from audits.minimax.bounds.histogram import PairedShares, private_histogram
+    from audits.minimax.bounds.histogram import private_histogram
     from audits.minimax.bounds.label_optimisation import label_optimisation
     from audits.minimax.bounds.label_private_regression import label_regression
     from audits.minimax.bounds.lasso import private_lasso
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from audits.minimax.families.fingerprints import Fingerprints
     from audits.minimax.families.label_family import LabelFamily
     from audits.minimax.families.packings import disjoint_packing, greedy_packing, random_packing
+    from audits.minimax.families.paired_shares import PairedShares
     from audits.minimax.families.sign_means import SignCopies, SignMeans
     from audits.minimax.families.signed_basis import SignedBasis
     from audits.minimax.families.sparse_packing import SparsePacking
@@ -52,7 +53,7 @@ _HOME = {
     "LabelFamily": "families.label_family",
     "LowerBound": "bounds.bound",
     "PROBLEMS": "problems",
-    "PairedShares": "bounds.histogram",
+    "PairedShares": "families.paired_shares",
     "SignCopies": "families.sign_means",
     "SignMeans": "families.sign_means",
     "SignedBasis": "families.signed_basis",

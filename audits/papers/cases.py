@@ -12,7 +12,7 @@ import numpy as np
 
 from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.plans.plan import Plan
-from audits.attacks.distinguishing import audit
+from audits.attacks.front import audit
 from audits.claims.findings import Outcome
 from audits.known_densities.hockey_stick import exact_epsilon
 from audits.papers.frank_wolfe import attacked_epsilon, printed_selections

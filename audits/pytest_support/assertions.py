@@ -18,7 +18,8 @@ from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.plans.plan import Plan, Release
 from audits.algorithm_runs.loss_profile import examine
 from audits.algorithm_runs.replaying import declared_plan
-from audits.attacks.distinguishing import RUNS, audit, claimed_delta
+from audits.attacks.front import audit
+from audits.claims.arguments import RUNS, claimed_delta
 from audits.claims.findings import Finding, Outcome, Point
 from audits.pytest_support.failures import (
     ClaimFailed,

@@ -9,8 +9,8 @@ import numpy as np
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss
 from audits.algorithm_runs.loss_profile import Examination, examine
-from audits.attacks.distinguishing import audit
 from audits.attacks.floating_point import audit_bits
+from audits.attacks.front import audit
 from audits.claims.arguments import claimed_delta
 from audits.claims.findings import Finding, Guesses, Outcome, Point
 from audits.known_densities.hockey_stick import exact_epsilon

@@ -53,8 +53,8 @@ def _said(error: BaseException) -> str:
 
 
 def _audited(work: dict[str, Any]) -> dict[str, Any]:
-    from audits.attacks.distinguishing import audit
     from audits.attacks.floating_point import audit_bits
+    from audits.attacks.front import audit
     from audits.runner.cases import guessed
 
     given = work["asked"]

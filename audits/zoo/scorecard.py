@@ -12,11 +12,12 @@ import numpy as np
 
 from accountant.randomness import Rng
 from audits.algorithm_runs.loss_profile import examine
-from audits.attacks.distinguishing import audit, claimed_delta, seeded
 from audits.attacks.floating_point import audit_bits
+from audits.attacks.front import audit
 from audits.attacks.output_structure import audit_atoms
 from audits.attacks.sensitivity import probe_sensitivity
 from audits.attacks.timing import audit_timing
+from audits.claims.arguments import claimed_delta, seeded
 from audits.claims.findings import Finding, Outcome
 from audits.results.rows import FAMILY_ERROR, Settings
 from audits.zoo.specimen import Specimen

@@ -25,9 +25,9 @@ from accountant import (
     with_more_records,
 )
 from accountant.__main__ import main
+from accountant.planning.capacity import room
 from accountant.planning.interpretation import SUSPICIONS, posterior
 from accountant.plans.adjacency import RELATIONS
-from accountant.room import room
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
 BUDGET = Budget(1.0, 1e-6)

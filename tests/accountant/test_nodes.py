@@ -31,6 +31,7 @@ from accountant import (
     UnsupportedPlan,
     ZCDPLoss,
 )
+from accountant.amplification.group_privacy import group_loss
 from accountant.plans.adjacency import RELATIONS
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
@@ -235,10 +236,10 @@ def test_groups_scale_the_shift_of_noise():
 
 def test_approximate_privacy_of_a_group_is_the_textbook_rule():
     # Vadhan (2017), Lemma 2.2: (k eps, delta (1 + e^eps + ... + e^{(k-1) eps}))
-    loss = ApproxLoss(0.5, 1e-3).grouped(3)
+    loss = group_loss(ApproxLoss(0.5, 1e-3), 3)
     assert loss.delta_at(1.5) == pytest.approx(1e-3 * (1 + math.exp(0.5) + math.e))
     with pytest.raises(UnsupportedPlan, match="xi > 0 has no group bound"):
-        ZCDPLoss(0.1, 0.1).grouped(2)
+        group_loss(ZCDPLoss(0.1, 0.1), 2)
 
 
 @pytest.mark.parametrize("size", [2, 3])
@@ -251,7 +252,7 @@ def test_the_trade_off_of_a_group_is_the_iterated_one(size):
     h = fine
     for _ in range(size):
         h = np.interp(h, level, power)
-    loss = PairLoss(tuple(p), tuple(q)).grouped(size)
+    loss = group_loss(PairLoss(tuple(p), tuple(q)), size)
     for epsilon in (0.0, 0.5, 1.5, 3.0):
         truth = float(np.max(h - math.exp(epsilon) * fine))
         assert float(loss.profile(epsilon)) == pytest.approx(max(truth, 0.0), abs=1e-5)

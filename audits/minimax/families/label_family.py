@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from accountant.domains import POSITIVE, Whole
 from accountant.errors import ParameterError
 from accountant.numerics import ULP, Array
-from audits.minimax.bounds.histogram import PairedShares
+from audits.minimax.families.paired_shares import PairedShares
 from audits.minimax.information.sign_index import number_of, signs_of
 
 

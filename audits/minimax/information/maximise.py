@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
+from accountant.numerics import Array
+
 _DEPTH = 170  # e^-170: below it the products of n, e^eps and 1 / p overflow
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -37,3 +41,10 @@ def best(value: Callable[[float], float], high: float) -> tuple[float, float]:
 def down(x: float) -> float:
     """A bound rounded down, past the rounding of its formula."""
     return max(0.0, x * (1 - 1e-11))
+
+
+def beside(place: float, most: int) -> Array:
+    """Whole numbers from 1 to ``most`` next to a place: what has one peak there is best at one."""
+    middle = math.floor(min(place, float(most)))
+    around: Array = np.clip(np.arange(middle - 1.0, middle + 3.0), 1.0, float(most))
+    return around

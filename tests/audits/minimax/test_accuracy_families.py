@@ -7,8 +7,8 @@ from accountant import ParameterError
 from algorithms import LocalHistogram, LocalMean, PrivateMean, PrivateSelection
 from audits import audit_accuracy
 from audits.claims.findings import Outcome
-from audits.minimax.bounds.histogram import PairedShares
 from audits.minimax.bounds.selection import FewVotes
+from audits.minimax.families.paired_shares import PairedShares
 from audits.minimax.families.sign_means import SignCopies, SignMeans
 
 SURE = 1 - 1e-6  # of every verdict below, so that honest ones fall with chance 1e-6 at most

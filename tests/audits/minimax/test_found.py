@@ -24,7 +24,8 @@ from audits.minimax import (
     private_mean,
     sparse_regression,
 )
-from audits.minimax.bounds.histogram import PairedShares, report_information, variance_near
+from audits.minimax.bounds.histogram import variance_near
+from audits.minimax.families.paired_shares import PairedShares, report_information
 from audits.minimax.information.contraction import entropy_factor
 from audits.minimax.information.group_decoding import group_delta, most_right_apart
 from audits.minimax.information.sign_information import posterior_divergence, sign_information

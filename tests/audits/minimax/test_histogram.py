@@ -10,13 +10,8 @@ from scipy.stats import binom
 from accountant import ParameterError
 from algorithms import LocalHistogram
 from algorithms.base.non_private import NotPrivate
-from audits.minimax.bounds.histogram import (
-    PairedShares,
-    by_pairs,
-    private_histogram,
-    report_information,
-    variance_near,
-)
+from audits.minimax.bounds.histogram import by_pairs, private_histogram, variance_near
+from audits.minimax.families.paired_shares import PairedShares, report_information
 from audits.minimax.information.sign_information import sign_error
 from mechanisms import SubsetSelection
 
