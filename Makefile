@@ -28,8 +28,8 @@ $(READY): requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	touch $(READY)
 
-table: $(READY)  ## write the tables of mechanisms, with times measured now
-	$(BIN)/python -c "from mechanisms.base.docs_table import write_table; write_table('README.md'); write_table('docs/mechanisms.md', long=True)"
+table: $(READY)  ## write the table of mechanisms in docs/mechanisms.md, with times measured now
+	$(BIN)/python -c "from mechanisms.base.docs_table import write_table; write_table('docs/mechanisms.md')"
 
 clean:
 	rm -rf $(VENV)

@@ -1,4 +1,4 @@
-"""The house itself: what an import costs, what the README says, one file a mechanism."""
+"""The house itself: what an import costs, one file a mechanism."""
 
 import doctest
 import importlib
@@ -15,9 +15,7 @@ import algorithms
 import audits
 import mechanisms
 from audits.runner.california_housing import load
-from mechanisms.base.docs_table import END, START, between_marks, table, write_table
 
-ROOT = Path(__file__).parents[1]
 PACKAGES = [accountant, algorithms, audits, mechanisms]
 
 
@@ -35,38 +33,6 @@ def test_importing_a_package_loads_numpy_at_most(package):
 def test_help_loads_no_numpy():
     code = "import audits.__main__ as m; m.main(['--help'])"
     assert loaded_by(code, "numpy").stdout.endswith("[]\n")
-
-
-def test_the_readme_table_is_not_stale():
-    # rows of mechanisms that were just dropped in may be missing until `make table`
-    rows = between_marks((ROOT / "README.md").read_text()).splitlines()
-    assert len(rows) > 20
-    assert set(rows) <= set(table().splitlines())
-    # the long table adds columns
-    long = between_marks((ROOT / "docs" / "mechanisms.md").read_text()).splitlines()
-    starts = tuple(row.removesuffix(" |") for row in table().splitlines())
-    assert len(long) > 20
-    assert all(row.startswith(starts) for row in long)
-
-
-def test_make_table_writes_the_table(tmp_path):
-    copy = tmp_path / "README.md"
-    copy.write_text(f"before\n{START}| stale |\n{END}\nafter\n")
-    write_table(str(copy))
-    assert copy.read_text() == f"before\n{START}{table()}{END}\nafter\n"
-
-
-def test_the_readme_runs():
-    found = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
-    assert found.attempted > 5
-    assert found.failed == 0
-
-
-@pytest.mark.parametrize("page", ["accounting.md", "audits.md", "budget.md", "mechanisms.md"])
-def test_the_pages_run(page):
-    found = doctest.testfile(str(ROOT / "docs" / page), module_relative=False)
-    assert found.attempted > 2
-    assert found.failed == 0
 
 
 def modules():
@@ -102,7 +68,7 @@ class HalvedGaussian(Mechanism):
     """Half the value under Gaussian noise."""
 
     releases: ClassVar[str] = "half a number"
-    reference: ClassVar[str] = "nobody (2026)"
+    reference: ClassVar[str] = "Example (2026)"
     scale: float = param(POSITIVE, "noise", typical=(1.0,), knob=True)
 
     def release(self, value, rng=None, size=None):
@@ -142,7 +108,7 @@ made = calibrate(HalvedGaussian, epsilon=1.0, delta=1e-5)
 assert abs(exact(made, 1.0) - 1e-5) < 1e-9
 assert 0.4 < audit(made, rng=1).epsilon_lower < 1.0
 assert RDP().epsilon(10 * made, 1e-6) > compare(10 * made, 1e-6).best.epsilon
-assert 'nobody (2026)' in table()
+assert 'Example (2026)' in table()
 assert any('HalvedGaussian' in case.subject for case in cases())
 """
     command = [sys.executable, "-c", code]

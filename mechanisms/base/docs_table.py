@@ -1,4 +1,4 @@
-"""The tables of mechanisms, made from their own declarations; `make table` writes them."""
+"""The table of mechanisms, made from their own declarations; `make table` writes it."""
 
 from __future__ import annotations
 
@@ -13,27 +13,20 @@ from mechanisms.base.mechanism import Arithmetic, Mechanism, registry
 from mechanisms.base.parameters import meanings
 
 START, END = "<!-- table of mechanisms: made by `make table` -->\n", "<!-- end of table -->"
-HEAD = ("mechanism", "releases", "claim, for example", "arithmetic", "source")
+HEAD = ("mechanism", "releases", "claim, for example", "arithmetic", "source", "known limits")
 MANY = 100_000
 
 
 def table() -> str:
-    """Return a Markdown table with one row for every declared mechanism."""
-    return _markdown(HEAD, ((*row,) for row in _rows()))
+    """Return a Markdown table, a row for each declared mechanism, with times measured now."""
+    head = (*HEAD, "one release", f"each of {MANY:,}")
+    lines = [head, ("---",) * len(head)]
+    lines += [(*row, *_times(cls.instances()[0])) for cls, row in declarations()]
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
 
 
-def long_table() -> str:
-    """The same with the known limits, and what a release takes on this machine, measured now."""
-    head = (*HEAD, "known limits", "one release", f"each of {MANY:,}")
-    classes = {cls.__name__: cls for cls in registry()}
-    rows = list(_rows())
-    return _markdown(head, (
-        (*row, cls.limits, *_times(cls.instances()[0]))
-        for row, cls in zip(rows, classes.values(), strict=True)
-    ))  # fmt: skip
-
-
-def _rows() -> Iterator[tuple[str, ...]]:
+def declarations() -> Iterator[tuple[type[Mechanism], tuple[str, ...]]]:
+    """Each declared mechanism, with the cells of its row that do not depend on the machine."""
     for cls in registry():
         instances = cls.instances()
         one = instances[0]
@@ -41,11 +34,12 @@ def _rows() -> Iterator[tuple[str, ...]]:
         kinds = sorted({Arithmetic(each.arithmetic).name for each in instances}, reverse=True)
         loose = " (an upper bound)" if one.loose else ""
         claim = f"`{one!r}`: {_claim(one)}{loose}"
-        yield f"`{cls.__name__}({names})`", cls.releases, claim, " or ".join(kinds), cls.reference
+        signature = f"`{cls.__name__}({names})`"
+        yield cls, (signature, cls.releases, claim, " or ".join(kinds), cls.reference, cls.limits)
 
 
 def _claim(mechanism: Mechanism) -> str:
-    """The loss, or what there is to say of a long list of outcomes."""
+    """The loss; of a long list of outcomes only their number and epsilon."""
     loss = mechanism.loss
     if isinstance(loss, PairLoss):
         size = len(loss.p)
@@ -71,19 +65,13 @@ def _timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def _markdown(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
-    lines = [head, ("---",) * len(head), *rows]
-    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
-
-
 def between_marks(text: str) -> str:
     """The table that a page holds now."""
     return text.split(START)[1].split(END, maxsplit=1)[0]
 
 
-def write_table(page: str, *, long: bool = False) -> None:
+def write_table(page: str) -> None:
     """Write the table into a page, between its two marks."""
     path = Path(page)
     text = path.read_text(encoding="utf-8")
-    made = long_table() if long else table()
-    path.write_text(text.replace(START + between_marks(text), START + made), encoding="utf-8")
+    path.write_text(text.replace(START + between_marks(text), START + table()), encoding="utf-8")

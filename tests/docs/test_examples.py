@@ -1,0 +1,62 @@
+"""The README and every page of docs: their examples run, and the table of mechanisms is current."""
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+from mechanisms.base.docs_table import (
+    END,
+    HEAD,
+    START,
+    between_marks,
+    declarations,
+    table,
+    write_table,
+)
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(path for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+               if ">>> " in path.read_text(encoding="utf-8"))  # fmt: skip
+
+
+def test_the_pages_that_promise_examples_have_them():
+    names = {path.name for path in PAGES}
+    promised = {"README.md", "accounting.md", "algorithms.md", "audits.md", "budget.md",
+                "lower-bounds.md", "mechanisms.md"}  # fmt: skip
+    assert promised <= names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_the_examples_run(page, tmp_path, monkeypatch):
+    # files that an example writes
+    monkeypatch.chdir(tmp_path)
+    found = doctest.testfile(str(page), module_relative=False)
+    assert found.attempted > 2
+    assert found.failed == 0
+
+
+def test_the_table_of_mechanisms_is_not_stale():
+    # rows of mechanisms that were just dropped in may be missing until `make table`
+    rows = between_marks((ROOT / "docs" / "mechanisms.md").read_text()).splitlines()[2:]
+    known = tuple("| " + " | ".join(row) + " | " for _, row in declarations())
+    assert len(rows) > 20
+    assert [row for row in rows if not row.startswith(known)] == []
+    # what follows are the two times
+    assert all(row.count(" µs | ") == 1 and row.endswith(" ns |") for row in rows)
+
+
+def test_make_table_writes_the_table(tmp_path):
+    copy = tmp_path / "mechanisms.md"
+    copy.write_text(f"before\n{START}| stale |\n{END}\nafter\n")
+    write_table(str(copy))
+    text = copy.read_text()
+    assert text.startswith(f"before\n{START}| " + " | ".join(HEAD))
+    assert text.endswith(f" ns |\n{END}\nafter\n")
+    assert len(between_marks(text).splitlines()) == len(table().splitlines())
+    assert "stale" not in text
+
+
+def test_the_table_is_kept_in_one_place():
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    assert [page.name for page in pages if START in page.read_text()] == ["mechanisms.md"]
