@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -199,3 +200,32 @@ def test_the_readme_is_short():
     first = re.search(r"^>>> (.*)\n([^>.].*)$", examples[0], re.MULTILINE)
     assert "epsilon(" in first[1]
     assert 0 < float(first[2]) < 10
+
+
+def rooms_of(container):
+    """Return the rooms that docs/why.md lists for a package, with all rooms each may import."""
+    rows = re.findall(rf"^\| `{container}\.(\w+)` \| .* \| (.*) \|$",
+                      (DOCS / "why.md").read_text(encoding="utf-8"), re.MULTILINE)  # fmt: skip
+    direct = {
+        room: set(re.findall(r"\w+", QUOTED.sub("", allowed))) - {"no", "room"}
+        for room, allowed in rows
+    }
+
+    def below(room):
+        return direct[room].union(*(below(one) for one in direct[room]))
+
+    return {room: below(room) for room in direct}
+
+
+@pytest.mark.parametrize("container", ["accountant", "algorithms", "audits", "audits.minimax"])
+def test_the_tree_of_rooms_is_that_of_the_contracts(container):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (layers,) = [each["layers"] for each in contracts if each.get("containers") == [container]]
+    folder = ROOT / container.replace(".", "/")
+    allowed, below = {}, set()
+    for layer in reversed(layers):
+        rooms = {name for name in layer.split(" | ") if (folder / name).is_dir()}
+        allowed |= {room: set(below) for room in rooms}
+        below |= rooms
+    assert rooms_of(container) == allowed
