@@ -74,6 +74,8 @@ def _scaled(rows: list[dict[str, str]], name: str, bounds: tuple[float, float]) 
 
 
 def _path() -> Path:
-    inside = Path(str(resources.files("audits"))) / "data" / "housing.csv.gz"
-    beside = Path(__file__).parents[1] / "examples" / "data" / "california_housing"
+    # a wheel carries the data inside the package, a checkout beside it
+    package = Path(str(resources.files("audits")))
+    inside = package / "data" / "housing.csv.gz"
+    beside = package.parent / "examples" / "data" / "california_housing"
     return inside if inside.exists() else beside / "housing.csv.gz"

@@ -105,7 +105,7 @@ def mass_at_the_cap(value: float, rng: Generator, size: int) -> Output:
 def truth_twice(label: int, rng: Generator, size: int) -> Output:
     """The random answer of ten-ary response may be the truth again."""
     # ln ((keep + (1 - keep) / 10) / ((1 - keep) / 10)), keep = e / (e + 9): ln (1 + 10 e / 9)
-    keep = np.e / (np.e + 9)
+    keep = math.e / (math.e + 9)
     return np.where(rng.random(size) < keep, label, rng.integers(0, 10, size))
 
 
