@@ -8,7 +8,7 @@ from collections.abc import Callable
 import typer
 
 from accountant.cli.compare import compare
-from accountant.cli.exit_status import leave, status_of
+from accountant.cli.exit_status import exit_process, run_app
 from accountant.cli.explain import explain
 from accountant.cli.fit import fit
 from accountant.cli.ledger import app as ledger
@@ -55,8 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
     # a first word that is no command means `compare`
     if not words or words[0] not in {*COMMANDS, "ledger", "--help"}:
         words = ["compare", *words]
-    return status_of(app, PROGRAM, words)
+    return run_app(app, PROGRAM, words)
 
 
 if __name__ == "__main__":
-    leave(PROGRAM, main())
+    exit_process(PROGRAM, main())

@@ -49,7 +49,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class IntegerRange:
     """Whole numbers from ``low`` up to what a float holds exactly."""
 
     low: int
@@ -106,4 +106,4 @@ REAL = Interval(-1e300, 1e300)
 EPSILON = NON_NEGATIVE
 DELTA = Interval(0.0, 1.0, "[)")
 POSITIVE_DELTA = Interval(0.0, 1.0, "()")
-RECORDS = Whole(1)
+RECORDS = IntegerRange(1)

@@ -28,7 +28,7 @@ def check_writable(targets: dict[str, str | None]) -> None:
         raise ParameterError(last, targets[last], "another file than the others")
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Write the file under another name first, so that it is never there in part."""
     raw = content.encode() if isinstance(content, str) else content
     path = path.resolve()  # a link keeps pointing at what it points at

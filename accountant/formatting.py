@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 DIGITS = 4
 
 
-def plain(words: object) -> str:
+def escape_control(words: object) -> str:
     r"""The words on one line, with everything that does not print as its escape.
 
     Control characters, terminal escapes, line breaks and marks that reverse the reading order
@@ -18,22 +18,22 @@ def plain(words: object) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(words))
 
 
-def text(words: object) -> str:
+def escape_html(words: object) -> str:
     """The words as HTML."""
-    return html.escape(plain(words))
+    return html.escape(escape_control(words))
 
 
-def above(x: float, digits: int = DIGITS) -> str:
+def format_upper(x: float, digits: int = DIGITS) -> str:
     """The shortest honest spelling of an upper bound: so many digits, rounded up."""
-    return _spelled(x, Context(prec=digits, rounding=ROUND_CEILING))
+    return _format_rounded(x, Context(prec=digits, rounding=ROUND_CEILING))
 
 
-def below(x: float, digits: int = DIGITS) -> str:
+def format_lower(x: float, digits: int = DIGITS) -> str:
     """The same for a lower bound or a rest: rounded down."""
-    return _spelled(x, Context(prec=digits, rounding=ROUND_FLOOR))
+    return _format_rounded(x, Context(prec=digits, rounding=ROUND_FLOOR))
 
 
-def _spelled(x: float, context: Context) -> str:
+def _format_rounded(x: float, context: Context) -> str:
     if math.isinf(x) or math.isnan(x):
         return "∞" if x > 0 else "–"
     if x == 0:
@@ -48,17 +48,17 @@ def _spelled(x: float, context: Context) -> str:
     return str(kept.quantize(Decimal(1).scaleb(size - context.prec + 1)))
 
 
-def small(x: float) -> str:
+def format_short(x: float) -> str:
     """A delta, a budget or a factor as people write it."""
     return f"{x:g}" if x == 0 or 0.01 <= x < 1e6 else f"{Decimal(f'{x:.6g}').normalize():e}"
 
 
-def shown(epsilon: float) -> float:
+def as_displayed(epsilon: float) -> float:
     """The number that a reader sees: all that is told further is computed from it."""
-    return float(above(epsilon).replace(",", "").replace("∞", "inf").replace("–", "nan"))
+    return float(format_upper(epsilon).replace(",", "").replace("∞", "inf").replace("–", "nan"))
 
 
-def rest(whole: float, epsilon: float) -> str:
-    """What is left of the whole, of which the reader sees ``epsilon`` taken; in decimal."""
-    left = Decimal(repr(whole)) - Decimal(repr(shown(epsilon)))
-    return below(max(0.0, float(left)))
+def format_remaining(total: float, taken: float) -> str:
+    """What is left of the whole, of which the reader sees ``taken`` taken; in decimal."""
+    left = Decimal(repr(total)) - Decimal(repr(as_displayed(taken)))
+    return format_lower(max(0.0, float(left)))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import typer
 
-from accountant.cli.exit_status import INTERRUPTED, leave, status_of
+from accountant.cli.exit_status import INTERRUPTED, exit_process, run_app
 from audits.cli.bounds import bounds
 from audits.cli.libraries import libraries
 from audits.cli.papers import papers
@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not words or words[0] not in COMMANDS:
         words = ["run", *words]
     try:
-        return status_of(app, PROGRAM, words)
+        return run_app(app, PROGRAM, words)
     except Exception as stop:
         # whoever asked for nothing heavy has not loaded it
         resuming = sys.modules.get("audits.cli.resume")
@@ -48,4 +48,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    leave(PROGRAM, main())
+    exit_process(PROGRAM, main())

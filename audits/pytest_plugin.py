@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 FLAKE_RATE = 1e-6  # chance that any honest claim of a whole session fails
 RUNS = 200_000
-MARK = "dp(epsilon, delta=0.0, runs=None): the test returns what must be so private; see audits"
-AUDITS = pytest.StashKey[int]()
-DONE = pytest.StashKey[bool]()
+MARKER_HELP = (
+    "dp(epsilon, delta=0.0, runs=None): the test returns what must be so private; see audits"
+)
+AUDIT_COUNT_KEY = pytest.StashKey[int]()
+AUDITED_KEY = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -49,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker and check the options."""
-    config.addinivalue_line("markers", MARK)
+    config.addinivalue_line("markers", MARKER_HELP)
     for name, least in (("--dp-seed", 0), ("--dp-runs", 10)):
         if config.getoption(name) < least:
             raise pytest.UsageError(f"{name} must be a whole number of at least {least}")
@@ -58,16 +60,16 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # before the terminal reports the count
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Count the audits that share the flake rate: each worker of a parallel run sees them all."""
-    found = sum(map(_marked, session.items)) + sum(map(_asks, session.items))
+    found = sum(map(_has_mark, session.items)) + sum(map(_uses_fixture, session.items))
     given = session.config.getoption("--dp-audits")
     if given is not None and given < found:
         raise pytest.UsageError(f"--dp-audits must be at least {found}, the audits collected")
-    session.config.stash[AUDITS] = found if given is None else given
+    session.config.stash[AUDIT_COUNT_KEY] = found if given is None else given
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> str | list[str]:
     """Say what the session's flake rate is, where it audits anything."""
-    audits = config.stash.get(AUDITS, 0)
+    audits = config.stash.get(AUDIT_COUNT_KEY, 0)
     if not audits:
         return []
     seed, runs = config.getoption("--dp-seed"), config.getoption("--dp-runs")
@@ -82,7 +84,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     mark, body, returned = pyfuncitem.get_closest_marker("dp"), pyfuncitem.obj, []
     if mark is None or inspect.iscoroutinefunction(body):
         return (yield)
-    terms = _terms(mark)
+    terms = _mark_arguments(mark)
 
     @functools.wraps(body)
     def kept(**arguments: Any) -> None:
@@ -99,7 +101,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     from audits.pytest_support.assertions import assert_returned
     from audits.pytest_support.failures import ClaimFailed
 
-    pyfuncitem.stash[DONE] = True
+    pyfuncitem.stash[AUDITED_KEY] = True
     try:
         assert_returned(returned[0], trial=_trial(pyfuncitem, 0), **terms)
     except ClaimFailed as failed:
@@ -113,7 +115,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Fail a marked test that nobody audited, rather than let it pass."""
     __tracebackhide__ = True
     result = yield
-    if _marked(item) and not item.stash.get(DONE, False):
+    if _has_mark(item) and not item.stash.get(AUDITED_KEY, False):
         pytest.fail(
             "nothing was audited: the mark dp is for plain test functions and methods, "
             "neither async nor of unittest.TestCase",
@@ -145,7 +147,7 @@ def audit(request: pytest.FixtureRequest) -> Callable[..., Finding]:
 
         return assert_release(release, pair, claim, delta, runs, _trial(item, next(calls)))
 
-    if not _asks(item):
+    if not _uses_fixture(item):
         pytest.fail("name the fixture audit as an argument: it shares a flake rate", pytrace=False)
     return audited
 
@@ -181,7 +183,7 @@ def _trial(item: pytest.Item, call: int) -> Trial:
     from audits.pytest_support.failures import Trial
 
     config = item.config
-    audits, seed = config.stash[AUDITS], config.getoption("--dp-seed")
+    audits, seed = config.stash[AUDIT_COUNT_KEY], config.getoption("--dp-seed")
     runs, path, here = config.getoption("--dp-runs"), item.path, config.invocation_params.dir
     path = path.relative_to(here) if path.is_relative_to(here) else path
     test = "::".join([str(path), *item.nodeid.split("::")[1:]])
@@ -192,7 +194,7 @@ def _trial(item: pytest.Item, call: int) -> Trial:
     )  # fmt: skip
 
 
-def _terms(mark: pytest.Mark) -> dict[str, Any]:
+def _mark_arguments(mark: pytest.Mark) -> dict[str, Any]:
     terms = {"delta": 0.0, "runs": None, **mark.kwargs}
     if mark.args or terms.keys() != {"epsilon", "delta", "runs"}:
         given = [*map(repr, mark.args), *(f"{name}={value!r}" for name, value in terms.items())]
@@ -203,9 +205,9 @@ def _terms(mark: pytest.Mark) -> dict[str, Any]:
     return terms
 
 
-def _marked(item: pytest.Item) -> bool:
+def _has_mark(item: pytest.Item) -> bool:
     return item.get_closest_marker("dp") is not None
 
 
-def _asks(item: pytest.Item) -> bool:
+def _uses_fixture(item: pytest.Item) -> bool:
     return "audit" in getattr(item, "fixturenames", ())

@@ -35,7 +35,7 @@ from mechanisms import Gaussian
 C, G = np.linspace(50, 150, 50), np.linspace(400, 900, 500)
 E, TOTAL = math.e, math.e + 9
 TEN_ARY = PairLoss((E / TOTAL, 1 / TOTAL, 8 / TOTAL), (1 / TOTAL, E / TOTAL, 8 / TOTAL))
-DRAWN = np.random.default_rng(7).uniform(0.05, 0.3, 200)
+RANDOM_EPSILONS = np.random.default_rng(7).uniform(0.05, 0.3, 200)
 
 
 def mixed(scales, count):
@@ -67,8 +67,8 @@ WORKLOADS = {
                                     mixed_events(G, 100), ADD),
     "64 Laplaces": (64 * LaplaceLoss(1 / 20), 1e-6, 1.70036092537116301,
                     [(dp_event.LaplaceDpEvent(20.0), 64)], ADD),
-    "200 different responses": (Sequential([PureLoss(float(e)) for e in DRAWN]), 1e-6, None,
-        [(dp_event.DiscreteLaplaceDpEvent(float(e), 1), 1) for e in DRAWN], ADD),
+    "200 different responses": (Sequential([PureLoss(float(e)) for e in RANDOM_EPSILONS]), 1e-6, None,
+        [(dp_event.DiscreteLaplaceDpEvent(float(e), 1), 1) for e in RANDOM_EPSILONS], ADD),
     "4 incommensurable, x40": (Sequential([40 * PureLoss(0.1 * math.sqrt(n)) for n in (1, 2, 3, 5)]),
         1e-6, None, [(dp_event.DiscreteLaplaceDpEvent(0.1 * math.sqrt(n), 1), 40)
                      for n in (1, 2, 3, 5)], ADD),
@@ -84,7 +84,7 @@ def timed(work, repeats):
     return float(np.median(times)), answer
 
 
-def peak(work):
+def peak_memory_mib(work):
     tracemalloc.start()
     work()
     top = tracemalloc.get_traced_memory()[1] / 2**20
@@ -92,14 +92,14 @@ def peak(work):
     return top
 
 
-def peer(events, delta, relation):
+def dp_accounting_epsilon(events, delta, relation):
     accountant = pld_privacy_accountant.PLDAccountant(relation)
     for event, count in events:
         accountant.compose(event, count)
     return accountant.get_epsilon(delta)
 
 
-def off(found, truth):
+def relative_error(found, truth):
     return "?" if truth is None else f"{found / truth - 1:+.1e}"
 
 
@@ -107,12 +107,12 @@ def rows():
     for name, (plan, delta, truth, events, relation) in WORKLOADS.items():
         Tight().certify(plan, delta)  # what is imported once
         ours, found = timed(lambda plan=plan, delta=delta: Tight().certify(plan, delta), 9)
-        mine = peak(lambda plan=plan, delta=delta: Tight().certify(plan, delta))
-        theirs, answer = timed(lambda: peer(events, delta, relation), 3)  # at once
-        memory = peak(lambda: peer(events, delta, relation))
-        yield (name, found.engine, f"{ours * 1e3:.1f} ms", off(found.upper, truth),
+        mine = peak_memory_mib(lambda plan=plan, delta=delta: Tight().certify(plan, delta))
+        theirs, answer = timed(lambda: dp_accounting_epsilon(events, delta, relation), 3)  # at once
+        memory = peak_memory_mib(lambda: dp_accounting_epsilon(events, delta, relation))
+        yield (name, found.engine, f"{ours * 1e3:.1f} ms", relative_error(found.upper, truth),
                f"{found.width / found.upper:.1e}", f"{mine:.0f} MiB", f"{theirs * 1e3:.0f} ms",
-               off(answer, truth), f"{memory:.0f} MiB", f"{theirs / ours:.0f}x")  # fmt: skip
+               relative_error(answer, truth), f"{memory:.0f} MiB", f"{theirs / ours:.0f}x")  # fmt: skip
 
 
 HEAD = ("workload", "engine", "Tight", "error", "width", "peak", "dp-accounting", "its error",

@@ -77,7 +77,7 @@ def pair_of(one):
         return mechanism_pair(Gaussian(SIGMA), 1.0)
     if one.name == "parallel_laplaces":
         return sum_of_laplaces()
-    return Pair(one.name, *outcomes(one.broken, one.pair))
+    return Pair(one.name, *outcomes(one.implementation, one.pair))
 
 
 def bare_laplace(value, rng, size):
@@ -119,8 +119,8 @@ def power(seeds):
     for one in honest:
         pair = pair_of(one)
         claim = PureLoss(one.true_epsilon) if one.claim == ONE else one.claim
-        found = [audit(one.broken, one.pair, one.claim, RUNS, rng=s) for s in range(seeds)]
-        small = one.broken(one.pair[0], np.random.default_rng(0), 10_000)
+        found = [audit(one.implementation, one.pair, one.claim, RUNS, rng=s) for s in range(seeds)]
+        small = one.implementation(one.pair[0], np.random.default_rng(0), 10_000)
         few = small.ndim == 1 or len(np.unique(features(small).atom)) <= 64
         share = row(one.name, found, pair, claim)
         shares["any output"].append(share)
@@ -158,7 +158,7 @@ def broken(seeds):
             continue
         for runs in (1000, 2500, 5000, 10_000, 25_000, 50_000):
             found = [
-                audit(one.broken, one.pair, one.claim, runs, rng=seed) for seed in range(seeds)
+                audit(one.implementation, one.pair, one.claim, runs, rng=seed) for seed in range(seeds)
             ]
             fell = sum(f.outcome.name == "FALSIFIED" for f in found)
             if fell > seeds / 2 or runs == 50_000:

@@ -18,7 +18,7 @@ DATA = np.arange(20.0)
 WIDE = Budget(1000.0, 1e-6)
 
 
-def flushes(folder, seconds=2.0):
+def flushes_per_second(folder, seconds=2.0):
     """Flushes a second of a page written over and over."""
     handle = os.open(folder / "flush.bin", os.O_RDWR | os.O_CREAT)
     made, start = 0, time.perf_counter()
@@ -41,7 +41,7 @@ def spends(url, times, gate, sent):
         sent.put((start, time.monotonic()))
 
 
-def together(url, processes, times):
+def spends_per_second(url, processes, times):
     """Spends a second of so many processes at once."""
     context = multiprocessing.get_context("spawn")
     gate, sent = context.Barrier(processes), context.Queue()
@@ -54,22 +54,25 @@ def together(url, processes, times):
     return processes * (times - 1) / (max(e for _, e in ends) - min(s for s, _ in ends))
 
 
-def grown(book, entries):
+def append_entries(book, entries):
     """Entries written straight into one transaction, as spends write them."""
-    account = book._account("d")  # noqa: SLF001  # a million spends would take the disk an hour
+    account = book._account("d")  # a million spends would take the disk an hour  # noqa: SLF001
     noise, log = Gaussian(1e4), account.log
     facts = {"label": None, "seeded": False, "who": None, "block": None, "relation": None,
-             "mechanism": account.described(noise), "loss": account.described(noise.loss)}  # fmt: skip
+             "mechanism": account.description_of(noise), "loss": account.description_of(noise.loss)}  # fmt: skip
     with log.writing():
         total = account.totals.spend(account.total(), noise.loss)
         cost = account.totals.cost(noise.loss)
         for k in range(entries):
             total = account.totals.add(total, cost) if k else total
-            words = {"cost": account.totals.written(cost), "total": account.totals.written(total)}
+            words = {
+                "cost": account.totals.encode_total(cost),
+                "total": account.totals.encode_total(total),
+            }
             log.append("reserve", {**facts, **words}, "d", f"noise:{k:032x}")
 
 
-def hashing(entries, size):
+def hash_seconds(entries, size):
     """Seconds to hash as many bodies of that size, one after another."""
     body, mark = "x" * size, "0" * 64
     start = time.perf_counter()
@@ -86,11 +89,11 @@ def main(spends_each=SPENDS, entries=ENTRIES):
         url = f"sqlite:///{folder / 'book.db'}"
         with Book.open(url) as book:
             book.dataset("d", WIDE)
-        before = flushes(folder)
+        before = flushes_per_second(folder)
         for processes in (1, PROCESSES):
             times = spends_each if processes > 1 else min(spends_each, 2000)
-            rate = together(url, processes, times)
-            limit = (before + flushes(folder)) / 2
+            rate = spends_per_second(url, processes, times)
+            limit = (before + flushes_per_second(folder)) / 2
             print(f"spends a second, {processes} processes x {times}: {rate:.0f}"
                   f" ({rate / limit:.2f} x the disk's {limit:.0f} flushes; aim 1000 of 8)")  # fmt: skip
             before = limit
@@ -108,8 +111,8 @@ def main(spends_each=SPENDS, entries=ENTRIES):
         url = f"sqlite:///{folder / 'long.db'}"
         with Book.open(url) as book:
             book.dataset("d", WIDE)
-            grown(book, entries)
-            limit = hashing(entries, 480)  # bytes of such an entry
+            append_entries(book, entries)
+            limit = hash_seconds(entries, 480)  # bytes of such an entry
             start = time.perf_counter()
             book.verify()
             seconds = time.perf_counter() - start

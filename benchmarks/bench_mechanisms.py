@@ -29,7 +29,7 @@ from mechanisms.exact_noise.integer_noise import IntegerNoise
 RNG = np.random.default_rng(0)
 
 
-def best(work, times=3):
+def least_seconds(work, times=3):
     """Least seconds of a few runs."""
     found = []
     for _ in range(times):
@@ -39,7 +39,7 @@ def best(work, times=3):
     return min(found)
 
 
-def line(name, seconds, peer, peer_seconds, aim=""):
+def print_row(name, seconds, peer, peer_seconds, aim=""):
     print(f"  {name:44} {seconds * 1e3:9.1f} ms   {seconds / peer_seconds:6.2f} x {peer}"
           f" ({peer_seconds * 1e3:.1f} ms){aim}")  # fmt: skip
 
@@ -51,26 +51,26 @@ def exact_noise():
         zeros = np.zeros(count, dtype=np.int64)
         for source in ("a seed", "the operating system's key"):
             rng = np.random.default_rng(1) if source == "a seed" else None
-            rate = count / best(lambda: made.release(zeros, rng)) / 1e6
+            rate = count / least_seconds(lambda: made.release(zeros, rng)) / 1e6
             print(f"  {made!s:44} {rate:9.1f} M/s from {source}")
         if importlib.util.find_spec("opendp"):
-            draws, seconds = from_opendp(power, ask)
+            draws, seconds = opendp_draws(power, ask)
             peer = ask / seconds / 1e6
             print(f"    opendp {peer:.3f} M/s: {rate / peer:.0f} times fewer; its {ask:,} draws"
-                  f" under our law: chi-square tail {tail(draws, made):.3f}")  # fmt: skip
+                  f" under our law: chi-square tail {chi_square_tail(draws, made):.3f}")  # fmt: skip
     for wide in (1e3, 1e9):
         for power in (1, 2):
             law = IntegerNoise(wide, power)
-            rate = count / best(lambda: law.draw(count, RNG)) / 1e6
+            rate = count / least_seconds(lambda: law.draw(count, RNG)) / 1e6
             print(f"  {law!s:44} {rate:9.1f} M/s")
     values = np.zeros(count)
     for cls in (Laplace, Gaussian):
         naive, sound = (cls(1.0, arithmetic=kind) for kind in ("idealised", "exact"))
-        line(f"{cls.__name__}, exact, {count:,}", best(lambda: sound.release(values, RNG)),
-             "idealised", best(lambda: naive.release(values, RNG)))  # fmt: skip
+        print_row(f"{cls.__name__}, exact, {count:,}", least_seconds(lambda: sound.release(values, RNG)),
+             "idealised", least_seconds(lambda: naive.release(values, RNG)))  # fmt: skip
 
 
-def from_opendp(power, count):
+def opendp_draws(power, count):
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
@@ -84,7 +84,7 @@ def from_opendp(power, count):
     return np.array(draws), time.perf_counter() - start
 
 
-def tail(draws, made):
+def chi_square_tail(draws, made):
     from scipy.stats import chi2
 
     k = np.arange(-400, 401)
@@ -99,14 +99,17 @@ def vectors():
     n, p = 100_000, 100
     values = RNG.normal(size=(n, p))
     values /= np.sqrt(np.square(values).sum(axis=1, keepdims=True))
-    normals = best(lambda: RNG.standard_normal((n, p)), 5)
+    normals = least_seconds(lambda: RNG.standard_normal((n, p)), 5)
     for made in (
         calibrate(HemisphereL2, dimension=p, radius=1.0, epsilon=1.0),
         calibrate(CubeLinf, dimension=p, radius=1.0, epsilon=1.0),
         PrivUnit.optimised(p, 1.0),
     ):
-        line(
-            type(made).__name__, best(lambda: made.release(values, RNG), 5), "its normals", normals
+        print_row(
+            type(made).__name__,
+            least_seconds(lambda: made.release(values, RNG), 5),
+            "its normals",
+            normals,
         )
     for epsilon in (1.0, 4.0, 8.0):
         one = PrivUnit.optimised(p, epsilon)
@@ -122,31 +125,39 @@ def labels():
     n, k = 10_000_000, 10
     truth = RNG.integers(0, k, n)
     made = calibrate(RandomizedResponse, k=k, epsilon=1.0)
-    integers = best(lambda: RNG.integers(0, k, n))
-    line("RandomizedResponse, 10^7 users", best(lambda: made.release(truth, RNG)),
+    integers = least_seconds(lambda: RNG.integers(0, k, n))
+    print_row("RandomizedResponse, 10^7 users", least_seconds(lambda: made.release(truth, RNG)),
          "rng.integers", integers)  # fmt: skip
     n, k = 1_000_000, 100
     truth = RNG.integers(0, k, n)
     made = UnaryEncoding.optimised(k, 1.0)
-    bits = best(lambda: RNG.random((n, k)) < made.q)
-    line(
-        "UnaryEncoding, 10^6 x 100", best(lambda: made.release(truth, RNG)), "rng.random < q", bits
+    bits = least_seconds(lambda: RNG.random((n, k)) < made.q)
+    print_row(
+        "UnaryEncoding, 10^6 x 100",
+        least_seconds(lambda: made.release(truth, RNG)),
+        "rng.random < q",
+        bits,
     )
-    line("UnaryEncoding, packed", best(lambda: made.packed(truth, RNG)), "rng.random < q", bits)
+    print_row(
+        "UnaryEncoding, packed",
+        least_seconds(lambda: made.packed(truth, RNG)),
+        "rng.random < q",
+        bits,
+    )
     for made in (
         SubsetSelection.optimised(k, 1.0),
         calibrate(HadamardResponse, k=k, epsilon=1.0),
         LocalHashing.optimised(k, 1.0),
     ):
-        line(f"{type(made).__name__}, 10^6 users", best(lambda: made.release(truth, RNG)),
-             "rng.random", best(lambda: RNG.random(n)))  # fmt: skip
+        print_row(f"{type(made).__name__}, 10^6 users", least_seconds(lambda: made.release(truth, RNG)),
+             "rng.random", least_seconds(lambda: RNG.random(n)))  # fmt: skip
     if importlib.util.find_spec("multi_freq_ldpy"):
         from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client
 
         some = truth[:20_000].tolist()
-        seconds = best(lambda: [GRR_Client(one, k, 1.0) for one in some], 1) / len(some)
+        seconds = least_seconds(lambda: [GRR_Client(one, k, 1.0) for one in some], 1) / len(some)
         made = calibrate(RandomizedResponse, k=k, epsilon=1.0)
-        ours = best(lambda: made.release(truth, RNG)) / n
+        ours = least_seconds(lambda: made.release(truth, RNG)) / n
         print(f"    multi-freq-ldpy k-ary {seconds * 1e6:.1f} us a user, here {ours * 1e9:.1f} ns:"
               f" {seconds / ours:,.0f} times")  # fmt: skip
 

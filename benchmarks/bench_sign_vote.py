@@ -7,8 +7,8 @@ import numpy as np
 
 from accountant import Ledger
 from algorithms.voting.sign_vote import SignVote
-from algorithms.voting.vote_collection import BallotBox
-from algorithms.voting.vote_encoding import packed
+from algorithms.voting.vote_collection import VoteCollector
+from algorithms.voting.vote_encoding import pack_vote
 
 MACHINES, FEATURES, SELECT, SIGNALS = 10_000, 100_000, 20, 10
 
@@ -23,7 +23,7 @@ def seconds(work, repeats=3):
     return float(np.median(times)), result
 
 
-def peak():
+def peak_memory_mib():
     """Greatest memory of this process so far, in GiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
@@ -39,14 +39,14 @@ def a_vote(rng):
 
 def main():
     rng = np.random.default_rng(0)
-    messages = [packed(a_vote(rng)) for _ in range(MACHINES)]
-    before = peak()
+    messages = [pack_vote(a_vote(rng)) for _ in range(MACHINES)]
+    before = peak_memory_mib()
 
     def opened():
-        box = BallotBox(MACHINES)
+        box = VoteCollector(MACHINES)
         for machine, message in enumerate(messages):
             box.receive(machine, message)
-        return box.open(FEATURES)
+        return box.read_votes(FEATURES)
 
     opening, (votes, report) = seconds(opened, 1)
     print(f"{report} ({sum(report.bytes) / MACHINES / FEATURES * 8:.2f} bits a vote)")
@@ -61,7 +61,9 @@ def main():
         right = np.count_nonzero(signs[:SIGNALS] == 1), np.count_nonzero(signs[SIGNALS:])
         print(f"{form:10} server step {step:.2f} s (aim 2), {step / limit:.1f} x one pass over the "
               f"votes ({limit:.3f} s); plan {planning:.2f} s; {right[0]} of {SIGNALS} right, {right[1]} wrong")  # fmt: skip
-    print(f"peak memory {peak():.2f} GiB (aim 2), {before:.2f} GiB before votes were unpacked")
+    print(
+        f"peak memory {peak_memory_mib():.2f} GiB (aim 2), {before:.2f} GiB before votes were unpacked"
+    )
 
 
 if __name__ == "__main__":

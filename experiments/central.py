@@ -17,7 +17,7 @@ from scipy.special import expit
 from accountant.accountants.tight import Tight
 from accountant.planning.calibration import calibrate
 from algorithms import SparseERM
-from algorithms.base.hard_thresholding import truncate
+from algorithms.base.hard_thresholding import keep_largest
 from mechanisms.gaussian import Gaussian
 
 PENALTY, PRINTED_DELTA, DELTA, PRINTED_STEP = 1e-3, 1e-3, 1e-5, 0.1
@@ -61,7 +61,7 @@ def noiseless(x: np.ndarray, y: np.ndarray, sparsity: int, rounds: int) -> np.nd
     """The same iteration without noise, to the paper's end: a relative change of 1e-4."""
     theta = np.zeros(x.shape[1])
     for _ in range(rounds):
-        moved = truncate(theta - 2 * gradient(theta, x, y), sparsity)
+        moved = keep_largest(theta - 2 * gradient(theta, x, y), sparsity)
         still = np.linalg.norm(moved - theta) <= 1e-4 * np.linalg.norm(moved)
         theta = moved
         if still:

@@ -21,7 +21,7 @@ import numpy as np
 from results import statistics
 from threadpoolctl import threadpool_limits
 
-from accountant.files import write_whole
+from accountant.files import write_atomically
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 COLUMNS = ("chart", "panel", "curve", "x", "seeds", "mean", "standard_error")
@@ -106,8 +106,8 @@ def main(chart: Chart, arguments: list[str] | None = None) -> None:
     print(f"{chart.name}: {chart.title}", flush=True)
     panels = chart.panels(options)
     options.out.mkdir(parents=True, exist_ok=True)
-    write_whole(options.out / f"{chart.name}.csv", table(chart.name, panels))
-    write_whole(options.out / f"{chart.name}.png", draw(chart.title, panels))
+    write_atomically(options.out / f"{chart.name}.csv", table(chart.name, panels))
+    write_atomically(options.out / f"{chart.name}.png", draw(chart.title, panels))
     values = [f"{panel.name}, {curve}" for panel in panels for curve in panel.curves]
     print("\n".join([*values, *chart.told(panels)]))
     print(f"{chart.name}: PNG and CSV in {options.out.resolve()}, "

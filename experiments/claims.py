@@ -25,7 +25,7 @@ from regression import model, relative_error
 from accountant import calibrate
 from algorithms import LabelIHT, SparseERM
 from algorithms.base.hard_thresholding import step_window
-from algorithms.base.non_private import NotPrivate
+from algorithms.base.non_private import NotPrivateWarning
 from audits.papers.sparse_regression import PrintedSign, printed_probability
 from mechanisms.gaussian import Gaussian
 
@@ -65,7 +65,7 @@ def accuracies(seeds: int = 20) -> None:
         return made.fit(x[train], y[train]).score(x[test], y[test])
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotPrivate)
+        warnings.simplefilter("ignore", NotPrivateWarning)
         free = accuracy(math.inf)
     longer = {"rounds": 40, "step": 20.0}
     for name, settings in (("by default", {}), ("40 rounds of step 20", longer)):

@@ -11,7 +11,7 @@ from common import Figure, run
 from drawing import draw
 from results import slopes, table
 
-from accountant.files import write_whole
+from accountant.files import write_atomically
 
 
 def main(figure: Figure, arguments: list[str] | None = None) -> None:
@@ -31,8 +31,8 @@ def main(figure: Figure, arguments: list[str] | None = None) -> None:
     print(f"{figure.name}: {figure.title}; n up to {max(grid.users):,}, {seeds} seeds", flush=True)
     errors = run(figure.study, grid, seeds)
     options.out.mkdir(parents=True, exist_ok=True)
-    write_whole(options.out / f"{figure.name}.csv", table(figure, grid, errors))
-    write_whole(options.out / f"{figure.name}.png", draw(figure, grid, errors, seeds))
+    write_atomically(options.out / f"{figure.name}.csv", table(figure, grid, errors))
+    write_atomically(options.out / f"{figure.name}.png", draw(figure, grid, errors, seeds))
     print("\n".join(slopes(figure, grid, errors)))
     print(f"{figure.name}: PNG and CSV in {options.out.resolve()}, "
           f"{time.perf_counter() - began:.1f} s")  # fmt: skip

@@ -15,7 +15,12 @@ from algorithms.base.glm_losses import DeclaredLoss
 from algorithms.frank_wolfe.constants import Bounds, noise_scale
 from algorithms.frank_wolfe.polytope import FrankWolfe
 from algorithms.frank_wolfe.polytopes import L1Ball
-from audits.papers.frank_wolfe import WIDE, printed_selections, range_of_laplace, verdict
+from audits.papers.frank_wolfe import (
+    WIDE_RANGE_EXAMPLES,
+    laplace_log_ratio_range,
+    printed_selections,
+    verdict,
+)
 
 CLAIM = 1.0, 1e-6
 
@@ -55,7 +60,9 @@ def main() -> None:
     printed = printed_selections(*CLAIM, 50).plan.part.scale
     print(f"E18 noise for (1, 1e-6), T = 50, in L1 |C| / n: Gumbel {unit[0]:.1f}, Laplace "
           f"{unit[1]:.1f}, printed {printed:.1f}")  # fmt: skip
-    ranges = ", ".join(f"{range_of_laplace(*instance):.3f}" for instance in WIDE)
+    ranges = ", ".join(
+        f"{laplace_log_ratio_range(*instance):.3f}" for instance in WIDE_RANGE_EXAMPLES
+    )
     print(f"E18b range of Laplace selections over e0, two instances: {ranges}")
     longer = printed_selections(*CLAIM, 50).plan.count + 1
     print(f"E19 T = {longer} iterates take {longer - 1} selections")

@@ -13,7 +13,7 @@ from charts import SHARED, over_seeds
 from label_problems import MNIST
 
 from accountant.planning.calibration import calibrate
-from algorithms.base.non_private import NotPrivate
+from algorithms.base.non_private import NotPrivateWarning
 from algorithms.label_privacy.label_classifier import LabelPrivateClassifier
 from algorithms.label_privacy.label_randomizers import second_moments
 from audits.papers.private_labels import (
@@ -51,7 +51,7 @@ def accuracies(name: str, seed: int) -> dict[str, float]:
             epsilon, randomizer=randomizer, non_private=epsilon == math.inf, random_state=seed
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotPrivate)
+            warnings.simplefilter("ignore", NotPrivateWarning)
             found[words] = made.fit(x[train], y[train]).score(x[test], y[test])
     return found
 

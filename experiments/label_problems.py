@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import softmax
 
-from algorithms.label_privacy.label_losses import LOSSES
+from algorithms.label_privacy.label_losses import LABEL_LOSSES
 
 EPSILON, COMPONENTS, MNIST = 1.0, 50, "mnist10k/mnist10k.npz"
 Rows = tuple[np.ndarray, np.ndarray]  # public rows, private labels
@@ -62,7 +62,7 @@ def logistic(users: int, seed: int) -> tuple[Rows, Excess]:
     y = (x @ true.T + rng.gumbel(size=(users, 100))).argmax(axis=1)
 
     def risk(theta: np.ndarray) -> float:
-        return float((LOSSES["logistic"].values(fresh @ theta.T) * shares).sum(axis=1).mean())
+        return float((LABEL_LOSSES["logistic"].values(fresh @ theta.T) * shares).sum(axis=1).mean())
 
     least = risk(true)
     return (x, y), lambda theta: risk(theta) - least
@@ -89,7 +89,7 @@ def digits(folder: Path, radius: float) -> tuple[np.ndarray, np.ndarray, float]:
 
 def risk_of(theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
     """Mean logistic loss."""
-    values = LOSSES["logistic"].values(x @ theta.T)
+    values = LABEL_LOSSES["logistic"].values(x @ theta.T)
     return float(values[np.arange(len(y)), y].mean())
 
 

@@ -14,7 +14,7 @@ from charts import Chart, Curve, Panel, main, over_seeds, slopes
 from label_moments import LOOKS, WORDS
 from label_problems import EPSILON, MNIST, Problem, problems
 
-from algorithms.base.non_private import NotPrivate
+from algorithms.base.non_private import NotPrivateWarning
 from algorithms.label_privacy.label_sgd import LabelSGD
 from audits.papers.private_labels import lower_bound
 
@@ -36,7 +36,7 @@ def excesses(problem: Problem, users: int, seed: int) -> dict[str, float]:
 
     made = {name: fitted(epsilon=EPSILON, randomizer=name) for name in WORDS}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotPrivate)
+        warnings.simplefilter("ignore", NotPrivateWarning)
         free = fitted(epsilon=math.inf, non_private=True).coef_
     unary = made["unary"]
     # the proof's linear loss is declared with L = 1, though its gradients are sqrt(1 - 1/K) long

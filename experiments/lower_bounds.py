@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from charts import Chart, Curve, Panel, main, over_seeds
 
-from audits.minimax.performance.algorithm_table import MATCHES
-from audits.minimax.performance.gap import distance
+from audits.minimax.performance.algorithm_table import ALGORITHM_TABLE
+from audits.minimax.performance.gap import measure_risk_gap
 from audits.minimax.problems import lower_bound
 
 BOUND, PUBLISHED, RATE = "lower bound", "as published", "reference rate with constant 1, no bound"
@@ -50,11 +50,11 @@ class Along:
         """Losses of one run, by curve and value."""
         found: dict[Key, float] = {}
         for x, setting in self.settings().items():
-            for match in (one for one in MATCHES if one.problem == self.problem):
+            for match in (one for one in ALGORITHM_TABLE if one.problem == self.problem):
                 if match.algorithm in self.algorithms:
-                    one = distance(match, setting, 1, seed)
+                    one = measure_risk_gap(match, setting, 1, seed)
                     found[self.name, match.algorithm, x] = one.losses[0]
-                    found[self.name, FREE.format(match.algorithm), x] = one.free_losses[0]
+                    found[self.name, FREE.format(match.algorithm), x] = one.noiseless_losses[0]
         return found
 
     def panel(self, found: dict[Key, np.ndarray]) -> Panel:
@@ -76,10 +76,10 @@ class Along:
                 one.published for one in bounds.values()
             ],
         }
-        for match in (one for one in MATCHES if one.problem == self.problem):
+        for match in (one for one in ALGORITHM_TABLE if one.problem == self.problem):
             if match.algorithm in self.algorithms:
                 lines[PROMISE.format(match.algorithm)] = [
-                    match.promise(one, bounds[x]) for x, one in self.settings().items()
+                    match.theorem_bound(one, bounds[x]) for x, one in self.settings().items()
                 ]
         return {words: some for words, some in lines.items() if all(some)}
 

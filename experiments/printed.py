@@ -7,7 +7,7 @@ from functools import lru_cache
 from common import Setting
 
 from algorithms import LabelIHT
-from audits.papers.sparse_regression import Published, label_bound, printed_label_noise
+from audits.papers.sparse_regression import PublishedClaim, label_bound, printed_label_noise
 from mechanisms.gaussian import Gaussian
 
 NOISE_BOUND, DELTA = 0.05, 1e-3  # C and delta of the paper
@@ -19,7 +19,7 @@ def greatest_label(sparsity: int, link: str) -> float:
 
 
 @lru_cache(maxsize=256)
-def printed_noise(epsilon: float, sparsity: int, link: str) -> Published:
+def printed_noise(epsilon: float, sparsity: int, link: str) -> PublishedClaim:
     """The printed label noise, and what it costs."""
     return printed_label_noise(epsilon, DELTA, sparsity, NOISE_BOUND, link)
 

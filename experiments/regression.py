@@ -10,7 +10,7 @@ from common import Error, Grid, Method, Setting
 from printed import DELTA, NOISE_BOUND, PrintedNoise, greatest_label, printed_epsilon
 
 from algorithms import LabelIHT, LocalIHT
-from algorithms.base.hard_thresholding import default_step, rounds_for
+from algorithms.base.hard_thresholding import default_rounds, default_step
 from algorithms.sparse_regression.links import link_of
 from audits.papers.sparse_regression import PrintedBound, printed_probability
 
@@ -114,7 +114,7 @@ class LabelStudy(Regression):
                 made = kind(
                     epsilon=setting.epsilon, delta=DELTA, sparsity=setting.sparsity,
                     label_bound=greatest_label(setting.sparsity, self.link),
-                    rounds=rounds_for(*x.shape), step=step, link=self.link, random_state=seed,
+                    rounds=default_rounds(*x.shape), step=step, link=self.link, random_state=seed,
                 )  # fmt: skip
                 return relative_error(made.fit(x, y).coef_, theta)
 

@@ -15,7 +15,7 @@ from votes import DELTA, RECORDS, SELECT, Machines, Study, signals
 
 from accountant.ledger.ledger import Ledger
 from algorithms import SignVote
-from algorithms.voting.vote_counts import majority
+from algorithms.voting.vote_counts import majority_signs
 
 Scores = tuple[float, float]  # false discovery rate, power
 Measured = dict[tuple[Setting, int, str], Scores]
@@ -51,7 +51,7 @@ def methods(study: Study) -> tuple[Method, ...]:
 
     def vote(setting: Setting, machines: Machines, seed: int) -> Scores:
         del seed
-        return scores(majority(machines.votes), setting)
+        return scores(majority_signs(machines.votes), setting)
 
     def private_vote(form: str) -> Callable[..., Scores]:
         def found(setting: Setting, machines: Machines, seed: int) -> Scores:

@@ -15,7 +15,7 @@ from votes import DELTA, RECORDS, SELECT, MeanStudy, RegressionStudy
 from accountant.accountants.tight import Tight
 from algorithms import SignVote
 from algorithms.voting.machine_votes import lasso_signs, threshold_rule
-from algorithms.voting.vote_counts import Tally, majority
+from algorithms.voting.vote_counts import VoteCounter, majority_signs
 from audits.papers.sign_votes import printed_noisy_threshold, printed_peeling, printed_votes
 
 BASE = Setting(200, 10, 1.0)
@@ -46,8 +46,8 @@ def voted(machines: int, threshold: float, seed: int) -> dict[str, Scores]:
 def flips() -> tuple[int, int]:
     """Stability of four votes for and one against, and how many votes change the majority."""
     votes = np.array([[1], [1], [1], [1], [-1]], dtype=np.int8)
-    changed = next(k for k in range(6) if majority(np.vstack([-votes[:k], votes[k:]])) != 1)
-    return int(Tally().stability(votes)[0]), changed
+    changed = next(k for k in range(6) if majority_signs(np.vstack([-votes[:k], votes[k:]])) != 1)
+    return int(VoteCounter().stability(votes)[0]), changed
 
 
 def same_votes() -> int:

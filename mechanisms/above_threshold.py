@@ -9,18 +9,23 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, REAL
 from accountant.losses.pure_and_approximate import PureLoss
-from accountant.numerics import Array, legendre, logsumexp, ratio_up
+from accountant.numerics import Array, legendre, logsumexp, round_up_ratio
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import unbatched
-from mechanisms.base.mechanism import IDEALISED, Mechanism, arithmetic_of, draws
+from mechanisms.base.checks import refuse_size_for_batch
+from mechanisms.base.mechanism import IDEALISED, Mechanism, arithmetic_field, draw_shape
 from mechanisms.base.parameters import declare, param
 from mechanisms.base.supports import Candidates
 from mechanisms.base.values import Scores
-from mechanisms.families.selection import FLAG, MONOTONE, above, picked
+from mechanisms.families.selection import (
+    BOOLEAN,
+    MONOTONE_TEXT,
+    log_probability_of_output,
+    scaled_difference,
+)
 
 # Steps away from a kink that Gauss-Legendre cells may take; at 80 no more than e^-40 is left.
-LADDER = np.array([0.0, 2, 4, 6, 8, 10, 12, 16, 20, 28, 40, 60, 80])
-LADDER = np.concatenate([-LADDER[:0:-1], LADDER])
+QUADRATURE_STEPS = np.array([0.0, 2, 4, 6, 8, 10, 12, 16, 20, 28, 40, 60, 80])
+QUADRATURE_STEPS = np.concatenate([-QUADRATURE_STEPS[:0:-1], QUADRATURE_STEPS])
 
 
 @final
@@ -44,37 +49,39 @@ class AboveThreshold(Mechanism):
     sensitivity: float = param(
         POSITIVE, "sensitivity of every single answer", typical=(1.0,), default=1.0
     )
-    monotone: bool = param(FLAG, MONOTONE, typical=(False, True), default=False)
-    arithmetic: str = arithmetic_of(IDEALISED)
+    monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
+    arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Compare every answer with one noisy threshold; see `Mechanism.release`."""
         answers, source = self.values.check(value), generator(rng)
-        unbatched(size, answers, 1)
-        shape = draws(size, answers.shape)
+        refuse_size_for_batch(size, answers, 1)
+        shape = draw_shape(size, answers.shape)
         # answer + 2 scale L_i >= threshold + scale L
         noisy = source.laplace(scale=2.0, size=shape)
-        noisy += above(answers, self.threshold, self.scale)
+        noisy += scaled_difference(answers, self.threshold, self.scale)
         found = noisy >= source.laplace(size=(*shape[:-1], 1))
         return np.where(found.any(axis=-1), found.argmax(axis=-1), shape[-1])[()]
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Log-probability of the index, by one integral over the noise of the threshold."""
-        heights = above(self.values.check(value), self.threshold, self.scale)
+        heights = scaled_difference(self.values.check(value), self.threshold, self.scale)
         count = heights.shape[-1]
-        rows = [first_above(row) for row in heights.reshape(-1, count)]
+        rows = [log_first_above_probabilities(row) for row in heights.reshape(-1, count)]
         table = np.array(rows).reshape(*heights.shape[:-1], count + 1)
-        return picked(table, output, each)
+        return log_probability_of_output(table, output, each)
 
     @property
     def loss(self) -> PureLoss:
         """Pure epsilon ``2 sensitivity / scale``, or three quarters of it if monotone."""
         # sensitivity / scale moves the threshold along with the answers below it; the one above
         # may move against it, by 2 sensitivity at noise 2 scale, but not if all move alike
-        return PureLoss(ratio_up((1.5 if self.monotone else 2) * self.sensitivity, self.scale))
+        return PureLoss(
+            round_up_ratio((1.5 if self.monotone else 2) * self.sensitivity, self.scale)
+        )
 
     @property
-    def loose(self) -> bool:
+    def loss_is_upper_bound(self) -> bool:
         """Ten answers attain epsilon, but in a rare event only."""
         return True
 
@@ -85,7 +92,10 @@ class AboveThreshold(Mechanism):
         for below in np.linspace(-2.0, 8.0, 11):
             heights = np.append(np.full(10, -below), 1.0)
             moved = heights + rise * self.sensitivity / self.scale
-            log_p, log_q = first_above(heights), first_above(moved)
+            log_p, log_q = (
+                log_first_above_probabilities(heights),
+                log_first_above_probabilities(moved),
+            )
             stick = float(np.maximum(np.exp(log_p) - np.exp(epsilon + log_q), 0).sum())
             if stick > best:
                 first = self.threshold + self.scale * heights
@@ -100,10 +110,10 @@ class AboveThreshold(Mechanism):
     @property
     def support(self) -> Candidates:
         """The answers, and none of them."""
-        return Candidates(more=1)
+        return Candidates(extra_outcomes=1)
 
 
-def first_above(heights: Array) -> Array:
+def log_first_above_probabilities(heights: Array) -> Array:
     """Log-probabilities that each answer is the first above the threshold, and that none is.
 
     ``heights`` are answers above the threshold, over the scale.  Piecewise quadrature, exact to
@@ -112,7 +122,9 @@ def first_above(heights: Array) -> Array:
     # P(first is i) = int f(z) prod_{j < i} F((z - h_j) / 2) (1 - F((z - h_i) / 2)) dz with f and
     # F of the standard Laplace law: kinks at 0 and h_j, exponentials far away from them
     kinks = np.unique(np.append(heights, 0.0))
-    steps = 2 * np.round(kinks / 2)[:, None] + LADDER  # even, so that ladders share their steps
+    steps = (
+        2 * np.round(kinks / 2)[:, None] + QUADRATURE_STEPS
+    )  # even, so that ladders share their steps
     edges = np.unique(np.append(steps, kinks))
     x, w = legendre(12)
     half = np.diff(edges)[:, None] / 2

@@ -11,17 +11,17 @@ from accountant.domains import POSITIVE, Interval
 from accountant.losses.finite_pair import PairLoss
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import EXACT, Arithmetic, draws, summed
+from mechanisms.base.mechanism import EXACT, Arithmetic, draw_shape, sum_log_density
 from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Rows
-from mechanisms.base.values import Segment
+from mechanisms.base.supports import FiniteRows
+from mechanisms.base.values import BoundedNumbers
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
-from mechanisms.families.mean_oracle import FixedLength, beyond, rounded
+from mechanisms.families.mean_oracle import FixedLengthMeanOracle, out_of_range, stochastic_round
 
 
 @final
 @declare
-class BinaryLabel(FixedLength):
+class BinaryLabel(FixedLengthMeanOracle):
     """One of two numbers ``+-bound / (2 keep - 1)``, so that the mean is the value."""
 
     releases: ClassVar[str] = "a bounded number of each user, for its mean"
@@ -32,15 +32,17 @@ class BinaryLabel(FixedLength):
         Interval(0.5, 1.0, "()"), "probability of the sign of a number of full size",
         typical=(0.7310585786300049,), knob=True,
     )  # fmt: skip
-    larger: str = beyond("larger number")
+    larger: str = out_of_range("larger number")
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Randomise every number; see `Mechanism.release`."""
         numbers, source = self.values.check(value), generator(rng)
-        shape = draws(size, numbers.shape)
+        shape = draw_shape(size, numbers.shape)
         # The number is rounded to +-bound without bias, and the sign told with probability keep.
         # The rounding only mixes the two, so its floats cannot cost privacy; `bernoulli` is exact.
-        told = bernoulli(self.keep, shape, source) == rounded(numbers / self.bound, shape, source)
+        told = bernoulli(self.keep, shape, source) == stochastic_round(
+            numbers / self.bound, shape, source
+        )
         return np.where(told, self.length, -self.length)[()]
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
@@ -49,7 +51,7 @@ class BinaryLabel(FixedLength):
         tilt = (2 * self.keep - 1) * (numbers / self.bound)
         possible = np.abs(given) == self.length
         terms = np.where(possible, np.log1p(np.sign(given) * tilt) - np.log(2), -np.inf)
-        return summed(terms, numbers.ndim, each)
+        return sum_log_density(terms, numbers.ndim, each)
 
     @property
     def length(self) -> float:
@@ -67,14 +69,14 @@ class BinaryLabel(FixedLength):
         return self.bound, -self.bound
 
     @property
-    def values(self) -> Segment:
+    def values(self) -> BoundedNumbers:
         """The numbers within the bound."""
-        return Segment(self.bound, self.larger == "clip")
+        return BoundedNumbers(self.bound, self.larger == "clip")
 
     @property
-    def support(self) -> Rows:
+    def support(self) -> FiniteRows:
         """Two numbers."""
-        return Rows(2, lambda: np.array([-self.length, self.length]))
+        return FiniteRows(2, lambda: np.array([-self.length, self.length]))
 
     @property
     def arithmetic(self) -> Arithmetic:

@@ -11,17 +11,17 @@ from numpy.typing import ArrayLike
 from accountant.domains import REAL, Interval
 from accountant.numerics import Array
 from accountant.randomness import Rng
-from mechanisms.base.mechanism import summed
+from mechanisms.base.mechanism import sum_log_density
 from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Cells, Line, Support
+from mechanisms.base.supports import Cells, RealLine, Support
 from mechanisms.discrete_laplace import DiscreteLaplace
-from mechanisms.families.post_processing import MechanismWith, Wrapper
+from mechanisms.families.post_processing import MechanismsWithAttribute, PostProcessing
 from mechanisms.laplace import Laplace
 
 
 @final
 @declare
-class Clamped(Wrapper):
+class Clamped(PostProcessing):
     """What ``inner`` releases, moved to the nearest number from ``low`` to ``high``."""
 
     releases: ClassVar[str] = "a number or vector, within a range"
@@ -29,9 +29,10 @@ class Clamped(Wrapper):
     limits: ClassVar[str] = "biased near the ends"
 
     inner: Any = param(
-        MechanismWith("log_below", "a mechanism of numbers, such as Laplace"), "adds the noise",
+        MechanismsWithAttribute("log_below", "a mechanism of numbers, such as Laplace"),
+        "adds the noise",
         typical=(Laplace(1.0), DiscreteLaplace(1.0)),
-    )  # fmt: skip
+    )
     low: float = param(REAL, "least number released", typical=(-5.0,))
     high: float = param(
         lambda self: Interval(self.low, 1e300, "(]"), "greatest number released", typical=(6.0,)
@@ -48,21 +49,23 @@ class Clamped(Wrapper):
         inside = np.where(between, self.inner.terms(told, value), -np.inf)
         below = self.inner.log_below(self.low, value)
         # the law is symmetric about its centre
-        above = self.inner.log_below(2 * np.asarray(self.inner.centre(value)) - self.high, value)
+        above = self.inner.log_below(
+            2 * np.asarray(self.inner.noise_centre(value)) - self.high, value
+        )
         terms = np.where(told == self.low, below, np.where(told == self.high, above, inside))
-        return summed(terms, np.ndim(value), each)
+        return sum_log_density(terms, np.ndim(value), each)
 
     @property
     def support(self) -> Support:
         """Two ends, and what the inner mechanism has between them."""
         inner = self.inner.support
-        if isinstance(inner, Line):
-            return Line(inner.breaks, (self.low, self.high))
-        return Between(inner, self.low, self.high)
+        if isinstance(inner, RealLine):
+            return RealLine(inner.breakpoints, (self.low, self.high))
+        return ClampedSupport(inner, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
-class Between(Support):
+class ClampedSupport(Support):
     """Those outputs of another mechanism that lie between two ends, and the ends."""
 
     inner: Support

@@ -8,22 +8,22 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.domains import POSITIVE, Interval, Whole
+from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import unbatched
-from mechanisms.base.mechanism import EXACT, Arithmetic, draws, summed
+from mechanisms.base.checks import refuse_size_for_batch
+from mechanisms.base.mechanism import EXACT, Arithmetic, draw_shape, sum_log_density
 from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Rows, bit_rows
+from mechanisms.base.supports import FiniteRows, bit_rows
 from mechanisms.base.values import Ball
 from mechanisms.exact_noise.exact_bernoulli import Bits, bernoulli
-from mechanisms.families.mean_oracle import FixedLength, beyond, gamma_ratio
+from mechanisms.families.mean_oracle import FixedLengthMeanOracle, gamma_ratio, out_of_range
 
 
 @final
 @declare
-class CubeLinf(FixedLength):
+class CubeLinf(FixedLengthMeanOracle):
     """A corner of a cube: of those nearer to the value than to its opposite, each is likelier.
 
     By ``keep / (1 - keep)``; where the dimension is even, corners halfway are of the less likely.
@@ -35,34 +35,34 @@ class CubeLinf(FixedLength):
         "Duchi, Jordan & Wainwright (2018), Section 4.2; Nguyên et al. (2016) for even dimensions"
     )
 
-    dimension: int = param(Whole(1), "number of coordinates", typical=(3, 4))
+    dimension: int = param(IntegerRange(1), "number of coordinates", typical=(3, 4))
     radius: float = param(POSITIVE, "greatest size of a coordinate", typical=(1.0,))
     keep: float = param(
         Interval(0.5, 1.0, "()"), "keep / (1 - keep) is the ratio of the two probabilities",
         typical=(0.7310585786300049,), knob=True,
     )  # fmt: skip
-    longer: str = beyond("greater vector")
+    longer: str = out_of_range("greater vector")
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Randomise every vector; see `Mechanism.release`."""
         vectors, source = self.values.check(value), generator(rng)
-        unbatched(size, vectors, 1)
+        refuse_size_for_batch(size, vectors, 1)
         # every coordinate is rounded to an end of its range, without bias; any law would be private
-        uniform = np.asarray(source.random(draws(size, vectors.shape)))
+        uniform = np.asarray(source.random(draw_shape(size, vectors.shape)))
         uniform -= 0.5
         uniform *= 2 * self.radius
         corners = uniform < vectors
-        told = self._told(corners.reshape(-1, self.dimension), source)
+        told = self._randomised_corners(corners.reshape(-1, self.dimension), source)
         return np.where(told, self.end, -self.end).reshape(corners.shape)
 
-    def _told(self, corners: Bits, rng: np.random.Generator) -> Bits:
+    def _randomised_corners(self, corners: Bits, rng: np.random.Generator) -> Bits:
         # A uniform corner is turned over where the coin of probability keep says so, to agree with
         # the user's or not: 2 keep and 2 (1 - keep) times uniform.  One that is halfway is kept
         # with probability 2 (1 - keep), else all is drawn anew.  Only exact bits decide.
         told = np.empty_like(corners)
         left = np.arange(len(corners))
         while left.size:
-            drawn, own = fair_rows(left.size, self.dimension, rng), corners[left]
+            drawn, own = fair_bit_rows(left.size, self.dimension, rng), corners[left]
             agreeing = 2 * np.count_nonzero(drawn == own, axis=1) - self.dimension
             agree = bernoulli(self.keep, left.shape, rng)
             drawn ^= ((agreeing > 0) != agree)[:, None] & (agreeing != 0)[:, None]
@@ -76,18 +76,22 @@ class CubeLinf(FixedLength):
         vectors, given = self.values.check(value), np.asarray(output, dtype=float)
         # P(z | v) = lie + (truth - lie) P(more than half of the rounded coordinates agree with z)
         agree = (1 + np.sign(given) * (vectors / self.radius)) / 2
-        more = more_than_half(agree)
-        terms = np.log1p(-self.keep + (2 * self.keep - 1) * more) - math.log(self._total)
+        more = majority_probability(agree)
+        terms = np.log1p(-self.keep + (2 * self.keep - 1) * more) - math.log(self._mean_weight)
         possible = (np.abs(given) == self.end).all(axis=-1)
         terms = np.where(possible, terms - self.dimension * math.log(2), -np.inf)
-        return summed(terms, vectors.ndim - 1, each)
+        return sum_log_density(terms, vectors.ndim - 1, each)
 
     @property
     def end(self) -> float:
         """Size of every coordinate of a report, which makes it unbiased."""
         # sum_z P(z | V) <z, V> = (2 keep - 1) / total E|S| / 2, where S adds d random signs and
         # E|S| = d C(2m, m) / 4^m with m = floor(d/2)
-        per_coordinate = (self.keep - 0.5) / self._total * central(self.dimension // 2)
+        per_coordinate = (
+            (self.keep - 0.5)
+            / self._mean_weight
+            * central_binomial_probability(self.dimension // 2)
+        )
         return self.radius / per_coordinate
 
     @property
@@ -98,18 +102,18 @@ class CubeLinf(FixedLength):
     @property
     def loss(self) -> PairLoss:
         """Three outcomes matter: corners of this half, of the other half, and halfway."""
-        each = (1 - self._ties) / 2 / self._total
+        each = (1 - self._halfway_share) / 2 / self._mean_weight
         return response_pair(self.keep * each, (1 - self.keep) * each, 16.0)
 
     @property
-    def _ties(self) -> float:
+    def _halfway_share(self) -> float:
         """Share of the corners that are halfway."""
-        return 0.0 if self.dimension % 2 else central(self.dimension // 2)
+        return 0.0 if self.dimension % 2 else central_binomial_probability(self.dimension // 2)
 
     @property
-    def _total(self) -> float:
+    def _mean_weight(self) -> float:
         """Mean over the corners of ``keep`` and ``1 - keep``, which normalises."""
-        return (1 - self._ties * (2 * self.keep - 1)) / 2
+        return (1 - self._halfway_share * (2 * self.keep - 1)) / 2
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Two opposite corners, whatever epsilon."""
@@ -123,10 +127,10 @@ class CubeLinf(FixedLength):
         return Ball(self.dimension, self.radius, math.inf, self.longer == "clip")
 
     @property
-    def support(self) -> Rows:
+    def support(self) -> FiniteRows:
         """The corners."""
         ends = np.array([-self.end, self.end])
-        return Rows(2**self.dimension, lambda: ends[bit_rows(self.dimension)])
+        return FiniteRows(2**self.dimension, lambda: ends[bit_rows(self.dimension)])
 
     @property
     def arithmetic(self) -> Arithmetic:
@@ -134,12 +138,12 @@ class CubeLinf(FixedLength):
         return EXACT
 
 
-def central(m: int) -> float:
+def central_binomial_probability(m: int) -> float:
     """``C(2m, m) / 4^m``, the chance that 2m random signs add up to 0."""
     return 1 / (math.sqrt(math.pi) * gamma_ratio(m + 0.5))
 
 
-def more_than_half(chances: Array) -> Array:
+def majority_probability(chances: Array) -> Array:
     """Probability that more than half of independent events of these chances happen."""
     dimension = chances.shape[-1]
     counts = np.zeros((*chances.shape[:-1], dimension + 1))
@@ -152,7 +156,7 @@ def more_than_half(chances: Array) -> Array:
     return more
 
 
-def fair_rows(count: int, length: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def fair_bit_rows(count: int, length: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Rows of fair bits."""
     octets = -(-length // 8)
     raw = np.frombuffer(rng.bytes(count * octets), np.uint8).reshape(count, octets)

@@ -11,29 +11,31 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
-from accountant.losses.finite import Finite
+from accountant.losses.finite import FiniteLoss
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, orders
 from accountant.losses.zcdp import ZCDPLoss
-from accountant.numerics import Array, square_up, up
+from accountant.numerics import Array, round_up, round_up_square
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import EXACT, Arithmetic, draws
+from mechanisms.base.mechanism import EXACT, Arithmetic, draw_shape
 from mechanisms.base.parameters import declare, param
 from mechanisms.base.supports import Lattice
 from mechanisms.base.values import Integers
-from mechanisms.discrete_laplace import FEW, STEPS
+from mechanisms.discrete_laplace import INTEGER_NOISE_SCALE, MAX_ENUMERATED_OUTCOMES
 from mechanisms.exact_noise.integer_noise import IntegerNoise
-from mechanisms.families.additive import DIMENSION, Additive
-from mechanisms.families.expected_maxima import greatest_gaussian
+from mechanisms.families.additive import DIMENSION, AdditiveNoise
+from mechanisms.families.expected_maxima import expected_max_abs_gaussian
 
-REACH = 37.5  # standard deviations with all but 1e-300 of the law
-SMOOTH = 6.0  # from here on a narrower continuous law costs less than the concentrated bound
+ENUMERATED_DEVIATIONS = 37.5  # standard deviations with all but 1e-300 of the law
+CONTINUOUS_FROM = (
+    6.0  # from here on a narrower continuous law costs less than the concentrated bound
+)
 
 
 @final
 @declare
-class DiscreteGaussian(Additive):
+class DiscreteGaussian(AdditiveNoise):
     """``value + k`` with probability proportional to ``exp(-k^2 / (2 scale^2))``, k whole.
 
     The loss is exact for numbers and a small scale; otherwise it is that of a continuous
@@ -44,19 +46,21 @@ class DiscreteGaussian(Additive):
     reference: ClassVar[str] = "Canonne, Kamath & Steinke (2020)"
     limits: ClassVar[str] = "the time of a draw varies; sums stay at the ends of 64 bits"
 
-    scale: float = param(STEPS, "standard deviation of the noise", typical=(3.75,), knob=True)
+    scale: float = param(
+        INTEGER_NOISE_SCALE, "standard deviation of the noise", typical=(3.75,), knob=True
+    )
     sensitivity: float = param(POSITIVE, "L2 sensitivity", typical=(1.0, 2.5), default=1.0)
     dimension: int = param(DIMENSION, "coordinates of a value", typical=(1,), default=1)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise; see `Mechanism.release`."""
         whole, source = self.values.check(value), generator(rng)
-        return IntegerNoise(self.scale, 2).released(whole, draws(size, whole.shape), source)
+        return IntegerNoise(self.scale, 2).add_to(whole, draw_shape(size, whole.shape), source)
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """``-(output - value)^2 / (2 scale^2) - ln sum_k exp(-k^2 / (2 scale^2))``."""
         z = np.subtract(output, value) / self.scale
-        terms: Array = -z * z / 2 - math.log(_total(self.scale))
+        terms: Array = -z * z / 2 - math.log(_normaliser(self.scale))
         return terms
 
     @property
@@ -66,28 +70,28 @@ class DiscreteGaussian(Additive):
 
     def expected_maximum(self, dimension: int) -> float:
         """At most that of continuous Gaussian noise and 1 (their Proposition 25)."""
-        return self.scale * greatest_gaussian(dimension) + 1
+        return self.scale * expected_max_abs_gaussian(dimension) + 1
 
     @property
     def loss(self) -> Loss:
         """The least bound that is known; see the class."""
-        if self._listed:
-            return ListedGaussian(self.scale, self._shift)
-        if self.scale < SMOOTH:
-            return ZCDPLoss(square_up(self.sensitivity / self.scale, 2))
+        if self._is_enumerated:
+            return ListedGaussian(self.scale, self._integer_sensitivity)
+        if self.scale < CONTINUOUS_FROM:
+            return ZCDPLoss(round_up_square(self.sensitivity / self.scale, 2))
         # a Gaussian of deviation sqrt(scale^2 - 4) and a kernel make the discrete law, but for
         # a factor 1 + 1e-33 of delta: docs/proofs/discrete.md
-        return GaussianLoss(up(self.sensitivity / math.sqrt(self.scale**2 - 4)))
+        return GaussianLoss(round_up(self.sensitivity / math.sqrt(self.scale**2 - 4)))
 
     @property
-    def loose(self) -> bool:
+    def loss_is_upper_bound(self) -> bool:
         """Wherever the loss is not that of one listed pair."""
-        return not self._listed
+        return not self._is_enumerated
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
         """Two numbers one sensitivity apart, or vectors that differ so in one coordinate."""
         del epsilon
-        return self._apart(self._shift)
+        return self._pair_at_distance(self._integer_sensitivity)
 
     @property
     def values(self) -> Integers:
@@ -105,20 +109,23 @@ class DiscreteGaussian(Additive):
         return EXACT
 
     @property
-    def _shift(self) -> int:
+    def _integer_sensitivity(self) -> int:
         """The greatest whole move of one coordinate."""
         return math.floor(self.sensitivity)
 
     @property
-    def _listed(self) -> bool:
+    def _is_enumerated(self) -> bool:
         """Whether one pair of numbers is all, and its outcomes are few."""
-        few = 2 * REACH * self.scale + self._shift < 2 * FEW
-        return self.dimension == 1 and few and self._shift >= 1
+        few = (
+            2 * ENUMERATED_DEVIATIONS * self.scale + self._integer_sensitivity
+            < 2 * MAX_ENUMERATED_OUTCOMES
+        )
+        return self.dimension == 1 and few and self._integer_sensitivity >= 1
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class ListedGaussian(Finite):
+class ListedGaussian(FiniteLoss):
     """Discrete Gaussian noise on numbers ``shift`` apart: outcome by outcome, rho by proof."""
 
     scale: float
@@ -126,7 +133,7 @@ class ListedGaussian(Finite):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """That of the list."""
-        return _pair(self.scale, self.shift).profile(epsilon)
+        return _enumerated_pair(self.scale, self.shift).profile(epsilon)
 
     @property
     def reversed(self) -> Self:
@@ -134,14 +141,14 @@ class ListedGaussian(Finite):
         return self
 
     @property
-    def outcomes(self) -> tuple[Array, Array]:
+    def loss_pmf(self) -> tuple[Array, Array]:
         """Those of the list."""
-        return _pair(self.scale, self.shift).outcomes
+        return _enumerated_pair(self.scale, self.shift).loss_pmf
 
     @property
-    def bound(self) -> float:
+    def max_loss(self) -> float:
         """The greatest that is listed."""
-        return _pair(self.scale, self.shift).bound
+        return _enumerated_pair(self.scale, self.shift).max_loss
 
     @property
     def infinity(self) -> float:
@@ -151,7 +158,7 @@ class ListedGaussian(Finite):
     @property
     def rho(self) -> float:
         """``shift^2 / (2 scale^2)`` (Canonne, Kamath & Steinke, Theorem 14)."""
-        return square_up(self.shift / self.scale, 2)
+        return round_up_square(self.shift / self.scale, 2)
 
     def renyi(self, order: ArrayLike) -> Array:
         """``order rho``, the same for all integers."""
@@ -159,7 +166,7 @@ class ListedGaussian(Finite):
         return divergence
 
 
-def _total(scale: float) -> float:
+def _normaliser(scale: float) -> float:
     """``sum_k exp(-k^2 / (2 scale^2))``, from whichever of Poisson's two sums is short."""
     k = np.arange(1, 12)
     if scale > 1:
@@ -170,9 +177,9 @@ def _total(scale: float) -> float:
 
 
 @functools.lru_cache(maxsize=1024)
-def _pair(scale: float, shift: int) -> PairLoss:
-    reach = math.ceil(REACH * scale)
+def _enumerated_pair(scale: float, shift: int) -> PairLoss:
+    reach = math.ceil(ENUMERATED_DEVIATIONS * scale)
     x = np.arange(-reach, reach + shift + 1)
-    p, q = (np.exp(-(((x - v) / scale) ** 2) / 2) / _total(scale) for v in (0, shift))
+    p, q = (np.exp(-(((x - v) / scale) ** 2) / 2) / _normaliser(scale) for v in (0, shift))
     # what lies beyond is told apart for certain
     return PairLoss([*p, 1e-300, 0.0], [*q, 0.0, 1e-300])

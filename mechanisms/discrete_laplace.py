@@ -9,40 +9,40 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.domains import Interval, Whole
+from accountant.domains import IntegerRange, Interval
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
-from accountant.numerics import ULP, Array, up
+from accountant.numerics import ULP, Array, round_up
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import EXACT, Arithmetic, draws
+from mechanisms.base.mechanism import EXACT, Arithmetic, draw_shape
 from mechanisms.base.parameters import declare, param
 from mechanisms.base.supports import Lattice
 from mechanisms.base.values import Integers
 from mechanisms.exact_noise.integer_noise import IntegerNoise
-from mechanisms.families.additive import Additive
-from mechanisms.families.expected_maxima import greatest_exponential
+from mechanisms.families.additive import AdditiveNoise
+from mechanisms.families.expected_maxima import expected_max_exponential
 
-STEPS = Interval(0.01, 2.0**50)
-FEW = 2048  # outcomes of a loss that are listed
+INTEGER_NOISE_SCALE = Interval(0.01, 2.0**50)
+MAX_ENUMERATED_OUTCOMES = 2048  # outcomes of a loss that are listed
 
 
 @final
 @declare
-class DiscreteLaplace(Additive):
+class DiscreteLaplace(AdditiveNoise):
     """``value + k`` with probability proportional to ``exp(-|k| / scale)``, k whole."""
 
     releases: ClassVar[str] = "a whole number or a vector of them"
     reference: ClassVar[str] = "Ghosh, Roughgarden & Sundararajan (2012)"
     limits: ClassVar[str] = "the time of a draw varies; sums stay at the ends of 64 bits"
 
-    scale: float = param(STEPS, "noise scale", typical=(1.0, 2.7), knob=True)
-    sensitivity: int = param(Whole(1), "L1 sensitivity, whole", typical=(1, 3), default=1)
+    scale: float = param(INTEGER_NOISE_SCALE, "noise scale", typical=(1.0, 2.7), knob=True)
+    sensitivity: int = param(IntegerRange(1), "L1 sensitivity, whole", typical=(1, 3), default=1)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise; see `Mechanism.release`."""
         whole, source = self.values.check(value), generator(rng)
-        return IntegerNoise(self.scale, 1).released(whole, draws(size, whole.shape), source)
+        return IntegerNoise(self.scale, 1).add_to(whole, draw_shape(size, whole.shape), source)
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """``-|output - value| / scale + ln tanh(1 / (2 scale))``."""
@@ -67,7 +67,7 @@ class DiscreteLaplace(Additive):
     def expected_maximum(self, dimension: int) -> float:
         """At most that of continuous Laplace noise, whose tails are heavier."""
         # P(|k| > m) = 2 q^{m+1} / (1 + q) <= q^m, and no more than q^t for t in [m, m + 1)
-        return self.scale * greatest_exponential(dimension)
+        return self.scale * expected_max_exponential(dimension)
 
     @property
     def loss(self) -> Loss:
@@ -76,14 +76,18 @@ class DiscreteLaplace(Additive):
         A path of unit steps leads from neighbour to neighbour, and no pair that such a path
         joins is further apart than the two numbers (`docs/proofs/discrete.md`).
         """
-        if not self.loose:
-            return _listed(self.scale, self.sensitivity)
-        return LaplaceLoss(up(self.sensitivity / self.scale + 1 / (4 * self.scale**2)))
+        if not self.loss_is_upper_bound:
+            return _enumerated_loss(self.scale, self.sensitivity)
+        return LaplaceLoss(round_up(self.sensitivity / self.scale + 1 / (4 * self.scale**2)))
 
     @property
-    def loose(self) -> bool:
+    def loss_is_upper_bound(self) -> bool:
         """A long list of outcomes, or of nearly equal ones, gives way to a wider continuous law."""
-        return self.sensitivity >= FEW or self.scale > 1e4 or self.sensitivity > 500 * self.scale
+        return (
+            self.sensitivity >= MAX_ENUMERATED_OUTCOMES
+            or self.scale > 1e4
+            or self.sensitivity > 500 * self.scale
+        )
 
     @property
     def values(self) -> Integers:
@@ -102,7 +106,7 @@ class DiscreteLaplace(Additive):
 
 
 @functools.lru_cache(maxsize=1024)
-def _listed(scale: float, shift: int) -> PairLoss:
+def _enumerated_loss(scale: float, shift: int) -> PairLoss:
     # x <= 0 and x >= shift tell all they can; between lie shift - 1 integers
     x = np.arange(shift + 1)
     log_p = -x / scale + math.log(math.tanh(1 / (2 * scale)))

@@ -12,15 +12,21 @@ from accountant.domains import POSITIVE
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.numerics import Array, logsumexp
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import unbatched
-from mechanisms.base.mechanism import IDEALISED, arithmetic_of, draws
+from mechanisms.base.checks import refuse_size_for_batch
+from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape
 from mechanisms.base.parameters import declare, param
-from mechanisms.families.selection import FLAG, MONOTONE, Selection, above_best, gap_of_range
+from mechanisms.families.selection import (
+    BOOLEAN,
+    MONOTONE_TEXT,
+    SelectionMechanism,
+    scaled_gap_to_best,
+    worst_gap,
+)
 
 
 @final
 @declare
-class Exponential(Selection):
+class Exponential(SelectionMechanism):
     """The index r of a score with probability proportional to ``exp(score[r] / scale)``."""
 
     reference: ClassVar[str] = "McSherry & Talwar (2007); Dong, Durfee & Rogers (2020)"
@@ -33,23 +39,23 @@ class Exponential(Selection):
     sensitivity: float = param(
         POSITIVE, "sensitivity of every single score", typical=(1.0,), default=1.0
     )
-    monotone: bool = param(FLAG, MONOTONE, typical=(False, True), default=False)
-    arithmetic: str = arithmetic_of(IDEALISED)
+    monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
+    arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Select by inverting the distribution function; see `Mechanism.release`."""
         scores, source = self.values.check(value), generator(rng)
-        unbatched(size, scores, 1)
+        refuse_size_for_batch(size, scores, 1)
         cumulative = np.cumsum(np.exp(self.log_probabilities(scores)), axis=-1)
         cumulative[..., -1] = np.inf  # rounding must not leave a gap above the last
         if scores.ndim == 1:
-            uniform = source.random(draws(size, ()))
+            uniform = source.random(draw_shape(size, ()))
             return np.searchsorted(cumulative, uniform, side="right")
         return np.argmax(cumulative > source.random((len(scores), 1)), axis=-1)
 
     def log_probabilities(self, scores: Array) -> Array:
         """Log-softmax of ``scores / scale``."""
-        height = above_best(scores, self.scale)
+        height = scaled_gap_to_best(scores, self.scale)
         result: Array = height - logsumexp(height)[..., None]
         return result
 
@@ -61,10 +67,10 @@ class Exponential(Selection):
     @property
     def loss(self) -> BoundedRangeLoss:
         """Range ``2 sensitivity / scale``, or half that if monotone."""
-        return BoundedRangeLoss(self._range)
+        return BoundedRangeLoss(self._score_range)
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Two candidates whose gap shrinks by as much as it can."""
-        e0 = self._range
+        e0 = self._score_range
         inside = min(abs(epsilon), e0 * (1 - 1e-9)) * np.sign(epsilon)
-        return self._pair(gap_of_range(e0, inside))
+        return self._pair_with_gap(worst_gap(e0, inside))

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
 from accountant.losses.gaussian import GaussianLoss
-from accountant.numerics import Array, ratio_up, up
+from accountant.numerics import Array, round_up, round_up_ratio
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import EXACT, IDEALISED, arithmetic_of, draws
+from mechanisms.base.mechanism import EXACT, IDEALISED, arithmetic_field, draw_shape
 from mechanisms.base.parameters import declare, param
 from mechanisms.exact_noise import rounding_grid as grid
 from mechanisms.families.additive import DIMENSION, RealNoise
-from mechanisms.families.expected_maxima import greatest_gaussian
+from mechanisms.families.expected_maxima import expected_max_abs_gaussian
 
 
 @final
@@ -37,20 +37,20 @@ class Gaussian(RealNoise):
         typical=(3.7306334,), knob=True,
     )  # fmt: skip
     sensitivity: float = param(POSITIVE, "L2 sensitivity of the query", typical=(1.0,), default=1.0)
-    arithmetic: str = arithmetic_of(IDEALISED, EXACT)
+    arithmetic: str = arithmetic_field(IDEALISED, EXACT)
     dimension: int = param(DIMENSION, "coordinates of a value, if exact", typical=(1,), default=1)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise; see `Mechanism.release`."""
         real, source = self.values.check(value), generator(rng)
-        shape = draws(size, real.shape)
+        shape = draw_shape(size, real.shape)
         if self.arithmetic is EXACT:
-            return grid.noisy(real, self.scale, 2, source, shape)
+            return grid.add_grid_noise(real, self.scale, 2, source, shape)
         return real + self.scale * source.standard_normal(shape)
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """``-(output - value)^2 / (2 scale^2) - ln(scale sqrt(2 pi))``."""
-        z = np.subtract(output, self.centre(value)) / self.scale
+        z = np.subtract(output, self.noise_centre(value)) / self.scale
         terms: Array = -z * z / 2 - np.log(self.scale * np.sqrt(2 * np.pi))
         return terms
 
@@ -58,7 +58,7 @@ class Gaussian(RealNoise):
         """Log-probability that a release is at most ``x``."""
         from scipy.special import log_ndtr
 
-        below: Array = log_ndtr((x - np.asarray(self.centre(value))) / self.scale)
+        below: Array = log_ndtr((x - np.asarray(self.noise_centre(value))) / self.scale)
         return below
 
     @property
@@ -68,14 +68,14 @@ class Gaussian(RealNoise):
 
     def expected_maximum(self, dimension: int) -> float:
         """Expected size of the greatest noise in so many coordinates."""
-        return self.scale * greatest_gaussian(dimension)
+        return self.scale * expected_max_abs_gaussian(dimension)
 
     @property
     def loss(self) -> GaussianLoss:
         """Gaussian shifted by ``sensitivity / scale`` standard deviations."""
         if self.arithmetic is IDEALISED:
-            return GaussianLoss(ratio_up(self.sensitivity, self.scale))
+            return GaussianLoss(round_up_ratio(self.sensitivity, self.scale))
         # The discrete law of s >= 2^40 steps is at most as revealing as a Gaussian of
         # sqrt(s^2 - 4), that is 2^-79 narrower; see docs/proofs/discrete.md
-        moved = up(self.sensitivity + math.sqrt(self.dimension) * grid.step(self.scale))
-        return GaussianLoss(up(moved / self.scale))
+        moved = round_up(self.sensitivity + math.sqrt(self.dimension) * grid.grid_step(self.scale))
+        return GaussianLoss(round_up(moved / self.scale))

@@ -8,11 +8,16 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.domains import Interval, Whole
+from accountant.domains import IntegerRange, Interval
 from mechanisms.base.parameters import declare, param
 from mechanisms.base.supports import Labels
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
-from mechanisms.families.frequency_oracle import FrequencyOracle, Reports, narrow, tally
+from mechanisms.families.frequency_oracle import (
+    FrequencyOracle,
+    Reports,
+    count_labels,
+    smallest_uint,
+)
 
 
 @final
@@ -27,7 +32,7 @@ class HadamardResponse(FrequencyOracle):
     releases: ClassVar[str] = "a column of a Hadamard matrix, of each user"
     reference: ClassVar[str] = "Acharya, Sun & Zhang (2019)"
 
-    k: int = param(Whole(2), "number of labels 0 .. k-1", typical=(5,))
+    k: int = param(IntegerRange(2), "number of labels 0 .. k-1", typical=(5,))
     # .7310586 is e / (e + 1)
     keep: float = param(
         Interval(0.5, 1.0, "()"), "probability that the label's row is +1 at the column",
@@ -40,52 +45,52 @@ class HadamardResponse(FrequencyOracle):
         return 1 << self.k.bit_length()
 
     @property
-    def truth(self) -> float:
+    def own_label_probability(self) -> float:
         """``keep``."""
         return self.keep
 
     @property
-    def other(self) -> float:
+    def other_label_probability(self) -> float:
         """Rows are orthogonal: where one is +1, and where it is -1, half of another is +1."""
         return 0.5
 
     @property
-    def alone(self) -> tuple[float, float]:
+    def exclusive_support(self) -> tuple[float, float]:
         """A quarter of the columns each, which is half of those of a sign."""
         return self.keep / 2, (1 - self.keep) / 2
 
     @property
-    def layout(self) -> tuple[tuple[int, ...], Any]:
+    def report_layout(self) -> tuple[tuple[int, ...], Any]:
         """A column."""
         return (), np.intp
 
-    def randomised(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
+    def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
         """Any column, moved to its partner of the other sign where it has the wrong one."""
-        word = narrow(self.order)
+        word = smallest_uint(self.order)
         rows = (labels + 1).astype(word)
         columns = rng.integers(0, self.order, labels.size, word)
-        wrong = odd(rows & columns) == bernoulli(self.keep, labels.shape, rng)
+        wrong = has_odd_parity(rows & columns) == bernoulli(self.keep, labels.shape, rng)
         # the lowest bit of the row, flipped in the column, turns the sign
         columns ^= (rows & (~rows + word.type(1))) * wrong
         return columns
 
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
         """The labels whose rows are +1 at the column."""
-        return ~odd(np.asarray(reports & (labels + 1)))
+        return ~has_odd_parity(np.asarray(reports & (labels + 1)))
 
-    def possible(self, reports: Reports) -> NDArray[np.bool_]:
+    def is_report(self, reports: Reports) -> NDArray[np.bool_]:
         """Columns."""
         return (reports >= 0) & (reports < self.order)
 
-    def log_masses(self, reports: Reports) -> tuple[float, float]:
+    def log_probabilities_by_support(self, reports: Reports) -> tuple[float, float]:
         """Half of the columns share either."""
         del reports
         half = math.log(self.order // 2)
         return math.log(self.keep) - half, math.log1p(-self.keep) - half
 
-    def counts(self, reports: Reports) -> NDArray[np.int64]:
+    def support_counts(self, reports: Reports) -> NDArray[np.int64]:
         """By the fast Walsh-Hadamard transform of how often each column was told."""
-        sums, half = tally(reports, self.order), 1
+        sums, half = count_labels(reports, self.order), 1
         while half < self.order:
             even, uneven = np.moveaxis(sums.reshape(-1, 2, half), 1, 0)
             sums, half = np.stack([even + uneven, even - uneven], axis=1).reshape(-1), 2 * half
@@ -99,7 +104,7 @@ class HadamardResponse(FrequencyOracle):
         return Labels(self.order)
 
 
-def odd(numbers: NDArray[Any]) -> NDArray[np.bool_]:
+def has_odd_parity(numbers: NDArray[Any]) -> NDArray[np.bool_]:
     """Whether the number of ones among the bits is odd."""
     folded, shift = numbers.copy(), 4 * numbers.dtype.itemsize
     while shift:

@@ -8,41 +8,41 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.domains import POSITIVE, Interval, Whole
+from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.losses.finite_pair import PairLoss
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import norms, unbatched
-from mechanisms.base.mechanism import EXACT, Arithmetic, draws, summed
+from mechanisms.base.checks import norms, refuse_size_for_batch
+from mechanisms.base.mechanism import EXACT, Arithmetic, draw_shape, sum_log_density
 from mechanisms.base.parameters import declare, param
 from mechanisms.base.values import Ball
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from mechanisms.families.mean_oracle import (
-    FixedLength,
-    beyond,
+    FixedLengthMeanOracle,
     gamma_ratio,
     on_sphere,
-    rounded,
-    share,
+    out_of_range,
+    relative_norm,
+    stochastic_round,
 )
-from mechanisms.families.sphere_support import Sphere
+from mechanisms.families.sphere_support import SphereSupport
 
 
 @final
 @declare
-class HemisphereL2(FixedLength):
+class HemisphereL2(FixedLengthMeanOracle):
     """A direction of the value's hemisphere with probability ``keep``, else of the other one."""
 
     releases: ClassVar[str] = "a vector of each user, for its mean"
     reference: ClassVar[str] = "Duchi, Jordan & Wainwright (2018), Section 4.2"
 
-    dimension: int = param(Whole(1), "number of coordinates", typical=(3,))
+    dimension: int = param(IntegerRange(1), "number of coordinates", typical=(3,))
     radius: float = param(POSITIVE, "greatest Euclidean norm of a vector", typical=(1.0,))
     keep: float = param(
         Interval(0.5, 1.0, "()"), "probability of the vector's own hemisphere",
         typical=(0.7310585786300049,), knob=True,
     )  # fmt: skip
-    longer: str = beyond("longer vector")
+    longer: str = out_of_range("longer vector")
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Randomise every vector; see `Mechanism.release`."""
@@ -53,12 +53,12 @@ class HemisphereL2(FixedLength):
         # 1 - keep to keep given the other user's or this one's value, to the last bit.  Neither is
         # ahead where floats say <u, v> = 0: then a fair coin decides, which is in between.
         vectors, source = self.values.check(value), generator(rng)
-        unbatched(size, vectors, 1)
-        reports: Array = source.standard_normal(draws(size, vectors.shape))
+        refuse_size_for_batch(size, vectors, 1)
+        reports: Array = source.standard_normal(draw_shape(size, vectors.shape))
         users = reports.shape[:-1]
         along = np.einsum("...i,...i", reports, vectors)
         ahead = np.where(along == 0, source.random(users) < 0.5, along > 0)
-        positive = rounded(share(vectors, self.radius), users, source)
+        positive = stochastic_round(relative_norm(vectors, self.radius), users, source)
         told = bernoulli(self.keep, users, source) ^ positive ^ ahead
         scale = self.length / norms(reports, 2)
         reports *= np.where(told, scale, -scale)[..., None]
@@ -69,9 +69,9 @@ class HemisphereL2(FixedLength):
         vectors, given = self.values.check(value), np.asarray(output, dtype=float)
         along = np.sign(np.einsum("...i,...i", given / self.length, vectors))
         # P(own hemisphere) = 1/2 + (keep - 1/2) |v| / radius, and each is half of the sphere
-        tilt = (2 * self.keep - 1) * np.minimum(share(vectors, self.radius), 1.0)
+        tilt = (2 * self.keep - 1) * np.minimum(relative_norm(vectors, self.radius), 1.0)
         terms = np.where(on_sphere(given, self.length), np.log1p(along * tilt), -np.inf)
-        return summed(terms, vectors.ndim - 1, each)
+        return sum_log_density(terms, vectors.ndim - 1, each)
 
     @property
     def length(self) -> float:
@@ -97,9 +97,9 @@ class HemisphereL2(FixedLength):
         return Ball(self.dimension, self.radius, 2.0, self.longer == "clip")
 
     @property
-    def support(self) -> Sphere:
+    def support(self) -> SphereSupport:
         """The sphere, halved."""
-        return Sphere(self.dimension, self.length, (0.0,))
+        return SphereSupport(self.dimension, self.length, (0.0,))
 
     @property
     def arithmetic(self) -> Arithmetic:

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
 from accountant.losses.laplace import LaplaceLoss
-from accountant.numerics import Array, ratio_up, up
+from accountant.numerics import Array, round_up, round_up_ratio
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import EXACT, IDEALISED, arithmetic_of, draws
+from mechanisms.base.mechanism import EXACT, IDEALISED, arithmetic_field, draw_shape
 from mechanisms.base.parameters import declare, param
 from mechanisms.exact_noise import rounding_grid as grid
 from mechanisms.families.additive import DIMENSION, RealNoise
-from mechanisms.families.expected_maxima import greatest_exponential
+from mechanisms.families.expected_maxima import expected_max_exponential
 
 
 @final
@@ -35,26 +35,26 @@ class Laplace(RealNoise):
         POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True
     )
     sensitivity: float = param(POSITIVE, "L1 sensitivity of the query", typical=(1.0,), default=1.0)
-    arithmetic: str = arithmetic_of(IDEALISED, EXACT)
+    arithmetic: str = arithmetic_field(IDEALISED, EXACT)
     dimension: int = param(DIMENSION, "coordinates of a value, if exact", typical=(1,), default=1)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise; see `Mechanism.release`."""
         real, source = self.values.check(value), generator(rng)
-        shape = draws(size, real.shape)
+        shape = draw_shape(size, real.shape)
         if self.arithmetic is EXACT:
-            return grid.noisy(real, self.scale, 1, source, shape)
+            return grid.add_grid_noise(real, self.scale, 1, source, shape)
         return real + self.scale * source.laplace(size=shape)
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """``-|output - value| / scale - ln(2 scale)``."""
-        distance = np.abs(np.subtract(output, self.centre(value))) / self.scale
+        distance = np.abs(np.subtract(output, self.noise_centre(value))) / self.scale
         terms: Array = -distance - np.log(2 * self.scale)
         return terms
 
     def log_below(self, x: float, value: ArrayLike) -> Array:
         """Log-probability that a release is at most ``x``."""
-        z = (x - np.asarray(self.centre(value))) / self.scale
+        z = (x - np.asarray(self.noise_centre(value))) / self.scale
         far: Array = np.minimum(z, 0.0) - math.log(2)
         return np.where(z < 0, far, np.log1p(-np.exp(-np.abs(z)) / 2))
 
@@ -65,14 +65,14 @@ class Laplace(RealNoise):
 
     def expected_maximum(self, dimension: int) -> float:
         """Expected size of the greatest noise in so many coordinates."""
-        return self.scale * greatest_exponential(dimension)
+        return self.scale * expected_max_exponential(dimension)
 
     @property
     def loss(self) -> LaplaceLoss:
         """Laplace shifted by ``sensitivity / scale``."""
         if self.arithmetic is IDEALISED:
-            return LaplaceLoss(ratio_up(self.sensitivity, self.scale))
+            return LaplaceLoss(round_up_ratio(self.sensitivity, self.scale))
         # On a grid of step g: delta <= 1 - e^{(eps - shift)/2} / cosh(g / 2 scale), and
         # cosh(x) <= e^{x^2/2} adds (g / 2 scale)^2 <= 2^-82; see docs/proofs/discrete.md
-        moved = up(self.sensitivity + self.dimension * grid.step(self.scale))
-        return LaplaceLoss(up(moved / self.scale + 2.0**-82))
+        moved = round_up(self.sensitivity + self.dimension * grid.grid_step(self.scale))
+        return LaplaceLoss(round_up(moved / self.scale + 2.0**-82))

@@ -10,21 +10,21 @@ from numpy.typing import ArrayLike
 from accountant.domains import POSITIVE
 from accountant.errors import PrivateValueError
 from accountant.losses.bounded_range import BoundedRangeLoss
-from accountant.numerics import Array, ratio_up
+from accountant.numerics import Array, round_up_ratio
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import unbatched
+from mechanisms.base.checks import refuse_size_for_batch
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.parameters import declare, param
 from mechanisms.exponential import Exponential
 from mechanisms.families.bounded_scores import (
-    INDICES,
-    Levelled,
-    LevelledCandidates,
-    LevelledScores,
-    Listed,
+    BoundedScoreCandidates,
+    BoundedScores,
+    BoundedScoreValues,
+    IndexArray,
+    ListedScores,
 )
 
-TRIES = 16  # rejections of one draw before all scores are looked at
+MAX_REJECTIONS = 16  # rejections of one draw before all scores are looked at
 
 
 @final
@@ -32,8 +32,8 @@ TRIES = 16  # rejections of one draw before all scores are looked at
 class LazyExponential(Mechanism):
     """The index r with probability proportional to ``exp(score[r] / scale)``, of scores in levels.
 
-    The value is an object as `Levelled` has it.  A level is drawn by its size and bound, one of
-    its candidates at random, which is taken with probability ``exp((score - bound) / scale)``:
+    The value is an object as `BoundedScores` has it.  A level is drawn by its size and bound, one
+    of its candidates at random, which is taken with probability ``exp((score - bound) / scale)``:
     the law is that of `Exponential`, and only the scores of what was drawn are looked at.
     """
 
@@ -49,7 +49,7 @@ class LazyExponential(Mechanism):
     def release(self, value: Any, rng: Rng = None, size: int | None = None) -> Any:
         """Select; see `Mechanism.release`."""
         objects, source = self.values.check(value), generator(rng)
-        unbatched(size, objects, 0)
+        refuse_size_for_batch(size, objects, 0)
         if objects.ndim == 0:
             drawn = self._draw(objects.item(), source, 1 if size is None else size)
             return drawn[0] if size is None else drawn
@@ -61,11 +61,11 @@ class LazyExponential(Mechanism):
             drawn[same] = self._draw(objects.item(same[0]), source, len(same))
         return drawn.reshape(objects.shape)
 
-    def _draw(self, value: Levelled, source: np.random.Generator, size: int) -> INDICES:
+    def _draw(self, value: BoundedScores, source: np.random.Generator, size: int) -> IndexArray:
         bounds, counts = value.levels()
         weights = np.cumsum(counts * np.exp((bounds - bounds.max()) / self.scale))
         winners, waiting = np.empty(size, dtype=np.intp), np.arange(size)
-        for _ in range(TRIES):
+        for _ in range(MAX_REJECTIONS):
             one, two, three = source.random((3, waiting.size))
             level = np.searchsorted(weights, one * weights[-1], side="right")
             level = np.minimum(level, bounds.size - 1)
@@ -98,19 +98,19 @@ class LazyExponential(Mechanism):
     @property
     def loss(self) -> BoundedRangeLoss:
         """Range ``2 sensitivity / scale``."""
-        return BoundedRangeLoss(ratio_up(2 * self.sensitivity, self.scale))
+        return BoundedRangeLoss(round_up_ratio(2 * self.sensitivity, self.scale))
 
-    def worst_pair(self, epsilon: float = 0.0) -> tuple[Listed, Listed]:
+    def worst_pair(self, epsilon: float = 0.0) -> tuple[ListedScores, ListedScores]:
         """Two candidates whose gap shrinks by as much as it can."""
         first, second = Exponential(self.scale, self.sensitivity).worst_pair(epsilon)
-        return Listed(first), Listed(second)
+        return ListedScores(first), ListedScores(second)
 
     @property
-    def values(self) -> LevelledScores:
+    def values(self) -> BoundedScoreValues:
         """Objects that have scores in levels."""
-        return LevelledScores(self.sensitivity)
+        return BoundedScoreValues(self.sensitivity)
 
     @property
-    def support(self) -> LevelledCandidates:
+    def support(self) -> BoundedScoreCandidates:
         """The candidates."""
-        return LevelledCandidates()
+        return BoundedScoreCandidates()

@@ -9,13 +9,18 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.domains import POSITIVE, Interval, Whole
+from accountant.domains import POSITIVE, IntegerRange, Interval
 from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Rows
+from mechanisms.base.supports import FiniteRows
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
-from mechanisms.families.frequency_oracle import BELOW_ONE, FrequencyOracle, Reports, within
+from mechanisms.families.frequency_oracle import (
+    LARGEST_BELOW_ONE,
+    FrequencyOracle,
+    Reports,
+    calibrated_safely,
+)
 
-FITS = 2**31 - 1  # a prime; products of two residues fit into 64 bits
+MAX_PRIME = 2**31 - 1  # a prime; products of two residues fit into 64 bits
 
 
 @final
@@ -31,8 +36,8 @@ class LocalHashing(FrequencyOracle):
         "Bassily & Smith (2015); Wang, Blocki, Li & Jha (2017); Carter & Wegman (1979) for the hash"
     )
 
-    k: int = param(Whole(2, FITS), "number of labels 0 .. k-1", typical=(5,))
-    buckets: int = param(Whole(2, FITS), "number of buckets", typical=(3,))
+    k: int = param(IntegerRange(2, MAX_PRIME), "number of labels 0 .. k-1", typical=(5,))
+    buckets: int = param(IntegerRange(2, MAX_PRIME), "number of buckets", typical=(3,))
     # .5761169 is e / (e + 2)
     keep: float = param(
         lambda self: Interval(1 / self.buckets, 1.0, "()"),
@@ -44,13 +49,13 @@ class LocalHashing(FrequencyOracle):
         """The buckets of the least variance, about ``e^epsilon + 1``."""
         epsilon = POSITIVE.check("epsilon", epsilon)
         buckets = round(math.exp(min(epsilon, 20.0))) + 1
-        keep = min(1 / (1 + (buckets - 1) * math.exp(-epsilon)), BELOW_ONE)
-        return within(lambda x: cls(k, buckets, x), keep, 1 / buckets, epsilon)
+        keep = min(1 / (1 + (buckets - 1) * math.exp(-epsilon)), LARGEST_BELOW_ONE)
+        return calibrated_safely(lambda x: cls(k, buckets, x), keep, 1 / buckets, epsilon)
 
     @property
     def prime(self) -> int:
         """The least prime from ``k`` on."""
-        return prime_from(self.k)
+        return least_prime_from(self.k)
 
     @property
     def collision(self) -> float:
@@ -62,27 +67,27 @@ class LocalHashing(FrequencyOracle):
         return pairs / (self.prime * (self.prime - 1))
 
     @property
-    def truth(self) -> float:
+    def own_label_probability(self) -> float:
         """``keep``."""
         return self.keep
 
     @property
-    def other(self) -> float:
+    def other_label_probability(self) -> float:
         """The truth where the hashes collide, one of the lies where they do not."""
-        return self.collision * self.keep + self.alone[1]
+        return self.collision * self.keep + self.exclusive_support[1]
 
     @property
-    def alone(self) -> tuple[float, float]:
+    def exclusive_support(self) -> tuple[float, float]:
         """Randomised response among the buckets, where the hashes differ."""
         lie = (1 - self.keep) / (self.buckets - 1)
         return (1 - self.collision) * self.keep, (1 - self.collision) * lie
 
     @property
-    def layout(self) -> tuple[tuple[int, ...], Any]:
+    def report_layout(self) -> tuple[tuple[int, ...], Any]:
         """``a``, ``b`` and the bucket."""
         return (3,), np.int32
 
-    def randomised(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
+    def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
         """Draw a hash; who lies moves 1 to buckets - 1 buckets on, around the circle."""
         factor = rng.integers(1, self.prime, labels.size)
         offset = rng.integers(0, self.prime, labels.size)
@@ -96,12 +101,12 @@ class LocalHashing(FrequencyOracle):
         factor, offset, bucket = np.moveaxis(reports, -1, 0)
         return np.asarray(self._hash(factor, offset, labels) == bucket)
 
-    def possible(self, reports: Reports) -> NDArray[np.bool_]:
+    def is_report(self, reports: Reports) -> NDArray[np.bool_]:
         """A hash of the family, and a bucket."""
         ends = np.array([self.prime, self.prime, self.buckets])
         return np.asarray(((reports >= [1, 0, 0]) & (reports < ends)).all(axis=-1))
 
-    def log_masses(self, reports: Reports) -> tuple[float, float]:
+    def log_probabilities_by_support(self, reports: Reports) -> tuple[float, float]:
         """All hashes alike, and buckets by randomised response."""
         del reports
         hashes = math.log(self.prime) + math.log(self.prime - 1)
@@ -109,11 +114,11 @@ class LocalHashing(FrequencyOracle):
         return math.log(self.keep) - hashes, lie - hashes
 
     @property
-    def support(self) -> Rows:
+    def support(self) -> FiniteRows:
         """All hashes with all buckets."""
-        return Rows((self.prime - 1) * self.prime * self.buckets, self._rows)
+        return FiniteRows((self.prime - 1) * self.prime * self.buckets, self._all_reports)
 
-    def _rows(self) -> Reports:
+    def _all_reports(self) -> Reports:
         ends = self.prime - 1, self.prime, self.buckets
         rows = np.indices(ends, dtype=np.int32).reshape(3, -1).T
         rows[:, 0] += 1
@@ -130,7 +135,7 @@ class LocalHashing(FrequencyOracle):
 
 
 @functools.cache
-def prime_from(number: int) -> int:
+def least_prime_from(number: int) -> int:
     """The least prime that is not less."""
     while any(number % divisor == 0 for divisor in range(2, math.isqrt(number) + 1)):
         number += 1

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from accountant.errors import ParameterError
 from accountant.numerics import Array, logsumexp
 from accountant.randomness import Rng
-from mechanisms.base.mechanism import summed
+from mechanisms.base.mechanism import sum_log_density
 from mechanisms.base.parameters import declare, param
 from mechanisms.base.supports import Cells, Support
-from mechanisms.families.post_processing import MechanismWith, Wrapper
+from mechanisms.families.post_processing import MechanismsWithAttribute, PostProcessing
 from mechanisms.randomized_response import RandomizedResponse
 
 
 @dataclass(frozen=True, slots=True)
-class Functions:
+class ElementwiseFunctions:
     """Functions of an array, elementwise."""
 
     def check(self, argument: str, value: object) -> Callable[[Any], Any]:
@@ -35,7 +35,7 @@ class Functions:
 
 @final
 @declare
-class Mapped(Wrapper):
+class Mapped(PostProcessing):
     """``function`` of what ``inner`` releases; the function sees no data and draws nothing.
 
     A density is known where the inner mechanism releases labels or other numbers that can be
@@ -46,10 +46,12 @@ class Mapped(Wrapper):
     reference: ClassVar[str] = "Dwork & Roth (2014), Proposition 2.1"
 
     inner: Any = param(
-        MechanismWith("release", "a mechanism"), "releases what the function gets",
+        MechanismsWithAttribute("release", "a mechanism"), "releases what the function gets",
         typical=(RandomizedResponse(4, 0.4753668864186717),),
     )  # fmt: skip
-    function: Callable[[Any], Any] = param(Functions(), "applied to outputs", typical=(np.sign,))
+    function: Callable[[Any], Any] = param(
+        ElementwiseFunctions(), "applied to outputs", typical=(np.sign,)
+    )
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Release and apply the function; see `Mechanism.release`."""
@@ -57,7 +59,9 @@ class Mapped(Wrapper):
         made = self.function(released)
         if np.shape(made) != np.shape(released):
             shapes = f"{np.shape(released)} to {np.shape(made)}"
-            raise ParameterError("function", f"one that maps shape {shapes}", str(Functions()))
+            raise ParameterError(
+                "function", f"one that maps shape {shapes}", str(ElementwiseFunctions())
+            )
         return made
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
@@ -66,19 +70,19 @@ class Mapped(Wrapper):
         told = np.asarray(output)
         terms = np.empty(np.broadcast_shapes(told.shape, values.shape))
         for one in np.unique(values):
-            images, log_mass = self._law(one.item())
+            images, log_mass = self._image_distribution(one.item())
             at = np.minimum(np.searchsorted(images, told), images.size - 1)
             same = np.isclose(images[at], told, rtol=0, atol=0, equal_nan=True)
             found = np.where(same, log_mass[at], -np.inf)
             terms = np.where(values == one, found, terms)
-        return summed(terms, values.ndim, each)
+        return sum_log_density(terms, values.ndim, each)
 
     @property
     def support(self) -> Support:
         """The images of the inner outputs."""
-        return Images(self)
+        return ImageSupport(self)
 
-    def _law(self, value: Any) -> tuple[NDArray[Any], Array]:
+    def _image_distribution(self, value: Any) -> tuple[NDArray[Any], Array]:
         """Different images and the logarithms of their masses."""
         cells = self.inner.support.cells(value, value)
         if cells is None or cells.parts is not None or self.inner.values.axes != 0:
@@ -91,12 +95,15 @@ class Mapped(Wrapper):
 
 
 @dataclass(frozen=True, slots=True)
-class Images(Support):
+class ImageSupport(Support):
     """What a function makes of the outputs of another mechanism."""
 
-    of: Mapped
+    mechanism: Mapped
 
     def cells(self, first: Any, second: Any) -> Cells:
         """Every image."""
-        images = np.union1d(self.of._law(first)[0], self.of._law(second)[0])  # noqa: SLF001  # its own support
+        images = np.union1d(
+            self.mechanism._image_distribution(first)[0],  # noqa: SLF001
+            self.mechanism._image_distribution(second)[0],  # noqa: SLF001
+        )  # its own support
         return Cells(images, np.ones(images.size), lambda output: np.searchsorted(images, output))

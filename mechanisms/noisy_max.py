@@ -13,17 +13,23 @@ from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import Array, legendre
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import unbatched
-from mechanisms.base.mechanism import IDEALISED, arithmetic_of, draws
+from mechanisms.base.checks import refuse_size_for_batch
+from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape
 from mechanisms.base.parameters import declare, param
 from mechanisms.exponential import Exponential
-from mechanisms.families.expected_maxima import greatest_exponential
-from mechanisms.families.selection import FLAG, MONOTONE, Selection, above_best, beside_noise
+from mechanisms.families.expected_maxima import expected_max_exponential
+from mechanisms.families.selection import (
+    BOOLEAN,
+    MONOTONE_TEXT,
+    SelectionMechanism,
+    recentred_large_scores,
+    scaled_gap_to_best,
+)
 
 
 @final
 @declare
-class NoisyMax(Selection):
+class NoisyMax(SelectionMechanism):
     """The index of the greatest ``score + scale * noise``.
 
     With Gumbel noise it is the exponential mechanism and has bounded range; with Laplace noise
@@ -43,16 +49,16 @@ class NoisyMax(Selection):
         OneOf(("gumbel", "laplace")), "law of the noise",
         typical=("gumbel", "laplace"), default="gumbel",
     )  # fmt: skip
-    monotone: bool = param(FLAG, MONOTONE, typical=(False, True), default=False)
-    arithmetic: str = arithmetic_of(IDEALISED)
+    monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
+    arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise to every score and tell the winner; see `Mechanism.release`."""
         scores, source = self.values.check(value), generator(rng)
-        unbatched(size, scores, 1)
+        refuse_size_for_batch(size, scores, 1)
         sample = source.gumbel if self.noise == "gumbel" else source.laplace
-        noisy = sample(scale=self.scale, size=draws(size, scores.shape))
-        noisy += beside_noise(scores, self.scale)
+        noisy = sample(scale=self.scale, size=draw_shape(size, scores.shape))
+        noisy += recentred_large_scores(scores, self.scale)
         return noisy.argmax(axis=-1)
 
     def log_probabilities(self, scores: Array) -> Array:
@@ -61,8 +67,12 @@ class NoisyMax(Selection):
             return Exponential(self.scale, self.sensitivity, self.monotone).log_probabilities(
                 scores
             )
-        heights = above_best(scores, self.scale)
-        table: Array = np.apply_along_axis(laplace_wins, -1, heights) if heights.size else heights
+        heights = scaled_gap_to_best(scores, self.scale)
+        table: Array = (
+            np.apply_along_axis(laplace_log_win_probabilities, -1, heights)
+            if heights.size
+            else heights
+        )
         return table
 
     def selection_error(self, candidates: int) -> float:
@@ -70,16 +80,16 @@ class NoisyMax(Selection):
         if self.noise == "gumbel":
             return Exponential(self.scale, self.sensitivity).selection_error(candidates)
         # the best score's noise has mean 0, and no noise exceeds the greatest size
-        return self.scale * greatest_exponential(candidates)
+        return self.scale * expected_max_exponential(candidates)
 
     @property
     def loss(self) -> Loss:
         """Range, or pure epsilon, of ``2 sensitivity / scale``, or half that if monotone."""
         kind = BoundedRangeLoss if self.noise == "gumbel" else PureLoss
-        return kind(self._range)
+        return kind(self._score_range)
 
     @property
-    def loose(self) -> bool:
+    def loss_is_upper_bound(self) -> bool:
         """With Laplace noise the pure epsilon is approached by a growing gap, never attained."""
         return self.noise == "laplace"
 
@@ -88,19 +98,19 @@ class NoisyMax(Selection):
         if self.noise == "gumbel":
             return Exponential(self.scale, self.sensitivity, self.monotone).worst_pair(epsilon)
         # P(first wins) at a gap is that of the difference of two Laplace draws
-        e0 = self._range
+        e0 = self._score_range
         gaps = np.linspace(-20.0, e0 + 20.0, 401)
-        sticks = difference(gaps) - np.exp(epsilon) * difference(gaps - e0)
-        return self._pair(float(gaps[np.argmax(sticks)]))
+        sticks = laplace_difference_cdf(gaps) - np.exp(epsilon) * laplace_difference_cdf(gaps - e0)
+        return self._pair_with_gap(float(gaps[np.argmax(sticks)]))
 
 
-def difference(x: Array) -> Array:
+def laplace_difference_cdf(x: Array) -> Array:
     """Distribution function of the difference of two standard Laplace draws."""
     tail = (1 + np.abs(x) / 2) * np.exp(-np.abs(x)) / 2
     return np.where(x < 0, tail, 1 - tail)
 
 
-def laplace_wins(scores: Array) -> Array:
+def laplace_log_win_probabilities(scores: Array) -> Array:
     """Log-probabilities of winning under standard Laplace noise, by piecewise quadrature.
 
     Integrates f(v - s_i) prod_{j != i} F(v - s_j) between the kinks at the scores; exact to

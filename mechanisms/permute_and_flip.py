@@ -12,15 +12,21 @@ from accountant.domains import POSITIVE
 from accountant.losses.laplace import LaplaceLoss
 from accountant.numerics import Array, legendre
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import unbatched
-from mechanisms.base.mechanism import IDEALISED, arithmetic_of, draws
+from mechanisms.base.checks import refuse_size_for_batch
+from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape
 from mechanisms.base.parameters import declare, param
-from mechanisms.families.selection import FLAG, MONOTONE, Selection, above_best, beside_noise
+from mechanisms.families.selection import (
+    BOOLEAN,
+    MONOTONE_TEXT,
+    SelectionMechanism,
+    recentred_large_scores,
+    scaled_gap_to_best,
+)
 
 
 @final
 @declare
-class PermuteAndFlip(Selection):
+class PermuteAndFlip(SelectionMechanism):
     """The first r, in random order, whose coin of ``exp((score[r] - best) / scale)`` shows heads.
 
     Never worse than the exponential mechanism of the same epsilon.  It has not bounded range:
@@ -34,20 +40,20 @@ class PermuteAndFlip(Selection):
     sensitivity: float = param(
         POSITIVE, "sensitivity of every single score", typical=(1.0,), default=1.0
     )
-    monotone: bool = param(FLAG, MONOTONE, typical=(False, True), default=False)
-    arithmetic: str = arithmetic_of(IDEALISED)
+    monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
+    arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Tell the greatest score after exponential noise, which is the same law."""
         scores, source = self.values.check(value), generator(rng)
-        unbatched(size, scores, 1)
-        noisy = source.exponential(self.scale, size=draws(size, scores.shape))
-        noisy += beside_noise(scores, self.scale)
+        refuse_size_for_batch(size, scores, 1)
+        noisy = source.exponential(self.scale, size=draw_shape(size, scores.shape))
+        noisy += recentred_large_scores(scores, self.scale)
         return noisy.argmax(axis=-1)
 
     def log_probabilities(self, scores: Array) -> Array:
         """One integral of a polynomial, which the quadrature has exactly."""
-        height = above_best(scores, self.scale)
+        height = scaled_gap_to_best(scores, self.scale)
         heads, count = np.exp(height), scores.shape[-1]
         # P(r wins) = heads_r int_0^1 prod_{j != r} (1 - heads_j t) dt.  Half as many nodes as
         # candidates are exact; 4 sqrt(count) suffice, for the product decays no faster than
@@ -70,11 +76,11 @@ class PermuteAndFlip(Selection):
 
         Two candidates attain it; see `docs/proofs/noisy_max.md`.
         """
-        return LaplaceLoss(self._range)
+        return LaplaceLoss(self._score_range)
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Two candidates of which now one and then the other is ahead."""
         # P(first wins) is Laplace's distribution function of the gap, which moves from g to
         # g - e0; the densities there have log-ratio epsilon at g = (e0 - epsilon) / 2
-        e0 = self._range
-        return self._pair((e0 - min(max(epsilon, -e0), e0)) / 2)
+        e0 = self._score_range
+        return self._pair_with_gap((e0 - min(max(epsilon, -e0), e0)) / 2)

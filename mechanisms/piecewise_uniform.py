@@ -11,11 +11,11 @@ from accountant.domains import POSITIVE, Interval
 from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import IDEALISED, arithmetic_of, draws, summed
+from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape, sum_log_density
 from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Line
-from mechanisms.base.values import Segment
-from mechanisms.families.mean_oracle import MeanOracle, beyond
+from mechanisms.base.supports import RealLine
+from mechanisms.base.values import BoundedNumbers
+from mechanisms.families.mean_oracle import MeanOracle, out_of_range
 
 
 @final
@@ -36,14 +36,14 @@ class PiecewiseUniform(MeanOracle):
         Interval(0.5, 1.0, "()"), "probability of the piece about the number",
         typical=(0.6224593312018546,), knob=True,
     )  # fmt: skip
-    larger: str = beyond("larger number")
-    arithmetic: str = arithmetic_of(IDEALISED)
+    larger: str = out_of_range("larger number")
+    arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Randomise every number; see `Mechanism.release`."""
         numbers, source = self.values.check(value), generator(rng)
-        shape = draws(size, numbers.shape)
-        low = self._low(numbers)
+        shape = draw_shape(size, numbers.shape)
+        low = self._piece_start(numbers)
         near = source.random(shape) < self.keep
         place = source.random(shape)
         rest = place * (self.reach + 1) - self.reach
@@ -54,12 +54,12 @@ class PiecewiseUniform(MeanOracle):
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """One constant on the piece and a lower one on the rest of the interval, summed."""
         numbers = self.values.check(value)
-        low, at = self._low(numbers), np.asarray(output, dtype=float) / self.radius
+        low, at = self._piece_start(numbers), np.asarray(output, dtype=float) / self.radius
         heights = np.array([self.keep / (self.reach - 1), (1 - self.keep) / (self.reach + 1)])
         near, far = np.log(heights) - np.log(self.radius)
         piece = (low <= at) & (at <= low + self.reach - 1)
         terms = np.where(piece, near, np.where(np.abs(at) <= self.reach, far, -np.inf))
-        return summed(terms, numbers.ndim, each)
+        return sum_log_density(terms, numbers.ndim, each)
 
     def variance(self, value: ArrayLike) -> Array:
         """``v^2 / (e - 1) + radius^2 (e + 3) / (3 (e - 1)^2)`` (Lemma 1 of the reference)."""
@@ -85,21 +85,21 @@ class PiecewiseUniform(MeanOracle):
         return self.radius, -self.radius
 
     @property
-    def values(self) -> Segment:
+    def values(self) -> BoundedNumbers:
         """The numbers within the radius."""
-        return Segment(self.radius, self.larger == "clip")
+        return BoundedNumbers(self.radius, self.larger == "clip")
 
     @property
-    def support(self) -> Line:
+    def support(self) -> RealLine:
         """The interval, cut at both ends of the piece."""
-        return Line(self._breaks)
+        return RealLine(self._breakpoints)
 
-    def _breaks(self, value: float) -> Array:
-        low = float(self._low(np.asarray(value)))
+    def _breakpoints(self, value: float) -> Array:
+        low = float(self._piece_start(np.asarray(value)))
         cuts = np.array([-self.reach, low, low + self.reach - 1, self.reach])
         return cuts * self.radius
 
-    def _low(self, numbers: Array) -> Array:
+    def _piece_start(self, numbers: Array) -> Array:
         """Lower end of the piece, in units of the radius."""
         low: Array = ((self.reach + 1) * (numbers / self.radius) - (self.reach - 1)) / 2
         return low

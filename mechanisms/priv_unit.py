@@ -8,30 +8,30 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.domains import POSITIVE, Interval, Whole
+from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import norms, unbatched
-from mechanisms.base.mechanism import IDEALISED, arithmetic_of, draws, summed
+from mechanisms.base.checks import norms, refuse_size_for_batch
+from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape, sum_log_density
 from mechanisms.base.parameters import declare, param
 from mechanisms.base.values import Ball
 from mechanisms.families.mean_oracle import (
-    FixedLength,
-    beyond,
+    FixedLengthMeanOracle,
     gamma_ratio,
     on_sphere,
-    rounded,
-    share,
+    out_of_range,
+    relative_norm,
+    stochastic_round,
 )
-from mechanisms.families.sphere_support import Sphere
+from mechanisms.families.sphere_support import SphereSupport
 
 
 @final
 @declare
-class PrivUnit(FixedLength):
+class PrivUnit(FixedLengthMeanOracle):
     """A direction of the cap about the value with probability ``keep``, else of the rest.
 
     A vector shorter than the radius is rounded to one of full length along its line.
@@ -41,33 +41,36 @@ class PrivUnit(FixedLength):
     reference: ClassVar[str] = "Bhowmick et al. (2018), Algorithm 1; Asi, Feldman & Talwar (2022)"
     limits: ClassVar[str] = "low-order bits leak"
 
-    dimension: int = param(Whole(2), "number of coordinates", typical=(3,))
+    dimension: int = param(IntegerRange(2), "number of coordinates", typical=(3,))
     height: float = param(
         Interval(1e-300, 1.0, "[)"), "the cap begins at this share of the radius", typical=(0.25,)
     )
     # ln-odds 1 beyond those of the cap, which has 3/8 of the sphere
     keep: float = param(
-        lambda self: Interval(cap(self.dimension, self.height), 1.0, "()"),
+        lambda self: Interval(cap_mass(self.dimension, self.height), 1.0, "()"),
         "probability of the cap", typical=(0.6199119,), knob=True,
     )  # fmt: skip
     radius: float = param(
         POSITIVE, "greatest Euclidean norm of a vector", typical=(1.0,), default=1.0
     )
-    longer: str = beyond("longer vector")
-    arithmetic: str = arithmetic_of(IDEALISED)
+    longer: str = out_of_range("longer vector")
+    arithmetic: str = arithmetic_field(IDEALISED)
 
     @staticmethod
     def optimised(dimension: int, epsilon: float, radius: float = 1.0) -> PrivUnit:
         """The height and probability of least variance at ``epsilon``."""
         from scipy.optimize import minimize_scalar
 
-        p, target = Whole(2).check("dimension", dimension), POSITIVE.check("epsilon", epsilon)
+        p, target = (
+            IntegerRange(2).check("dimension", dimension),
+            POSITIVE.check("epsilon", epsilon),
+        )
 
         # At cost epsilon the reports have length (1 + (e^epsilon - 1) cap) / (1 - h^2)^((p-1)/2)
         # times a constant.  The least has keep > 1/2, thus cap > e^-epsilon / 2, and a cap has
         # at most e^(-p h^2 / 2).
         def log_length(height: float) -> float:
-            mass = max(cap(p, height), 1e-300)
+            mass = max(cap_mass(p, height), 1e-300)
             length = np.logaddexp(math.log1p(-mass), target + math.log(mass))
             return float(length - (p - 1) / 2 * math.log1p(-height * height))
 
@@ -80,17 +83,19 @@ class PrivUnit(FixedLength):
         from scipy.special import betaincinv
 
         vectors, source = self.values.check(value), generator(rng)
-        unbatched(size, vectors, 1)
-        reports: Array = source.standard_normal(draws(size, vectors.shape))
+        refuse_size_for_batch(size, vectors, 1)
+        reports: Array = source.standard_normal(draw_shape(size, vectors.shape))
         users = reports.shape[:-1]
         # (1 + <u, v>) / 2 follows Beta((p-1)/2, (p-1)/2): invert its upper tail within the cap,
         # its lower one within the rest; around v every direction is alike
         near = source.random(users) < self.keep
-        tail = source.random(users) * np.where(near, self._cap, 1 - self._cap)
+        tail = source.random(users) * np.where(near, self._cap_mass, 1 - self._cap_mass)
         half = (self.dimension - 1) / 2
         along = (1 - 2 * betaincinv(half, half, tail)) * np.where(near, 1.0, -1.0)
         # the value is rounded to full length or to its opposite, without bias
-        along *= np.where(rounded(share(vectors, self.radius), users, source), 1.0, -1.0)
+        along *= np.where(
+            stochastic_round(relative_norm(vectors, self.radius), users, source), 1.0, -1.0
+        )
         # aim at the first axis, then reflect that onto v (Householder, with the sign that is safe)
         reports[..., 0] = 0.0
         reports *= (self.length * np.sqrt(1 - along * along) / norms(reports, 2))[..., None]
@@ -98,7 +103,7 @@ class PrivUnit(FixedLength):
         lost = ~vectors.any(axis=-1, keepdims=True)
         if lost.any():
             vectors = np.where(lost, source.standard_normal(reports.shape), vectors)
-        mirror = unit(vectors)
+        mirror = unit_vectors(vectors)
         turn = np.where(mirror[..., 0] < 0, -1.0, 1.0)
         mirror[..., 0] += turn
         reports[..., 0] = -turn * along * self.length
@@ -109,22 +114,22 @@ class PrivUnit(FixedLength):
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Relative to the uniform law on the sphere; caps and rest have their constants, summed."""
         vectors, given = self.values.check(value), np.asarray(output, dtype=float)
-        axes = unit(vectors)
+        axes = unit_vectors(vectors)
         along = np.einsum("...i,...i", given / self.length, axes)
-        near, far = self.keep / self._cap, (1 - self.keep) / (1 - self._cap)
-        weight = (1 + share(vectors, self.radius)) / 2
+        near, far = self.keep / self._cap_mass, (1 - self.keep) / (1 - self._cap_mass)
+        weight = (1 + relative_norm(vectors, self.radius)) / 2
         density = weight * np.where(along >= self.height, near, far)
         density += (1 - weight) * np.where(-along >= self.height, near, far)
         density = np.where(axes.any(axis=-1), density, 1.0)
         terms = np.where(on_sphere(given, self.length), np.log(density), -np.inf)
-        return summed(terms, vectors.ndim - 1, each)
+        return sum_log_density(terms, vectors.ndim - 1, each)
 
     @property
     def length(self) -> float:
         """Length of every report, which makes it unbiased."""
         # E<u, v> = M keep / cap - M (1 - keep) / (1 - cap), where
         # M = E<u, v> 1{<u, v> >= h} = (1 - h^2)^a / (2 a B(1/2, a)) of uniform u, a = (p-1)/2
-        a, mass = (self.dimension - 1) / 2, self._cap
+        a, mass = (self.dimension - 1) / 2, self._cap_mass
         beta = math.sqrt(math.pi) / gamma_ratio(a)
         moment = math.exp(a * math.log1p(-self.height * self.height)) / (2 * a * beta)
         return self.radius * (1 - mass) / (self.keep - mass) * (mass / moment)
@@ -132,7 +137,7 @@ class PrivUnit(FixedLength):
     @property
     def loss(self) -> PairLoss:
         """Three outcomes matter: the cap, the opposite one, and the rest."""
-        mass = self._cap
+        mass = self._cap_mass
         if mass < 1e-290:
             raise ParameterError("PrivUnit.height", self.height, "where the cap has some mass")
         # caps of two values share least where they are opposite; scipy's cap is good to 1e-12
@@ -150,23 +155,23 @@ class PrivUnit(FixedLength):
         return Ball(self.dimension, self.radius, 2.0, self.longer == "clip")
 
     @property
-    def support(self) -> Sphere:
+    def support(self) -> SphereSupport:
         """The sphere, cut at two opposite caps."""
-        return Sphere(self.dimension, self.length, (self.height,))
+        return SphereSupport(self.dimension, self.length, (self.height,))
 
     @property
-    def _cap(self) -> float:
-        return cap(self.dimension, self.height)
+    def _cap_mass(self) -> float:
+        return cap_mass(self.dimension, self.height)
 
 
-def cap(dimension: int, height: float) -> float:
+def cap_mass(dimension: int, height: float) -> float:
     """Share of the sphere at or above a height, ``(1 - I_{h^2}(1/2, (p-1)/2)) / 2``."""
     from scipy.special import betaincc
 
     return float(betaincc(0.5, (dimension - 1) / 2, height * height)) / 2
 
 
-def unit(vectors: Array) -> Array:
+def unit_vectors(vectors: Array) -> Array:
     """Every vector at length 1, zero as it is; dividing first, so that no square vanishes."""
     greatest = np.abs(vectors).max(axis=-1, keepdims=True)
     scaled: Array = vectors / np.where(greatest > 0, greatest, 1.0)

@@ -10,30 +10,30 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.domains import REAL, Interval, Whole
+from accountant.domains import REAL, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.losses.pure_and_approximate import PureLoss
-from accountant.numerics import Array, legendre, up
+from accountant.numerics import Array, legendre, round_up
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import IDEALISED, Arithmetic, Mechanism, draws, summed
+from mechanisms.base.mechanism import IDEALISED, Arithmetic, Mechanism, draw_shape, sum_log_density
 from mechanisms.base.parameters import declare, param
 from mechanisms.base.supports import Cells, Support
 from mechanisms.base.values import Values
-from mechanisms.families.post_processing import MechanismWith, Wrapper
+from mechanisms.families.post_processing import MechanismsWithAttribute, PostProcessing
 from mechanisms.gaussian import Gaussian
 
 # beyond ln 2 half of e^odds is no probability
 ODDS = Interval(1e-6, math.log(2))
 
 
-class Numbers(MechanismWith):
+class NumberMechanisms(MechanismsWithAttribute):
     """Mechanisms that release one number at a time."""
 
     __slots__ = ()
 
     def check(self, argument: str, value: object) -> Mechanism:
         """The mechanism itself."""
-        found = MechanismWith.check(self, argument, value)
+        found = MechanismsWithAttribute.check(self, argument, value)
         if found.value_axes == 1:
             raise ParameterError(argument, value, str(self))
         return found
@@ -41,7 +41,7 @@ class Numbers(MechanismWith):
 
 @final
 @declare
-class PureFromApproximate(Wrapper):
+class PureFromApproximate(PostProcessing):
     """The index of one of ``candidates`` public samples of ``inner`` at a reference value.
 
     A report is the samples and the index, along the last axis; `chosen` gives the sample that
@@ -55,29 +55,29 @@ class PureFromApproximate(Wrapper):
     limits: ClassVar[str] = "a report is as long as the public samples"
 
     inner: Any = param(
-        Numbers("terms", "a mechanism of numbers, such as Gaussian"), "is to be made pure",
+        NumberMechanisms("terms", "a mechanism of numbers, such as Gaussian"), "is to be made pure",
         typical=(Gaussian(40.0),),
     )  # fmt: skip
     odds: float = param(
         ODDS, "log-odds that a bit may tell: twice the inner epsilon at its small delta",
         typical=(0.2,), knob=True,
     )  # fmt: skip
-    candidates: int = param(Whole(2, 10_000), "public samples of a user", typical=(12,))
+    candidates: int = param(IntegerRange(2, 10_000), "public samples of a user", typical=(12,))
     reference_value: float = param(
         REAL, "what the samples are released from", typical=(0.0,), default=0.0
     )
 
-    turned = Mechanism.turned  # the knob is its own
+    with_noise_factor = Mechanism.with_noise_factor  # the knob is its own
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Draw the public samples, then a bit for each, then one of the ones."""
         values, source = self.values.check(value), generator(rng)
-        shape = draws(size, values.shape)
+        shape = draw_shape(size, values.shape)
         some = math.prod(shape) * self.candidates
         samples = np.reshape(
             self.inner.release(self.reference_value, source, some), (*shape, self.candidates)
         )
-        bits = source.random(samples.shape) < self._chances(samples, values)
+        bits = source.random(samples.shape) < self._bit_probabilities(samples, values)
         # the greatest of uniform keys among the ones, or among all where there is no one
         keys = source.random(samples.shape) + bits
         index = np.argmax(keys, axis=-1)
@@ -94,7 +94,7 @@ class PureFromApproximate(Wrapper):
         """That of the public samples, and the log-probability of the index given them."""
         told, values = np.asarray(output, dtype=float), np.asarray(value)
         samples, index = told[..., :-1], told[..., -1]
-        p = self._chances(samples, values)
+        p = self._bit_probabilities(samples, values)
         # P(t) = p_t E[1 / (1 + others)] + (1 - p_t) prod_{s != t} (1 - p_s) / T, and
         # E[1 / (1 + others)] = int_0^1 prod_{s != t} (1 - p_s + p_s z) dz, a polynomial
         x, w = legendre(self.candidates // 2 + 1)
@@ -108,7 +108,7 @@ class PureFromApproximate(Wrapper):
         drawn = self.inner.terms(samples, np.asarray(self.reference_value)).sum(axis=-1)
         possible = (index >= 0) & (index < self.candidates) & (index == np.floor(index))
         terms = np.where(possible, drawn + np.log(chance), -np.inf)
-        return summed(terms, values.ndim, each)
+        return sum_log_density(terms, values.ndim, each)
 
     @property
     def loss(self) -> PureLoss:
@@ -118,7 +118,15 @@ class PureFromApproximate(Wrapper):
         ones and low among high ones.
         """
         most, least = min(math.exp(self.odds) / 2, 1.0), math.exp(-self.odds) / 2
-        return PureLoss(up(math.log(self._share(most, least) / self._share(least, most)), 64))
+        return PureLoss(
+            round_up(
+                math.log(
+                    self._selection_probability(most, least)
+                    / self._selection_probability(least, most)
+                ),
+                64,
+            )
+        )
 
     @property
     def values(self) -> Values:
@@ -139,15 +147,15 @@ class PureFromApproximate(Wrapper):
     @property
     def support(self) -> Support:
         """The index, given many rows of public samples."""
-        return Rotations(self)
+        return RotatedSamples(self)
 
-    def _share(self, own: float, other: float) -> float:
+    def _selection_probability(self, own: float, other: float) -> float:
         # E[1 / (1 + Bin(T - 1, p))] = (1 - (1 - p)^T) / (T p)
         t = self.candidates
         none = (1 - own) * (1 - other) ** (t - 1) / t
         return own * (1 - (1 - other) ** t) / (t * other) + none
 
-    def _chances(self, samples: Array, values: NDArray[Any]) -> Array:
+    def _bit_probabilities(self, samples: Array, values: NDArray[Any]) -> Array:
         """Probability of a one for each sample; a half where the odds leave the box."""
         with np.errstate(over="ignore", invalid="ignore"):
             odds = self.inner.terms(samples, values[..., None])
@@ -158,26 +166,26 @@ class PureFromApproximate(Wrapper):
 
 
 @dataclass(frozen=True, slots=True)
-class Rotations(Support):
+class RotatedSamples(Support):
     """Reports with a few rows of public samples, each in all rotations: the index is uniform.
 
     The measure is what makes densities conditional on these samples; parts are indices.
     """
 
-    of: PureFromApproximate
+    mechanism: PureFromApproximate
 
     def cells(self, first: Any, second: Any) -> Cells:
         """Every index with every row."""
         del first, second
-        count, inner = self.of.candidates, self.of.inner
+        count, inner = self.mechanism.candidates, self.mechanism.inner
         rng, rows = np.random.default_rng(0), 6
         samples = np.reshape(
-            inner.release(self.of.reference_value, rng, rows * count), (rows, count)
+            inner.release(self.mechanism.reference_value, rng, rows * count), (rows, count)
         )
         turned = np.concatenate([np.roll(samples, shift, axis=1) for shift in range(count)])
         index = np.tile(np.arange(count), len(turned))
         turned = np.repeat(turned, count, axis=0)
-        density = inner.terms(turned, np.asarray(self.of.reference_value)).sum(axis=-1)
+        density = inner.terms(turned, np.asarray(self.mechanism.reference_value)).sum(axis=-1)
         return Cells(
             np.column_stack([turned, index]), np.exp(-density) * count / len(turned),
             lambda output: np.asarray(output)[..., -1].astype(np.intp), index,

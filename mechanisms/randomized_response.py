@@ -7,11 +7,16 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.domains import Interval, Whole
+from accountant.domains import IntegerRange, Interval
 from mechanisms.base.parameters import declare, param
 from mechanisms.base.supports import Labels
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
-from mechanisms.families.frequency_oracle import FrequencyOracle, Reports, narrow, tally
+from mechanisms.families.frequency_oracle import (
+    FrequencyOracle,
+    Reports,
+    count_labels,
+    smallest_uint,
+)
 
 
 @final
@@ -22,7 +27,7 @@ class RandomizedResponse(FrequencyOracle):
     releases: ClassVar[str] = "a label of each user"
     reference: ClassVar[str] = "Warner (1965); Kairouz, Bonawitz & Ramage (2016)"
 
-    k: int = param(Whole(2), "number of labels 0 .. k-1", typical=(10,))
+    k: int = param(IntegerRange(2), "number of labels 0 .. k-1", typical=(10,))
     # .2319693 is ln-odds 1 against each other label of ten
     keep: float = param(
         lambda self: Interval(1 / self.k, 1.0, "()"), "probability of the true label",
@@ -30,29 +35,29 @@ class RandomizedResponse(FrequencyOracle):
     )  # fmt: skip
 
     @property
-    def truth(self) -> float:
+    def own_label_probability(self) -> float:
         """``keep``."""
         return self.keep
 
     @property
-    def other(self) -> float:
+    def other_label_probability(self) -> float:
         """The lie, shared by the other labels."""
         return (1 - self.keep) / (self.k - 1)
 
     @property
-    def alone(self) -> tuple[float, float]:
+    def exclusive_support(self) -> tuple[float, float]:
         """A report supports one label."""
-        return self.truth, self.other
+        return self.own_label_probability, self.other_label_probability
 
     @property
-    def layout(self) -> tuple[tuple[int, ...], Any]:
+    def report_layout(self) -> tuple[tuple[int, ...], Any]:
         """A label."""
         return (), np.intp
 
-    def randomised(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
+    def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
         """Who lies moves 1 to k-1 labels on, around the circle."""
         # to draw a step for the honest too costs less than to find who lies
-        word = narrow(2 * self.k)
+        word = smallest_uint(2 * self.k)
         told = rng.integers(1, self.k, labels.size, word)
         told *= ~bernoulli(self.keep, labels.shape, rng)
         told += labels.astype(word)
@@ -63,19 +68,19 @@ class RandomizedResponse(FrequencyOracle):
         """The label that is told."""
         return np.equal(reports, labels)
 
-    def possible(self, reports: Reports) -> NDArray[np.bool_]:
+    def is_report(self, reports: Reports) -> NDArray[np.bool_]:
         """Labels."""
         return (reports >= 0) & (reports < self.k)
 
-    def log_masses(self, reports: Reports) -> tuple[float, float]:
+    def log_probabilities_by_support(self, reports: Reports) -> tuple[float, float]:
         """``ln keep`` for the truth, ``ln((1 - keep) / (k - 1))`` for any other label."""
         del reports
-        truth, lie = np.log([self.truth, self.other])
+        truth, lie = np.log([self.own_label_probability, self.other_label_probability])
         return truth, lie
 
-    def counts(self, reports: Reports) -> NDArray[np.int64]:
+    def support_counts(self, reports: Reports) -> NDArray[np.int64]:
         """How often each label was told."""
-        return tally(reports, self.k)
+        return count_labels(reports, self.k)
 
     @property
     def support(self) -> Labels:

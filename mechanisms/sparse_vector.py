@@ -10,17 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import POSITIVE, REAL
 from accountant.losses.pure_and_approximate import PureLoss
-from accountant.numerics import Array, up
+from accountant.numerics import Array, round_up
 from accountant.randomness import Rng, generator
 from mechanisms.above_threshold import AboveThreshold
-from mechanisms.base.mechanism import IDEALISED, Mechanism, arithmetic_of
+from mechanisms.base.mechanism import IDEALISED, Mechanism, arithmetic_field
 from mechanisms.base.parameters import declare, param
 from mechanisms.base.supports import Cells, Support
 from mechanisms.base.values import Scores
-from mechanisms.families.selection import FLAG, MONOTONE, above, at
+from mechanisms.families.selection import BOOLEAN, MONOTONE_TEXT, entries_at, scaled_difference
 
-STEPS = 0.5 * 2.0 ** np.arange(8)  # of cells beside an answer, in units of its noise
-BETWEEN = np.linspace(0.0, 1.0, 1025)  # edges of cells between an answer and its neighbour
+CELL_STEPS = 0.5 * 2.0 ** np.arange(8)  # of cells beside an answer, in units of its noise
+CELL_FRACTIONS = np.linspace(0.0, 1.0, 1025)  # edges of cells between an answer and its neighbour
 
 
 @final
@@ -48,24 +48,26 @@ class SparseVector(Mechanism):
     sensitivity: float = param(
         POSITIVE, "sensitivity of every single answer", typical=(1.0,), default=1.0
     )
-    monotone: bool = param(FLAG, MONOTONE, typical=(False, True), default=False)
-    arithmetic: str = arithmetic_of(IDEALISED)
+    monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
+    arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Find, then add fresh noise to what was found; see `Mechanism.release`."""
         answers = self.values.check(value)
         source = generator(rng)
-        index = np.asarray(self.finder.release(answers, source, size))
+        index = np.asarray(self.comparison.release(answers, source, size))
         noise = source.laplace(scale=self.answer_scale, size=index.shape)
-        return np.stack([index, at(_or_none(answers), index) + noise], axis=-1)
+        return np.stack([index, entries_at(_with_none(answers), index) + noise], axis=-1)
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """That of the index, and ``-|answer - told| / answer_scale - ln(2 answer_scale)``."""
         answers, told = self.values.check(value), np.asarray(output, dtype=float)
         index, noisy = told[..., 0], told[..., 1]
-        found = self.finder.log_density(index, answers, each=True)
-        chosen = at(_or_none(answers), np.where(np.isneginf(found), 0, index).astype(np.intp))
-        away = np.abs(above(noisy, chosen, self.answer_scale))
+        found = self.comparison.log_density(index, answers, each=True)
+        chosen = entries_at(
+            _with_none(answers), np.where(np.isneginf(found), 0, index).astype(np.intp)
+        )
+        away = np.abs(scaled_difference(noisy, chosen, self.answer_scale))
         spread = np.where(np.isnan(away), 0.0, -away - np.log(2 * self.answer_scale))
         # an index without its number, a number without its index, and infinity are impossible
         possible = (np.isnan(noisy) == np.isnan(chosen)) & ~np.isinf(noisy)
@@ -73,37 +75,39 @@ class SparseVector(Mechanism):
         return terms if each or answers.ndim == 1 else terms.sum(axis=-1)
 
     @property
-    def finder(self) -> AboveThreshold:
+    def comparison(self) -> AboveThreshold:
         """What finds the answer."""
         return AboveThreshold(self.threshold, self.scale, self.sensitivity, self.monotone)
 
     @property
     def loss(self) -> PureLoss:
         """Pure epsilon of `AboveThreshold`, and ``sensitivity / answer_scale`` for the answer."""
-        return PureLoss(up(self.finder.loss.epsilon + self.sensitivity / self.answer_scale))
+        return PureLoss(
+            round_up(self.comparison.loss.epsilon + self.sensitivity / self.answer_scale)
+        )
 
     @property
-    def loose(self) -> bool:
+    def loss_is_upper_bound(self) -> bool:
         """As `AboveThreshold`."""
         return True
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """That of `AboveThreshold`."""
-        return self.finder.worst_pair(epsilon)
+        return self.comparison.worst_pair(epsilon)
 
     @property
     def values(self) -> Scores:
         """Answers."""
-        return self.finder.values
+        return self.comparison.values
 
     @property
-    def support(self) -> Found:
+    def support(self) -> IndexAndValue:
         """Indices, each with the real line, and nothing found."""
-        return Found(self.answer_scale)
+        return IndexAndValue(self.answer_scale)
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Support):
+class IndexAndValue(Support):
     """An index and a number with Laplace noise of ``scale``, or (how many, NaN)."""
 
     scale: float
@@ -114,12 +118,12 @@ class Found(Support):
         The ratio of densities is constant but between two answers, where it changes by at most
         a 500th of their distance over the scale from end to end of a cell.
         """
-        edges = [self._edges(*both) for both in zip(first, second, strict=True)]
+        edges = [self._cell_edges(*both) for both in zip(first, second, strict=True)]
         outputs, measure = [], []
         for index, inner in enumerate(edges):
             # int_c-h^c+h e^(-+(x - c) / b) dx = 2 b sinh(h / b), whichever the sign; and what is
             # beyond an edge has b times the density there
-            half = above(inner[1:], inner[:-1], 2 * self.scale)
+            half = scaled_difference(inner[1:], inner[:-1], 2 * self.scale)
             middle = inner[1:] / 2 + inner[:-1] / 2
             places = np.concatenate([inner[:1], middle, inner[-1:]])
             outputs.append(np.stack([np.full(places.size, float(index)), places], axis=-1))
@@ -139,13 +143,13 @@ class Found(Support):
 
         return Cells(np.concatenate(outputs), np.concatenate(measure), locate)
 
-    def _edges(self, first: float, second: float) -> Array:
-        steps = np.concatenate([-STEPS, STEPS]) * self.scale
-        between = first * (1 - BETWEEN) + second * BETWEEN
+    def _cell_edges(self, first: float, second: float) -> Array:
+        steps = np.concatenate([-CELL_STEPS, CELL_STEPS]) * self.scale
+        between = first * (1 - CELL_FRACTIONS) + second * CELL_FRACTIONS
         edges: Array = np.unique(np.concatenate([first + steps, second + steps, between]))
         return edges
 
 
-def _or_none(answers: Array) -> Array:
+def _with_none(answers: Array) -> Array:
     """The answers of every row, and NaN for none of them."""
     return np.concatenate([answers, np.full((*answers.shape[:-1], 1), np.nan)], axis=-1)

@@ -13,16 +13,16 @@ from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import IDEALISED, arithmetic_of, draws
+from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape
 from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Line
+from mechanisms.base.supports import RealLine
 from mechanisms.base.values import Reals
-from mechanisms.families.additive import Additive
+from mechanisms.families.additive import AdditiveNoise
 
 
 @final
 @declare
-class Staircase(Additive):
+class Staircase(AdditiveNoise):
     """``value + noise`` whose density falls in steps, by ``exp(-sensitivity / scale)`` each.
 
     Every stair is ``sensitivity`` wide and has its upper part first, ``upper`` of the width.
@@ -41,14 +41,14 @@ class Staircase(Additive):
         Interval(1e-9, 1 - 1e-9), "share of a stair that is its upper part",
         typical=(0.3775406687981454, 0.8), default=0.5,
     )  # fmt: skip
-    arithmetic: str = arithmetic_of(IDEALISED)
+    arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise; see `Mechanism.release`."""
         real, source = self.values.check(value), generator(rng)
-        shape = draws(size, real.shape)
+        shape = draw_shape(size, real.shape)
         # a stair, its upper or lower part, a place inside and a sign (their Algorithm 1)
-        fall = self._fall
+        fall = self._log_ratio
         stair = source.geometric(-math.expm1(-fall), shape) - 1.0
         lower = source.random(shape) >= self.upper / (
             self.upper + (1 - self.upper) * math.exp(-fall)
@@ -63,14 +63,14 @@ class Staircase(Additive):
         distance = np.abs(np.subtract(output, value)) / self.sensitivity
         stair = np.floor(distance)
         steps = stair + (distance - stair >= self.upper)
-        terms: Array = math.log(self._height) - steps * self._fall
+        terms: Array = math.log(self._top_density) - steps * self._log_ratio
         return terms
 
     @property
     def deviation(self) -> float:
         """Standard deviation of the noise."""
         # |noise| = sensitivity (S + U): a geometric stair S and an independent place U on it
-        b, g = math.exp(-self._fall), self.upper
+        b, g = math.exp(-self._log_ratio), self.upper
         stair, stair_2 = b / (1 - b), b * (1 + b) / (1 - b) ** 2
         share = g / (g + (1 - g) * b)
         place = share * g / 2 + (1 - share) * (1 + g) / 2
@@ -80,14 +80,14 @@ class Staircase(Additive):
     @property
     def loss(self) -> PairLoss:
         """Three outcomes: up a step, level, down a step."""
-        if not 1e-4 <= self._fall <= 100:
+        if not 1e-4 <= self._log_ratio <= 100:
             allowed = "between a hundredth and 10,000 times the sensitivity"
             raise ParameterError("Staircase.scale", self.scale, allowed)
         # left of both values the density is e^fall times the other's, and between them on the
         # narrower of the two parts of a stair
         narrow = min(self.upper, 1 - self.upper)
-        up_a_step = 0.5 + self._height * narrow * self.sensitivity
-        return response_pair(up_a_step, up_a_step * math.exp(-self._fall), 16.0)
+        up_a_step = 0.5 + self._top_density * narrow * self.sensitivity
+        return response_pair(up_a_step, up_a_step * math.exp(-self._log_ratio), 16.0)
 
     @property
     def values(self) -> Reals:
@@ -95,19 +95,19 @@ class Staircase(Additive):
         return Reals(self.sensitivity, axes=0)
 
     @property
-    def support(self) -> Line:
+    def support(self) -> RealLine:
         """The real line, with stairs."""
         # forty falls of e^-1 are below all rounding
-        stairs = np.arange(math.ceil(40 / self._fall) + 1)
+        stairs = np.arange(math.ceil(40 / self._log_ratio) + 1)
         edges = np.concatenate([stairs, stairs + self.upper]) * self.sensitivity
-        return Line(lambda value: value + np.concatenate([-edges, edges]))
+        return RealLine(lambda value: value + np.concatenate([-edges, edges]))
 
     @property
-    def _fall(self) -> float:
+    def _log_ratio(self) -> float:
         return self.sensitivity / self.scale
 
     @property
-    def _height(self) -> float:
+    def _top_density(self) -> float:
         # (1 - e^-fall) / (2 sensitivity (upper + e^-fall (1 - upper)))
-        share = self.upper + math.exp(-self._fall) * (1 - self.upper)
-        return -math.expm1(-self._fall) / (2 * self.sensitivity * share)
+        share = self.upper + math.exp(-self._log_ratio) * (1 - self.upper)
+        return -math.expm1(-self._log_ratio) / (2 * self.sensitivity * share)

@@ -9,17 +9,17 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.domains import POSITIVE, Interval, Whole
+from accountant.domains import POSITIVE, IntegerRange, Interval
 from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Rows
+from mechanisms.base.supports import FiniteRows
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from mechanisms.families.frequency_oracle import (
-    BELOW_ONE,
+    LARGEST_BELOW_ONE,
     FrequencyOracle,
     Reports,
-    narrow,
-    tally,
-    within,
+    calibrated_safely,
+    count_labels,
+    smallest_uint,
 )
 
 
@@ -31,9 +31,9 @@ class SubsetSelection(FrequencyOracle):
     releases: ClassVar[str] = "a set of labels of each user"
     reference: ClassVar[str] = "Wang et al. (2016); Ye & Barg (2018)"
 
-    k: int = param(Whole(2), "number of labels 0 .. k-1", typical=(6,))
+    k: int = param(IntegerRange(2), "number of labels 0 .. k-1", typical=(6,))
     size: int = param(
-        lambda self: Whole(1, self.k - 1), "number of labels that are told", typical=(2,)
+        lambda self: IntegerRange(1, self.k - 1), "number of labels that are told", typical=(2,)
     )
     # .5761169 is 2e / (2e + 4)
     keep: float = param(
@@ -46,37 +46,37 @@ class SubsetSelection(FrequencyOracle):
         """The size of the least variance, about ``k / (e^epsilon + 1)``."""
         odds = math.exp(-POSITIVE.check("epsilon", epsilon))
         size = max(1, math.ceil(k * odds / (1 + odds)))
-        keep = min(size / (size + (k - size) * odds), BELOW_ONE)
-        return within(lambda x: cls(k, size, x), keep, size / k, epsilon)
+        keep = min(size / (size + (k - size) * odds), LARGEST_BELOW_ONE)
+        return calibrated_safely(lambda x: cls(k, size, x), keep, size / k, epsilon)
 
     @property
-    def truth(self) -> float:
+    def own_label_probability(self) -> float:
         """``keep``."""
         return self.keep
 
     @property
-    def other(self) -> float:
+    def other_label_probability(self) -> float:
         """One of ``size - 1`` others with the truth, of ``size`` without."""
         d, p = self.size, self.keep
         return (p * (d - 1) + (1 - p) * d) / (self.k - 1)
 
     @property
-    def alone(self) -> tuple[float, float]:
+    def exclusive_support(self) -> tuple[float, float]:
         """The true one and not the other of k-1; the other among ``size`` of them."""
         share = self.keep * (self.k - self.size), (1 - self.keep) * self.size
         return share[0] / (self.k - 1), share[1] / (self.k - 1)
 
     @property
-    def layout(self) -> tuple[tuple[int, ...], Any]:
+    def report_layout(self) -> tuple[tuple[int, ...], Any]:
         """Labels that grow along the row, so that equal sets are equal rows."""
         return (self.size,), np.min_scalar_type(self.k - 1)
 
     @property
-    def width(self) -> int:
+    def bytes_per_label(self) -> int:
         """A byte for each label."""
         return self.k
 
-    def randomised(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
+    def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
         """Floyd's algorithm for a uniform set of the others, all users a step at a time."""
         starts = np.arange(0, labels.size * self.k, self.k)
         chosen = np.zeros(labels.size * self.k, dtype=bool)
@@ -86,7 +86,7 @@ class SubsetSelection(FrequencyOracle):
         first, end = self.k - 1 - self.size, self.k - 1
         for last in range(first, end):
             users = starts[~honest] if last == first else starts
-            drawn = rng.integers(0, last, users.size, narrow(self.k), endpoint=True)
+            drawn = rng.integers(0, last, users.size, smallest_uint(self.k), endpoint=True)
             drawn += (last - drawn) * chosen[users + drawn]
             chosen[users + drawn] = True
         # so far of 0 .. k-2: label k-1 takes the place of the true one
@@ -99,34 +99,36 @@ class SubsetSelection(FrequencyOracle):
         """The labels that are told."""
         return np.asarray(np.equal(reports, labels[..., None]).any(axis=-1))
 
-    def supported(self, reports: ArrayLike) -> NDArray[np.bool_]:
+    def supported_labels(self, reports: ArrayLike) -> NDArray[np.bool_]:
         """The labels that are told."""
         rows = np.asarray(reports)
         found = np.zeros((*rows.shape[:-1], self.k), dtype=bool)
         np.put_along_axis(found, rows.astype(np.intp), True, axis=-1)
         return found
 
-    def possible(self, reports: Reports) -> NDArray[np.bool_]:
+    def is_report(self, reports: Reports) -> NDArray[np.bool_]:
         """Labels that grow along the row."""
         growing = (reports[..., 1:] > reports[..., :-1]).all(axis=-1)
         inside: NDArray[np.bool_] = (reports[..., 0] >= 0) & (reports[..., -1] < self.k)
         return growing & inside
 
-    def log_masses(self, reports: Reports) -> tuple[float, float]:
+    def log_probabilities_by_support(self, reports: Reports) -> tuple[float, float]:
         """Shared by all sets with the label, and by all without it."""
         del reports
         with_it = math.comb(self.k - 1, self.size - 1)
         without = math.comb(self.k - 1, self.size)
         return math.log(self.keep) - math.log(with_it), math.log1p(-self.keep) - math.log(without)
 
-    def counts(self, reports: Reports) -> NDArray[np.int64]:
+    def support_counts(self, reports: Reports) -> NDArray[np.int64]:
         """How often each label was told."""
-        return tally(reports, self.k)
+        return count_labels(reports, self.k)
 
     @property
-    def support(self) -> Rows:
+    def support(self) -> FiniteRows:
         """All sets of the size."""
-        return Rows(math.comb(self.k, self.size), self._sets)
+        return FiniteRows(math.comb(self.k, self.size), self._all_sets)
 
-    def _sets(self) -> Reports:
-        return np.array(list(itertools.combinations(range(self.k), self.size)), self.layout[1])
+    def _all_sets(self) -> Reports:
+        return np.array(
+            list(itertools.combinations(range(self.k), self.size)), self.report_layout[1]
+        )

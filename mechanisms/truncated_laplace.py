@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, Interval
-from accountant.losses.loss import Loss, Symmetric, epsilons
+from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.losses.pure_and_approximate import ApproxLoss
-from accountant.numerics import ULP, Array, ratio_up, square_up, up
+from accountant.numerics import ULP, Array, round_up, round_up_ratio, round_up_square
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import IDEALISED, arithmetic_of, draws
+from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape
 from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Line
+from mechanisms.base.supports import RealLine
 from mechanisms.base.values import Reals
-from mechanisms.families.additive import DIMENSION, Additive
-from mechanisms.families.expected_maxima import greatest_exponential
+from mechanisms.families.additive import DIMENSION, AdditiveNoise
+from mechanisms.families.expected_maxima import expected_max_exponential
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class TruncatedLaplaceLoss(Symmetric):
+class TruncatedLaplaceLoss(SymmetricLoss):
     """Laplace(0, 1) of size at most ``reach`` against the same law moved by ``shift``."""
 
     shift: float
@@ -35,11 +35,11 @@ class TruncatedLaplaceLoss(Symmetric):
         e = np.minimum(epsilons(epsilon), self.shift)
         # the moved law begins at shift - reach, and this one ends at reach
         x = np.clip((self.shift - e) / 2, self.shift - self.reach, self.reach)
-        inside = self._below(x, 0.0) - self._below(x - self.shift, e)
+        inside = self._scaled_cdf(x, 0.0) - self._scaled_cdf(x - self.shift, e)
         total: Array = np.clip(np.maximum(inside, 0.0) + 4 * ULP, self.infinity, 1.0)
         return np.where(epsilons(epsilon) >= self.shift, self.infinity, total)
 
-    def _below(self, x: Array, log_factor: ArrayLike) -> Array:
+    def _scaled_cdf(self, x: Array, log_factor: ArrayLike) -> Array:
         """``e^log_factor P(noise <= x)``, without cancelling in the lower tail."""
         # P(noise <= -y) = P(noise >= y) = e^-y (1 - e^-(reach - y)) / d with d = 2 (1 - e^-reach)
         d, factor = -2 * math.expm1(-self.reach), np.asarray(log_factor)
@@ -49,14 +49,14 @@ class TruncatedLaplaceLoss(Symmetric):
         return np.where(x < 0, lower, upper)
 
     @property
-    def bound(self) -> float:
+    def max_loss(self) -> float:
         """Where both laws live their ratio is that of Laplace noise."""
         return self.shift
 
     @property
     def rho(self) -> float:
         """Of the finite part, which is pure."""
-        return square_up(self.shift, 2)
+        return round_up_square(self.shift, 2)
 
     @property
     def infinity(self) -> float:
@@ -66,13 +66,13 @@ class TruncatedLaplaceLoss(Symmetric):
         if beyond >= self.reach:
             return 1.0
         if beyond > 0:
-            return min(1.0, up(1 + math.exp(-beyond) * math.expm1(beyond - self.reach) / d))
-        return max(up(math.exp(beyond) * -math.expm1(-self.shift) / d, 16.0), 1e-300)
+            return min(1.0, round_up(1 + math.exp(-beyond) * math.expm1(beyond - self.reach) / d))
+        return max(round_up(math.exp(beyond) * -math.expm1(-self.shift) / d, 16.0), 1e-300)
 
 
 @final
 @declare
-class TruncatedLaplace(Additive):
+class TruncatedLaplace(AdditiveNoise):
     """``value + scale * noise``, Laplace noise given that it is at most ``reach`` in size.
 
     Epsilon is ``sensitivity / scale`` where delta covers what lies beyond the reach.
@@ -88,12 +88,12 @@ class TruncatedLaplace(Additive):
     )
     sensitivity: float = param(POSITIVE, "L1 sensitivity of the query", typical=(1.0,), default=1.0)
     dimension: int = param(DIMENSION, "coordinates of a value", typical=(1,), default=1)
-    arithmetic: str = arithmetic_of(IDEALISED)
+    arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Add noise by inverting its distribution function; see `Mechanism.release`."""
         real, source = self.values.check(value), generator(rng)
-        shape = draws(size, real.shape)
+        shape = draw_shape(size, real.shape)
         sign = 1 - 2.0 * source.integers(0, 2, shape)
         share = source.random(shape) * math.expm1(-self.reach)
         return real - sign * self.scale * np.log1p(share)
@@ -114,16 +114,16 @@ class TruncatedLaplace(Additive):
 
     def expected_maximum(self, dimension: int) -> float:
         """At most that of Laplace noise, and at most the reach."""
-        return self.scale * min(greatest_exponential(dimension), self.reach)
+        return self.scale * min(expected_max_exponential(dimension), self.reach)
 
     @property
     def loss(self) -> Loss:
         """That of two numbers; for vectors what is proved of them, epsilon and delta."""
-        whole = TruncatedLaplaceLoss(ratio_up(self.sensitivity, self.scale), self.reach)
-        return whole if self.dimension == 1 else ApproxLoss(up(whole.shift), whole.infinity)
+        whole = TruncatedLaplaceLoss(round_up_ratio(self.sensitivity, self.scale), self.reach)
+        return whole if self.dimension == 1 else ApproxLoss(round_up(whole.shift), whole.infinity)
 
     @property
-    def loose(self) -> bool:
+    def loss_is_upper_bound(self) -> bool:
         """For vectors."""
         return self.dimension > 1
 
@@ -133,7 +133,7 @@ class TruncatedLaplace(Additive):
         return Reals(self.sensitivity, min(self.dimension - 1, 1), self.dimension)
 
     @property
-    def support(self) -> Line:
+    def support(self) -> RealLine:
         """The real line, with two ends."""
         bound = self.reach * self.scale
-        return Line(lambda value: np.array([value - bound, value + bound]))
+        return RealLine(lambda value: np.array([value - bound, value + bound]))

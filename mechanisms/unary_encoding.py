@@ -8,16 +8,22 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.domains import POSITIVE, Interval, Whole
+from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Rows, bit_rows
+from mechanisms.base.supports import FiniteRows, bit_rows
 from mechanisms.exact_noise.exact_bernoulli import bernoulli, bernoulli_words
-from mechanisms.families.frequency_oracle import FrequencyOracle, Reports, blocks, in_blocks, within
+from mechanisms.families.frequency_oracle import (
+    FrequencyOracle,
+    Reports,
+    cache_blocks,
+    calibrated_safely,
+    randomise_in_blocks,
+)
 
-LEAST = 1e-300
+MIN_PROBABILITY = 1e-300
 
 
 @final
@@ -28,49 +34,54 @@ class UnaryEncoding(FrequencyOracle):
     releases: ClassVar[str] = "a bit for each label, of each user"
     reference: ClassVar[str] = "Erlingsson, Pihur & Korolova (2014); Wang, Blocki, Li & Jha (2017)"
 
-    k: int = param(Whole(2), "number of labels 0 .. k-1", typical=(5,))
+    k: int = param(IntegerRange(2), "number of labels 0 .. k-1", typical=(5,))
     # a fair coin at the true label has the least variance
     p: float = param(
-        Interval(LEAST, 1.0, "()"), "probability of a 1 at the true label", typical=(0.5,),
+        Interval(MIN_PROBABILITY, 1.0, "()"),
+        "probability of a 1 at the true label",
+        typical=(0.5,),
         default=0.5,
-    )  # fmt: skip
+    )
     # .2689414 is 1 / (e + 1); there is no default, which no number says as well as NaN
     q: float = param(
-        lambda self: Interval(LEAST, self.p, "[)"), "probability of a 1 at any other label",
-        typical=(0.2689414,), default=math.nan, knob=True,
-    )  # fmt: skip
+        lambda self: Interval(MIN_PROBABILITY, self.p, "[)"),
+        "probability of a 1 at any other label",
+        typical=(0.2689414,),
+        default=math.nan,
+        knob=True,
+    )
 
     @classmethod
     def symmetric(cls, k: int, epsilon: float) -> Self:
         """Both bits are flipped alike, ``p = 1 - q``, at half of ``epsilon`` each: RAPPOR."""
         epsilon = POSITIVE.check("epsilon", epsilon)
         least = max(1 / (1 + math.exp(min(epsilon / 2, 600.0))), 2.0**-53)
-        return within(lambda q: cls(k, 1 - q, q), least, 0.5, epsilon)
+        return calibrated_safely(lambda q: cls(k, 1 - q, q), least, 0.5, epsilon)
 
     @classmethod
     def optimised(cls, k: int, epsilon: float) -> Self:
         """Of the least variance: a fair coin at the true label, one in ``e^epsilon + 1``."""
         epsilon = POSITIVE.check("epsilon", epsilon)
         least = 1 / (1 + math.exp(min(epsilon, 600.0)))
-        return within(lambda q: cls(k, 0.5, q), least, 0.5, epsilon)
+        return calibrated_safely(lambda q: cls(k, 0.5, q), least, 0.5, epsilon)
 
     @property
-    def truth(self) -> float:
+    def own_label_probability(self) -> float:
         """``p``."""
         return self.p
 
     @property
-    def other(self) -> float:
+    def other_label_probability(self) -> float:
         """``q``."""
         return self.q
 
     @property
-    def alone(self) -> tuple[float, float]:
+    def exclusive_support(self) -> tuple[float, float]:
         """Two independent bits."""
         return self.p * (1 - self.q), self.q * (1 - self.p)
 
     @property
-    def layout(self) -> tuple[tuple[int, ...], Any]:
+    def report_layout(self) -> tuple[tuple[int, ...], Any]:
         """A 0 or 1 for every label."""
         return (self.k,), np.uint8
 
@@ -78,7 +89,9 @@ class UnaryEncoding(FrequencyOracle):
         """Release with eight labels to a byte, as `np.packbits` has them, and never more memory."""
         labels, source = self.values.check(value), generator(rng)
         width = -(-self.k // 8)
-        return in_blocks(lambda some: self._packed(some, source), labels, (width,), np.uint8, width)
+        return randomise_in_blocks(
+            lambda some: self._packed_reports(some, source), labels, (width,), np.uint8, width
+        )
 
     def decode_packed(self, packed: ArrayLike) -> Array:
         """`decode` of packed reports."""
@@ -86,28 +99,28 @@ class UnaryEncoding(FrequencyOracle):
         if rows.dtype != np.uint8 or rows.shape[1:] != (-(-self.k // 8),) or not rows.size:
             raise ParameterError("packed", f"shape {rows.shape}", f"packed reports of {self!r}")
         total = np.zeros(self.k, dtype=np.int64)
-        for at in blocks(rows, self.k):
-            total += self._unpacked(rows[at]).sum(axis=0, dtype=np.int64)
+        for at in cache_blocks(rows, self.k):
+            total += self._unpacked_reports(rows[at]).sum(axis=0, dtype=np.int64)
         return self.estimate(total, len(rows))
 
-    def randomised(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
+    def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
         """Unpacked bits."""
-        return self._unpacked(self._packed(labels, rng))
+        return self._unpacked_reports(self._packed_reports(labels, rng))
 
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
         """The labels whose bits are 1."""
         own = np.equal(labels[..., None], np.arange(self.k))
         return np.asarray((own & (reports != 0)).any(axis=-1))
 
-    def supported(self, reports: ArrayLike) -> NDArray[np.bool_]:
+    def supported_labels(self, reports: ArrayLike) -> NDArray[np.bool_]:
         """The bits."""
         return np.asarray(reports).astype(bool)
 
-    def possible(self, reports: Reports) -> NDArray[np.bool_]:
+    def is_report(self, reports: Reports) -> NDArray[np.bool_]:
         """Rows of bits."""
         return np.asarray(((reports >= 0) & (reports <= 1)).all(axis=-1))
 
-    def log_masses(self, reports: Reports) -> tuple[Array, Array]:
+    def log_probabilities_by_support(self, reports: Reports) -> tuple[Array, Array]:
         """``q`` or ``1 - q`` for every bit, but that of the label itself."""
         one, zero = math.log(self.q), math.log1p(-self.q)
         ones = reports.sum(axis=-1)
@@ -115,11 +128,13 @@ class UnaryEncoding(FrequencyOracle):
         return others + math.log(self.p) - one, others + math.log1p(-self.p) - zero
 
     @property
-    def support(self) -> Rows:
+    def support(self) -> FiniteRows:
         """All rows of bits."""
-        return Rows(1 << self.k, lambda: bit_rows(self.k))
+        return FiniteRows(1 << self.k, lambda: bit_rows(self.k))
 
-    def _packed(self, labels: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.uint8]:
+    def _packed_reports(
+        self, labels: NDArray[np.intp], rng: np.random.Generator
+    ) -> NDArray[np.uint8]:
         # every bit as if of another label, and then the true one's anew
         users, width = labels.size, -(-self.k // 8)
         words = bernoulli_words(self.q, -(-users * width // 8), rng)
@@ -131,5 +146,5 @@ class UnaryEncoding(FrequencyOracle):
         flat[place] = (flat[place] & ~own) | (own * bernoulli(self.p, (users,), rng))
         return rows
 
-    def _unpacked(self, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    def _unpacked_reports(self, rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
         return np.unpackbits(rows, axis=-1, count=self.k)

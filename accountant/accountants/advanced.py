@@ -16,24 +16,26 @@ import numpy as np
 from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic
 from accountant.accountants.bounded_range_composition import (
-    MOST_ADAPTIVE,
+    MAX_ADAPTIVE_RELEASES,
     adaptive_delta,
     adaptive_epsilon,
     nonadaptive_epsilon,
 )
-from accountant.composition.certified_composition import Composition
-from accountant.composition.plan_totals import atoms
+from accountant.composition.certified_composition import CertifiedComposition
+from accountant.composition.plan_totals import infinity_mass
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.loss import single_loss
 from accountant.losses.pure_and_approximate import PureLoss
-from accountant.numerics import ULP, Array, smallest_root, up
+from accountant.numerics import ULP, Array, round_up, smallest_root
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Plan
 
-MOST_RELEASES = 10**8  # beyond, the binomial takes seconds; the martingale bound is sound too
-MOST_KINDS = 1000
-MOST_FIXED = 1000
-GREATEST_RANGE = 5.0
+MAX_BINOMIAL_RELEASES = (
+    10**8
+)  # beyond, the binomial takes seconds; the martingale bound is sound too
+MAX_DISTINCT_EPSILONS = 1000
+MAX_NONADAPTIVE_RELEASES = 1000
+MAX_RANGE = 5.0
 
 
 @final
@@ -50,60 +52,65 @@ class Advanced(Accountant):
 
     def _epsilon(self, plan: Plan, delta: float) -> float:
         basic = Basic()._epsilon(plan, delta)
-        bounds = _bounds(plan)
+        bounds = _pure_epsilons(plan)
         if bounds is None or not bounds:
             return basic
         # delta = 1 - (1 - atoms)(1 - rest)
-        mass = atoms(plan, both_ways=True)
+        mass = infinity_mass(plan, worse_direction=True)
         rest = (delta - mass) / (1 - mass) if mass < 1 else -1.0
         if rest <= 0:
-            return min(basic, _sum(bounds)) if rest == 0 else basic
-        ranges = self._ranges(plan, rest)
-        if len(bounds) == 1 and max(bounds.values()) <= MOST_RELEASES:
+            return min(basic, _sum_of_epsilons(bounds)) if rest == 0 else basic
+        ranges = self._bounded_range_epsilon(plan, rest)
+        if len(bounds) == 1 and max(bounds.values()) <= MAX_BINOMIAL_RELEASES:
             ((epsilon, count),) = bounds.items()
             return min(basic, ranges, optimal_epsilon(epsilon, count, rest))
-        if len(bounds) <= MOST_KINDS:
+        if len(bounds) <= MAX_DISTINCT_EPSILONS:
             return min(basic, unequal_epsilon(bounds, rest))
-        return min(basic, sharper_epsilon(bounds, rest))
+        return min(basic, kov_epsilon(bounds, rest))
 
-    def _ranges(self, plan: Plan, delta: float) -> float:
+    def _bounded_range_epsilon(self, plan: Plan, delta: float) -> float:
         """The optimum of a plan of exponential mechanisms of one range; infinite for others."""
         items = list(plan.losses())
         loss, count = items[0] if len(items) == 1 else (None, 0)
         if not isinstance(loss, BoundedRangeLoss):
             return math.inf
-        if not self.adaptive and count <= MOST_FIXED:
+        if not self.adaptive and count <= MAX_NONADAPTIVE_RELEASES:
             return nonadaptive_epsilon(loss.epsilon, count, delta)
-        if self.adaptive and _recursive(loss, count):
+        if self.adaptive and _recursion_is_feasible(loss, count):
             return adaptive_epsilon(loss.epsilon, count, delta)
         return math.inf
 
     def _delta(self, plan: Plan, epsilon: float) -> float:
-        bounds, items = _bounds(plan), list(plan.losses())
+        bounds, items = _pure_epsilons(plan), list(plan.losses())
         loss, count = items[0] if len(items) == 1 else (None, 0)
-        if self.adaptive and isinstance(loss, BoundedRangeLoss) and _recursive(loss, count):
+        if (
+            self.adaptive
+            and isinstance(loss, BoundedRangeLoss)
+            and _recursion_is_feasible(loss, count)
+        ):
             return adaptive_delta(loss.epsilon, count, epsilon)
-        if not bounds or len(bounds) > MOST_KINDS:
+        if not bounds or len(bounds) > MAX_DISTINCT_EPSILONS:
             return Accountant._delta(self, plan, epsilon)
-        mass = atoms(plan, both_ways=True)
+        mass = infinity_mass(plan, worse_direction=True)
         ((bound, number), *others) = bounds.items()
-        if not others and number <= MOST_RELEASES:
+        if not others and number <= MAX_BINOMIAL_RELEASES:
             rest = float(_Binomial(bound, number).delta(np.array([epsilon]))[0])
         else:
-            rest = _responses(bounds).delta(epsilon)[1]
-        return up(mass + (1 - mass) * rest)
+            rest = _randomised_responses(bounds).delta(epsilon)[1]
+        return round_up(mass + (1 - mass) * rest)
 
 
-def _recursive(loss: BoundedRangeLoss, count: int) -> bool:
+def _recursion_is_feasible(loss: BoundedRangeLoss, count: int) -> bool:
     """Whether the recursion is quick, and its exponentials floats."""
-    return count <= MOST_ADAPTIVE and loss.epsilon <= GREATEST_RANGE
+    return count <= MAX_ADAPTIVE_RELEASES and loss.epsilon <= MAX_RANGE
 
 
 def optimal_epsilon(epsilon: float, count: int, delta: float) -> float:
     """Least epsilon of ``count`` adaptive epsilon-DP releases at ``delta`` (exact, rounded up)."""
     binomial = _Binomial(epsilon, count)
     return min(
-        up(smallest_root(binomial.delta, delta, up(count * epsilon, 8))), up(count * epsilon)
+        round_up(smallest_root(binomial.delta, delta, round_up(count * epsilon, 8))),
+        round_up(count * epsilon),
     )
 
 
@@ -127,7 +134,7 @@ class _Binomial:
         self.loss = (2 * heads - count) * epsilon * (1 + 4 * ULP)
         self.p: Array = np.exp(np.minimum(log_p + error, 0.0))
         # below the window lie losses that are smaller still; above it less than 1e-300
-        self.below = 0.0 if first <= count // 2 else self.loss[0]
+        self.window_start = 0.0 if first <= count // 2 else self.loss[0]
 
     def delta(self, epsilon: Array) -> Array:
         """``sum_heads P(heads) (1 - e^{eps - loss})_+``; 1 where the window does not reach."""
@@ -136,54 +143,56 @@ class _Binomial:
         blocks = [epsilon[i : i + step, None] for i in range(0, epsilon.size, step)]
         sums = [(self.p * -np.expm1(np.minimum(e - self.loss, 0.0))).sum(axis=1) for e in blocks]
         result = np.concatenate(sums)
-        return np.where(epsilon < self.below, 1.0, np.minimum(result, 1.0))
+        return np.where(epsilon < self.window_start, 1.0, np.minimum(result, 1.0))
 
 
-def unequal_epsilon(bounds: dict[float, int], delta: float) -> float:
+def unequal_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
     """Least epsilon of releases with these epsilons and counts, at most 1e-8 of it too large.
 
     The optimum that Murtagh & Vadhan (2016) show hard to compute exactly.
     """
-    return _responses(bounds).certify(delta).upper
+    return _randomised_responses(epsilon_counts).certify(delta).upper
 
 
-def _responses(bounds: dict[float, int]) -> Composition:
+def _randomised_responses(epsilon_counts: dict[float, int]) -> CertifiedComposition:
     """Randomised responses with these epsilons and counts."""
-    return Composition([(PureLoss(e), n) for e, n in bounds.items()], 1e-8)
+    return CertifiedComposition([(PureLoss(e), n) for e, n in epsilon_counts.items()], 1e-8)
 
 
-def drv_epsilon(bounds: dict[float, int], delta: float) -> float:
+def drv_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
     """Strong composition as printed: Dwork, Rothblum & Vadhan (2010), Theorem III.3."""
     # sum e_i (e^{e_i} - 1) + sqrt(2 ln(1/delta) sum e_i^2)
-    return _martingale(bounds, delta, math.expm1)
+    return _martingale(epsilon_counts, delta, math.expm1)
 
 
-def sharper_epsilon(bounds: dict[float, int], delta: float) -> float:
+def kov_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
     """Strong composition with the exact drift: Kairouz, Oh & Viswanath (2015), Theorem 3.5."""
     # sum e_i tanh(e_i / 2) + sqrt(2 ln(1/delta) sum e_i^2)
-    return _martingale(bounds, delta, lambda e: math.tanh(e / 2))
+    return _martingale(epsilon_counts, delta, lambda e: math.tanh(e / 2))
 
 
-def _martingale(bounds: dict[float, int], delta: float, drift: Callable[[float], float]) -> float:
-    if max(bounds) > 700:
+def _martingale(
+    epsilon_counts: dict[float, int], delta: float, drift: Callable[[float], float]
+) -> float:
+    if max(epsilon_counts) > 700:
         return math.inf
-    mean = math.fsum(count * e * drift(e) for e, count in bounds.items())
-    square = math.fsum(count * e * e for e, count in bounds.items())
-    return up(mean + math.sqrt(-2 * math.log(delta) * square), 16)
+    mean = math.fsum(count * e * drift(e) for e, count in epsilon_counts.items())
+    square = math.fsum(count * e * e for e, count in epsilon_counts.items())
+    return round_up(mean + math.sqrt(-2 * math.log(delta) * square), 16)
 
 
-def _bounds(plan: Plan) -> dict[float, int] | None:
+def _pure_epsilons(plan: Plan) -> dict[float, int] | None:
     """How often each epsilon occurs; None where some release has none."""
     found: dict[float, int] = {}
     for item, count in plan.losses():
         if isinstance(item, Parallel):
-            parts = [_bounds(part) for part in item.distinct]
+            parts = [_pure_epsilons(part) for part in item.distinct]
             if any(part is None for part in parts):
                 return None
-            bound = max(_sum(part) for part in parts if part is not None)
+            bound = max(_sum_of_epsilons(part) for part in parts if part is not None)
         else:
             loss = single_loss(item)
-            bound = max(loss.bound, loss.reversed.bound)
+            bound = max(loss.max_loss, loss.reversed.max_loss)
         if math.isinf(bound):
             return None
         if bound:
@@ -191,5 +200,5 @@ def _bounds(plan: Plan) -> dict[float, int] | None:
     return found
 
 
-def _sum(bounds: dict[float, int]) -> float:
-    return up(sum(count * e for e, count in bounds.items()), 4 + len(bounds))
+def _sum_of_epsilons(epsilon_counts: dict[float, int]) -> float:
+    return round_up(sum(count * e for e, count in epsilon_counts.items()), 4 + len(epsilon_counts))

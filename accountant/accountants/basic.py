@@ -11,12 +11,12 @@ from decimal import ROUND_UP, Context, Decimal
 from typing import final
 
 from accountant.accountants.base import Accountant
-from accountant.composition.plan_totals import atoms
+from accountant.composition.plan_totals import infinity_mass
 from accountant.losses.loss import single_loss
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan
 
-EXACT = Context(prec=700, rounding=ROUND_UP)
+DECIMAL_CONTEXT = Context(prec=700, rounding=ROUND_UP)
 
 
 @final
@@ -29,51 +29,57 @@ class Basic(Accountant):
 
     def _epsilon(self, plan: Plan, delta: float) -> float:
         items = list(plan.losses())
-        leaky = sum(count for item, count in items if not math.isfinite(_pure(item)))
+        leaky = sum(count for item, count in items if not math.isfinite(_pure_epsilon(item)))
         # each keeps its own mass at infinity, the rest is shared
-        spare = decimal(delta)
+        spare = printed_decimal(delta)
         for item, count in items:
-            spare = EXACT.subtract(spare, EXACT.multiply(decimal(_atom(item)), count))
+            spare = DECIMAL_CONTEXT.subtract(
+                spare, DECIMAL_CONTEXT.multiply(printed_decimal(_item_infinity(item)), count)
+            )
         left = float(spare)
         if leaky and left < 0:
             return math.inf
         exact = Decimal(0)
         for item, count in items:
-            if math.isfinite(_pure(item)):
-                one = _pure(item)
+            if math.isfinite(_pure_epsilon(item)):
+                one = _pure_epsilon(item)
             else:
-                share = min(_atom(item) + left / leaky * (1 - 2.0**-50), math.nextafter(1.0, 0.0))
-                one = self._inverse(item, share if left > 0 else _atom(item))
+                share = min(
+                    _item_infinity(item) + left / leaky * (1 - 2.0**-50), math.nextafter(1.0, 0.0)
+                )
+                one = self._item_epsilon(item, share if left > 0 else _item_infinity(item))
             if math.isinf(one):
                 return math.inf
-            exact = EXACT.add(exact, EXACT.multiply(decimal(one), count))
-        return _ceil(exact)
+            exact = DECIMAL_CONTEXT.add(
+                exact, DECIMAL_CONTEXT.multiply(printed_decimal(one), count)
+            )
+        return float_ceiling(exact)
 
-    def _inverse(self, item: Item, share: float) -> float:
+    def _item_epsilon(self, item: Item, delta: float) -> float:
         if isinstance(item, Parallel):
-            return max(self._epsilon(part, share) for part in item.distinct)
+            return max(self._epsilon(part, delta) for part in item.distinct)
         loss = single_loss(item)
-        return loss._inverse(share) if share > loss.infinity else loss.bound
+        return loss._epsilon_of_delta(delta) if delta > loss.infinity else loss.max_loss
 
 
-def _pure(item: Item) -> float:
+def _pure_epsilon(item: Item) -> float:
     if isinstance(item, Parallel):
         return max(Basic()._epsilon(part, 0.0) for part in item.distinct)
     return single_loss(item).pure
 
 
-def _atom(item: Item) -> float:
+def _item_infinity(item: Item) -> float:
     if isinstance(item, Parallel):
-        return max(atoms(part) for part in item.distinct)
+        return max(infinity_mass(part) for part in item.distinct)
     return single_loss(item).infinity
 
 
-def decimal(x: float) -> Decimal:
+def printed_decimal(x: float) -> Decimal:
     """The number as it is printed."""
     return Decimal(repr(x))
 
 
-def _ceil(exact: Decimal) -> float:
+def float_ceiling(exact: Decimal) -> float:
     """The least float whose shortest decimal is not below ``exact``."""
     nearest = float(exact)
-    return nearest if decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
+    return nearest if printed_decimal(nearest) >= exact else math.nextafter(nearest, math.inf)

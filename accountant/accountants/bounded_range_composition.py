@@ -15,15 +15,15 @@ import math
 import numpy as np
 
 from accountant.composition.certificate import falling_root
-from accountant.numerics import ULP, Array, log1mexp, up
+from accountant.numerics import ULP, Array, log1mexp, round_up
 
-MOST_ADAPTIVE = 300
-CELLS = 16  # of a range in the recursion: its answer is two thousandths too large
+MAX_ADAPTIVE_RELEASES = 300
+CELLS_PER_RANGE = 16  # of a range in the recursion: its answer is two thousandths too large
 
 
 def nonadaptive_epsilon(e0: float, count: int, delta: float) -> float:
     """Least epsilon of ``count`` releases of range ``e0`` that are all chosen in advance."""
-    top = up(count * e0)
+    top = round_up(count * e0)
 
     def excess(epsilon: float) -> float:
         found = _nonadaptive_delta(e0, count, epsilon)
@@ -55,13 +55,13 @@ def adaptive_epsilon(e0: float, count: int, delta: float) -> float:
     epsilon, value = _adaptive_profile(e0, count)
     first = int(np.argmax((value <= delta) & (epsilon >= 0)))
     if not value[first] <= delta:
-        return up(count * e0)
+        return round_up(count * e0)
     if epsilon[first] <= 0:
         return 0.0
     # on the line between two points, linear in e^epsilon
     share = (value[first - 1] - delta) / (value[first - 1] - value[first])
-    inside = float(epsilon[first - 1]) + math.log1p(share * math.expm1(e0 / CELLS))
-    return min(up(inside, 64), up(count * e0))
+    inside = float(epsilon[first - 1]) + math.log1p(share * math.expm1(e0 / CELLS_PER_RANGE))
+    return min(round_up(inside, 64), round_up(count * e0))
 
 
 def adaptive_delta(e0: float, count: int, epsilon: float) -> float:
@@ -70,7 +70,7 @@ def adaptive_delta(e0: float, count: int, epsilon: float) -> float:
         return 0.0
     points, value = _adaptive_profile(e0, count)
     # a chord in e^epsilon is above the profile
-    return up(float(np.interp(math.exp(epsilon), np.exp(points), value)), 64)
+    return round_up(float(np.interp(math.exp(epsilon), np.exp(points), value)), 64)
 
 
 @functools.lru_cache(maxsize=256)
@@ -79,28 +79,30 @@ def _adaptive_profile(e0: float, count: int) -> tuple[Array, Array]:
 
     The profile is convex in x = e^epsilon, so that straight lines between points are above it.
     """
-    step, reach = e0 / CELLS, count * CELLS
+    step, reach = e0 / CELLS_PER_RANGE, count * CELLS_PER_RANGE
     # beyond 14 deviations (at most e0 / 2 each) there is nothing to see
-    half = min(reach, math.ceil(7 * CELLS * math.sqrt(count)) + 2 * CELLS)
+    half = min(reach, math.ceil(7 * CELLS_PER_RANGE * math.sqrt(count)) + 2 * CELLS_PER_RANGE)
     epsilon: Array = step * np.arange(-half, half + 1, dtype=float)
     value: Array = np.maximum(-np.expm1(epsilon), 0.0)
     for _ in range(count):
-        value = _worst_next(value, e0)
+        value = _bellman_step(value, e0)
     return epsilon, value
 
 
-def _worst_next(value: Array, e0: float) -> Array:
+def _bellman_step(value: Array, e0: float) -> Array:
     """``V'(e) = sup_t p_t V(e - t) + (1 - p_t) V(e - t + e0)`` on the same grid, rounded up."""
     c, size = math.exp(-e0), value.size
     # V is at most 1 below the grid and at most its last value above
-    wide = np.concatenate([np.ones(CELLS + 1), value, np.full(CELLS, value[-1])])
+    wide = np.concatenate(
+        [np.ones(CELLS_PER_RANGE + 1), value, np.full(CELLS_PER_RANGE, value[-1])]
+    )
     worst = np.zeros(size)
-    for i in range(CELLS):
+    for i in range(CELLS_PER_RANGE):
         # s = e^{-t} between e^{-(i+1) h} and e^{-ih}: both V(e - t) and V(e - t + e0) are lines
-        low, high = math.exp(-(i + 1) * e0 / CELLS), math.exp(-i * e0 / CELLS)
-        start = CELLS - i
+        low, high = math.exp(-(i + 1) * e0 / CELLS_PER_RANGE), math.exp(-i * e0 / CELLS_PER_RANGE)
+        start = CELLS_PER_RANGE - i
         near = wide[start : start + size + 1]
-        beyond = wide[start + CELLS : start + CELLS + size + 1]
+        beyond = wide[start + CELLS_PER_RANGE : start + CELLS_PER_RANGE + size + 1]
         slope = (near[1:] - near[:-1]) / (high - low)
         slope_up = (beyond[1:] - beyond[:-1]) / (high - low)
         level, level_up = near[1:] - slope * high, beyond[1:] - slope_up * high

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import final
 
 from accountant.accountants.base import Accountant
-from accountant.composition.composed_loss import item_loss
-from accountant.composition.plan_totals import total
+from accountant.composition.composed_loss import loss_of_item
+from accountant.composition.plan_totals import fold_plan
 from accountant.domains import DELTA
 from accountant.errors import UnsupportedPlan
 from accountant.losses.gaussian import GaussianLoss
-from accountant.numerics import up
+from accountant.numerics import round_up
 from accountant.plans.plan import Item, Plan, as_plan
 
 
@@ -26,17 +26,17 @@ class GDP(Accountant):
 
     def mu(self, plan: Plan) -> float:
         """Total mu of one direction of the plan."""
-        square = float(total(plan, lambda loss: loss.gdp**2))
+        square = float(fold_plan(plan, lambda loss: loss.gdp_mu**2))
         if math.isinf(square):
             bad = next((item for item, _ in plan.losses() if math.isinf(_mu(item))), plan)
             raise UnsupportedPlan(bad, self.name, "no mu bounds it; ask Tight")
-        return up(math.sqrt(square), 8)
+        return round_up(math.sqrt(square), 8)
 
     def _epsilon(self, plan: Plan, delta: float) -> float:
         mu = self.mu(plan)
         if mu == 0:
             return 0.0
-        return GaussianLoss(mu)._inverse(delta) if delta else math.inf
+        return GaussianLoss(mu)._epsilon_of_delta(delta) if delta else math.inf
 
     def _delta(self, plan: Plan, epsilon: float) -> float:
         mu = self.mu(plan)
@@ -56,7 +56,9 @@ class CentralLimit:
         """Twice the mean of the loss over its deviation."""
         # K(ih) = i h mean - h^2 variance / 2
         h = 1e-4
-        k = sum(n * complex(item_loss(item).cumulant(1j * h)) for item, n in as_plan(plan).losses())
+        k = sum(
+            n * complex(loss_of_item(item).cumulant(1j * h)) for item, n in as_plan(plan).losses()
+        )
         mean, variance = k.imag / h, -2 * k.real / h**2
         return 2 * mean / math.sqrt(variance) if variance > 0 else 0.0
 
@@ -67,4 +69,4 @@ class CentralLimit:
 
 
 def _mu(item: Item) -> float:
-    return item_loss(item).gdp
+    return loss_of_item(item).gdp_mu

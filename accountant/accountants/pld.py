@@ -15,17 +15,17 @@ from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic
 from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
-from accountant.composition.plan_totals import atoms, total
-from accountant.composition.pld_grid import Grid, compose, dots_above, dots_below
+from accountant.composition.plan_totals import fold_plan, infinity_mass
+from accountant.composition.pld_grid import PLDGrid, convolve, dominated_masses, dominating_masses
 from accountant.domains import DELTA, Interval
 from accountant.errors import UnsupportedPlan
 from accountant.losses.connect_the_dots import Profile
 from accountant.losses.loss import Loss, single_loss
-from accountant.numerics import ULP, Array, smallest_root, up
+from accountant.numerics import ULP, Array, round_up, smallest_root
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, as_plan, directions
 
-MOST_POINTS = 2**18
+MAX_GRID_POINTS = 2**18
 
 
 @final
@@ -53,60 +53,64 @@ class PLD(Accountant):
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
         lower, at = 0.0, max(delta, 1e-12)  # epsilon falls with delta: at more it is a lower end
         for way in directions(plan):
-            grid = self._grid(way, at, above=False)
-            asked = at + grid.noise
+            grid = self._grid(way, at, upper=False)
+            asked = at + grid.delta_error
             if abs(asked - grid.infinity) <= 1e-9 * asked:  # too close to tell: ask for more
                 asked = grid.infinity * (1 + 1e-9)
             lower = max(lower, grid.epsilon(asked) if asked < 1 else 0.0)
         mixed = any(isinstance(i, Parallel) and len(i.distinct) > 1 for i, _ in plan.losses())
-        if mixed or any(loss.envelope for loss, _ in _leaves(plan)):
+        if mixed or any(loss.is_upper_envelope for loss, _ in _losses_with_counts(plan)):
             lower = 0.0
         return lower, self.epsilon(plan, delta)
 
     def deltas(self, plan: Plan, epsilons: Array) -> Array:
         """`delta` at each of many epsilons, from one grid."""
-        grids = [self._grid(way, 1e-12, above=True) for way in directions(as_plan(plan))]
-        found: Array = np.max([grid.delta(epsilons) + grid.noise for grid in grids], axis=0)
+        grids = [self._grid(way, 1e-12, upper=True) for way in directions(as_plan(plan))]
+        found: Array = np.max([grid.delta(epsilons) + grid.delta_error for grid in grids], axis=0)
         capped: Array = np.minimum(found * (1 + 4 * ULP), 1.0)
         return capped
 
     def _epsilon(self, plan: Plan, delta: float) -> float:
         if delta == 0:
             return Basic()._epsilon(plan, 0.0)
-        grid = self._grid(plan, delta, above=True)
-        return up(grid.epsilon(delta - grid.noise))
+        grid = self._grid(plan, delta, upper=True)
+        return round_up(grid.epsilon(delta - grid.delta_error))
 
     def _delta(self, plan: Plan, epsilon: float) -> float:
-        grid = self._grid(plan, 1e-12, above=True)
-        return up(float(grid.delta(np.array(epsilon))) + grid.noise)
+        grid = self._grid(plan, 1e-12, upper=True)
+        return round_up(float(grid.delta(np.array(epsilon))) + grid.delta_error)
 
-    def _grid(self, plan: Plan, delta: float, *, above: bool) -> Grid:
+    def _grid(self, plan: Plan, delta: float, *, upper: bool) -> PLDGrid:
         """The law of the plan's loss in one direction."""
         items = [(item, count) for item, count in plan.losses() if count]
         releases = sum(count for _, count in items)
         tail = min(self.tail, delta * 1e-5)
-        ends = [_ends(item, tail / max(releases, 1)) for item, _ in items]
+        ends = [_loss_range(item, tail / max(releases, 1)) for item, _ in items]
         widest = sum(max(end) * count for end, (_, count) in zip(ends, items, strict=True))
         step = self._step(plan, tail, widest)
         parts = []
         for (item, count), (high, low) in zip(items, ends, strict=True):
             first, last = -math.ceil(low / step), max(math.ceil(high / step), 1)
-            if above:
-                mass, infinity = dots_above(self._profile(item, above), None, first, last, step)
+            if upper:
+                mass, infinity = dominating_masses(
+                    self._profile(item, upper), None, first, last, step
+                )
             else:
                 lost = item.infinity if isinstance(item, Loss) else 0.0
-                mass, infinity = dots_below(self._profile(item, above), lost, first, last, step)
+                mass, infinity = dominated_masses(
+                    self._profile(item, upper), lost, first, last, step
+                )
             parts.append((mass, first, count, infinity))
-        return compose(parts, step, tail, above=above)
+        return convolve(parts, step, tail, upper=upper)
 
-    def _profile(self, item: Item, above: bool) -> Profile:
+    def _profile(self, item: Item, upper: bool) -> Profile:
         """The profile of one item: parallel parts are composed first, then the greatest counts."""
         if not isinstance(item, Parallel):
-            return single_loss(item).signed_profile
-        grids = [self._grid(part, 1e-12, above=above) for part in item.distinct]
+            return single_loss(item).profile_any_epsilon
+        grids = [self._grid(part, 1e-12, upper=upper) for part in item.distinct]
 
         def greatest(epsilon: Array) -> Array:
-            sides = [g.delta(epsilon) + (g.noise if above else -g.noise) for g in grids]
+            sides = [g.delta(epsilon) + (g.delta_error if upper else -g.delta_error) for g in grids]
             result: Array = np.maximum.reduce([*sides, -np.expm1(np.minimum(epsilon, 0.0))])
             return result
 
@@ -114,16 +118,20 @@ class PLD(Accountant):
 
     def _step(self, plan: Plan, tail: float, widest: float) -> float:
         """A fiftieth of the smallest loss's deviation, but no more grid points than memory has."""
-        spread = [(_deviation(loss), n) for loss, n in _leaves(plan) if 0 < loss.rho < 1e99]
+        spread = [
+            (_deviation(loss), n) for loss, n in _losses_with_counts(plan) if 0 < loss.rho < 1e99
+        ]
         step = min([self.interval, *(deviation / 50 for deviation, _ in spread)])
         reach = 2 * min(widest, ZCDP()._epsilon(plan, tail) + 1.0)
         if reach > 100:  # the sharper bound costs more, and would only say less
             reach = min(reach, 2 * RDP()._epsilon(plan, tail) + 2.0)
-        step = max(step, reach / MOST_POINTS, 1e-12)
+        step = max(step, reach / MAX_GRID_POINTS, 1e-12)
         # Connecting dots that are wider apart than a loss adds about step * deviation of variance.
         added = sum(count * step * min(step, deviation) for deviation, count in spread)
         if added > max(1e-12, sum(count * deviation**2 for deviation, count in spread)):
-            instead = f"its losses are too small for {MOST_POINTS:,} grid points; ask RDP or ZCDP"
+            instead = (
+                f"its losses are too small for {MAX_GRID_POINTS:,} grid points; ask RDP or ZCDP"
+            )
             raise UnsupportedPlan(plan, self.name, instead)
         return step
 
@@ -133,34 +141,39 @@ def _deviation(loss: Loss) -> float:
     return max(min(math.sqrt(2 * loss.rho), 2.5 * float(loss.profile(0.0))), 1e-300)
 
 
-def _leaves(plan: Plan) -> list[tuple[Loss, int]]:
+def _losses_with_counts(plan: Plan) -> list[tuple[Loss, int]]:
     found = []
     for item, count in plan.losses():
         if isinstance(item, Parallel):
-            found += [(loss, n * count) for part in item.distinct for loss, n in _leaves(part)]
+            found += [
+                (loss, n * count) for part in item.distinct for loss, n in _losses_with_counts(part)
+            ]
         else:
             found.append((single_loss(item), count))
     return found
 
 
-def _ends(item: Item, tail: float) -> tuple[float, float]:
+def _loss_range(item: Item, tail: float) -> tuple[float, float]:
     """Where the loss, and that of the reverse, is greater with probability ``tail`` at most."""
     if isinstance(item, Parallel):
         parts = [(part, part.reversed) for part in item.distinct]
-        sides = [[_composed_end(part, tail) for part in side] for side in zip(*parts, strict=True)]
+        sides = [
+            [_composed_loss_quantile(part, tail) for part in side]
+            for side in zip(*parts, strict=True)
+        ]
         return max(sides[0]), max(sides[1])
     loss = single_loss(item)
-    high = _loss_end(loss, tail)
-    return high, high if loss.reversed == loss else _loss_end(loss.reversed, tail)
+    high = _loss_quantile(loss, tail)
+    return high, high if loss.reversed == loss else _loss_quantile(loss.reversed, tail)
 
 
-def _loss_end(loss: Loss, tail: float) -> float:
+def _loss_quantile(loss: Loss, tail: float) -> float:
     beyond = loss.infinity + tail
-    end = smallest_root(loss.profile, min(beyond, 1.0), loss.bound)
-    return min(end, loss.bound, 700.0)  # e^700 is still a float
+    end = smallest_root(loss.profile, min(beyond, 1.0), loss.max_loss)
+    return min(end, loss.max_loss, 700.0)  # e^700 is still a float
 
 
-def _composed_end(plan: Plan, tail: float) -> float:
+def _composed_loss_quantile(plan: Plan, tail: float) -> float:
     # mass at infinity is kept apart; beyond it `tail` may be moved there
-    by_rho = ZCDP()._epsilon(plan, min(tail + atoms(plan), 1.0))
-    return min(by_rho, float(total(plan, lambda loss: loss.pure)), 1e6)
+    by_rho = ZCDP()._epsilon(plan, min(tail + infinity_mass(plan), 1.0))
+    return min(by_rho, float(fold_plan(plan, lambda loss: loss.pure)), 1e6)

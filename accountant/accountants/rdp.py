@@ -13,8 +13,8 @@ import numpy as np
 
 from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic
-from accountant.composition.plan_totals import atoms, total
-from accountant.numerics import Array, least, up
+from accountant.composition.plan_totals import fold_plan, infinity_mass
+from accountant.numerics import Array, minimum_of_one_valley, round_up
 from accountant.plans.plan import Plan
 
 
@@ -25,10 +25,10 @@ class RDP(Accountant):
 
     def curve(self, plan: Plan, order: Array) -> Array:
         """Total Rényi divergence of one direction at each ``order``."""
-        return total(plan, lambda loss: loss.renyi(order)) * np.ones_like(order)
+        return fold_plan(plan, lambda loss: loss.renyi(order)) * np.ones_like(order)
 
     def _epsilon(self, plan: Plan, delta: float) -> float:
-        left = delta - atoms(plan)
+        left = delta - infinity_mass(plan)
         if delta == 0 and left == 0:
             return Basic()._epsilon(plan, 0.0)  # the limit of large orders
         if left <= 0:
@@ -39,11 +39,11 @@ class RDP(Accountant):
             rest = -math.log(left) - a * np.log1p(1 / a) - np.log1p(a)
             return self.curve(plan, a + 1) + rest / a
 
-        return up(least(epsilon), 16)
+        return round_up(minimum_of_one_valley(epsilon), 16)
 
     def _delta(self, plan: Plan, epsilon: float) -> float:
         def log_delta(a: Array) -> Array:
             size = a * (self.curve(plan, a + 1) - epsilon) - a * np.log1p(1 / a) - np.log1p(a)
             return np.minimum(size, 0.0)
 
-        return up(atoms(plan) + math.exp(least(log_delta)), 64)
+        return round_up(infinity_mass(plan) + math.exp(minimum_of_one_valley(log_delta)), 64)

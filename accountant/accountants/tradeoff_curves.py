@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.composition.composed_loss import as_loss
+from accountant.composition.composed_loss import loss_of_plan
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.numerics import ACCURACY, Array
@@ -28,16 +28,16 @@ def tradeoff(plan: Plan, alpha: ArrayLike) -> Array:
         raise ParameterError("alpha", alpha, "numbers in [0, 1]")
     beta = np.ones(level.shape)
     for way in directions(plan):
-        epsilon, delta = _lines(as_loss(way))
+        epsilon, delta = _supporting_lines(loss_of_plan(way))
         heights = 1 - delta - np.exp(epsilon) * level[..., None]
         beta = np.minimum(beta, np.max(heights, axis=-1, initial=0.0))
     return beta
 
 
-def _lines(loss: Loss) -> tuple[Array, Array]:
+def _supporting_lines(loss: Loss) -> tuple[Array, Array]:
     """Epsilons of both signs, dense where the loss mostly is, and delta there."""
     size = max(2.5 * float(loss.profile(0.0)), 1e-9)
-    reach = min(max(loss.bound, loss.reversed.bound), 60.0)
+    reach = min(max(loss.max_loss, loss.reversed.max_loss), 60.0)
     epsilon = size * np.sinh(np.linspace(-1, 1, POINTS) * np.arcsinh(reach / size))
-    delta = np.minimum(loss.signed_profile(epsilon) * (1 + ACCURACY), 1.0)
+    delta = np.minimum(loss.profile_any_epsilon(epsilon) * (1 + ACCURACY), 1.0)
     return epsilon, delta

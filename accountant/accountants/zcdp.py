@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import final
 
 from accountant.accountants.base import Accountant
-from accountant.composition.plan_totals import atoms, total
+from accountant.composition.plan_totals import fold_plan, infinity_mass
 from accountant.losses.zcdp import ZCDPLoss
-from accountant.numerics import up
+from accountant.numerics import round_up
 from accountant.plans.plan import Plan
 
 
@@ -23,10 +23,10 @@ class ZCDP(Accountant):
 
     def rho(self, plan: Plan) -> float:
         """Total rho of one direction of the plan."""
-        return up(float(total(plan, lambda loss: loss.rho)))
+        return round_up(float(fold_plan(plan, lambda loss: loss.rho)))
 
     def _epsilon(self, plan: Plan, delta: float) -> float:
-        rho, left = self.rho(plan), delta - atoms(plan)
+        rho, left = self.rho(plan), delta - infinity_mass(plan)
         if rho == 0:
             return 0.0 if left >= 0 else math.inf
         if left <= 0 or not rho < 1e300:
@@ -37,4 +37,6 @@ class ZCDP(Accountant):
         rho = self.rho(plan)
         if not rho < 1e300:
             return 1.0
-        return up(atoms(plan) + (ZCDPLoss(max(rho, 1e-300)).delta_at(epsilon) if rho else 0.0))
+        return round_up(
+            infinity_mass(plan) + (ZCDPLoss(max(rho, 1e-300)).delta_at(epsilon) if rho else 0.0)
+        )

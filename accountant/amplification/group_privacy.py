@@ -13,13 +13,13 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.composition.composed_loss import item_loss
+from accountant.composition.composed_loss import loss_of_item
 from accountant.domains import RECORDS
 from accountant.losses.connect_the_dots import lower_hull
-from accountant.losses.discretised import dots
-from accountant.losses.finite import Finite
+from accountant.losses.discretised import discretised
+from accountant.losses.finite import FiniteLoss
 from accountant.losses.loss import Loss, epsilons, orders
-from accountant.numerics import ULP, Array, up
+from accountant.numerics import ULP, Array, round_up
 from accountant.plans.plan import Item, Plan, as_plan
 
 
@@ -47,7 +47,7 @@ class Grouped(Plan):
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield what each release costs the group."""
         for item, count in self.part.losses():
-            yield group_loss(item_loss(item), self.size), count
+            yield group_loss(loss_of_item(item), self.size), count
 
     def leaves(self) -> Iterator[Plan]:
         """Yield those of the part: a group changes what a plan costs, not what it releases."""
@@ -61,7 +61,7 @@ class Grouped(Plan):
 
 @final
 @dataclass(frozen=True, slots=True)
-class GroupLoss(Finite):
+class GroupLoss(FiniteLoss):
     """One release of ``loss`` against a group of ``size``: power composed with power."""
 
     loss: Loss
@@ -74,7 +74,7 @@ class GroupLoss(Finite):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """``sup_a h(h(...h(a))) - e^eps a``, h the greatest power at level a."""
-        level, power = _curve(self.loss, self.size)
+        level, power = _power_curve(self.loss, self.size)
         e = epsilons(epsilon)
         # the power is concave: its slope falls below e^eps just where the supremum lies
         slope = np.diff(power) / np.diff(level)
@@ -85,27 +85,27 @@ class GroupLoss(Finite):
     @property
     def infinity(self) -> float:
         """The power at level 0."""
-        return float(_curve(self.loss, self.size)[1][0])
+        return float(_power_curve(self.loss, self.size)[1][0])
 
     @property
-    def bound(self) -> float:
+    def max_loss(self) -> float:
         """``size`` times that of the loss."""
-        return up(self.size * max(self.loss.bound, self.loss.reversed.bound))
+        return round_up(self.size * max(self.loss.max_loss, self.loss.reversed.max_loss))
 
     @property
     def rho(self) -> float:
         """``size^2`` times that of the loss (Bun & Steinke 2016, Proposition 1.9)."""
-        return up(self.size**2 * max(self.loss.rho, self.loss.reversed.rho))
+        return round_up(self.size**2 * max(self.loss.rho, self.loss.reversed.rho))
 
     @property
-    def rounded(self) -> bool:
+    def is_numerical(self) -> bool:
         """Unless the loss has finitely many outcomes."""
-        return self.loss.outcomes is None
+        return self.loss.loss_pmf is None
 
     @property
-    def outcomes(self) -> tuple[Array, Array]:
+    def loss_pmf(self) -> tuple[Array, Array]:
         """Each piece of the power curve is an outcome, its slope the ratio."""
-        level, power = _curve(self.loss, self.size)
+        level, power = _power_curve(self.loss, self.size)
         p, q = np.diff(power), np.diff(level)
         some = (p > 0) & (q > 0)
         return np.log(p[some]) - np.log(q[some]), p[some]
@@ -113,22 +113,22 @@ class GroupLoss(Finite):
     def renyi(self, order: ArrayLike) -> Array:
         """That of the finite sum."""
         a = orders(order) - 1
-        value, error = self.real_cumulant(a)
+        value, error = self.real_cgf(a)
         divergence: Array = (value + error) / a
         return divergence
 
 
 def group_loss(loss: Loss, size: int) -> Loss:
     """What a group of ``size`` records costs: a closed form, or the trade-off curve iterated."""
-    closed = loss.grouped(size)
+    closed = loss.for_group(size)
     return GroupLoss(loss, size) if closed is None else closed
 
 
 @functools.lru_cache(maxsize=64)
-def _curve(loss: Loss, size: int) -> tuple[Array, Array]:
+def _power_curve(loss: Loss, size: int) -> tuple[Array, Array]:
     """Corners (level, power) of the most powerful tests against a group, from level 0 to 1."""
     # a record of the group may change either way
-    level, power = _majorant(*_corners(loss), *_corners(loss.reversed))
+    level, power = _concave_majorant(*_test_corners(loss), *_test_corners(loss.reversed))
     levels, powers = level, power
     for _ in range(size - 1):
         # the corners of h(g(a)) are those of g, and where g reaches a corner of h
@@ -141,12 +141,12 @@ def _curve(loss: Loss, size: int) -> tuple[Array, Array]:
     return levels, powers
 
 
-def _corners(loss: Loss) -> tuple[Array, Array]:
+def _test_corners(loss: Loss) -> tuple[Array, Array]:
     """Level and power of the likelihood-ratio tests of one loss, from the surest outcome on."""
-    found = loss.outcomes
+    found = loss.loss_pmf
     if found is None:
-        above = dots(loss, 1e-250, upper=True)
-        found, sure = (above.loss, above.mass), above.beyond
+        above = discretised(loss, 1e-250, upper=True)
+        found, sure = (above.loss, above.mass), above.infinity_mass
     else:
         sure = loss.infinity
     order = np.argsort(-found[0])
@@ -156,15 +156,15 @@ def _corners(loss: Loss) -> tuple[Array, Array]:
     return np.append(np.minimum(level, 1.0), 1.0), np.append(np.minimum(power, 1.0), 1.0)
 
 
-def _majorant(x: Array, y: Array, x2: Array, y2: Array) -> tuple[Array, Array]:
+def _concave_majorant(x: Array, y: Array, x2: Array, y2: Array) -> tuple[Array, Array]:
     """The least concave curve above two."""
     levels = np.union1d(x, x2)
-    greatest = np.maximum(_greatest_at(x, y, levels), _greatest_at(x2, y2, levels))
+    greatest = np.maximum(_upper_values(x, y, levels), _upper_values(x2, y2, levels))
     corners = lower_hull(levels, -greatest)
     return levels[corners], greatest[corners]
 
 
-def _greatest_at(x: Array, y: Array, levels: Array) -> Array:
+def _upper_values(x: Array, y: Array, levels: Array) -> Array:
     """The curve at ``levels``; where it jumps, its upper end."""
     # points of equal level: the last one is the greatest
     last = np.append(np.diff(x) > 0, True)

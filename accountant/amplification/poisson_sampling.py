@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.amplification.sampled_gaussian_cgf import SampledGaussian
-from accountant.composition.composed_loss import as_loss
+from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import Interval, OneOf
 from accountant.errors import ParameterError
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, orders
-from accountant.numerics import Array, Complex, log_mixed, square_up, up
-from accountant.numerics.exponential_sums import product_of_ratios, sums_of_logs
+from accountant.numerics import Array, Complex, log_mixture, round_up, round_up_square
+from accountant.numerics.exponential_sums import product_of_cf_ratios, sum_of_finite_cgfs
 from accountant.plans.adjacency import ADD_REMOVE
 from accountant.plans.plan import Item, Plan, as_plan
 
@@ -57,7 +57,7 @@ class PoissonSampled(Loss):
     @property
     def loss(self) -> Loss:
         """What the part costs a record that is in the sample."""
-        return as_loss(self.part)
+        return loss_of_plan(self.part)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield itself; an empty sample releases nothing, a full one is the part."""
@@ -95,25 +95,25 @@ class PoissonSampled(Loss):
         return self.rate * self.loss.infinity
 
     @property
-    def bound(self) -> float:
+    def max_loss(self) -> float:
         """``ln(1 + q (e^b - 1))``, or ``-ln(1 - q)`` at most where the record was added."""
         if not self._added:
-            return sampled_bound(self.loss.bound, self.rate)
+            return sampled_max_loss(self.loss.max_loss, self.rate)
         most = -math.log1p(-self.rate) if self.rate < 1 else math.inf
         if self.loss.reversed.infinity:  # an outcome that only the data without it can have
-            return up(most)
-        lowest = sampled_bound(-self.loss.reversed.bound, self.rate)
-        return max(0.0, min(up(most), -lowest))
+            return round_up(most)
+        lowest = sampled_max_loss(-self.loss.reversed.max_loss, self.rate)
+        return max(0.0, min(round_up(most), -lowest))
 
     @property
     def rho(self) -> float:
         """That of the part: sampling never makes a divergence larger."""
-        if self._betrayed:
-            return square_up(self.pure, 2)
+        if self._infinity_becomes_finite:
+            return round_up_square(self.pure, 2)
         return max(self.loss.rho, self.loss.reversed.rho)
 
     @property
-    def _betrayed(self) -> bool:
+    def _infinity_becomes_finite(self) -> bool:
         """Whether outcomes at infinity for the part are finite in this direction."""
         return self._added and self.loss.reversed.infinity > 0
 
@@ -121,46 +121,46 @@ class PoissonSampled(Loss):
         """Rényi divergence of the sampled pair, never above the part's."""
         a = orders(order)
         part = np.maximum(self.loss.renyi(a), self.loss.reversed.renyi(a))
-        if self._betrayed:
-            part = np.full(a.shape, self.bound)
-        if not self.certified:
+        if self._infinity_becomes_finite:
+            part = np.full(a.shape, self.max_loss)
+        if not self.has_exact_cgf:
             return np.minimum(Loss.renyi(self, a), part)
-        value, error = self.cumulants([self], np.ones(1), (a - 1).astype(complex))
+        value, error = self.sum_cgf([self], np.ones(1), (a - 1).astype(complex))
         with np.errstate(invalid="ignore"):
             moment = np.where(np.isfinite(value.real), (value.real + error) / (a - 1), np.inf)
         return np.minimum(moment, part)
 
     @property
-    def envelope(self) -> bool:
+    def is_upper_envelope(self) -> bool:
         """Where the part is one."""
-        return self.loss.envelope
+        return self.loss.is_upper_envelope
 
     @property
-    def rounded(self) -> bool:
+    def is_numerical(self) -> bool:
         """Where the part is."""
-        return self.loss.rounded
+        return self.loss.is_numerical
 
     @property
-    def attained(self) -> Loss:
+    def attained_pair(self) -> Loss:
         """The sampled pair that the part covers."""
-        if not self.loss.envelope:
+        if not self.loss.is_upper_envelope:
             return self
-        return PoissonSampled(self.loss.attained, self.rate, self.relation, self._added)
+        return PoissonSampled(self.loss.attained_pair, self.rate, self.relation, self._added)
 
     @property
-    def certified(self) -> bool:
+    def has_exact_cgf(self) -> bool:
         """For Gaussian parts, and those of finitely many outcomes."""
-        return isinstance(self.loss, GaussianLoss) or self.outcomes is not None
+        return isinstance(self.loss, GaussianLoss) or self.loss_pmf is not None
 
     @property
-    def outcomes(self) -> tuple[Array, Array] | None:
+    def loss_pmf(self) -> tuple[Array, Array] | None:
         """``ln(1 - q + q e^loss)`` of the part's outcomes."""
         loss, q = self.loss, self.rate
-        if loss.envelope or loss.outcomes is None or loss.reversed.outcomes is None:
+        if loss.is_upper_envelope or loss.loss_pmf is None or loss.reversed.loss_pmf is None:
             return None
         # masses of P' = (1 - q) Q + q P and of Q; where P has none, the loss is ln(1 - q)
-        ratio, p = loss.outcomes
-        shifted = log_mixed(ratio, q)
+        ratio, p = loss.loss_pmf
+        shifted = log_mixture(ratio, q)
         mass = p * np.exp(-ratio) if self._added else p * (q + (1 - q) * np.exp(-ratio))
         lost = loss.reversed.infinity
         if lost and q < 1:
@@ -171,58 +171,58 @@ class PoissonSampled(Loss):
     def cumulant(self, z: ArrayLike) -> Any:
         """By quadrature over the output, by a finite sum, or by quadrature of the profile."""
         s = np.asarray(z, dtype=complex)
-        if not self.certified:
+        if not self.has_exact_cgf:
             return Loss.cumulant(self, s)
-        return self.cumulants([self], np.ones(1), s)[0][()]
+        return self.sum_cgf([self], np.ones(1), s)[0][()]
 
     @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
+    def sum_cgf(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
         """Gaussian parts by quadrature, finite parts by their sums."""
         total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
-            found = loss.outcomes
+            found = loss.loss_pmf
             if found is not None:
-                value, error = sums_of_logs([found], np.ones(1), z)
+                value, error = sum_of_finite_cgfs([found], np.ones(1), z)
             else:
-                value, error = loss._gaussian().cumulant(z)
+                value, error = loss._sampled_gaussian().cgf(z)
             total, size = total + count * value, size + count * error
         return total, size
 
     @classmethod
-    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+    def cf_ratios(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
         """Gaussian parts by quadrature, finite parts by their sums."""
         product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
-            found = loss.outcomes
+            found = loss.loss_pmf
             if found is not None:
-                value, error = product_of_ratios([found], np.array([count]), z)
+                value, error = product_of_cf_ratios([found], np.array([count]), z)
             else:
-                value, error = loss._gaussian().factor(z, int(count))
+                value, error = loss._sampled_gaussian().cf_ratio(z, int(count))
             product, missed = product * value, missed + error
         return product, missed
 
     @classmethod
-    def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
+    def log_cf_bounds(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
         """By parts, for Gaussian parts."""
         total = np.zeros(u.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
             if isinstance(loss.loss, GaussianLoss):
-                total += count * loss._gaussian().decay(a, u)
+                total += count * loss._sampled_gaussian().log_cf_bound(a, u)
         return total
 
-    def terms(self, turn: float) -> float:
+    def quadrature_terms(self, frequency: float) -> float:
         """The points of the quadrature."""
         if isinstance(self.loss, GaussianLoss):
-            return self._gaussian().points(turn)
-        return Loss.terms(self, turn)
+            return self._sampled_gaussian().quadrature_terms(frequency)
+        return Loss.quadrature_terms(self, frequency)
 
-    def _gaussian(self) -> SampledGaussian:
+    def _sampled_gaussian(self) -> SampledGaussian:
         inner = self.loss
         mu = inner.mu if isinstance(inner, GaussianLoss) else math.nan
         return SampledGaussian(mu, self.rate, self._added)
 
 
-def sampled_bound(bound: float, rate: float) -> float:
+def sampled_max_loss(max_loss: float, rate: float) -> float:
     """``ln(1 + rate (e^bound - 1))``, rounded away from 0."""
-    mixed = float(log_mixed(np.array(bound), rate)) if bound else 0.0
-    return math.copysign(up(abs(mixed), 16), mixed)
+    mixed = float(log_mixture(np.array(max_loss), rate)) if max_loss else 0.0
+    return math.copysign(round_up(abs(mixed), 16), mixed)

@@ -16,55 +16,62 @@ from typing import Any
 
 import numpy as np
 
-from accountant.numerics import Array, Complex, log_mixed, logsumexp
-from accountant.numerics.exponential_sums import log_sum, power, ratio, round_off
+from accountant.numerics import Array, Complex, log_mixture, logsumexp
+from accountant.numerics.exponential_sums import (
+    cf_ratio,
+    complex_power,
+    finite_cgf,
+    power_round_off,
+)
 
-TAIL = 9.5  # Phi(-9.5) is 1e-21: what is left out at the sides
-MOST_POINTS = 2_000  # a tilt that needs more is out of reach
+TAIL_DEVIATIONS = 9.5  # Phi(-9.5) is 1e-21: what is left out at the sides
+MAX_QUADRATURE_POINTS = 2_000  # a tilt that needs more is out of reach
 
 
 @dataclass(frozen=True, slots=True)
 class SampledGaussian:
-    """Quadrature for one (mu, rate) in one direction; ``added``: the record is only in Q."""
+    """Quadrature for one (mu, rate) in one direction; ``record_added``: the record is only in Q."""
 
     mu: float
     rate: float
-    added: bool
+    record_added: bool
 
-    def cumulant(self, z: Any) -> tuple[Any, Array]:
+    def cgf(self, z: Any) -> tuple[Any, Array]:
         """``ln E e^{zL}`` and a bound on its error; infinite where the tilt is out of reach."""
         shape, z = z.shape, np.atleast_1d(z)
         value, error = np.full(z.shape, np.inf, dtype=z.dtype), np.zeros(z.shape)
         turn = float(np.max(np.abs(z.imag), initial=0.0))
         # one rule for tilts of a size
         size = np.ceil(np.log2(np.maximum(z.real, 1.0)) / 2)
-        size[self._points(z.real, turn) > MOST_POINTS] = np.nan
+        size[self._point_count(z.real, turn) > MAX_QUADRATURE_POINTS] = np.nan
         for one in np.unique(size[np.isfinite(size)]):
             some = size == one
-            loss, log_mass, missed = _rule(self, float(np.max(z.real[some])), turn)
+            loss, log_mass, missed = _quadrature_rule(self, float(np.max(z.real[some])), turn)
             part = z if some.all() else z[some]
-            found, near = log_sum(loss, log_mass, part)
+            found, near = finite_cgf(loss, log_mass, part)
             # relative to the moment at the real tilt
-            tilted = log_sum(loss, log_mass, part.real)[0] if turn else found
+            tilted = finite_cgf(loss, log_mass, part.real)[0] if turn else found
             near = near + missed * np.exp(np.minimum(tilted.real - found.real, 700.0))
             value[some], error[some] = found.ravel(), near.ravel()
         return value.reshape(shape), error.reshape(shape)
 
-    def factor(self, z: Complex, count: int) -> tuple[Complex, Array]:
+    def cf_ratio(self, z: Complex, count: int) -> tuple[Complex, Array]:
         """``(E e^{zL} / E e^{aL})^count`` on equidistant nodes, and a bound on its error."""
-        loss, log_mass, missed = _rule(self, z[0, 0].real, z[-1, -1].imag)
-        one, spread, own = ratio(loss, log_mass, z)
-        return power(one, count), round_off(count, spread, z, own) + 2 * count * missed
+        loss, log_mass, missed = _quadrature_rule(self, z[0, 0].real, z[-1, -1].imag)
+        one, spread, own = cf_ratio(loss, log_mass, z)
+        return complex_power(one, count), power_round_off(
+            count, spread, z, own
+        ) + 2 * count * missed
 
-    def decay(self, a: float, u: Array) -> Array:
+    def log_cf_bound(self, a: float, u: Array) -> Array:
         """Logarithm of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``."""
         # By parts on x >= y, where L moves at the rate L': |int_{x >= y} f e^{iuL}| is at most
         # (1/u) [(f / L')(y) + total variation of f / L' beyond], f the tilted density.
-        if self._points(np.array(a), 0.0) > MOST_POINTS:
+        if self._point_count(np.array(a), 0.0) > MAX_QUADRATURE_POINTS:
             return np.zeros(u.shape)
-        low, high, _ = self._ends(np.array(a), 0.0)
+        low, high, _ = self._quadrature_range(np.array(a), 0.0)
         x = np.linspace(float(low), float(high), max(1200, math.ceil(50 * float(high - low))))
-        power = -a if self.added else a + 1
+        power = -a if self.record_added else a + 1
         size = power * self.log_ratio(x) - x * x / 2
         density = np.exp(size - np.max(size))
         density /= density.sum()
@@ -79,18 +86,18 @@ class SampledGaussian:
         log_bound: Array = np.log(np.minimum(bound + 1e-12, 1.0))
         return log_bound
 
-    def line(self, tilt: float, turn: float) -> tuple[Array, Array]:
+    def quadrature_losses(self, tilt: float, frequency: float) -> tuple[Array, Array]:
         """Points of the rule, and the loss there in this direction."""
-        low, high, step = self._ends(np.array(tilt), turn)
+        low, high, step = self._quadrature_range(np.array(tilt), frequency)
         x = np.arange(float(low), float(high + step), step)
         ratio = self.log_ratio(x)
-        return x, -ratio if self.added else ratio
+        return x, -ratio if self.record_added else ratio
 
     def log_ratio(self, x: Array) -> Array:
         """``ln r(x)``."""
-        return log_mixed(self.mu * x - self.mu * self.mu / 2, self.rate)
+        return log_mixture(self.mu * x - self.mu * self.mu / 2, self.rate)
 
-    def _ends(self, tilt: Array, turn: float) -> tuple[Array, Array, float]:
+    def _quadrature_range(self, tilt: Array, frequency: float) -> tuple[Array, Array, float]:
         # Tilting moves the mass to the right by up to mu (a + 1), since L' < mu; or (add) to the
         # left, where L' < rate mu, by up to a rate mu, and not beyond where r^-a is flat.
         a = np.maximum(tilt, 0.0)
@@ -98,30 +105,33 @@ class SampledGaussian:
         with np.errstate(divide="ignore"):
             flat = np.log1p(a * self.rate / np.float64(1 - self.rate)) / self.mu
         left = np.minimum(flat, a * self.rate * self.mu)
-        low, high = -TAIL - left * self.added, TAIL + reach * (not self.added)
+        low, high = (
+            -TAIL_DEVIATIONS - left * self.record_added,
+            TAIL_DEVIATIONS + reach * (not self.record_added),
+        )
         # r^z turns by at most turn * mu a unit of x
-        step = math.pi / (14 + self.mu * (1 + 0.5 * min(turn, 1e6)))
+        step = math.pi / (14 + self.mu * (1 + 0.5 * min(frequency, 1e6)))
         return low, high, step
 
-    def points(self, turn: float) -> float:
-        """How many points a contour up to ``turn`` needs, at a moderate tilt."""
-        return float(self._points(np.array(10.0), turn))
+    def quadrature_terms(self, frequency: float) -> float:
+        """How many points a contour up to ``frequency`` needs, at a moderate tilt."""
+        return float(self._point_count(np.array(10.0), frequency))
 
-    def _points(self, tilt: Array, turn: float) -> Array:
-        low, high, step = self._ends(tilt, turn)
+    def _point_count(self, tilt: Array, frequency: float) -> Array:
+        low, high, step = self._quadrature_range(tilt, frequency)
         return (high - low) / step
 
-    def missed(self, x: Array, tilt: float, turn: float) -> float:
+    def quadrature_error(self, x: Array, tilt: float, frequency: float) -> float:
         """Error of the rule, relative to ``int f``; at smaller tilts it is smaller.
 
         It is at most ``2 int |f(x +- id)| dx / (e^{2 pi d / h} - 1)``, the best of some d.
         """
-        h, power = x[1] - x[0], -tilt if self.added else tilt + 1
+        h, power = x[1] - x[0], -tilt if self.record_added else tilt + 1
         widest = min(1.2, math.pi / 2 / self.mu)
-        if turn == 0 and power >= 0:  # |r(x + id)| <= r(x), so f grows by e^{d^2 / 2} at most
+        if frequency == 0 and power >= 0:  # |r(x + id)| <= r(x), so f grows by e^{d^2 / 2} at most
             return 4 * math.exp(widest**2 / 2 - 2 * math.pi * widest / h) + 1e-20
         best, real = math.inf, logsumexp(power * self.log_ratio(x) - x * x / 2)
-        for d in widest * np.array([1.0] if turn == 0 else [0.03, 0.1, 0.25, 0.5, 1.0]):
+        for d in widest * np.array([1.0] if frequency == 0 else [0.03, 0.1, 0.25, 0.5, 1.0]):
             # ln r off the line; e^w factored out where it is large
             w = self.mu * (x + 1j * d) - self.mu**2 / 2
             large = w.real > 30
@@ -131,16 +141,18 @@ class SampledGaussian:
             )
             log_r = np.where(large, w, 0.0) + np.log(inner)
             # the less favourable sign of the turn
-            size = (d * d - x * x) / 2 + power * log_r.real + turn * np.abs(log_r.imag)
+            size = (d * d - x * x) / 2 + power * log_r.real + frequency * np.abs(log_r.imag)
             best = min(best, float(logsumexp(size) - real) - 2 * math.pi * d / h)
         return 4 * math.exp(min(best, 700.0)) + 1e-20
 
 
 @functools.lru_cache(maxsize=64)
-def _rule(sampled: SampledGaussian, tilt: float, turn: float) -> tuple[Array, Array, float]:
+def _quadrature_rule(
+    sampled: SampledGaussian, tilt: float, frequency: float
+) -> tuple[Array, Array, float]:
     """Losses and log-masses that stand for the law, and the error they leave in a moment."""
-    x, loss = sampled.line(tilt, turn)
+    x, loss = sampled.quadrature_losses(tilt, frequency)
     log_mass = -x * x / 2 + math.log((x[1] - x[0]) / math.sqrt(2 * math.pi))
     # the law of the moment: Q where the record was added, else P = r Q
-    log_mass = log_mass if sampled.added else log_mass + loss
-    return loss, log_mass, sampled.missed(x, tilt, turn)
+    log_mass = log_mass if sampled.record_added else log_mass + loss
+    return loss, log_mass, sampled.quadrature_error(x, tilt, frequency)

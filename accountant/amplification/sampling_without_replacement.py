@@ -13,21 +13,21 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.amplification.poisson_sampling import sampled_bound
-from accountant.composition.composed_loss import as_loss
-from accountant.domains import OneOf, Whole
+from accountant.amplification.poisson_sampling import sampled_max_loss
+from accountant.composition.composed_loss import loss_of_plan
+from accountant.domains import IntegerRange, OneOf
 from accountant.errors import ParameterError
-from accountant.losses.loss import Loss, Symmetric, epsilons
+from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE_ONE
 from accountant.plans.plan import Item, Plan, as_plan
 
-SIZE = Whole(1)
+SIZE = IntegerRange(1)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class SampledWithoutReplacement(Symmetric):
+class SampledWithoutReplacement(SymmetricLoss):
     """``part`` on a uniform sample of ``sample`` of the ``population`` records.
 
     Stated for replace-one neighbours, as the part must be.
@@ -40,7 +40,7 @@ class SampledWithoutReplacement(Symmetric):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "population", SIZE.check("population", self.population))
-        allowed = Whole(0, self.population)
+        allowed = IntegerRange(0, self.population)
         object.__setattr__(self, "sample", allowed.check("sample", self.sample))
         OneOf((REPLACE_ONE,)).check("relation", self.relation)
         if as_plan(self.part).relation not in (None, REPLACE_ONE):
@@ -50,7 +50,7 @@ class SampledWithoutReplacement(Symmetric):
     @property
     def loss(self) -> Loss:
         """What the part costs a record that is in the sample."""
-        return as_loss(self.part)
+        return loss_of_plan(self.part)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield itself; a sample of nobody releases nothing."""
@@ -74,13 +74,13 @@ class SampledWithoutReplacement(Symmetric):
         return self.sample / self.population * worst
 
     @property
-    def bound(self) -> float:
+    def max_loss(self) -> float:
         """``ln(1 + q (e^b - 1))``."""
-        worst = max(self.loss.bound, self.loss.reversed.bound)
-        return sampled_bound(worst, self.sample / self.population)
+        worst = max(self.loss.max_loss, self.loss.reversed.max_loss)
+        return sampled_max_loss(worst, self.sample / self.population)
 
     @property
-    def envelope(self) -> bool:
+    def is_upper_envelope(self) -> bool:
         """Always: the worst records beside the sample depend on epsilon."""
         return True
 

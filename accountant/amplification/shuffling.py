@@ -14,25 +14,29 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.amplification.shuffling_bounds import clone_stick, yes_laws, yes_sticks
+from accountant.amplification.shuffling_bounds import (
+    binary_hockey_sticks,
+    clone_hockey_stick,
+    yes_count_distributions,
+)
 from accountant.composition.certificate import falling_root
-from accountant.composition.composed_loss import as_loss
-from accountant.domains import Whole
+from accountant.composition.composed_loss import loss_of_plan
+from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss
-from accountant.losses.loss import Loss, Symmetric, epsilons
+from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.numerics import ACCURACY, Array
 from accountant.plans.adjacency import REPLACE_ONE
 from accountant.plans.plan import Item, Plan, as_plan
 
-USERS = Whole(1, 10**9)
-FEW_ENOUGH_TO_ENUMERATE = 1000
-FEW_ENOUGH_TO_LIST = 5000
+USERS = IntegerRange(1, 10**9)
+MAX_ENUMERATED_USERS = 1000
+MAX_LISTED_USERS = 5000
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Shuffled(Symmetric):
+class Shuffled(SymmetricLoss):
     """``users`` reports of the same pure local randomiser ``part``, in random order.
 
     Stated for replacing one user's record; not interactive.  Binary responses of up to 1,000
@@ -56,7 +60,7 @@ class Shuffled(Symmetric):
     @property
     def loss(self) -> Loss:
         """The local loss of one report."""
-        return as_loss(self.part)
+        return loss_of_plan(self.part)
 
     @property
     def relation(self) -> str:
@@ -77,14 +81,16 @@ class Shuffled(Symmetric):
         """Hockey stick of the clone pair, or of the number of yes."""
         e = epsilons(epsilon)
         flat = np.ravel(e)
-        if self.binary and self.users <= FEW_ENOUGH_TO_ENUMERATE:
-            found = yes_sticks(self.bound, self.users, flat)
+        if self.binary and self.users <= MAX_ENUMERATED_USERS:
+            found = binary_hockey_sticks(self.max_loss, self.users, flat)
         else:
-            found = np.array([clone_stick(self.bound, self.users, x) for x in flat.tolist()])
-        return np.where(flat < self.bound, found, 0.0).reshape(e.shape)
+            found = np.array(
+                [clone_hockey_stick(self.max_loss, self.users, x) for x in flat.tolist()]
+            )
+        return np.where(flat < self.max_loss, found, 0.0).reshape(e.shape)
 
     @property
-    def dots(self) -> int:
+    def discretisation_points(self) -> int:
         """Fewer: each costs milliseconds."""
         return 512
 
@@ -94,29 +100,32 @@ class Shuffled(Symmetric):
         return 0.0
 
     @property
-    def bound(self) -> float:
+    def max_loss(self) -> float:
         """That of the local randomiser: there may be nobody to hide among."""
         return self.loss.pure
 
     @property
-    def envelope(self) -> bool:
+    def is_upper_envelope(self) -> bool:
         """Always: what the others say is not known."""
         return True
 
     @property
-    def attained(self) -> Loss:
+    def attained_pair(self) -> Loss:
         """Binary responses of the same epsilon, all others having the same answer."""
-        if self.users > FEW_ENOUGH_TO_LIST:
+        if self.users > MAX_LISTED_USERS:
             return PairLoss((1.0,), (1.0,))
-        laws = [yes_laws(self.bound, yes, self.users - 1 - yes) for yes in (0, self.users - 1)]
+        laws = [
+            yes_count_distributions(self.max_loss, yes, self.users - 1 - yes)
+            for yes in (0, self.users - 1)
+        ]
         pairs = [PairLoss(p / p.sum(), q / q.sum()) for p, q in laws]
-        return max(pairs, key=lambda pair: pair._inverse(1e-6))
+        return max(pairs, key=lambda pair: pair._epsilon_of_delta(1e-6))
 
-    def _inverse(self, delta: float) -> float:
+    def _epsilon_of_delta(self, delta: float) -> float:
         asked = math.log(delta) - ACCURACY
 
         def excess(e: float) -> float:
             value = float(self.profile(e))
             return math.log(value) - asked if value > 0 else -math.inf
 
-        return min(falling_root(excess, self.bound / 2, 1.0, self.bound)[0], self.bound)
+        return min(falling_root(excess, self.max_loss / 2, 1.0, self.max_loss)[0], self.max_loss)

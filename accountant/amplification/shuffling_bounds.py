@@ -9,27 +9,30 @@ import numpy as np
 
 from accountant.numerics import ACCURACY, ULP, Array
 
-NARROW, WIDE = 9.5, 45.0  # deviations of a binomial: about 1e-21 and 1e-300 lie beyond
+NARROW_DEVIATIONS, WIDE_DEVIATIONS = (
+    9.5,
+    45.0,
+)  # deviations of a binomial: about 1e-21 and 1e-300 lie beyond
 
 
-def clone_stick(e0: float, users: int, epsilon: float) -> float:
+def clone_hockey_stick(e0: float, users: int, epsilon: float) -> float:
     """Hockey stick of the clone pair of ``users`` reports that are e0-private."""
-    found = _clone_stick(e0, users, epsilon, NARROW)
-    return found if found > 1e-10 else _clone_stick(e0, users, epsilon, WIDE)
+    found = _clone_hockey_stick(e0, users, epsilon, NARROW_DEVIATIONS)
+    return found if found > 1e-10 else _clone_hockey_stick(e0, users, epsilon, WIDE_DEVIATIONS)
 
 
-def _clone_stick(e0: float, users: int, epsilon: float, deviations: float) -> float:
+def _clone_hockey_stick(e0: float, users: int, epsilon: float, deviations: float) -> float:
     from scipy.special import bdtrc
 
     # P / Q = (d i + (1-d) j) / ((1-d) i + d j) with i + j = C + 1 heads and tails: it is above
     # e^eps where i > (C+1) beta / (alpha+beta), and there P - e^eps Q sums to
     # alpha P(A >= i - 1) - beta P(A >= i)
-    d = 1 - lie(e0)
+    d = 1 - flip_probability(e0)
     alpha = d - math.exp(epsilon) * (1 - d)
     beta = math.exp(epsilon) * d - (1 - d)
     if alpha <= 0:
         return 0.0
-    clones, weight, missed = binomial(users - 1, 2 * lie(e0), deviations)
+    clones, weight, missed = binomial_window(users - 1, 2 * flip_probability(e0), deviations)
     first = np.floor((clones + 1) * beta / (alpha + beta)) + 1
     tails = []
     for heads in (first - 1, first):
@@ -41,14 +44,14 @@ def _clone_stick(e0: float, users: int, epsilon: float, deviations: float) -> fl
     return float(weight @ sticks) * (1 + ACCURACY) + missed
 
 
-def yes_sticks(e0: float, users: int, epsilon: Array) -> Array:
+def binary_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
     """Hockey sticks between B + yes and B + no, B the others' yes, at their worst answers.
 
     Which number of others is worst depends on epsilon, and it is not always none or all.
     """
     greatest, ratio = np.zeros(epsilon.shape), np.exp(np.minimum(epsilon, 700.0))
     error = 2 * ULP * (8 + users)
-    for log_ratio, above_p, above_q in _all_answers(e0, users):
+    for log_ratio, above_p, above_q in _tails_by_yes_count(e0, users):
         # B is a sum of independent answers, so the ratio grows with the number of yes
         first = np.searchsorted(log_ratio, epsilon, side="right")
         stick = above_p[first] * (1 + error) - ratio * above_q[first] * (1 - error)
@@ -57,11 +60,11 @@ def yes_sticks(e0: float, users: int, epsilon: Array) -> Array:
 
 
 @functools.lru_cache(maxsize=4)
-def _all_answers(e0: float, users: int) -> list[tuple[Array, Array, Array]]:
+def _tails_by_yes_count(e0: float, users: int) -> list[tuple[Array, Array, Array]]:
     """For each number of others who are a yes: log-ratios, and masses from there up."""
     found = []
     for honest in range(users):
-        p, q = yes_laws(e0, honest, users - 1 - honest)
+        p, q = yes_count_distributions(e0, honest, users - 1 - honest)
         some = (p > 0) & (q > 0)
         p, q = p[some], q[some]
         above = [np.append(np.cumsum(x[::-1])[::-1], 0.0) for x in (p, q)]
@@ -69,21 +72,27 @@ def _all_answers(e0: float, users: int) -> list[tuple[Array, Array, Array]]:
     return found
 
 
-def yes_laws(e0: float, yes: int, no: int) -> tuple[Array, Array]:
+def yes_count_distributions(e0: float, yes: int, no: int) -> tuple[Array, Array]:
     """Laws of the number of yes among ``yes + no`` others and a user whose answer is yes, or no."""
-    mostly, hardly = (binomial(n, c, WIDE)[1] for n, c in ((yes, 1 - lie(e0)), (no, lie(e0))))
+    mostly, hardly = (
+        binomial_window(n, c, WIDE_DEVIATIONS)[1]
+        for n, c in ((yes, 1 - flip_probability(e0)), (no, flip_probability(e0)))
+    )
     others = np.convolve(mostly, hardly)
     more, same = np.append(0.0, others), np.append(others, 0.0)
-    p, q = (1 - lie(e0)) * more + lie(e0) * same, lie(e0) * more + (1 - lie(e0)) * same
+    p, q = (
+        (1 - flip_probability(e0)) * more + flip_probability(e0) * same,
+        flip_probability(e0) * more + (1 - flip_probability(e0)) * same,
+    )
     return p, q
 
 
-def lie(e0: float) -> float:
+def flip_probability(e0: float) -> float:
     """Chance that a binary response is not the user's answer."""
     return math.exp(-e0) / (1 + math.exp(-e0))
 
 
-def binomial(n: int, chance: float, deviations: float) -> tuple[Array, Array, float]:
+def binomial_window(n: int, chance: float, deviations: float) -> tuple[Array, Array, float]:
     """Values of Bin(n, chance) within ``deviations`` of its mean, their masses, the rest's."""
     from scipy.special import bdtr, bdtrc, gammaln
 

@@ -6,24 +6,30 @@ from collections.abc import Callable
 from typing import Any
 
 from accountant.accountants.budget import Budget
-from accountant.book.hash_chain import START, Entry, Link, canonical, digest
+from accountant.book.hash_chain import (
+    FIRST_PREDECESSOR,
+    ChainHead,
+    LogEntry,
+    canonical_json,
+    digest,
+)
 from accountant.book.log import Log
-from accountant.book.log_reader import CHARGING
+from accountant.book.log_reader import CHARGING_KINDS
 from accountant.book.totals import Total, Totals
-from accountant.book.user_totals import People, packed, unpacked
+from accountant.book.user_totals import UserTotals, decode_users, encode_users
 from accountant.errors import LedgerCorrupt, OffPlan, ParameterError, UnhealthyRandomness
 from accountant.formats.plan_json import from_dict, to_dict
 from accountant.ledger.interfaces import Releasable
 from accountant.ledger.private_data import Users
 from accountant.plans.plan import Plan
 
-Healthy = Callable[[], str]  # the fingerprint of fresh noise
+FreshnessCheck = Callable[[], str]  # the fingerprint of fresh noise
 
 
 class Account:
     """Spends the budget of one data set; what it knows it reads from the log."""
 
-    def __init__(self, log: Log, opened: Entry) -> None:
+    def __init__(self, log: Log, opened: LogEntry) -> None:
         self.log, facts = log, opened.facts
         self.name: str = facts["dataset"]
         self.users: int | None = facts["users"]
@@ -31,89 +37,100 @@ class Account:
         self.opened: str = facts["time"]
         self.budget = Budget(facts["epsilon"], facts["delta"])
         self.totals = Totals(facts["notion"], self.budget, facts["order"])
-        self._people = None if self.users is None else People(self.users, self.totals.zero)
-        self._applied = Link(0, START)
+        self._user_totals = None if self.users is None else UserTotals(self.users, self.totals.zero)
+        self._applied_head = ChainHead(0, FIRST_PREDECESSOR)
         self._described: dict[Plan, dict[str, Any]] = {}
 
     def total(self) -> Total:
         """What was spent, by the worst-off user; inside a transaction."""
         return self._total(self.log.last_charge(self.name))
 
-    def _total(self, last: Entry | None) -> Total:
-        return self.totals.zero if last is None else self.totals.read(last.facts["total"])
+    def _total(self, last: LogEntry | None) -> Total:
+        return self.totals.zero if last is None else self.totals.decode_total(last.facts["total"])
 
-    def people(self) -> People:
+    def user_totals(self) -> UserTotals:
         """The total of every user, brought up to date; inside a transaction."""
-        if self._people is None:
+        if self._user_totals is None:
             raise ParameterError("name", self.name, "a data set opened with users=")
-        for entry in self.log.chained(self._applied):
-            if entry.kind in CHARGING and entry.facts["dataset"] == self.name:
-                self.apply(self._people, entry)
-            self._applied = entry.link
-        return self._people
+        for entry in self.log.entries_after(self._applied_head):
+            if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
+                self.apply(self._user_totals, entry)
+            self._applied_head = entry.chain_head
+        return self._user_totals
 
     def reserve(
-        self, mechanism: Releasable, who: Users | None, facts: dict[str, Any], healthy: Healthy
-    ) -> Entry:
+        self,
+        mechanism: Releasable,
+        who: Users | None,
+        facts: dict[str, Any],
+        freshness_check: FreshnessCheck,
+    ) -> LogEntry:
         """Charge one release; on disk when it returns.  Raises, and then nothing has changed."""
-        words, raw = (None, None) if who is None else packed(who)
+        words, raw = (None, None) if who is None else encode_users(who)
         loss = mechanism.loss
         with self.log.writing():
             last = self.log.last_charge(self.name)
-            total = self._after(last, loss, who)
+            total = self._total_after(last, loss, who)
             cost = self.totals.cost(loss)
             entry = self.log.append(
                 "reserve",
                 {
                     **facts,
-                    "mechanism": self.described(mechanism),
-                    "loss": self.described(loss),
+                    "mechanism": self.description_of(mechanism),
+                    "loss": self.description_of(loss),
                     "relation": self._relation(last, mechanism),
-                    "cost": self.totals.written(cost),
-                    "total": self.totals.written(total),
+                    "cost": self.totals.encode_total(cost),
+                    "total": self.totals.encode_total(total),
                     "who": words,
                     "block": None if raw is None else digest(raw),
                 },
                 self.name,
-                self._fresh(healthy()),
+                self._fresh(freshness_check()),
             )
             if raw is not None:
                 self.log.attach(entry, raw)
         return entry
 
-    def reserve_plan(self, plan: Plan, facts: dict[str, Any], key: str | None) -> Entry:
+    def reserve_plan(self, plan: Plan, facts: dict[str, Any], key: str | None) -> LogEntry:
         """Charge a whole plan at once: to everybody, each part of a parallel the greatest."""
         with self.log.writing():
             last = self.log.last_charge(self.name)
-            total = self._after(last, plan, None)
+            total = self._total_after(last, plan, None)
             whole = {
                 **facts, "plan": to_dict(plan), "relation": self._relation(last, plan),
-                "total": self.totals.written(total),
+                "total": self.totals.encode_total(total),
             }  # fmt: skip
             return self.log.append("plan", whole, self.name, key)
 
     def reserve_step(
-        self, mechanism: Releasable, who: Users | None, facts: dict[str, Any], healthy: Healthy
-    ) -> Entry:
+        self,
+        mechanism: Releasable,
+        who: Users | None,
+        facts: dict[str, Any],
+        freshness_check: FreshnessCheck,
+    ) -> LogEntry:
         """Note that a step which its plan has paid for is about to look at the data."""
-        words, raw = (None, None) if who is None else packed(who)
-        key = canonical({"run": facts["run"], "step": facts["step"]})
+        words, raw = (None, None) if who is None else encode_users(who)
+        key = canonical_json({"run": facts["run"], "step": facts["step"]})
         with self.log.writing():
-            if self.log.keyed(key) is not None:
+            if self.log.entry_with_key(key) is not None:
                 raise OffPlan(mechanism, None, "this run goes on in another process")
             whole = {
-                **facts, "mechanism": self.described(mechanism), "who": words, "noise": healthy(),
+                **facts,
+                "mechanism": self.description_of(mechanism),
+                "who": words,
+                "noise": freshness_check(),
                 "block": None if raw is None else digest(raw),
-            }  # fmt: skip
+            }
             entry = self.log.append("step", whole, self.name, key)
             if raw is not None:
                 self.log.attach(entry, raw)
         return entry
 
-    def answer(self, reserved: Entry, raw: bytes, key: str | None) -> Entry:
+    def answer(self, reserved: LogEntry, raw: bytes, key: str | None) -> LogEntry:
         """Store what was released; the entry of an earlier answer where the key has one."""
         with self.log.writing():
-            earlier = None if key is None else self.log.keyed(key)
+            earlier = None if key is None else self.log.entry_with_key(key)
             if earlier is not None:
                 return earlier
             facts = {"of": reserved.seq, "answer": digest(raw), "size": len(raw)}
@@ -121,7 +138,7 @@ class Account:
             self.log.attach(entry, raw)
         return entry
 
-    def fail(self, reserved: Entry) -> None:
+    def fail(self, reserved: LogEntry) -> None:
         """Note that a release which was charged has no answer."""
         with self.log.writing():
             self.log.append("failed", {"of": reserved.seq}, self.name)
@@ -130,57 +147,61 @@ class Account:
         """Note a seeded stream of noise; one that was used before is refused."""
         with self.log.writing():
             key = f"noise:{fingerprint}"
-            if self.log.keyed(key) is not None:
+            if self.log.entry_with_key(key) is not None:
                 allowed = "a seed that no release used before: the same noise twice cancels"
                 raise ParameterError("rng", "one that this book has seen", allowed)
             self.log.append("seed", {}, self.name, key)
 
-    def apply(self, people: People, entry: Entry) -> None:
+    def apply(self, user_totals: UserTotals, entry: LogEntry) -> None:
         """Let the users pay for an entry of the log, whatever the limit."""
         facts = entry.facts
         if entry.kind == "plan":
             plan = from_dict(facts["plan"])
-            people.move(None, people.after(None, lambda total: self.totals.spend(total, plan)))
+            user_totals.assign_totals(
+                None, user_totals.totals_after(None, lambda total: self.totals.spend(total, plan))
+            )
             return
         who = self.users_of(entry)
-        cost = self.totals.read(facts["cost"])
-        people.move(who, people.after(who, lambda total: self.totals.add(total, cost)))
+        cost = self.totals.decode_total(facts["cost"])
+        user_totals.assign_totals(
+            who, user_totals.totals_after(who, lambda total: self.totals.add(total, cost))
+        )
 
-    def users_of(self, entry: Entry) -> Users | None:
+    def users_of(self, entry: LogEntry) -> Users | None:
         """Whom an entry names; None is everybody."""
         words, block = entry.facts["who"], entry.facts["block"]
         if words is None:
             return None
-        raw = None if block is None else self.log.attached(entry, block)
+        raw = None if block is None else self.log.attachment(entry, block)
         try:
-            return unpacked(words, raw)
+            return decode_users(words, raw)
         except (ValueError, TypeError):
             raise LedgerCorrupt(self.log.name, "names no users", entry.seq) from None
 
-    def described(self, plan: Any) -> dict[str, Any]:
+    def description_of(self, plan: Any) -> dict[str, Any]:
         """A mechanism or loss as plain values, or in its own words where it declares none."""
         known = self._described.get(plan)
         if known is None:
             try:
                 known = to_dict(plan)
-                canonical(known)
+                canonical_json(known)
             except (ValueError, TypeError):
                 known = {"repr": repr(plan)[:1000]}
             self._described[plan] = known
         return known
 
-    def _after(self, last: Entry | None, asked: Plan, who: Users | None) -> Total:
+    def _total_after(self, last: LogEntry | None, asked: Plan, who: Users | None) -> Total:
         """Where the worst-off user would stand."""
         before = self._total(last)
         if self.users is None:
             return self.totals.spend(before, asked)
-        ends = self.people().after(who, lambda total: self.totals.spend(total, asked))
+        ends = self.user_totals().totals_after(who, lambda total: self.totals.spend(total, asked))
         if not ends:  # nobody answers, so nobody pays
             self.totals.spend(self.totals.zero, asked)
         held = [before, *ends.values()]
         return Total(max(one.spent for one in held), max(one.infinity for one in held))
 
-    def _relation(self, last: Entry | None, asked: Any) -> str | None:
+    def _relation(self, last: LogEntry | None, asked: Any) -> str | None:
         """The neighbours that all spends so far were stated for; what differs is refused."""
         stated = {None if last is None else last.facts["relation"], asked.relation} - {None}
         if len(stated) > 1:
@@ -190,6 +211,6 @@ class Account:
 
     def _fresh(self, fingerprint: str) -> str:
         key = f"noise:{fingerprint}"
-        if self.log.keyed(key) is not None:
+        if self.log.entry_with_key(key) is not None:
             raise UnhealthyRandomness("this book has an earlier release with the same")
         return key

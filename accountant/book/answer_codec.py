@@ -11,32 +11,34 @@ import numpy as np
 
 from accountant.errors import PrivateValueError
 
-LARGEST = 1 << 28  # bytes of one stored answer
-KINDS = "biufcSU?"  # what an array may hold
-ALLOWED = f"of numbers, words, arrays and nests of them, at most {LARGEST >> 20} MiB"
+MAX_ANSWER_BYTES = 1 << 28  # bytes of one stored answer
+ARRAY_KINDS = "biufcSU?"  # what an array may hold
+ALLOWED = f"of numbers, words, arrays and nests of them, at most {MAX_ANSWER_BYTES >> 20} MiB"
 
 
-def encoded(answer: Any) -> bytes:
+def encode_answer(answer: Any) -> bytes:
     """The answer in a form that gives it back to the last bit."""
-    raw = json.dumps(_plain(answer), separators=(",", ":"), allow_nan=False).encode()
-    if len(raw) > LARGEST:
+    raw = json.dumps(_to_plain(answer), separators=(",", ":"), allow_nan=False).encode()
+    if len(raw) > MAX_ANSWER_BYTES:
         raise PrivateValueError("answer", ALLOWED)
     return raw
 
 
-def decoded(raw: bytes) -> Any:
-    """What `encoded` was given; arrays are read-only.
+def decode_answer(raw: bytes) -> Any:
+    """What `encode_answer` was given; arrays are read-only.
 
     Raises ValueError for what it never writes: pickled objects, other tags, floats in decimal.
     """
-    return _made(json.loads(raw, parse_float=_refused, parse_constant=_refused))
+    return _from_plain(
+        json.loads(raw, parse_float=_refuse_decimal_float, parse_constant=_refuse_decimal_float)
+    )
 
 
-def _plain(answer: Any) -> Any:
+def _to_plain(answer: Any) -> Any:
     # numpy's own kinds first: a float64 is a float too
     if isinstance(answer, np.ndarray | np.generic):
         array = np.asarray(answer)
-        if array.dtype.kind not in KINDS:
+        if array.dtype.kind not in ARRAY_KINDS:
             raise PrivateValueError("answer", ALLOWED)
         return {"array" if isinstance(answer, np.ndarray) else "scalar": _npy(array)}
     if answer is None or isinstance(answer, bool | str):
@@ -48,26 +50,26 @@ def _plain(answer: Any) -> Any:
     if isinstance(answer, complex):
         return {"complex": [answer.real.hex(), answer.imag.hex()]}
     if isinstance(answer, tuple | list):
-        parts = [_plain(one) for one in answer]
+        parts = [_to_plain(one) for one in answer]
         return {"tuple": parts} if isinstance(answer, tuple) else parts
     if isinstance(answer, dict) and all(isinstance(key, str) for key in answer):
-        return {"dict": {key: _plain(one) for key, one in answer.items()}}
+        return {"dict": {key: _to_plain(one) for key, one in answer.items()}}
     raise PrivateValueError("answer", ALLOWED)
 
 
 def _npy(array: np.ndarray[Any, Any]) -> str:
-    if array.nbytes > LARGEST:
+    if array.nbytes > MAX_ANSWER_BYTES:
         raise PrivateValueError("answer", ALLOWED)
     file = io.BytesIO()
     np.lib.format.write_array(file, array, allow_pickle=False)
     return base64.b64encode(file.getvalue()).decode()
 
 
-def _made(plain: Any) -> Any:
+def _from_plain(plain: Any) -> Any:
     if plain is None or isinstance(plain, bool | str):
         return plain
     if isinstance(plain, list):
-        return [_made(one) for one in plain]
+        return [_from_plain(one) for one in plain]
     if not isinstance(plain, dict) or len(plain) != 1:
         raise ValueError("is no stored answer")
     [(tag, held)] = plain.items()
@@ -83,11 +85,11 @@ def _made(plain: Any) -> Any:
     if tag == "complex":
         return complex(*map(float.fromhex, held))
     if tag == "tuple":
-        return tuple(_made(one) for one in held)
+        return tuple(_from_plain(one) for one in held)
     if tag == "dict":
-        return {key: _made(one) for key, one in held.items()}
+        return {key: _from_plain(one) for key, one in held.items()}
     raise ValueError("is no stored answer")
 
 
-def _refused(word: str) -> Any:
+def _refuse_decimal_float(word: str) -> Any:
     raise ValueError(f"{word!r}: floats are stored in hexadecimal")

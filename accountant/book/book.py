@@ -12,12 +12,12 @@ from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.book_ledger import BookLedger
 from accountant.book.databases import connect
-from accountant.book.dataset_opening import Opening, checked_name, dataset_key
-from accountant.book.hash_chain import START, Link
-from accountant.book.head_pin import Pin
-from accountant.book.history import Line, Status, lines, stored, told
-from accountant.book.log import TAIL, Log
-from accountant.book.verification import Verified, verified
+from accountant.book.dataset_opening import DatasetTerms, checked_name, dataset_key
+from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead
+from accountant.book.head_pin import HeadPin
+from accountant.book.history import Line, Status, history_lines, status_of, stored_answer
+from accountant.book.log import ENTRIES_CHECKED_ON_OPEN, Log
+from accountant.book.verification import Verified, verify_log
 from accountant.errors import ParameterError
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
@@ -54,7 +54,7 @@ class Book:
         last entries do not hang together; `verify` looks at all.
         """
         who = None if author is None else checked_name("author", author)
-        log = Log(connect(url, wait, create), None if pin is None else Pin(pin), who)
+        log = Log(connect(url, wait, create), None if pin is None else HeadPin(pin), who)
         try:
             with log.storage.reading():
                 empty = log.storage.empty
@@ -64,9 +64,9 @@ class Book:
                 with log.writing():
                     pass
             with log.reading():
-                first = max(log.head.seq - TAIL, 0)
-                start = log.entry(first).link if first else Link(0, START)
-                for _ in log.chained(start):
+                first = max(log.head.seq - ENTRIES_CHECKED_ON_OPEN, 0)
+                start = log.entry(first).chain_head if first else ChainHead(0, FIRST_PREDECESSOR)
+                for _ in log.entries_after(start):
                     pass
         except BaseException:
             log.close()
@@ -89,10 +89,10 @@ class Book:
         himself: `release_each` is paid by those who answer, `release` by all.  ``unit`` says who is
         protected, "one row" by default.  Anything else than what is there: `ParameterError`.
         """
-        asked = Opening(budget, notion, order, users, unit)
+        asked = DatasetTerms(budget, notion, order, users, unit)
         if budget is not None and self._found(checked_name("name", name)) is None:
             asked.write(self._log, name)
-        asked.refuse_unless_as(self._account(name))
+        asked.refuse_unless_equal(self._account(name))
         return self.status(name)
 
     def ledger(
@@ -142,31 +142,31 @@ class Book:
         """What `spent` says, for each user of a data set that was opened with ``users``."""
         account = self._account(name)
         with self._log.reading():
-            return account.people().each(account.totals.epsilon)
+            return account.user_totals().per_user(account.totals.epsilon)
 
     def status(self, name: str) -> Status:
         """Budget, notion, total and limit of a data set."""
         account = self._account(name)
         with self._log.reading():
-            return told(account)
+            return status_of(account)
 
     def history(self, name: str) -> list[Line]:
         """Every spend of a data set in order: when, by whom, for what, and what came of it."""
         account = self._account(name)
         with self._log.reading():
-            return lines(account)
+            return history_lines(account)
 
     def answer(self, line: Line) -> Any:
         """The stored answer of a line of the history; None where there is none."""
         with self._log.reading():
-            return stored(self._log, line)
+            return stored_answer(self._log, line)
 
     def verify(self, head: str | None = None) -> Verified:
         """Check every hash, total, user and answer, and pin the end; ``head``: one noted earlier.
 
         Raises `LedgerCorrupt` for what was changed, cut off, removed or put back.
         """
-        return verified(self._log, head)
+        return verify_log(self._log, head)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -187,7 +187,7 @@ class Book:
     def _found(self, name: str) -> Account | None:
         if name not in self._accounts:
             with self._log.reading():
-                opened = self._log.keyed(dataset_key(name))
+                opened = self._log.entry_with_key(dataset_key(name))
             if opened is None:
                 return None
             self._accounts[name] = Account(self._log, opened)

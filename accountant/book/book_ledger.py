@@ -12,10 +12,10 @@ from typing import Any, Self, final
 import numpy as np
 
 from accountant.book.account import Account
-from accountant.book.answer_codec import decoded, encoded
+from accountant.book.answer_codec import decode_answer, encode_answer
 from accountant.book.dataset_opening import checked_name
-from accountant.book.hash_chain import Entry, canonical
-from accountant.book.plan_runs import Reserved, Run
+from accountant.book.hash_chain import LogEntry, canonical_json
+from accountant.book.plan_runs import PlanRun, ReservedRelease
 from accountant.errors import LedgerCorrupt, OffPlan, ParameterError, UnhealthyRandomness
 from accountant.ledger.interfaces import Query, Releasable
 from accountant.ledger.ledger import Ledger, read_only
@@ -24,34 +24,34 @@ from accountant.plans.plan import Plan
 from accountant.randomness import Rng
 
 
-class _Reserving:
+class BookMeter:
     """The meter of a `BookLedger`: a charge is an entry on disk."""
 
     def __init__(self, account: Account) -> None:
         self.account = account
         self.ledger: BookLedger | None = None
-        self.run: Run | None = None
+        self.run: PlanRun | None = None
         self.facts: dict[str, Any] = {}
-        self.waiting: deque[Reserved] = deque()
+        self.waiting: deque[ReservedRelease] = deque()
 
     @property
-    def next(self) -> Plan | None:
+    def next(self) -> Plan | None:  # noqa: D102
         return None if self.run is None else self.run.next
 
-    def charge(self, mechanism: Releasable, who: Users | None) -> None:
+    def charge(self, mechanism: Releasable, who: Users | None) -> None:  # noqa: D102
         ledger = self.ledger
         if ledger is None:
             raise OffPlan(mechanism, None, "this ledger was closed")
         if not ledger._answering:  # what an interruption left must not take this answer
             ledger._fail_waiting()
         if self.run is not None:
-            reserved = self.run.charge(mechanism, who, self.facts, ledger._healthy)
+            reserved = self.run.charge(mechanism, who, self.facts, ledger._noise_fingerprint)
         else:
-            entry = self.account.reserve(mechanism, who, self.facts, ledger._healthy)
+            entry = self.account.reserve(mechanism, who, self.facts, ledger._noise_fingerprint)
             key, label = None, self.facts["label"]
             if label is not None:
                 key = label_key(self.account.name, label)
-            reserved = Reserved(entry, key)
+            reserved = ReservedRelease(entry, key)
         self.waiting.append(reserved)
 
 
@@ -66,16 +66,16 @@ class BookLedger(Ledger):
     def __init__(
         self, account: Account, data: Any, plan: Plan | None, rng: Rng, public: Any, run: str | None
     ) -> None:
-        self._reserving = meter = _Reserving(account)
+        self._book_meter = meter = BookMeter(account)
         super().__init__(data, plan, rng, public, "full", meter)
         if account.users not in (None, self._users):
             raise ParameterError("data", f"{self._users} rows", f"of {account.users} users")
-        self._words = b""
+        self._last_noise_words = b""
         meter.ledger, meter.facts = self, {"label": None, "seeded": self._seeded}
         if self._seeded:
-            account.mark_seed(self._healthy())
+            account.mark_seed(self._noise_fingerprint())
         if plan is not None:
-            meter.run = Run(account, plan, run, self._users, self.coin_words)
+            meter.run = PlanRun(account, plan, run, self._users, self.coin_words)
             self.coin_words = meter.run.coins
             self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
 
@@ -85,19 +85,21 @@ class BookLedger(Ledger):
         """See `Gate.release`; ``label`` names the release, so that it is made only once."""
         if label is None:
             return super().release(mechanism, query)
-        if self._reserving.run is not None:
+        if self._book_meter.run is not None:
             raise ParameterError("label", label, "absent: the steps of a plan have their places")
         with self._lock:
             self._refuse_unless_releasable(mechanism, query)
             self._refuse_within_a_query(mechanism)
-            earlier = self._labelled(checked_name("label", label))
+            earlier = self._entry_with_label(checked_name("label", label))
             if earlier is not None:
-                return self._stored(earlier, self._reserving.account.described(mechanism))
-            self._reserving.facts = {**self._reserving.facts, "label": label}
+                return self._stored_answer(
+                    earlier, self._book_meter.account.description_of(mechanism)
+                )
+            self._book_meter.facts = {**self._book_meter.facts, "label": label}
             try:
                 return super().release(mechanism, query)
             finally:
-                self._reserving.facts = {**self._reserving.facts, "label": None}
+                self._book_meter.facts = {**self._book_meter.facts, "label": None}
 
     def spend(self, mechanism: Releasable, who: Any = None) -> None:
         """Charge a release that is made elsewhere on the same data; refused like any other."""
@@ -105,12 +107,12 @@ class BookLedger(Ledger):
         with self._lock:
             self._refuse_unless_releasable(mechanism, len)
             self._refuse_within_a_query(mechanism)
-            self._reserving.charge(mechanism, users)
-            self._reserving.waiting.clear()
+            self._book_meter.charge(mechanism, users)
+            self._book_meter.waiting.clear()
 
     def close(self) -> None:
         """Release nothing more."""
-        self._reserving.ledger = None
+        self._book_meter.ledger = None
 
     def __enter__(self) -> Self:
         return self
@@ -119,17 +121,17 @@ class BookLedger(Ledger):
         self.close()
 
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
-        reserved = self._reserving.waiting.popleft()
+        reserved = self._book_meter.waiting.popleft()
         if reserved.stored is not None:
-            output = self._stored(reserved.stored, reserved.entry.facts["mechanism"])
-            self._keep(mechanism, who, output)
+            output = self._stored_answer(reserved.stored, reserved.entry.facts["mechanism"])
+            self._record(mechanism, who, output)
             return output
         try:
             output = super()._answer(mechanism, query, who)
         except BaseException:
             self._fail(reserved)
             raise
-        return self._store(reserved, output)
+        return self._store_answer(reserved, output)
 
     def _answer_blocks(
         self,
@@ -138,62 +140,64 @@ class BookLedger(Ledger):
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Any]:
-        waiting, run = self._reserving.waiting, self._reserving.run
+        waiting, run = self._book_meter.waiting, self._book_meter.run
         try:
-            if run is not None and run.behind:  # stored answers and new ones, one after another
+            if (
+                run is not None and run.has_recorded_steps
+            ):  # stored answers and new ones, one after another
                 yield from (self._answer(mechanism, query, who) for who in charged)
                 return
             for output in super()._answer_blocks(mechanism, query, charged, executor):
-                yield self._store(waiting.popleft(), output)
+                yield self._store_answer(waiting.popleft(), output)
         finally:
             self._fail_waiting()
 
-    def _store(self, reserved: Reserved, output: Any) -> Any:
+    def _store_answer(self, reserved: ReservedRelease, output: Any) -> Any:
         """The output, once it is on disk; an earlier one of the same label or step instead."""
-        entry = self._reserving.account.answer(reserved.entry, encoded(output), reserved.key)
+        entry = self._book_meter.account.answer(reserved.entry, encode_answer(output), reserved.key)
         if entry.facts["of"] == reserved.entry.seq:
             return output
-        return self._stored(entry, reserved.entry.facts["mechanism"])
+        return self._stored_answer(entry, reserved.entry.facts["mechanism"])
 
-    def _stored(self, entry: Entry, mechanism: dict[str, Any]) -> Any:
-        log = self._reserving.account.log
+    def _stored_answer(self, entry: LogEntry, mechanism: dict[str, Any]) -> Any:
+        log = self._book_meter.account.log
         with log.reading():
-            raw = log.attached(entry, entry.facts["answer"])
+            raw = log.attachment(entry, entry.facts["answer"])
             made = log.entry(entry.facts["of"]).facts
         if made["mechanism"] != mechanism:
             allowed = "one that no other mechanism was released under"
             raise ParameterError("label", made["label"], allowed)
         try:
-            return read_only(decoded(raw))
+            return read_only(decode_answer(raw))
         except ValueError:
             raise LedgerCorrupt(log.name, "holds an answer of no known form", entry.seq) from None
 
     def _fail_waiting(self) -> None:
-        while self._reserving.waiting:
-            self._fail(self._reserving.waiting.popleft())
+        while self._book_meter.waiting:
+            self._fail(self._book_meter.waiting.popleft())
 
-    def _fail(self, reserved: Reserved) -> None:
+    def _fail(self, reserved: ReservedRelease) -> None:
         if reserved.stored is not None:
             return
         # without the note the reservation is as spent; what went wrong first is what is raised
         with contextlib.suppress(RuntimeError, OSError):
-            self._reserving.account.fail(reserved.entry)
+            self._book_meter.account.fail(reserved.entry)
 
-    def _labelled(self, label: str) -> Entry | None:
-        account = self._reserving.account
+    def _entry_with_label(self, label: str) -> LogEntry | None:
+        account = self._book_meter.account
         with account.log.reading():
-            return account.log.keyed(label_key(account.name, label))
+            return account.log.entry_with_key(label_key(account.name, label))
 
-    def _healthy(self) -> str:
+    def _noise_fingerprint(self) -> str:
         """The fingerprint of four fresh words; equal ones have a chance below 2^-60 a release."""
         words = self._noise.integers(0, 1 << 64, size=4, dtype=np.uint64)
         raw = words.tobytes()
-        if len(set(words.tolist())) < 4 or raw == self._words:
+        if len(set(words.tolist())) < 4 or raw == self._last_noise_words:
             raise UnhealthyRandomness("the generator gives the same words again")
-        self._words = raw
+        self._last_noise_words = raw
         return hashlib.sha256(raw).hexdigest()[:32]
 
 
 def label_key(dataset: str, label: str) -> str:
     """The key of a labelled answer."""
-    return canonical({"dataset": dataset, "label": label})
+    return canonical_json({"dataset": dataset, "label": label})

@@ -7,8 +7,22 @@ from pathlib import Path
 from accountant.errors import ParameterError
 
 # file systems of the network have no shared memory between machines, which the log needs
-REMOTE = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "9p",
-          "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone"}  # fmt: skip
+NETWORK_FILE_SYSTEMS = {
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "afs",
+    "ceph",
+    "glusterfs",
+    "lustre",
+    "9p",
+    "fuse.sshfs",
+    "fuse.glusterfs",
+    "fuse.s3fs",
+    "fuse.rclone",
+}
 
 
 def checked_path(path: str, create: bool) -> Path:

@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
-from accountant.book.hash_chain import canonical
+from accountant.book.hash_chain import canonical_json
 from accountant.book.log import Log
 from accountant.book.totals import Totals
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 
-USERS = Whole(1, (1 << 31) - 1)
+USERS = IntegerRange(1, (1 << 31) - 1)
 
 
-class Opening(NamedTuple):
+class DatasetTerms(NamedTuple):
     """What somebody says a data set is; None where he leaves it to the book."""
 
     budget: Budget | None
@@ -40,10 +40,10 @@ class Opening(NamedTuple):
             "unit": "one row" if self.unit is None else checked_name("unit", self.unit),
         }
         with log.writing():
-            if log.keyed(dataset_key(name)) is None:
+            if log.entry_with_key(dataset_key(name)) is None:
                 log.append("dataset", facts, name, dataset_key(name))
 
-    def refuse_unless_as(self, account: Account) -> None:
+    def refuse_unless_equal(self, account: Account) -> None:
         """Raise `ParameterError` unless the data set is what was said."""
         totals = account.totals
         for argument, given, held in (
@@ -59,7 +59,7 @@ class Opening(NamedTuple):
 
 def dataset_key(name: str) -> str:
     """The key of a data set's first entry."""
-    return canonical({"dataset": name})
+    return canonical_json({"dataset": name})
 
 
 def checked_name(argument: str, name: object) -> str:

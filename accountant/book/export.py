@@ -9,18 +9,18 @@ from collections import Counter
 from typing import Any
 
 from accountant.book.history import Line, Status
-from accountant.formatting import above, plain
+from accountant.formatting import escape_control, format_upper
 from accountant.plans.adjacency import RELATIONS
 
 SCHEMA = 1
-FORMULAS = ("=", "+", "-", "@", "'", "|", "%")  # what a spreadsheet would run, or not show
-COMPOSITION = {
+FORMULA_PREFIXES = ("=", "+", "-", "@", "'", "|", "%")  # what a spreadsheet would run, or not show
+COMPOSITION_NAMES = {
     "pure": "sum of the epsilons (basic composition)",
     "zcdp": "sum of rho (zero-concentrated privacy)",
     "rdp": "sum of the divergences at one order (Rényi privacy)",
     "gdp": "sum of mu squared (Gaussian privacy)",
 }
-FILTER = "a filter: valid when answers choose what comes next"
+FILTER_NOTE = "a filter: valid when answers choose what comes next"
 
 
 def history_json(status: Status, lines: list[Line]) -> str:
@@ -36,7 +36,7 @@ def history_csv(lines: list[Line]) -> str:
     return _csv([columns, *([getattr(one, name) for name in columns] for one in lines)])
 
 
-def registry(
+def registry_rows(
     status: Status, lines: list[Line], relation: str | None, post_processing: str
 ) -> list[dict[str, Any]]:
     """What public registries of deployments ask for: a row a mechanism with its parameters.
@@ -57,9 +57,9 @@ def registry(
         "epsilon": status.budget.epsilon,
         "delta": status.budget.delta,
         "spent epsilon": status.epsilon,
-        "spent": f"{status.counts} {above(status.total)} of {status.limit:.6g}",
-        "composition": COMPOSITION[status.notion],
-        "accountant": FILTER,
+        "spent": f"{status.counts} {format_upper(status.total)} of {status.limit:.6g}",
+        "composition": COMPOSITION_NAMES[status.notion],
+        "accountant": FILTER_NOTE,
         "post-processing": post_processing,
         "opened": status.opened,
         "first release": min(days),
@@ -100,8 +100,8 @@ def _cell(value: object) -> str:
         return ""
     if isinstance(value, bool | int | float):
         return str(value).lower() if isinstance(value, bool) else str(value)
-    words = plain(value)
-    return f"'{words}" if words.lstrip().startswith(FORMULAS) else words
+    words = escape_control(value)
+    return f"'{words}" if words.lstrip().startswith(FORMULA_PREFIXES) else words
 
 
 def _budget(status: Status) -> dict[str, float]:

@@ -6,10 +6,10 @@ import hashlib
 import json
 from typing import Any, NamedTuple
 
-START = "0" * 64  # what the first entry follows
+FIRST_PREDECESSOR = "0" * 64  # what the first entry follows
 
 
-class Link(NamedTuple):
+class ChainHead(NamedTuple):
     """The end of a chain: how many entries it has, and the last one's hash."""
 
     seq: int
@@ -19,7 +19,7 @@ class Link(NamedTuple):
         return f"{self.seq}:{self.hash}"
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """One entry of a log, as it was found and checked."""
 
     seq: int
@@ -27,9 +27,9 @@ class Entry(NamedTuple):
     facts: dict[str, Any]
 
     @property
-    def link(self) -> Link:
+    def chain_head(self) -> ChainHead:
         """The chain that ends here."""
-        return Link(self.seq, self.hash)
+        return ChainHead(self.seq, self.hash)
 
     @property
     def kind(self) -> str:
@@ -37,12 +37,12 @@ class Entry(NamedTuple):
         return str(self.facts["kind"])
 
 
-def canonical(facts: dict[str, Any]) -> str:
+def canonical_json(facts: dict[str, Any]) -> str:
     """The facts as JSON in its one form: keys sorted, no spaces, plain ASCII."""
     return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def following(previous: str, body: str) -> str:
+def next_hash(previous: str, body: str) -> str:
     """SHA-256 of the hash before and the entry."""
     return hashlib.sha256(f"{previous}{body}".encode()).hexdigest()
 

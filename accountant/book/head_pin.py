@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from accountant.book.hash_chain import Link
+from accountant.book.hash_chain import ChainHead
 from accountant.errors import LedgerCorrupt, LedgerUnwritable, ParameterError
 
 DIGITS, LENGTH = 20, 20 + 1 + 64 + 1
 
 
-class Pin:
+class HeadPin:
     """A file of one line, the number and the hash of the last entry that was committed.
 
     Keep it where whoever restores the book does not restore it too: another disk or machine.
@@ -25,18 +25,18 @@ class Pin:
         if self._path.is_dir() or not self._path.parent.is_dir():
             raise ParameterError("pin", str(path), "a file in a folder that exists")
 
-    def read(self) -> Link | None:
+    def read(self) -> ChainHead | None:
         """What was pinned; None before the first time."""
         try:
             raw = self._path.read_bytes()
         except FileNotFoundError:
             return None
-        return self._link(raw)
+        return self._parse_head(raw)
 
-    def advance(self, head: Link) -> None:
+    def advance(self, head: ChainHead) -> None:
         """Pin ``head`` unless a later one is pinned; on disk when it returns."""
         with self._locked() as handle:
-            before = self._link(os.pread(handle, LENGTH + 1, 0))
+            before = self._parse_head(os.pread(handle, LENGTH + 1, 0))
             if before is not None and before.seq >= head.seq:
                 return
             # one sector: it is there before or after, never in part
@@ -56,11 +56,11 @@ class Pin:
             words = f"{self._path}: {error.strerror}; the head was not pinned"
             raise LedgerUnwritable(error.errno, words) from None
 
-    def _link(self, raw: bytes) -> Link | None:
+    def _parse_head(self, raw: bytes) -> ChainHead | None:
         if not raw:
             return None
         text = raw.decode("ascii", "replace")
         number, _, mark = text.partition(":")
         if len(raw) != LENGTH or not number.isdigit() or not mark.endswith("\n"):
             raise LedgerCorrupt(str(self._path), "is no pin, or a damaged one")
-        return Link(int(number), mark[:-1])
+        return ChainHead(int(number), mark[:-1])

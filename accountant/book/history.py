@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
-from accountant.book.answer_codec import decoded
-from accountant.book.hash_chain import Entry
+from accountant.book.answer_codec import decode_answer
+from accountant.book.hash_chain import LogEntry
 from accountant.book.log import Log
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import from_dict
@@ -54,7 +54,7 @@ class Line(NamedTuple):
     answer: int | None
 
 
-def told(account: Account) -> Status:
+def status_of(account: Account) -> Status:
     """Where a data set stands; inside a transaction."""
     totals, total = account.totals, account.total()
     last = account.log.last_charge(account.name)
@@ -65,20 +65,20 @@ def told(account: Account) -> Status:
     )  # fmt: skip
 
 
-def lines(account: Account) -> list[Line]:
+def history_lines(account: Account) -> list[Line]:
     """Every plan, reservation and step of a data set with what came of it."""
-    charges: list[Entry] = []
-    outcomes: dict[int, Entry] = {}
+    charges: list[LogEntry] = []
+    outcomes: dict[int, LogEntry] = {}
     for entry in account.log.entries(account.name):
         if entry.kind in {"release", "failed"}:
             outcomes[entry.facts["of"]] = entry
         elif entry.kind in {"plan", "reserve", "step"}:
             charges.append(entry)
-    reader = _Reader(account)
+    reader = LineReader(account)
     return [reader.line(entry, outcomes.get(entry.seq)) for entry in charges]
 
 
-def stored(log: Log, line: Line) -> Any:
+def stored_answer(log: Log, line: Line) -> Any:
     """The answer of a line; inside a transaction."""
     if not isinstance(line, Line):
         raise ParameterError("line", line, "a line of the history")
@@ -88,12 +88,12 @@ def stored(log: Log, line: Line) -> Any:
     if entry.kind != "release":
         raise ParameterError("line", line.answer, "a line of the history of this book")
     try:
-        return decoded(log.attached(entry, entry.facts["answer"]))
+        return decode_answer(log.attachment(entry, entry.facts["answer"]))
     except ValueError:
         raise LedgerCorrupt(log.name, "holds an answer of no known form", entry.seq) from None
 
 
-class _Reader:
+class LineReader:
     """Makes lines of entries; what repeats is put in words once."""
 
     def __init__(self, account: Account) -> None:
@@ -101,9 +101,9 @@ class _Reader:
         self._epsilon: dict[str, tuple[float, float]] = {}
         self._words: dict[str, str] = {}
         self._runs: dict[int, str | None] = {}
-        self._last = self._spent(account.totals.written(account.totals.zero))
+        self._last = self._spent(account.totals.encode_total(account.totals.zero))
 
-    def line(self, entry: Entry, outcome: Entry | None) -> Line:
+    def line(self, entry: LogEntry, outcome: LogEntry | None) -> Line:
         """One line of the history."""
         facts = entry.facts
         what = facts["plan"] if entry.kind == "plan" else facts["mechanism"]
@@ -118,7 +118,7 @@ class _Reader:
         return Line(
             entry.seq, facts["time"], facts["author"], entry.kind, self._shown(what), what,
             self._shown(facts["loss"]) if "loss" in facts else "", *self._last,
-            _number(facts.get("who")), facts.get("label"), run, facts.get("seeded", False),
+            _count_of_users(facts.get("who")), facts.get("label"), run, facts.get("seeded", False),
             "planned" if entry.kind == "plan" else came,
             outcome.seq if outcome and answered else None,
         )  # fmt: skip
@@ -126,18 +126,18 @@ class _Reader:
     def _spent(self, words: list[str]) -> tuple[float, float]:
         key = words[0]
         if key not in self._epsilon:
-            total = self._totals.read(words)
+            total = self._totals.decode_total(words)
             self._epsilon[key] = float(total.spent), self._totals.epsilon(total)
         return self._epsilon[key]
 
     def _shown(self, plain: dict[str, Any]) -> str:
         key = str(plain)
         if key not in self._words:
-            self._words[key] = in_words(plain)
+            self._words[key] = printed_form(plain)
         return self._words[key]
 
 
-def in_words(plain: dict[str, Any]) -> str:
+def printed_form(plain: dict[str, Any]) -> str:
     """A mechanism, loss or plan of the log as it prints."""
     if set(plain) == {"repr"}:
         return str(plain["repr"])
@@ -147,7 +147,7 @@ def in_words(plain: dict[str, Any]) -> str:
         return str(plain)
 
 
-def _number(words: Any) -> int | None:
+def _count_of_users(words: Any) -> int | None:
     if isinstance(words, list):
         return len(range(*words))
     return None if words is None else int(words)

@@ -10,69 +10,75 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from accountant.book.hash_chain import START, Entry, Link, canonical, following
-from accountant.book.head_pin import Pin
-from accountant.book.log_reader import Reader
+from accountant.book.hash_chain import (
+    FIRST_PREDECESSOR,
+    ChainHead,
+    LogEntry,
+    canonical_json,
+    next_hash,
+)
+from accountant.book.head_pin import HeadPin
+from accountant.book.log_reader import LogReader
 from accountant.book.storage import Storage
 from accountant.errors import LedgerCorrupt, ParameterError
 
-TAIL = 1000  # entries that are checked when a book is opened
+ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
 
 
-class Log(Reader):
+class Log(LogReader):
     """Reads and appends inside transactions; notices a log that became shorter or another."""
 
-    def __init__(self, storage: Storage, pin: Pin | None, author: str | None) -> None:
+    def __init__(self, storage: Storage, pin: HeadPin | None, author: str | None) -> None:
         super().__init__(storage)
         self._pin = pin
         self._author = _user() if author is None else author
         self._lock, self._process = threading.RLock(), os.getpid()
         self._closed = False
-        self.seen = Link(0, START)  # the last head this process knows of
+        self.last_seen_head = ChainHead(0, FIRST_PREDECESSOR)  # the last head this process knows of
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A transaction that may append; what was appended is on disk when it ends."""
         with self._lock:
-            self._refuse_elsewhere()
+            self._refuse_other_process()
             with self.storage.writing():
                 if self.storage.empty:
                     self._create()
                 else:
                     self._head = self._checked_head(self._pinned())
                 yield
-            self._note()
-            self.pin_seen()
+            self._note_head()
+            self.advance_pin()
 
-    def pin_seen(self) -> None:
+    def advance_pin(self) -> None:
         """Note the last head that was seen in the pin, where there is one."""
-        if self._pin is not None and self._pin.read() != self.seen:
-            self._pin.advance(self.seen)
+        if self._pin is not None and self._pin.read() != self.last_seen_head:
+            self._pin.advance(self.last_seen_head)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """A transaction that only reads."""
         with self._lock:
-            self._refuse_elsewhere()
+            self._refuse_other_process()
             pinned = self._pinned()  # before the view, which may be older than a later pin
             with self.storage.reading():
                 if self.storage.empty:
                     raise LedgerCorrupt(self.name, "has no entries")
                 self._head = self._checked_head(pinned)
                 yield
-            self._note()
+            self._note_head()
 
     def append(
         self, kind: str, facts: dict[str, Any], dataset: str | None = None, key: str | None = None
-    ) -> Entry:
+    ) -> LogEntry:
         """Add an entry; ``key`` is one that no other entry has."""
-        seq, previous = (0, START) if self._head is None else self._head.link
+        seq, previous = (0, FIRST_PREDECESSOR) if self._head is None else self._head.chain_head
         whole = {
             **facts, "kind": kind, "dataset": dataset, "key": key, "seq": seq + 1, "time": _now(),
             "author": self._author,
         }  # fmt: skip
-        body = canonical(whole)
-        entry = Entry(seq + 1, following(previous, body), whole)
+        body = canonical_json(whole)
+        entry = LogEntry(seq + 1, next_hash(previous, body), whole)
         self.storage.ask(
             "INSERT INTO entries VALUES (:seq, :dataset, :kind, :key, :body, :hash)",
             seq=entry.seq, dataset=dataset, kind=kind, key=key, body=body, hash=entry.hash,
@@ -80,31 +86,31 @@ class Log(Reader):
         self._head = entry
         return entry
 
-    def attach(self, entry: Entry, raw: bytes) -> None:
+    def attach(self, entry: LogEntry, raw: bytes) -> None:
         """Keep the bytes whose digest an entry names."""
         self.storage.ask("INSERT INTO blobs VALUES (:seq, :body)", seq=entry.seq, body=raw)
 
     def _create(self) -> None:
-        if self.seen.seq or self._pinned() is not None:
+        if self.last_seen_head.seq or self._pinned() is not None:
             raise LedgerCorrupt(self.name, "is empty, though entries of it are known")
         self.storage.create()
         self._head = None
         self.append("book", {"schema": 1, "id": os.urandom(16).hex()}, key="book")
 
-    def _pinned(self) -> Link | None:
+    def _pinned(self) -> ChainHead | None:
         return None if self._pin is None else self._pin.read()
 
-    def _checked_head(self, pinned: Link | None) -> Entry:
+    def _checked_head(self, pinned: ChainHead | None) -> LogEntry:
         """The last entry, after what is known of earlier ones was found again."""
         last = self.storage.ask("SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 2")
         head = self._checked(last, last[0][0] if last else 0)
-        for link in (self.seen, pinned):
+        for link in (self.last_seen_head, pinned):
             if link is not None:
                 self.refuse_unless_there(link, head)
         return head
 
-    def _note(self) -> None:
-        self.seen = self.head.link
+    def _note_head(self) -> None:
+        self.last_seen_head = self.head.chain_head
 
     def close(self) -> None:
         """Let go of the database."""
@@ -112,7 +118,7 @@ class Log(Reader):
             self._closed = True
             self.storage.close()
 
-    def _refuse_elsewhere(self) -> None:
+    def _refuse_other_process(self) -> None:
         if self._closed:
             raise ParameterError("book", self.name, "open: it was closed")
         if os.getpid() != self._process:

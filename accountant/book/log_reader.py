@@ -6,23 +6,25 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from accountant.book.hash_chain import START, Entry, Link, digest, following
+from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest, next_hash
 from accountant.book.storage import Storage
 from accountant.errors import LedgerCorrupt
 
 COLUMNS = {"dataset", "kind", "key"}
-DECODED = json.JSONDecoder().raw_decode
-PAGE = 1000  # rows that are read at a time
-AT_ONCE = 100  # bodies that are decoded together: more would keep the garbage collector busy
-CHARGING = ("plan", "reserve")  # the kinds of entries that spend
+DECODE_JSON = json.JSONDecoder().raw_decode
+ROWS_PER_PAGE = 1000  # rows that are read at a time
+BODIES_PER_BATCH = (
+    100  # bodies that are decoded together: more would keep the garbage collector busy
+)
+CHARGING_KINDS = ("plan", "reserve")  # the kinds of entries that spend
 
 
-class Reader:
+class LogReader:
     """What is asked inside a transaction."""
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
-        self._head: Entry | None = None
+        self._head: LogEntry | None = None
 
     @property
     def name(self) -> str:
@@ -30,13 +32,13 @@ class Reader:
         return self.storage.name
 
     @property
-    def head(self) -> Entry:
+    def head(self) -> LogEntry:
         """The last entry; asked inside a transaction."""
         if self._head is None:
             raise LedgerCorrupt(self.name, "has no entries")
         return self._head
 
-    def entry(self, seq: int) -> Entry:
+    def entry(self, seq: int) -> LogEntry:
         """The entry of that number, its hash checked."""
         found = self.storage.ask(
             "SELECT seq, body, hash FROM entries WHERE seq IN (:seq, :before) ORDER BY seq DESC",
@@ -44,7 +46,7 @@ class Reader:
         )  # fmt: skip
         return self._checked(found, seq)
 
-    def keyed(self, key: str) -> Entry | None:
+    def entry_with_key(self, key: str) -> LogEntry | None:
         """The entry of that key."""
         rows = self.storage.ask("SELECT seq FROM entries WHERE key = :key", key=key)
         if not rows:
@@ -54,7 +56,7 @@ class Reader:
             raise LedgerCorrupt(self.name, "the index of keys is damaged", entry.seq)
         return entry
 
-    def last_charge(self, dataset: str) -> Entry | None:
+    def last_charge(self, dataset: str) -> LogEntry | None:
         """The last entry that spent something of a data set."""
         rows = self.storage.ask(
             "SELECT seq FROM entries WHERE dataset = :d AND kind IN ('plan', 'reserve') "
@@ -63,77 +65,80 @@ class Reader:
         if not rows:
             return None
         entry = self.head if rows[0][0] == self.head.seq else self.entry(rows[0][0])
-        if entry.facts["dataset"] != dataset or entry.kind not in CHARGING:
+        if entry.facts["dataset"] != dataset or entry.kind not in CHARGING_KINDS:
             raise LedgerCorrupt(self.name, "a column does not say what its entry says", entry.seq)
         return entry
 
-    def entries(self, dataset: str) -> Iterator[Entry]:
+    def entries(self, dataset: str) -> Iterator[LogEntry]:
         """The entries of a data set in order, each fitting the one before it."""
         after = 0
         while True:
             rows = self.storage.ask(
                 "SELECT one.seq, one.body, one.hash, before.hash FROM entries one LEFT JOIN "
                 "entries before ON before.seq = one.seq - 1 WHERE one.dataset = :d AND "
-                f"one.seq > :after ORDER BY one.seq LIMIT {PAGE}", d=dataset, after=after,
+                f"one.seq > :after ORDER BY one.seq LIMIT {ROWS_PER_PAGE}", d=dataset, after=after,
             )  # fmt: skip
             for seq, body, mark, previous in rows:
-                if following(previous, body) != mark:
+                if next_hash(previous, body) != mark:
                     raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
-                yield Entry(seq, mark, self.parsed(seq, body))
-            if len(rows) < PAGE:
+                yield LogEntry(seq, mark, self.parse_entry(seq, body))
+            if len(rows) < ROWS_PER_PAGE:
                 return
             after = rows[-1][0]
 
-    def chained(self, after: Link) -> Iterator[Entry]:
+    def entries_after(self, after: ChainHead) -> Iterator[LogEntry]:
         """All entries after one that is known, each with its hash and its columns checked."""
         seq, previous = after
         for rows in self._pages(seq):
-            together = _decoded(rows)
+            together = _decode_bodies(rows)
             for place, (dataset, kind, key, number, body, mark) in enumerate(rows):
                 seq += 1
                 if number != seq:
                     raise LedgerCorrupt(self.name, "an entry is missing", seq)
-                if following(previous, body) != mark:
+                if next_hash(previous, body) != mark:
                     raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
                 facts: Any = together[place] if together else None
-                if not _says(facts, seq):
-                    facts = self.parsed(seq, body)
+                if not _is_entry(facts, seq):
+                    facts = self.parse_entry(seq, body)
                 if (dataset, kind, key) != (facts["dataset"], facts["kind"], facts["key"]):
                     why = "a column does not say what its entry says"
                     raise LedgerCorrupt(self.name, why, seq)
                 previous = mark
-                yield Entry(seq, mark, facts)
+                yield LogEntry(seq, mark, facts)
 
     def _pages(self, after: int) -> Iterator[list[tuple[Any, ...]]]:
         """Rows in order, so many at a time: nothing stays open between them."""
         while True:
             rows = self.storage.ask(
                 "SELECT dataset, kind, key, seq, body, hash FROM entries WHERE seq > :after "
-                f"ORDER BY seq LIMIT {PAGE}", after=after,
+                f"ORDER BY seq LIMIT {ROWS_PER_PAGE}", after=after,
             )  # fmt: skip
-            yield from (rows[first : first + AT_ONCE] for first in range(0, len(rows), AT_ONCE))
-            if len(rows) < PAGE:
+            yield from (
+                rows[first : first + BODIES_PER_BATCH]
+                for first in range(0, len(rows), BODIES_PER_BATCH)
+            )
+            if len(rows) < ROWS_PER_PAGE:
                 return
             after = rows[-1][3]
 
-    def parsed(self, seq: int, body: str) -> dict[str, Any]:
+    def parse_entry(self, seq: int, body: str) -> dict[str, Any]:
         """The facts of an entry."""
         try:
-            facts, end = DECODED(body)  # half the time of `json.loads`
+            facts, end = DECODE_JSON(body)  # half the time of `json.loads`
         except (ValueError, TypeError, RecursionError):
             raise LedgerCorrupt(self.name, "an entry is not JSON", seq) from None
-        if end != len(body) or not _says(facts, seq):
+        if end != len(body) or not _is_entry(facts, seq):
             raise LedgerCorrupt(self.name, "an entry is no entry", seq)
         return facts  # type: ignore[no-any-return]  # it was seen to be one
 
-    def attached(self, entry: Entry, expected: str) -> bytes:
+    def attachment(self, entry: LogEntry, expected: str) -> bytes:
         """The bytes that were attached, if they are still those."""
         rows = self.storage.ask("SELECT body FROM blobs WHERE seq = :seq", seq=entry.seq)
         if not rows or digest(rows[0][0]) != expected:
             raise LedgerCorrupt(self.name, "its bytes are missing or others", entry.seq)
         return bytes(rows[0][0])
 
-    def refuse_unless_there(self, link: Link, head: Entry) -> None:
+    def refuse_unless_there(self, link: ChainHead, head: LogEntry) -> None:
         """Raise `LedgerCorrupt` unless the chain passes through ``link``."""
         if link.seq == 0:
             return
@@ -146,26 +151,26 @@ class Reader:
         if marks != [(link.hash,)]:
             raise LedgerCorrupt(self.name, "is another chain than the one that is known", link.seq)
 
-    def _checked(self, rows: list[tuple[Any, ...]], seq: int) -> Entry:
+    def _checked(self, rows: list[tuple[Any, ...]], seq: int) -> LogEntry:
         """The first row as an entry, the second being the one before it."""
-        first = [(seq, "", START)] if seq == 1 else []
+        first = [(seq, "", FIRST_PREDECESSOR)] if seq == 1 else []
         rows = [*rows, *first] if len(rows) == 1 else rows
         if [row[0] for row in rows] != [seq, seq - 1] and not (seq == 1 and rows):
             raise LedgerCorrupt(self.name, "an entry is missing", seq)
         _, body, mark = rows[0]
-        if following(rows[1][2], body) != mark:
+        if next_hash(rows[1][2], body) != mark:
             raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
-        return Entry(seq, mark, self.parsed(seq, body))
+        return LogEntry(seq, mark, self.parse_entry(seq, body))
 
 
-def _says(facts: Any, seq: int) -> bool:
+def _is_entry(facts: Any, seq: int) -> bool:
     return isinstance(facts, dict) and facts.get("seq") == seq and facts.keys() >= COLUMNS
 
 
-def _decoded(rows: list[tuple[Any, ...]]) -> list[Any]:
+def _decode_bodies(rows: list[tuple[Any, ...]]) -> list[Any]:
     """The bodies as one JSON list, whose keys are made once; empty where they are none together."""
     try:
-        found, _ = DECODED(f"[{','.join([row[4] for row in rows])}]")
+        found, _ = DECODE_JSON(f"[{','.join([row[4] for row in rows])}]")
     except (ValueError, TypeError, RecursionError):
         return []
     return found if len(found) == len(rows) else []

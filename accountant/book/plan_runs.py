@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from accountant.book.account import Account, Healthy
-from accountant.book.hash_chain import Entry, canonical, digest
-from accountant.book.user_totals import packed
+from accountant.book.account import Account, FreshnessCheck
+from accountant.book.hash_chain import LogEntry, canonical_json, digest
+from accountant.book.user_totals import encode_users
 from accountant.errors import OffPlan, ParameterError
 from accountant.formats.plan_json import to_dict
 from accountant.ledger.interfaces import Releasable
-from accountant.ledger.plan_cursor import Walk
+from accountant.ledger.plan_cursor import PlanCursor
 from accountant.ledger.private_data import Users
 from accountant.plans.plan import Plan
 
 
-class Reserved(NamedTuple):
+class ReservedRelease(NamedTuple):
     """A release that was paid for; ``stored`` is its answer where it was released before."""
 
-    entry: Entry
+    entry: LogEntry
     key: str | None = None
-    stored: Entry | None = None
+    stored: LogEntry | None = None
 
 
-class Run:
+class PlanRun:
     """Where a run of a plan stands, what it released before, and its public coins."""
 
     def __init__(
         self, account: Account, plan: Plan, name: str | None, users: int, coins: tuple[int, ...]
     ) -> None:
         self._account, self._plan, self._users = account, plan, users
-        key = None if name is None else canonical({"dataset": account.name, "run": name})
+        key = None if name is None else canonical_json({"dataset": account.name, "run": name})
         with account.log.reading():
-            opened = None if key is None else account.log.keyed(key)
+            opened = None if key is None else account.log.entry_with_key(key)
         if opened is None:
             facts = {"run": name, "coins": list(coins)}
             opened = account.reserve_plan(plan, facts, key)
@@ -41,55 +41,69 @@ class Run:
         self._seq = opened.seq
         self.coins: tuple[int, ...] = tuple(opened.facts["coins"])
         self._steps, self._answers = self._recorded() if name is not None else ({}, {})
-        self._walk = Walk(plan, users)
+        self._cursor = PlanCursor(plan, users)
         self._charged: list[tuple[Releasable, Users | None]] = []
 
     @property
     def next(self) -> Plan | None:
         """The leaf of the plan that may be released next."""
-        return self._walk.next
+        return self._cursor.next
 
     @property
-    def behind(self) -> bool:
+    def has_recorded_steps(self) -> bool:
         """Whether steps are left that were released before."""
         return len(self._charged) < len(self._steps)
 
     def charge(
-        self, mechanism: Releasable, who: Users | None, facts: dict[str, Any], healthy: Healthy
-    ) -> Reserved:
+        self,
+        mechanism: Releasable,
+        who: Users | None,
+        facts: dict[str, Any],
+        freshness_check: FreshnessCheck,
+    ) -> ReservedRelease:
         """Move on by one step: released before, paid by the plan, or lost in a crash."""
-        self._walk.charge(mechanism, who)
+        self._cursor.charge(mechanism, who)
         try:
-            reserved = self._reserved(mechanism, who, facts, healthy)
+            reserved = self._reserved(mechanism, who, facts, freshness_check)
         except BaseException:
-            self._walk = Walk(self._plan, self._users)
+            self._cursor = PlanCursor(self._plan, self._users)
             for one in self._charged:
-                self._walk.charge(*one)
+                self._cursor.charge(*one)
             raise
         self._charged.append((mechanism, who))
         return reserved
 
     def _reserved(
-        self, mechanism: Releasable, who: Users | None, facts: dict[str, Any], healthy: Healthy
-    ) -> Reserved:
+        self,
+        mechanism: Releasable,
+        who: Users | None,
+        facts: dict[str, Any],
+        freshness_check: FreshnessCheck,
+    ) -> ReservedRelease:
         step = len(self._charged)
         facts = {**facts, "run": self._seq, "step": step}
-        key = canonical({"answer": step, "run": self._seq})
+        key = canonical_json({"answer": step, "run": self._seq})
         earlier = self._steps.get(step)
         if earlier is None:
-            return Reserved(self._account.reserve_step(mechanism, who, facts, healthy), key)
-        words, raw = (None, None) if who is None else packed(who)
-        asked = (self._account.described(mechanism), words, None if raw is None else digest(raw))
+            return ReservedRelease(
+                self._account.reserve_step(mechanism, who, facts, freshness_check), key
+            )
+        words, raw = (None, None) if who is None else encode_users(who)
+        asked = (
+            self._account.description_of(mechanism),
+            words,
+            None if raw is None else digest(raw),
+        )
         if asked != tuple(earlier.facts[name] for name in ("mechanism", "who", "block")):
             raise OffPlan(mechanism, None, "the run that is resumed released something else here")
         if step in self._answers:
-            return Reserved(earlier, key, self._answers[step])
+            return ReservedRelease(earlier, key, self._answers[step])
         # reserved, and never answered: whoever looked then may have seen; a second look is paid
-        return Reserved(self._account.reserve(mechanism, who, facts, healthy), key)
+        return ReservedRelease(self._account.reserve(mechanism, who, facts, freshness_check), key)
 
-    def _recorded(self) -> tuple[dict[int, Entry], dict[int, Entry]]:
-        steps: dict[int, Entry] = {}
-        answers: dict[int, Entry] = {}
+    def _recorded(self) -> tuple[dict[int, LogEntry], dict[int, LogEntry]]:
+        steps: dict[int, LogEntry] = {}
+        answers: dict[int, LogEntry] = {}
         place: dict[int, int] = {}
         with self._account.log.reading():
             for entry in self._account.log.entries(self._account.name):

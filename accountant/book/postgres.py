@@ -18,7 +18,7 @@ APPEND_ONLY = (
        EXECUTE FUNCTION entries_stay()""",
 )
 # two writers who make the tables at once wait here; any constant that nobody else locks
-MAKING = 0x64706174
+CREATION_LOCK = 0x64706174
 BUSY = {"55P03", "40P01", "40001", "57014"}  # lock not available, deadlock, serialisation, timeout
 DAMAGED = ("XX", "42P", "42703")  # internal errors of the server, and tables that are not there
 FULL, READ_ONLY = "53100", "25006"
@@ -64,7 +64,7 @@ class Postgres:
         with self._transaction():
             # who waits for the tables sees, once he has them, all that was committed before
             if self.empty:
-                self.ask(f"SELECT pg_advisory_xact_lock({MAKING})")
+                self.ask(f"SELECT pg_advisory_xact_lock({CREATION_LOCK})")
             if not self.empty:
                 self.ask("LOCK TABLE entries IN EXCLUSIVE MODE")
             yield
@@ -78,7 +78,7 @@ class Postgres:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with self._lock, self._told():
+        with self._lock, self._translated_errors():
             if self._db is None or self._db.invalidated or self._db.closed:
                 self._db = self._engine.connect()
             try:
@@ -102,7 +102,7 @@ class Postgres:
             self._engine.dispose()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """The server's errors in the words of the house."""
         try:
             yield

@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from accountant.book.database_files import REMOTE, checked_path, file_system
+from accountant.book.database_files import NETWORK_FILE_SYSTEMS, checked_path, file_system
 from accountant.book.storage import TABLES
 from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
 
-OURS = 0x64706174  # how the file says that it is a book
+APPLICATION_ID = 0x64706174  # how the file says that it is a book
 APPEND_ONLY = tuple(
     f"CREATE TRIGGER entries_no_{verb.lower()} BEFORE {verb} ON entries "
     "BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END"
@@ -44,11 +44,11 @@ class SQLite:
     def __init__(self, path: str, wait: float, create: bool) -> None:
         self._path, self.name = checked_path(path, create), path
         self._wait, self._lock = wait, threading.RLock()
-        self._ahead: int | None = None
-        self._ours = False
-        if (kind := file_system(self._path.parent)) in REMOTE:
+        self._wal_handle: int | None = None
+        self._is_book = False
+        if (kind := file_system(self._path.parent)) in NETWORK_FILE_SYSTEMS:
             raise ParameterError("url", path, f"on a local disk, not on {kind}; use PostgreSQL")
-        with self._told():
+        with self._translated_errors():
             self._db = self._connected()
             self._file = self._identity()
 
@@ -66,7 +66,7 @@ class SQLite:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("SELECT count(*) FROM sqlite_master").fetchall()  # makes the log ahead
             try:
-                self._ahead = os.open(f"{self._path}-wal", os.O_RDWR)
+                self._wal_handle = os.open(f"{self._path}-wal", os.O_RDWR)
             except OSError as error:
                 words = f"{self.name}: has no log ahead: {error.strerror}"
                 raise LedgerUnwritable(error.errno, words) from None
@@ -80,20 +80,20 @@ class SQLite:
     @property
     def empty(self) -> bool:
         """See `Storage`."""
-        if self._ours:  # and the file is still the same one
+        if self._is_book:  # and the file is still the same one
             return False
         if self.ask("SELECT count(*) FROM sqlite_master") == [(0,)]:
             return True
-        if self.ask("PRAGMA application_id") != [(OURS,)]:
+        if self.ask("PRAGMA application_id") != [(APPLICATION_ID,)]:
             raise LedgerCorrupt(self.name, "is no book, or its first page is damaged")
-        self._ours = True
+        self._is_book = True
         return False
 
     def create(self) -> None:
         """See `Storage`."""
         for table in (*TABLES, *APPEND_ONLY):
             self.ask(table.format(whole="INTEGER", bytes="BLOB"))
-        self.ask(f"PRAGMA application_id = {OURS}")
+        self.ask(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def writing(self) -> Any:
         """See `Storage`."""
@@ -105,7 +105,7 @@ class SQLite:
 
     @contextmanager
     def _transaction(self, begin: str, after: Callable[[], None] | None) -> Iterator[None]:
-        with self._lock, self._told():
+        with self._lock, self._translated_errors():
             if self._identity() != self._file:
                 raise LedgerCorrupt(self.name, "the file was replaced while it was open")
             self._refuse_without_log()
@@ -122,13 +122,13 @@ class SQLite:
 
     def _flush(self) -> None:
         """What was committed is on disk when this returns."""
-        if self._ahead is None:
+        if self._wal_handle is None:
             raise LedgerUnwritable(errno.EROFS, f"{self.name}: read-only; nothing was answered")
         try:
             if hasattr(fcntl, "F_FULLFSYNC"):  # where a mere fsync stops at the disk's cache
-                fcntl.fcntl(self._ahead, fcntl.F_FULLFSYNC)
+                fcntl.fcntl(self._wal_handle, fcntl.F_FULLFSYNC)
             else:
-                os.fdatasync(self._ahead)
+                os.fdatasync(self._wal_handle)
         except OSError as error:
             words = f"{self.name}: {error.strerror}; nothing was answered"
             raise LedgerUnwritable(error.errno, words) from None
@@ -137,7 +137,7 @@ class SQLite:
     def _refuse_without_log(self) -> None:
         # Whoever opens and closes the file in this process, to copy it say, lets go of the locks
         # that SQLite holds (POSIX); another process then removes the log when it is done.
-        if self._ahead is not None and os.fstat(self._ahead).st_nlink == 0:
+        if self._wal_handle is not None and os.fstat(self._wal_handle).st_nlink == 0:
             why = "its log was removed while it was open (was the file copied by this process?)"
             raise LedgerCorrupt(self.name, f"{why}; close it and open it again")
 
@@ -162,9 +162,9 @@ class SQLite:
         """See `Storage`."""
         with self._lock:
             self._db.close()
-            if self._ahead is not None:
-                os.close(self._ahead)
-                self._ahead = None
+            if self._wal_handle is not None:
+                os.close(self._wal_handle)
+                self._wal_handle = None
 
     def _identity(self) -> tuple[int, int] | None:
         try:
@@ -174,7 +174,7 @@ class SQLite:
         return found.st_dev, found.st_ino
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """SQLite's errors in the words of the house."""
         try:
             yield

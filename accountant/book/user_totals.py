@@ -16,7 +16,7 @@ from accountant.ledger.private_data import Users
 Spend = Callable[[Total], Total]
 
 
-class People:
+class UserTotals:
     """Who has spent how much; one spend costs one pass over the users it names."""
 
     def __init__(self, users: int, zero: Total) -> None:
@@ -24,14 +24,14 @@ class People:
         self._totals = [zero]
         self._number = {zero: 0}
 
-    def after(self, who: Users | None, spend: Spend) -> dict[int, Total]:
+    def totals_after(self, who: Users | None, spend: Spend) -> dict[int, Total]:
         """What each class among ``who`` comes to; raises what ``spend`` raises, changes nothing."""
         seen = self._class if who is None else self._class[who]
         present = np.flatnonzero(np.bincount(seen, minlength=len(self._totals)))
         return {int(one): spend(self._totals[one]) for one in present}
 
-    def move(self, who: Users | None, ends: dict[int, Total]) -> None:
-        """Move the users to the classes that `after` gave."""
+    def assign_totals(self, who: Users | None, ends: dict[int, Total]) -> None:
+        """Move the users to the classes that `totals_after` gave."""
         table = np.arange(len(self._totals), dtype=np.int32)
         for one, total in ends.items():
             if total not in self._number:
@@ -44,21 +44,21 @@ class People:
         else:
             self._class[who] = table[self._class[who]]
 
-    def each(self, of: Callable[[Total], float]) -> NDArray[np.float64]:
+    def per_user(self, of: Callable[[Total], float]) -> NDArray[np.float64]:
         """``of(total)`` for every user."""
         present = np.flatnonzero(np.bincount(self._class, minlength=len(self._totals)))
         values = np.zeros(len(self._totals))
         values[present] = [of(self._totals[one]) for one in present]
         return values[self._class]
 
-    def worst(self) -> Total:
+    def worst_total(self) -> Total:
         """Coordinate by coordinate, the most that any user has spent."""
         present = np.flatnonzero(np.bincount(self._class, minlength=len(self._totals)))
         held = [self._totals[one] for one in present]
         return Total(max(one.spent for one in held), max(one.infinity for one in held))
 
 
-def packed(who: Users) -> tuple[Any, bytes | None]:
+def encode_users(who: Users) -> tuple[Any, bytes | None]:
     """Users in an entry's words, and the bytes beside it: in order, a few bits a user."""
     if isinstance(who, slice):
         return [who.start, who.stop, who.step], None
@@ -73,8 +73,8 @@ def packed(who: Users) -> tuple[Any, bytes | None]:
     return index.size, zlib.compress(file.getvalue(), 1)
 
 
-def unpacked(words: Any, raw: bytes | None) -> Users:
-    """What `packed` was given."""
+def decode_users(words: Any, raw: bytes | None) -> Users:
+    """What `encode_users` was given."""
     if isinstance(words, list):
         return slice(*words)
     if raw is None:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from accountant.book.account import Account
-from accountant.book.hash_chain import START, Entry, Link, digest
+from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
 from accountant.book.log import Log
-from accountant.book.log_reader import CHARGING
+from accountant.book.log_reader import CHARGING_KINDS
 from accountant.book.totals import Total
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import PlanFileError, from_dict
 
-MUCH = 1 << 24  # bytes of answers that are read at a time
+BYTES_PER_READ = 1 << 24  # bytes of answers that are read at a time
 
 
 class Verified(NamedTuple):
@@ -23,16 +23,16 @@ class Verified(NamedTuple):
     head: str
 
 
-def verified(log: Log, head: str | None) -> Verified:
+def verify_log(log: Log, head: str | None) -> Verified:
     """See `Book.verify`."""
-    known = None if head is None else _link(head)
+    known = None if head is None else _parse_head(head)
     with log.reading():
         if known is not None:
             log.refuse_unless_there(known, log.head)
-        check = _Check(log)
+        check = _LogCheck(log)
         try:
-            for entry in log.chained(Link(0, START)):
-                check.take(entry)
+            for entry in log.entries_after(ChainHead(0, FIRST_PREDECESSOR)):
+                check.check_entry(entry)
         except PlanFileError as error:
             if error.path[-1:] != ("kind",):
                 words = "an entry holds no plan, mechanism or loss"
@@ -42,13 +42,13 @@ def verified(log: Log, head: str | None) -> Verified:
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             words = f"an entry does not say what it must: {type(error).__name__}"
             raise LedgerCorrupt(log.name, words, check.seq) from None
-        check.finish()
-        found = Verified(log.head.seq, str(log.head.link))
-    log.pin_seen()
+        check.check_attachments()
+        found = Verified(log.head.seq, str(log.head.chain_head))
+    log.advance_pin()
     return found
 
 
-class _Check:
+class _LogCheck:
     """Goes along the log and adds up again what each data set spent."""
 
     def __init__(self, log: Log) -> None:
@@ -62,14 +62,14 @@ class _Check:
         self._attached: dict[int, str] = {}
         self._reserved: set[int] = set()
 
-    def take(self, entry: Entry) -> None:
+    def check_entry(self, entry: LogEntry) -> None:
         """Check one entry, its hash being right."""
         self.seq, facts = entry.seq, entry.facts
         name, kind = facts["dataset"], facts["kind"]
         if kind == "dataset":
             self._accounts[name] = account = Account(self._log, entry)
             self._totals[name] = account.totals.zero
-        elif kind in CHARGING:
+        elif kind in CHARGING_KINDS:
             self._add(self._accounts[name], facts, entry)
             self._charged[name] = entry.seq
         if kind in {"reserve", "step"}:
@@ -83,13 +83,13 @@ class _Check:
             if kind == "release":
                 self._attached[entry.seq] = facts["answer"]
 
-    def _add(self, account: Account, facts: dict[str, Any], entry: Entry) -> None:
+    def _add(self, account: Account, facts: dict[str, Any], entry: LogEntry) -> None:
         """The total that an entry claims must be the one before and its cost."""
         totals, before = account.totals, self._totals[account.name]
         cost = self._cost(account, facts) if facts["kind"] == "reserve" else totals.zero
-        if account._people is not None:
-            account.apply(account._people, entry)
-            worst = account._people.worst()
+        if account._user_totals is not None:
+            account.apply(account._user_totals, entry)
+            worst = account._user_totals.worst_total()
             after = Total(max(worst.spent, before.spent), max(worst.infinity, before.infinity))
         elif facts["kind"] == "plan":
             after = totals.spend(before, from_dict(facts["plan"]))
@@ -97,9 +97,9 @@ class _Check:
             after = totals.add(before, cost)
         # the words first, which are quick to compare; decimals have several for one number
         told = facts["total"]
-        if told != totals.written(after) and totals.read(told) != after:
+        if told != totals.encode_total(after) and totals.decode_total(told) != after:
             self._refuse("its total is not the sum of what was spent")
-        if after.spent > totals.exact_limit or after.infinity > totals.most:
+        if after.spent > totals.exact_limit or after.infinity > totals.infinity_limit:
             self._refuse("spends more than the budget")
         self._totals[account.name] = after
 
@@ -107,21 +107,21 @@ class _Check:
         """What its loss costs, worked out once; as said where the log cannot make it again."""
         totals, loss = account.totals, facts["loss"]
         if "repr" in loss:
-            return totals.read(facts["cost"])
+            return totals.decode_total(facts["cost"])
         if (account.name, loss) != self._last:  # its words take longer to make than to compare
             key = (account.name, str(loss))
             if key not in self._costs:
                 made: Any = from_dict(loss)
                 totals.spend(totals.zero, made)
-                words = totals.written(totals.cost(made))
-                self._costs[key] = words, totals.read(words)
+                words = totals.encode_total(totals.cost(made))
+                self._costs[key] = words, totals.decode_total(words)
             self._last, self._known = (account.name, loss), self._costs[key]
         words, cost = self._known
         if words != facts["cost"]:
             self._refuse("its cost is not what its loss costs")
         return cost
 
-    def finish(self) -> None:
+    def check_attachments(self) -> None:
         """Check what lies beside the log."""
         for first, last in self._ranges():
             asked = "SELECT seq, body FROM blobs WHERE seq BETWEEN :first AND :last ORDER BY seq"
@@ -143,7 +143,7 @@ class _Check:
         first, held = None, 0
         for seq, size in sizes:
             first, held = seq if first is None else first, held + size
-            if held > MUCH:
+            if held > BYTES_PER_READ:
                 yield first, seq
                 first, held = None, 0
         if first is not None:
@@ -153,8 +153,8 @@ class _Check:
         raise LedgerCorrupt(self._log.name, why, self.seq)
 
 
-def _link(head: str) -> Link:
+def _parse_head(head: str) -> ChainHead:
     number, _, mark = head.partition(":") if isinstance(head, str) else ("", "", "")
     if not number.isascii() or not number.isdigit() or len(mark) != 64 or int(number) == 0:
         raise ParameterError("head", head, "NUMBER:HASH, as an earlier verify told it")
-    return Link(int(number), mark)
+    return ChainHead(int(number), mark)

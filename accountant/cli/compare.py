@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from accountant.cli.exit_status import number
+from accountant.cli.exit_status import parse_number
 from accountant.cli.options import Json, PlanName
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ def compare(
     check_writable({"--json": None if json == "-" else json, "--plot": plot})
     whole = read_plan(plan)
     if delta is not None:
-        table = by_delta(whole, DELTA.check("--delta", number(delta)))
+        table = by_delta(whole, DELTA.check("--delta", parse_number(delta)))
     else:
-        table = by_epsilon(whole, EPSILON.check("--epsilon", number(cast("str", epsilon))))
+        table = by_epsilon(whole, EPSILON.check("--epsilon", parse_number(cast("str", epsilon))))
     _report(table, json)
     if plot is not None:
         from accountant.reports.plot import plot as draw
@@ -77,10 +77,10 @@ def compare(
 
 
 def _report(table: Comparison, json: str | None) -> None:
-    from accountant.files import write_whole
+    from accountant.files import write_atomically
 
     print(table, file=sys.stderr if json == "-" else sys.stdout)
     if json == "-":
         sys.stdout.write(table.to_json())
     elif json is not None:
-        write_whole(Path(json), table.to_json())
+        write_atomically(Path(json), table.to_json())

@@ -13,7 +13,7 @@ CommandLineError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2
 USAGE, INTERRUPTED = 2, 130
 
 
-def number(text: str) -> object:
+def parse_number(text: str) -> object:
     """The number that the words mean, or the words themselves."""
     for kind in (int, float):
         try:
@@ -23,17 +23,17 @@ def number(text: str) -> object:
     return text
 
 
-def complain(program: str, words: str) -> None:
+def print_error(program: str, words: str) -> None:
     """One line on stderr, with escapes for what steers a terminal: words may be a file's."""
-    from accountant.formatting import plain
+    from accountant.formatting import escape_control
 
-    print(f"{program}: {plain(words)}", file=sys.stderr)
+    print(f"{program}: {escape_control(words)}", file=sys.stderr)
 
 
-def status_of(app: typer.Typer, program: str, words: list[str]) -> int:
+def run_app(app: typer.Typer, program: str, words: list[str]) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
     # closed before the program began: nobody wants to read it
-    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for good
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # for good  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
         status = int(app(args=words, prog_name=program, standalone_mode=False) or 0)
@@ -42,31 +42,31 @@ def status_of(app: typer.Typer, program: str, words: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     except CommandLineError as error:
-        complain(program, error.format_message())
+        print_error(program, error.format_message())
         return USAGE
     except SystemExit:  # rich leaves so when nobody reads its output any more
         return USAGE
     except OSError as error:
-        complain(program, f"could not write: {error.strerror}")
+        print_error(program, f"could not write: {error.strerror}")
         return USAGE
     except ValueError as error:
         from accountant.errors import ParameterError
 
         if not isinstance(error, ParameterError):
             raise
-        complain(program, str(error))
+        print_error(program, str(error))
         return USAGE
     if status == INTERRUPTED:
         print("interrupted: nothing was written", file=sys.stderr)
     return status
 
 
-def leave(program: str, status: int) -> None:
+def exit_process(program: str, status: int) -> None:
     """End the process at once, whatever threads still do; a reader that went away is an error."""
     try:
         sys.stdout.flush()
     except OSError as error:
-        complain(program, f"could not write: {error.strerror}")
+        print_error(program, f"could not write: {error.strerror}")
         status = USAGE
     sys.stderr.flush()
     os._exit(status)

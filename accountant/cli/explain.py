@@ -16,7 +16,7 @@ def explain(plan: PlanName, delta: Delta = None) -> None:
     Exit status: 0 answered, 2 bad usage or a bad plan file, 130 interrupted.
     """
     from accountant.accountants.tight import Tight
-    from accountant.cli.exit_status import number
+    from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA
     from accountant.errors import ParameterError
     from accountant.formats.plan_toml import read_file, read_plan
@@ -25,7 +25,7 @@ def explain(plan: PlanName, delta: Delta = None) -> None:
     whole, own = read_plan(plan), read_file(plan).budget
     if delta is None and own is None:
         raise ParameterError("--delta", None, "given, or a [budget] in the file")
-    at = own.delta if delta is None else DELTA.check("--delta", number(delta))  # type: ignore[union-attr]  # just seen
+    at = own.delta if delta is None else DELTA.check("--delta", parse_number(delta))  # type: ignore[union-attr]  # just seen
     cost = Tight().epsilon(whole, at)
     if cost == float("inf"):
         raise ParameterError("--delta", at, "one at which the plan has an epsilon")

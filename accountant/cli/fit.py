@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from accountant.cli.exit_status import complain, number
+from accountant.cli.exit_status import parse_number, print_error
 from accountant.cli.options import EXCEEDED, Delta, Epsilon, PlanName, budget_of
 
 
@@ -66,7 +66,7 @@ def fit(
     Exit status: 0 found, 1 what is given costs more than the budget, 2 bad usage or a bad plan
     file, 130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
-    from accountant.cli.record_counts import records_for
+    from accountant.cli.record_counts import records_needed_for
     from accountant.domains import POSITIVE
     from accountant.errors import BudgetExceeded, ParameterError
     from accountant.formats.plan_toml import read_file
@@ -75,7 +75,7 @@ def fit(
 
     if (need is None) != (records is None) or (bound is not None and need is None):
         raise ParameterError("--need, --records", need or records, "given together, or neither")
-    factor = 1.0 if more is None else POSITIVE.check("--more", number(more))
+    factor = 1.0 if more is None else POSITIVE.check("--more", parse_number(more))
     target = _target(out, force)
     file = read_file(plan)
     budget = budget_of(file, epsilon, delta)
@@ -84,16 +84,18 @@ def fit(
         found = allocate(releases, budget)
         print(found)
         if need is not None and records is not None:
-            print(records_for(need, records, bound, releases, budget))
+            print(records_needed_for(need, records, bound, releases, budget))
     except BudgetExceeded as error:
-        complain("python -m accountant", str(error))
+        print_error("python -m accountant", str(error))
         raise typer.Exit(EXCEEDED) from None
     if target is not None:
-        from accountant.files import write_whole
+        from accountant.files import write_atomically
         from accountant.formats.toml_writer import file_to_json, file_to_toml
 
-        fitted = file.fitted(found)
-        write_whole(target, (file_to_json if target.suffix == ".json" else file_to_toml)(fitted))
+        fitted = file.with_noise_of(found)
+        write_atomically(
+            target, (file_to_json if target.suffix == ".json" else file_to_toml)(fitted)
+        )
         print(f"wrote {target}", file=sys.stderr)
 
 

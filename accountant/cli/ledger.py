@@ -26,16 +26,18 @@ interrupted.""",
 )  # fmt: skip
 
 BookName = Annotated[str, typer.Argument(metavar="BOOK", help="A file, or a URL.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The data set.")]
-Pin = Annotated[str | None, typer.Option(metavar="FILE", help="Where the end of the log is noted.")]
-Json = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+DatasetName = Annotated[str, typer.Argument(metavar="NAME", help="The data set.")]
+PinFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Where the end of the log is noted.")
+]
+JsonFlag = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 
 
 @contextmanager
-def _opened(book: str, pin: str | None, create: bool = False) -> Iterator[Book]:
+def _open_book(book: str, pin: str | None, create: bool = False) -> Iterator[Book]:
     """The book; what is wrong with it is one line on stderr and an exit status."""
     from accountant.book.book import Book
-    from accountant.cli.exit_status import complain
+    from accountant.cli.exit_status import print_error
     from accountant.errors import LedgerBusy, LedgerCorrupt
 
     url = book if "://" in book else f"sqlite:///{book}"
@@ -43,14 +45,14 @@ def _opened(book: str, pin: str | None, create: bool = False) -> Iterator[Book]:
         with Book.open(url, pin=pin, create=create) as found:
             yield found
     except (LedgerCorrupt, LedgerBusy) as error:
-        complain("python -m accountant ledger", str(error))
+        print_error("python -m accountant ledger", str(error))
         raise typer.Exit(CORRUPT if isinstance(error, LedgerCorrupt) else BUSY) from None
 
 
 @app.command("open")
 def open_(
     book: BookName,
-    name: Name,
+    name: DatasetName,
     epsilon: Annotated[str, typer.Option(metavar="E", help="The budget's epsilon.")],
     delta: Annotated[str, typer.Option(metavar="D", help="Its delta; 0 is pure.")] = "0",
     notion: Annotated[
@@ -61,32 +63,38 @@ def open_(
         str | None, typer.Option(metavar="N", help="Each of N users has the budget for himself.")
     ] = None,
     unit: Annotated[str | None, typer.Option(metavar="WORDS", help="Who: one row.")] = None,
-    pin: Pin = None,
+    pin: PinFile = None,
 ) -> None:
     """Open a data set with its budget, which never changes; the book is made if there is none.
 
     Example: python -m accountant ledger open book.db survey --epsilon 1 --unit "one person"
     """
     from accountant.accountants.budget import Budget
-    from accountant.cli.exit_status import number
+    from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA, POSITIVE
 
     budget = Budget(
-        POSITIVE.check("--epsilon", number(epsilon)), DELTA.check("--delta", number(delta))
+        POSITIVE.check("--epsilon", parse_number(epsilon)),
+        DELTA.check("--delta", parse_number(delta)),
     )
-    a, n = None if order is None else number(order), None if users is None else number(users)
-    with _opened(book, pin, create=True) as found:
+    a, n = (
+        None if order is None else parse_number(order),
+        None if users is None else parse_number(users),
+    )
+    with _open_book(book, pin, create=True) as found:
         found.dataset(name, budget, notion, order=a, users=n, unit=unit)  # type: ignore[arg-type]  # checked there
-        _tell(found, [name])
+        _print_status(found, [name])
 
 
 @app.command()
-def status(book: BookName, name: str | None = None, json: Json = False, pin: Pin = None) -> None:
+def status(
+    book: BookName, name: str | None = None, json: JsonFlag = False, pin: PinFile = None
+) -> None:
     """Say what was spent of every budget, or of the data set --name.
 
     Example: python -m accountant ledger status book.db
     """
-    with _opened(book, pin) as found:
+    with _open_book(book, pin) as found:
         names = found.names if name is None else [name]
         if json:
             from accountant.book.export import history_json
@@ -94,19 +102,19 @@ def status(book: BookName, name: str | None = None, json: Json = False, pin: Pin
             for one in names:
                 sys.stdout.write(history_json(found.status(one), []))
         else:
-            _tell(found, names)
+            _print_status(found, names)
 
 
 @app.command()
-def history(book: BookName, name: Name, json: Json = False, pin: Pin = None) -> None:
+def history(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinFile = None) -> None:
     """Print every spend of a data set: when, by whom, for what, and what came of it.
 
     Example: python -m accountant ledger history book.db survey
     """
     from accountant.book.export import history_json
-    from accountant.formatting import above, plain
+    from accountant.formatting import escape_control, format_upper
 
-    with _opened(book, pin) as found:
+    with _open_book(book, pin) as found:
         lines = found.history(name)
         if json:
             sys.stdout.write(history_json(found.status(name), lines))
@@ -118,9 +126,9 @@ def history(book: BookName, name: Name, json: Json = False, pin: Pin = None) -> 
             line.time[:19],
             line.author,
             line.outcome,
-            f"epsilon {above(line.epsilon)}",
+            f"epsilon {format_upper(line.epsilon)}",
         )
-        print(plain("  ".join([*map(str, words), line.what, label]).rstrip()))
+        print(escape_control("  ".join([*map(str, words), line.what, label]).rstrip()))
 
 
 @app.command()
@@ -129,13 +137,13 @@ def verify(
     head: Annotated[
         str | None, typer.Option(metavar="N:HASH", help="An end of the log that was noted.")
     ] = None,
-    pin: Pin = None,
+    pin: PinFile = None,
 ) -> None:
     """Check every hash, total and answer of a book, and print the end of its log.
 
     Example: python -m accountant ledger verify book.db --pin /mnt/elsewhere/book.pin
     """
-    with _opened(book, pin) as found:
+    with _open_book(book, pin) as found:
         checked = found.verify(head)
     print(f"{checked.entries} entries, none changed; the log ends at\n{checked.head}")
 
@@ -143,7 +151,7 @@ def verify(
 @app.command()
 def export(
     book: BookName,
-    name: Name,
+    name: DatasetName,
     out: Annotated[str, typer.Option(metavar="FILE|-", help=".json or .csv; - is JSON on stdout.")],
     registry: Annotated[
         bool, typer.Option("--registry", help="What registries of deployments ask for.")
@@ -155,7 +163,7 @@ def export(
         str, typer.Option(metavar="WORDS", help="What is done to the answers.")
     ] = "not stated",
     force: Annotated[bool, typer.Option("--force", help="Replace FILE.")] = False,
-    pin: Pin = None,
+    pin: PinFile = None,
 ) -> None:
     """Write the history of a data set, or its entry in a public registry, to a file.
 
@@ -164,7 +172,7 @@ def export(
     from accountant.book import export as made
     from accountant.domains import OneOf
     from accountant.errors import ParameterError
-    from accountant.files import check_writable, write_whole
+    from accountant.files import check_writable, write_atomically
     from accountant.plans.adjacency import RELATIONS
 
     kind = "json" if out == "-" else Path(out).suffix[1:].lower()
@@ -174,27 +182,28 @@ def export(
         raise ParameterError("--out", out, "a file that is not there yet, or --force")
     if relation is not None:
         OneOf(tuple(RELATIONS)).check("--relation", relation)
-    with _opened(book, pin) as found:
+    with _open_book(book, pin) as found:
         told, lines = found.status(name), found.history(name)
     if registry:
-        rows = made.registry(told, lines, relation, post_processing)
+        rows = made.registry_rows(told, lines, relation, post_processing)
         text = made.registry_json(rows) if kind == "json" else made.registry_csv(rows)
     else:
         text = made.history_json(told, lines) if kind == "json" else made.history_csv(lines)
     if out == "-":
         sys.stdout.write(text)
     else:
-        write_whole(Path(out), text)
+        write_atomically(Path(out), text)
 
 
-def _tell(book: Book, names: list[str]) -> None:
-    from accountant.formatting import above, plain
+def _print_status(book: Book, names: list[str]) -> None:
+    from accountant.formatting import escape_control, format_upper
 
     for name in names:
         one = book.status(name)
         spent = (
-            f"epsilon {above(one.epsilon)} of {one.budget.epsilon:g} at delta {one.budget.delta:g}"
+            f"epsilon {format_upper(one.epsilon)} of {one.budget.epsilon:g} at delta "
+            f"{one.budget.delta:g}"
         )
-        total = f"{one.counts} {above(one.total)} of {one.limit:.6g}"
+        total = f"{one.counts} {format_upper(one.total)} of {one.limit:.6g}"
         who = f"each of {one.users} users" if one.users else one.unit
-        print(plain(f"{name}: spent {spent} ({total}), for {who}"))
+        print(escape_control(f"{name}: spent {spent} ({total}), for {who}"))

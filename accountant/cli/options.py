@@ -24,13 +24,13 @@ EXCEEDED = 1
 def budget_of(file: PlanFile, epsilon: str | None, delta: str | None) -> Budget:
     """The budget of the options, of the file where they are silent; delta 0 where both are."""
     from accountant.accountants.budget import Budget
-    from accountant.cli.exit_status import number
+    from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA, POSITIVE
     from accountant.errors import ParameterError
 
     own = file.budget
     if epsilon is None and own is None:
         raise ParameterError("--epsilon", None, "given, or a [budget] in the file")
-    least = own.epsilon if epsilon is None else POSITIVE.check("--epsilon", number(epsilon))  # type: ignore[union-attr]  # just seen
+    least = own.epsilon if epsilon is None else POSITIVE.check("--epsilon", parse_number(epsilon))  # type: ignore[union-attr]  # just seen
     rest = own.delta if own else 0.0
-    return Budget(least, rest if delta is None else DELTA.check("--delta", number(delta)))
+    return Budget(least, rest if delta is None else DELTA.check("--delta", parse_number(delta)))

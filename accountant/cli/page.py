@@ -43,7 +43,7 @@ def page(
     from pathlib import Path
 
     from accountant.errors import ParameterError
-    from accountant.files import check_writable, write_whole
+    from accountant.files import check_writable, write_atomically
 
     check_writable({"--out": out})
     if Path(out).is_file() and not force:
@@ -60,7 +60,7 @@ def page(
         raise ParameterError("--dataset", dataset, "given with --ledger")
     else:
         content = _plan(str(plan), epsilon, delta)
-    write_whole(Path(out), content)
+    write_atomically(Path(out), content)
 
 
 def _plan(name: str, epsilon: str | None, delta: str | None) -> str:
@@ -71,7 +71,7 @@ def _plan(name: str, epsilon: str | None, delta: str | None) -> str:
     from accountant.formats.plan_toml import read_file
     from accountant.reports.plan_lines import lines_of_file
     from accountant.reports.plan_page import plan_page
-    from accountant.reports.plan_summary import tell, work
+    from accountant.reports.plan_summary import step_count, summarise
 
     file = read_file(name)
     budget = budget_of(file, epsilon, delta)
@@ -83,8 +83,8 @@ def _plan(name: str, epsilon: str | None, delta: str | None) -> str:
     except BudgetExceeded as error:
         allowed = f"one that leaves something to share ({error})"
         raise ParameterError("plan", name, allowed) from None
-    with _bar(work(lines)) as tick:
-        told = tell(lines, budget, tick)
+    with _progress_bar(step_count(lines)) as tick:
+        told = summarise(lines, budget, tick)
     return plan_page(told, Path(name).name, shlex.join([*again, "--out", "FILE"]))
 
 
@@ -109,7 +109,7 @@ def _scheme(url: str) -> str:
 
 
 @contextlib.contextmanager
-def _bar(steps: int) -> Iterator[Callable[[], None]]:
+def _progress_bar(steps: int) -> Iterator[Callable[[], None]]:
     """A bar on stderr with the time left, where somebody watches it."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

@@ -45,15 +45,15 @@ def plan(
     130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
     from accountant.accountants.tight import Tight
-    from accountant.cli.exit_status import number
+    from accountant.cli.exit_status import parse_number
     from accountant.domains import RECORDS
     from accountant.formats.plan_toml import read_file, read_plan
-    from accountant.formatting import above, below
+    from accountant.formatting import format_lower, format_upper
     from accountant.planning.allocation_table import Allocation
-    from accountant.planning.capacity import room
+    from accountant.planning.capacity import remaining_capacity
     from accountant.planning.what_if import for_groups
 
-    size = None if group is None else RECORDS.check("--group", number(group))
+    size = None if group is None else RECORDS.check("--group", parse_number(group))
     whole, file = read_plan(plan), read_file(plan)
     budget = budget_of(file, epsilon, delta)
     cost = Tight().epsilon(whole, budget.delta)
@@ -61,11 +61,11 @@ def plan(
     print(Allocation(file.releases, scales, budget, cost))
     if size is not None:
         [(_, dearer)] = for_groups(whole, budget.delta, [size])
-        print(f"for groups of {size:,}: epsilon {above(dearer, 9)}")
+        print(f"for groups of {size:,}: epsilon {format_upper(dearer, 9)}")
     if not cost <= budget.epsilon:
         print("it does not fit")
         raise typer.Exit(EXCEEDED)
-    print(f"it fits: epsilon {below(budget.epsilon - cost, 6)} remains")
+    print(f"it fits: epsilon {format_lower(budget.epsilon - cost, 6)} remains")
     for one in file.releases:
-        more = room(whole, one.plan(one.scale), budget)
+        more = remaining_capacity(whole, one.plan(one.scale), budget)
         print(f"room for {more} more of {one.label}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from accountant.accountants.budget import Budget
-from accountant.cli.exit_status import number
+from accountant.cli.exit_status import parse_number
 from accountant.domains import POSITIVE, RECORDS
 from accountant.errors import ParameterError
 from accountant.planning.requests import Wanted
 from accountant.planning.what_if import Needed, records_needed
 
 
-def records_for(
+def records_needed_for(
     need: str, records: str, bound: str | None, releases: Sequence[Wanted], budget: Budget
 ) -> Needed:
     """``need`` is NAME=ERROR, ``bound`` PROBLEM,KEY=VALUE,... with an error in its own units."""
@@ -20,8 +20,8 @@ def records_for(
     labels = [one.label for one in releases]
     if labels.count(name) != 1:
         raise ParameterError("--need", need, f"NAME=ERROR with a name of one of {labels}")
-    target = POSITIVE.check("--need", number(error))
-    many = RECORDS.check("--records", number(records))
+    target = POSITIVE.check("--need", parse_number(error))
+    many = RECORDS.check("--records", parse_number(records))
     below = None if bound is None else _lower_bound(bound)
     return records_needed(releases, budget, labels.index(name), target, many, below)
 
@@ -36,7 +36,7 @@ def _lower_bound(words: str) -> Callable[[float, Budget], int]:
         key, equals, value = pair.partition("=")
         if not equals:
             raise ParameterError("--bound", words, "PROBLEM,KEY=VALUE,...")
-        parameters[key] = number(value)
+        parameters[key] = parse_number(value)
     if "error" not in parameters:
         raise ParameterError("--bound", words, "given with error=, in the units of that bound")
     found = list(importlib.metadata.entry_points(group="dp_attest.bounds"))

@@ -35,19 +35,20 @@ class Certificate:
         return 0.0 if self.lower == self.upper else self.upper - self.lower
 
 
-def invert(
+def bracket_epsilon(
     bounds: Callable[[float], tuple[float, float]],
     log_delta: tuple[float, float],
     start: float,
     tilt: float,
-    top: float,
+    max_epsilon: float,
 ) -> tuple[float, float]:
     """Return (lower, upper) around where delta falls to its target; each was seen to hold.
 
     ``bounds`` gives the logarithms of a lower and an upper bound on delta, decreasing with a slope
-    of about ``-tilt``; ``log_delta`` the target's own two ends; ``top`` an epsilon never exceeded.
+    of about ``-tilt``; ``log_delta`` the target's own two ends; ``max_epsilon`` an epsilon never
+    exceeded.
     """
-    upper, slope = falling_root(lambda e: bounds(e)[1] - log_delta[0], start, tilt, top)
+    upper, slope = falling_root(lambda e: bounds(e)[1] - log_delta[0], start, tilt, max_epsilon)
     if upper == 0.0 or math.isinf(upper):
         return 0.0, upper
     low, high = bounds(upper)
@@ -64,12 +65,12 @@ def invert(
 
 
 def falling_root(
-    excess: Callable[[float], float], start: float, tilt: float, top: float
+    excess: Callable[[float], float], start: float, tilt: float, max_epsilon: float
 ) -> tuple[float, float]:
     """Smallest epsilon seen with ``excess <= 0``, by guarded secants; and the slope there."""
     if excess(0.0) <= 0:
         return 0.0, tilt
-    low, high, e, slope = 0.0, math.inf, min(max(start, 0.0), top), max(tilt, 1e-300)
+    low, high, e, slope = 0.0, math.inf, min(max(start, 0.0), max_epsilon), max(tilt, 1e-300)
     last: tuple[float, float] | None = None
     for _ in range(200):
         value = excess(e)
@@ -77,7 +78,7 @@ def falling_root(
             high = min(high, e)
         else:
             low = max(low, e)
-        if high - low <= 2 * ULP * min(high, 1e300) or (low >= top and math.isinf(high)):
+        if high - low <= 2 * ULP * min(high, 1e300) or (low >= max_epsilon and math.isinf(high)):
             break
         if -1e-12 <= value <= 0:
             break
@@ -88,10 +89,10 @@ def falling_root(
         last = e, value
         guess = e + (value + 3e-13) / slope if math.isfinite(value) else math.inf
         if math.isinf(high):
-            guess = min(guess, max(2 * e, e + 50 / slope), top)
-            e = guess if guess > low else min(top, 2 * low + 1 / slope)
+            guess = min(guess, max(2 * e, e + 50 / slope), max_epsilon)
+            e = guess if guess > low else min(max_epsilon, 2 * low + 1 / slope)
         else:
             e = guess if low < guess < high else (low + high) / 2
             if last is not None and abs(e - last[0]) < 4 * ULP * e:
                 e = (low + high) / 2
-    return (high, slope) if math.isfinite(high) else (top, slope)
+    return (high, slope) if math.isfinite(high) else (max_epsilon, slope)

@@ -9,13 +9,15 @@ import numpy as np
 
 from accountant.losses.loss import Loss
 from accountant.numerics import Array, Complex
-from accountant.numerics.exponential_sums import factors_from_cumulants
+from accountant.numerics.exponential_sums import cf_ratios_from_cgf
 
-MANY = 10**5  # counts above it: a power of a factor is less exact than a sum of logarithms
-FEW_TERMS = 16  # losses of more terms than these are powers all the same, logarithms being dear
+MAX_POWER_COUNT = (
+    10**5
+)  # counts above it: a power of a factor is less exact than a sum of logarithms
+CHEAP_TERMS = 16  # losses of more terms than these are powers all the same, logarithms being dear
 
 
-class Cumulants:
+class PlanCGF:
     """``K(z) = sum count ln E e^{zL}`` of certified losses, all in one direction.
 
     ``smoothing`` is the square of the mu of a fictitious Gaussian release beside them.
@@ -27,66 +29,68 @@ class Cumulants:
             losses, counts = families.setdefault(type(loss), ([], []))
             losses.append(loss)
             counts.append(count)
-        self._families = [(kind, one, np.array(many)) for kind, (one, many) in families.items()]
+        self._losses_by_class = [
+            (kind, one, np.array(many)) for kind, (one, many) in families.items()
+        ]
         self.smoothing = smoothing
 
-    def smoothed(self, smoothing: float) -> Cumulants:
+    def with_smoothing(self, smoothing: float) -> PlanCGF:
         """The same with another smoothing."""
-        other = Cumulants([], smoothing)
-        other._families = self._families
+        other = PlanCGF([], smoothing)
+        other._losses_by_class = self._losses_by_class
         return other
 
-    def real(self, a: Array) -> Array:
+    def upper_at(self, a: Array) -> Array:
         """``K(a)`` at real ``a > 0``, rounded up; infinite or NaN where it overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
-            value, error = self.at(a)
+            value, error = self.value_at(a)
             total: Array = value + error
             return total
 
     def log_chernoff(self, a: Array) -> Array:
         """``ln c`` at real ``a`` such that delta at any epsilon is at most ``c e^{-a epsilon}``."""
         # the greatest of (1 - e^{-y}) e^{-ay} is a^a / (1+a)^{1+a} (Canonne, Kamath & Steinke 2020)
-        log_bound: Array = self.real(a) + a * np.log(a) - (1 + a) * np.log1p(a)
+        log_bound: Array = self.upper_at(a) + a * np.log(a) - (1 + a) * np.log1p(a)
         return log_bound
 
-    def at(self, z: Any) -> tuple[Any, Array]:
+    def value_at(self, z: Any) -> tuple[Any, Array]:
         """``K(z)``, at real or complex ``z``, and a bound on its round-off."""
         total = self.smoothing * (z * z + z) / 2
         size = 2.0**-50 * np.abs(total)
-        for kind, losses, counts in self._families:
-            value, error = kind.cumulants(losses, counts, z)
+        for kind, losses, counts in self._losses_by_class:
+            value, error = kind.sum_cgf(losses, counts, z)
             total, size = total + value, size + error
         return total, size
 
-    def factor(self, z: Complex) -> tuple[Complex, Array]:
+    def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """``e^{K(z) - K(a)}`` on nodes ``z[r, c] = a + i h (r C + c)``, and its round-off."""
         exponent = self.smoothing * (z * z + z - z[0, 0] * (z[0, 0] + 1)) / 2
         product = np.exp(exponent)
         missed = 2.0**-50 * np.abs(exponent) * np.abs(product)
-        for kind, losses, counts in self._families:
-            if np.max(counts) > MANY and losses[0].terms(0.0) <= FEW_TERMS:
-                one, error = factors_from_cumulants(kind.cumulants, losses, counts, z)
+        for kind, losses, counts in self._losses_by_class:
+            if np.max(counts) > MAX_POWER_COUNT and losses[0].quadrature_terms(0.0) <= CHEAP_TERMS:
+                one, error = cf_ratios_from_cgf(kind.sum_cgf, losses, counts, z)
             else:
-                one, error = kind.factors(losses, counts, z)
+                one, error = kind.cf_ratios(losses, counts, z)
             # no factor is above 1
             missed = missed * np.minimum(np.abs(one) + error, 1.0) + error * np.abs(product)
             product *= one
         return product, missed
 
-    def terms(self, turn: float) -> tuple[float, float]:
-        """Exponentials that a node of a contour up to ``turn`` costs: in all, and of one loss."""
+    def quadrature_terms(self, frequency: float) -> tuple[float, float]:
+        """Exponentials of a contour's node, up to ``frequency``: in all, and of one loss."""
         total = most = 0.0
-        for kind, losses, _ in self._families:
+        for kind, losses, _ in self._losses_by_class:
             some = losses[:50]
-            each = [one.terms(turn) for one in some]
-            number = min(len(losses), kind.distinct)
+            each = [one.quadrature_terms(frequency) for one in some]
+            number = min(len(losses), kind.distinct_cost_cap)
             total += sum(each) * max(1.0, number / len(some))
             most = max(most, *each)
         return total, most
 
-    def decay(self, a: float, u: Array) -> Array:
+    def log_cf_bound(self, a: float, u: Array) -> Array:
         """Bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
         total = -self.smoothing * u * u / 2
-        for kind, losses, counts in self._families:
-            total = total + kind.decays(losses, counts, a, u)
+        for kind, losses, counts in self._losses_by_class:
+            total = total + kind.log_cf_bounds(losses, counts, a, u)
         return np.minimum(total, 0.0)

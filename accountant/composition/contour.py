@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from accountant.composition.cgf import Cumulants
-from accountant.composition.saddlepoint import SMALL, Aliases, log_interval
+from accountant.composition.cgf import PlanCGF
+from accountant.composition.saddlepoint import RELATIVE_ERROR, AliasingBound, log_interval
 from accountant.numerics import ULP, Array, Complex
 
 
@@ -24,29 +24,29 @@ class Contour:
     plan beside a fictitious Gaussian, from which `bounds` comes back to the plan's own.
     """
 
-    def __init__(self, cumulants: Cumulants, a: float, epsilon: float, smoothing: float) -> None:
+    def __init__(self, cgf: PlanCGF, a: float, epsilon: float, smoothing: float) -> None:
         self.name = "smoothed contour" if smoothing else "contour"
         self.tilt, self.smoothing = a, smoothing
-        self._cumulants = cumulants = cumulants.smoothed(smoothing)
-        height, error = cumulants.at(np.array([a]))
+        self._cgf = cgf = cgf.with_smoothing(smoothing)
+        height, error = cgf.value_at(np.array([a]))
         self._height, self._height_error = float(height[0]), float(error[0])  # K(a)
-        self._aliases = Aliases(cumulants, a, self._height, epsilon)
+        self._aliases = AliasingBound(cgf, a, self._height, epsilon)
         self.step = 2 * math.pi / self._aliases.period
-        self.reach = self._reach(epsilon)
-        self.nodes = self.reach / self.step + 2 if self.step else math.inf
-        self.work = math.inf
+        self.cutoff = self._find_cutoff(epsilon)
+        self.nodes = self.cutoff / self.step + 2 if self.step else math.inf
+        self.operations = math.inf
         if math.isfinite(self.nodes):
             # a quadrature has a price of its own, however few the nodes
-            total, most = cumulants.terms(self.reach)
-            self.work = self.nodes * total + 5000 * most
+            total, most = cgf.quadrature_terms(self.cutoff)
+            self.operations = self.nodes * total + 5000 * most
 
-    def _reach(self, epsilon: float) -> float:
+    def _find_cutoff(self, epsilon: float) -> float:
         """Where the integrand has died out."""
         # beyond U lies at most (1/pi) e^{K(a) - ae + decay(U)} / U
         u = np.geomspace(1e-2, 1e12, 400) * max(min(1.0, self.tilt), 1e-6)
         a = self.tilt
-        rest = self._cumulants.decay(a, u) - np.log(math.pi * u)
-        enough = rest <= math.log(SMALL) - math.log(20 * a * (a + 1))
+        rest = self._cgf.log_cf_bound(a, u) - np.log(math.pi * u)
+        enough = rest <= math.log(RELATIVE_ERROR) - math.log(20 * a * (a + 1))
         return float(u[np.argmax(enough)]) if enough.any() else math.inf
 
     def integrate(self) -> None:
@@ -55,22 +55,22 @@ class Contour:
         rows = max(1, math.isqrt(math.ceil(self.nodes)))
         count = rows * (math.ceil(self.nodes) // rows + 1)
         z = (a + 1j * (h * np.arange(count).reshape(rows, -1))).astype(complex)
-        terms, error = self._cumulants.factor(z)
+        terms, error = self._cgf.cf_ratio(z)
         kernel = h / math.pi / (z * (z + 1))
         kernel[0, 0] /= 2
         terms *= kernel
         error *= np.abs(kernel)
         last = h * (count - 1)
-        self._truncated = float(self._cumulants.decay(a, np.array([last]))[0])
+        self._truncated = float(self._cgf.log_cf_bound(a, np.array([last]))[0])
         self._truncated -= math.log(math.pi * last)
-        self._terms, self._noise = terms, _round_off(terms, error, z)
+        self._terms, self._sum_error = terms, _round_off(terms, error, z)
         self._density = None
         if self.smoothing:
             kernel = z * (z + 1)
             self._density = terms * kernel
             fixed, growing = _round_off(self._density, error * np.abs(kernel), z)
             fixed += math.exp(self._truncated) / self.smoothing
-            self._density_noise = fixed, growing
+            self._density_error = fixed, growing
 
     def _sum(self, terms: Complex, epsilon: float) -> float:
         # sum_k terms[k] e^{-i u_k e}: the phases of a uniform grid are an outer product
@@ -89,15 +89,15 @@ class Contour:
         if self._scale_error(scale) > 0.1:
             return -math.inf, math.inf
         total = self._sum(self._terms, epsilon)
-        noise = self._noise[0] + self._noise[1] * abs(epsilon)
+        noise = self._sum_error[0] + self._sum_error[1] * abs(epsilon)
         noise += self._scale_error(scale) * abs(total)
         noise += math.exp(min(self._truncated, 700.0))
         high = total + noise
-        low = total - noise - math.exp(min(self._aliases.log_size(epsilon) - scale, 700.0))
+        low = total - noise - math.exp(min(self._aliases.log_bound(epsilon) - scale, 700.0))
         if self._density is not None:
             # D_S - delta = int_0^S p_s / 2 ds with p_s <= e^{(S-s)/8} sqrt(S/s) p_S
             density = self._sum(self._density, epsilon)
-            density += self._density_noise[0] + self._density_noise[1] * abs(epsilon)
+            density += self._density_error[0] + self._density_error[1] * abs(epsilon)
             low -= math.exp(self.smoothing / 8) * self.smoothing * max(density, 0.0)
         return log_interval(low, high, scale)
 

@@ -7,19 +7,19 @@ import math
 
 import numpy as np
 
-from accountant.composition.saddlepoint import logarithm
+from accountant.composition.saddlepoint import log_or_minus_infinity
 from accountant.losses.loss import Loss
 from accountant.numerics import ULP, Array
 
-MOST_SUMS = 200_000
+MAX_SUMS = 200_000
 
 
 def number_of_sums(items: list[tuple[Loss, int]]) -> float:
     """How many sums there are; infinite where a loss has not finitely many outcomes."""
     total = 1.0
     for loss, count in items:
-        outcomes = loss.outcomes
-        if outcomes is None or total > 2 * MOST_SUMS:
+        outcomes = loss.loss_pmf
+        if outcomes is None or total > 2 * MAX_SUMS:
             return math.inf
         # so many ways to share `count` releases among the outcomes
         kinds = outcomes[0].size
@@ -38,8 +38,8 @@ class Enumeration:
 
         loss, log_mass, self._mismatch, self._error = np.zeros(1), np.zeros(1), 0.0, 64 * ULP
         for one, count in items:
-            values, masses = one.outcomes or (np.zeros(0), np.zeros(0))
-            ways = _shares(count, values.size)
+            values, masses = one.loss_pmf or (np.zeros(0), np.zeros(0))
+            ways = _count_vectors(count, values.size)
             log_ways = gammaln(count + 1.0) - gammaln(ways + 1.0).sum(axis=1)
             loss = (loss[:, None] + ways @ values).ravel()
             log_mass = (log_mass[:, None] + log_ways + ways @ np.log(masses)).ravel()
@@ -60,10 +60,12 @@ class Enumeration:
             return -math.inf
         size, loss = self._log_mass[above], self._loss[above]
         top = float(np.max(size))
-        return top + logarithm(float(np.sum(np.exp(size - top) * -np.expm1(epsilon - loss))))
+        return top + log_or_minus_infinity(
+            float(np.sum(np.exp(size - top) * -np.expm1(epsilon - loss)))
+        )
 
 
-def _shares(count: int, kinds: int) -> Array:
+def _count_vectors(count: int, kinds: int) -> Array:
     """Every way to share ``count`` among ``kinds``, one a row."""
     if kinds == 1:
         return np.full((1, 1), float(count))

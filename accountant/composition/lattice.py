@@ -13,12 +13,12 @@ import math
 
 import numpy as np
 
-from accountant.composition.cgf import Cumulants
-from accountant.composition.saddlepoint import Aliases, log_interval
+from accountant.composition.cgf import PlanCGF
+from accountant.composition.saddlepoint import AliasingBound, log_interval
 from accountant.losses.loss import Loss
 from accountant.numerics import ULP
 
-MOST_POINTS = 2**18
+MAX_LATTICE_POINTS = 2**18
 
 
 def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | None:
@@ -26,7 +26,7 @@ def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | N
 
     ``mismatch`` bounds how far a sum may lie from its lattice point.
     """
-    outcomes = [loss.outcomes for loss, _ in items]
+    outcomes = [loss.loss_pmf for loss, _ in items]
     if any(found is None for found in outcomes) or len(items) > 1000:
         return None
     values = [found[0] for found in outcomes if found is not None]
@@ -63,22 +63,22 @@ class Lattice:
     name = "lattice"
 
     def __init__(
-        self, cumulants: Cumulants, a: float, epsilon: float, lattice: tuple[float, float, float]
+        self, cgf: PlanCGF, a: float, epsilon: float, lattice: tuple[float, float, float]
     ) -> None:
         self.tilt = a
         self._offset, self.unit, self.mismatch = lattice
-        height, error = cumulants.at(np.array([a]))
+        height, error = cgf.value_at(np.array([a]))
         self._height, self._height_error = float(height[0]), float(error[0])
-        self._aliases = Aliases(cumulants, a, self._height, epsilon)
+        self._aliases = AliasingBound(cgf, a, self._height, epsilon)
         self.nodes = math.ceil(self._aliases.period / self.unit) + 1
 
-    def integrate(self, cumulants: Cumulants) -> None:
+    def integrate(self, cgf: PlanCGF) -> None:
         """Evaluate the cumulant on one period."""
         # half of the nodes suffice: the others are their conjugates
         self._aliases.period = self.nodes * self.unit
         j = np.arange(self.nodes // 2 + 1)
         self._z = self.tilt + 2j * math.pi * j / (self.nodes * self.unit)
-        value, error = cumulants.at(self._z)
+        value, error = cgf.value_at(self._z)
         # phases from the offset, which is large, apart from the lattice's own
         with np.errstate(under="ignore"):
             terms = np.exp(value - self._height - 1j * self._z.imag * self._offset)
@@ -108,5 +108,5 @@ class Lattice:
         noise += 4 * ULP * abs(point) * float(np.sum(np.abs(self._terms) * weight * z.imag))
         size = abs(self._height) + abs(scale) + abs(self._offset) + abs(epsilon)
         noise += (2 * self._height_error + 4 * ULP * size) * abs(total)
-        alias = math.exp(min(self._aliases.log_size(epsilon) - scale, 700.0))
+        alias = math.exp(min(self._aliases.log_bound(epsilon) - scale, 700.0))
         return log_interval(total - noise - alias, total + noise, scale)

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from accountant.losses.connect_the_dots import Profile
-from accountant.losses.discretised import Dots, above, below
+from accountant.losses.discretised import DiscretisedLoss, dominated_pair, dominating_pair
 from accountant.numerics import ULP, Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grid:
+class PLDGrid:
     """A law of the loss on grid points, its mass at infinity, and a bound on round-off in delta."""
 
     loss: Array
     mass: Array
     infinity: float
-    noise: float
+    delta_error: float
 
     def delta(self, epsilon: Array) -> Array:
         """Hockey-stick divergence, elementwise."""
@@ -60,9 +60,9 @@ class Grid:
         return np.append(above, end), np.append(below, end), np.append(self.loss, math.inf)
 
 
-def compose(
-    parts: list[tuple[Array, int, int, float]], interval: float, tail: float, *, above: bool
-) -> Grid:
+def convolve(
+    parts: list[tuple[Array, int, int, float]], interval: float, tail: float, *, upper: bool
+) -> PLDGrid:
     """Sum of independent grid laws, each (mass, first index, count, mass at infinity).
 
     What the convolution cuts off, at most ``tail`` a part, goes to infinity if the result is to
@@ -75,13 +75,13 @@ def compose(
     for mass, first, count, infinity in parts:
         finite = float(mass.sum())
         if not (infinity < 1 and finite > 0):
-            return Grid(np.zeros(1), np.zeros(1), 1.0 if above else 0.0, 0.0)
+            return PLDGrid(np.zeros(1), np.zeros(1), 1.0 if upper else 0.0, 0.0)
         nats -= count * math.log1p(-infinity)
         kept += count * math.log(finite)
         one = pld_pmf.DensePLDPmf(interval, first, mass / finite, 0.0, True)
         laws.append(one.self_compose(count, tail) if count > 1 else one)
     if not laws:
-        return Grid(np.zeros(1), np.ones(1), 0.0, 0.0)
+        return PLDGrid(np.zeros(1), np.ones(1), 0.0, 0.0)
     while len(laws) > 1:  # in pairs, so that long transforms are few
         rest = laws[len(laws) // 2 * 2 :]
         laws = [a.compose(b) for a, b in zip(laws[::2], laws[1::2], strict=False)] + rest
@@ -93,30 +93,30 @@ def compose(
     # The sums from the top, which are at most 2 together, cancel to a few units of theirs.
     noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5 + 16 * ULP
     loss = interval * (first + np.arange(mass.size))
-    if above:
+    if upper:
         nats -= math.log1p(-min(float(whole._infinity_mass), 0.5))
     else:
         noise += float(whole._infinity_mass)
-    return Grid(loss, np.maximum(mass, 0.0), -math.expm1(-nats), noise)
+    return PLDGrid(loss, np.maximum(mass, 0.0), -math.expm1(-nats), noise)
 
 
-def dots_above(
+def dominating_masses(
     profile: Profile, infinity: float | None, low: int, high: int, interval: float
 ) -> tuple[Array, float]:
     """Masses on ``interval * [low..high]`` and at infinity whose profile is above ``profile``."""
     points: Array = interval * np.arange(low, high + 1, dtype=float)
-    return _masses(above(profile, points, infinity), low, points.size, interval)
+    return _masses(dominating_pair(profile, points, infinity), low, points.size, interval)
 
 
-def dots_below(
+def dominated_masses(
     profile: Profile, infinity: float, low: int, high: int, interval: float
 ) -> tuple[Array, float]:
     """Masses on the grid and at infinity whose profile is below ``profile``."""
     points: Array = interval * np.arange(low, high + 1, dtype=float)
-    return _masses(below(profile, infinity, points), low, points.size, interval)
+    return _masses(dominated_pair(profile, infinity, points), low, points.size, interval)
 
 
-def _masses(dots: Dots, low: int, size: int, interval: float) -> tuple[Array, float]:
+def _masses(pair: DiscretisedLoss, low: int, size: int, interval: float) -> tuple[Array, float]:
     mass = np.zeros(size)
-    mass[np.rint(dots.loss / interval).astype(int) - low] = dots.mass
-    return mass, dots.beyond
+    mass[np.rint(pair.loss / interval).astype(int) - low] = pair.mass
+    return mass, pair.infinity_mass

@@ -6,18 +6,18 @@ import math
 
 import numpy as np
 
-from accountant.composition.cgf import Cumulants
+from accountant.composition.cgf import PlanCGF
 from accountant.numerics import Array
 
-SMALL = 1e-14  # what the aliases and the truncation may each add to delta, relatively
+RELATIVE_ERROR = 1e-14  # what the aliases and the truncation may each add to delta, relatively
 
 
-def saddle(cumulants: Cumulants, *, log_delta: float | None = None, epsilon: float = 0.0) -> float:
+def saddlepoint(cgf: PlanCGF, *, log_delta: float | None = None, epsilon: float = 0.0) -> float:
     """The tilt ``a`` at which the integrand is flattest: for a wanted delta, or an epsilon."""
 
     def height(a: Array) -> Array:
         # ln of the integrand at u = 0, or the epsilon at which it equals delta
-        log_value = cumulants.real(a) - np.log(a) - np.log1p(a)
+        log_value = cgf.upper_at(a) - np.log(a) - np.log1p(a)
         value = (log_value - log_delta) / a if log_delta is not None else log_value - a * epsilon
         return np.where(np.isfinite(value), value, np.inf)
 
@@ -30,26 +30,26 @@ def saddle(cumulants: Cumulants, *, log_delta: float | None = None, epsilon: flo
     return float(np.exp(grid[at]))
 
 
-class Aliases:
+class AliasingBound:
     """What a sum with nodes ``2 pi / period`` apart adds to the integral at tilt ``a``."""
 
     # A trapezoid sum adds e^{aTj} delta(e + Tj) for every j != 0, T the period. By Chernoff,
     # delta(x) <= e^{K(b) - bx} c_b with c_b = b^b / (1+b)^{1+b}: for j > 0 take b > a, for
     # j < 0 take b < a, and sum the geometric series.
 
-    def __init__(self, cumulants: Cumulants, a: float, height: float, epsilon: float) -> None:
+    def __init__(self, cgf: PlanCGF, a: float, height: float, epsilon: float) -> None:
         ladder = np.concatenate([2.0 ** -np.arange(0.1, 8, 0.35), 2.0 ** np.arange(0.05, 8, 0.35)])
         b = a * ladder
-        self._chernoff = cumulants.log_chernoff(b)
+        self._chernoff = cgf.log_chernoff(b)
         good = np.isfinite(self._chernoff)
         self._b, self._chernoff, self._a = b[good], self._chernoff[good], a
-        target = height - a * epsilon - math.log(20 * a * (a + 1)) + math.log(SMALL)
+        target = height - a * epsilon - math.log(20 * a * (a + 1)) + math.log(RELATIVE_ERROR)
         away = np.abs(self._b - a)
         period = np.logaddexp(0.0, self._chernoff - self._b * epsilon - target) / away
         sides = period[self._b < a], period[self._b > a]
         self.period = max(float(np.min(side, initial=np.inf)) for side in sides)
 
-    def log_size(self, epsilon: float) -> float:
+    def log_bound(self, epsilon: float) -> float:
         """Logarithm of what all aliases add at ``epsilon``."""
         away = np.abs(self._b - self._a) * self.period
         size = self._chernoff - self._b * epsilon - away - np.log(-np.expm1(-away))
@@ -61,9 +61,9 @@ def log_interval(low: float, high: float, scale: float) -> tuple[float, float]:
     """``ln low + scale`` and ``ln high + scale``; everything where the arithmetic broke down."""
     if not (math.isfinite(scale) and math.isfinite(high)) or high < 0:
         return -math.inf, math.inf
-    return logarithm(low) + scale, logarithm(high) + scale
+    return log_or_minus_infinity(low) + scale, log_or_minus_infinity(high) + scale
 
 
-def logarithm(x: float) -> float:
+def log_or_minus_infinity(x: float) -> float:
     """``ln x``, minus infinity where a bound is not positive."""
     return math.log(x) if x > 0 else -math.inf

@@ -13,8 +13,8 @@ from typing import Any
 
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.amplification.sampling_without_replacement import SampledWithoutReplacement
-from accountant.composition.composed_loss import as_loss
-from accountant.domains import POSITIVE, Interval, OneOf, Whole
+from accountant.composition.composed_loss import loss_of_plan
+from accountant.domains import POSITIVE, IntegerRange, Interval, OneOf
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
@@ -28,8 +28,8 @@ from accountant.plans.plan import Plan, Repeat, Sequential, as_plan
 
 RELATION = OneOf((ADD_REMOVE, REPLACE_ONE))
 RATE = Interval(0.0, 1.0)
-COUNT = Whole(0)
-MOST_STEPS = Whole(1, 10_000)
+COUNT = IntegerRange(0)
+STEP_RANGE = IntegerRange(1, 10_000)
 
 
 def to_dp_event(plan: Plan) -> Any:
@@ -67,7 +67,7 @@ def _event(plan: Plan, relation: str) -> Any:
             sizes = (plan.population, plan.sample)
             found = dp_event.SampledWithoutReplacementDpEvent(*sizes, inner)
     else:
-        found = _loss_event(as_loss(plan), relation)
+        found = _loss_event(loss_of_plan(plan), relation)
     if found is None:
         raise UnsupportedPlan(plan, "to_dp_event", "dp-accounting has no event of this loss")
     return found
@@ -77,9 +77,9 @@ def _loss_event(loss: Loss, relation: str) -> Any:
     from dp_accounting import dp_event
 
     if isinstance(loss, GaussianLoss):
-        return dp_event.GaussianDpEvent(_moved(relation) / loss.mu)
+        return dp_event.GaussianDpEvent(_contributions_moved(relation) / loss.mu)
     if isinstance(loss, LaplaceLoss):
-        return dp_event.LaplaceDpEvent(_moved(relation) / loss.shift)
+        return dp_event.LaplaceDpEvent(_contributions_moved(relation) / loss.shift)
     if isinstance(loss, PureLoss) and relation == ADD_REMOVE:
         # discrete Laplace noise on a whole number is binary randomised response
         return dp_event.DiscreteLaplaceDpEvent(loss.epsilon, 1)
@@ -102,24 +102,24 @@ def from_dp_event(event: Any, relation: str = ADD_REMOVE) -> Plan:
     return reader(event, relation)
 
 
-def _moved(relation: str) -> float:
+def _contributions_moved(relation: str) -> float:
     """How far one neighbour moves a sum, in contributions of one record."""
     return 1.0 if relation == ADD_REMOVE else 2.0
 
 
 def _gaussian(event: Any, relation: str) -> Plan:
     noise = POSITIVE.check("noise_multiplier", event.noise_multiplier)
-    return GaussianLoss(_moved(relation) / noise)
+    return GaussianLoss(_contributions_moved(relation) / noise)
 
 
 def _laplace(event: Any, relation: str) -> Plan:
     noise = POSITIVE.check("noise_multiplier", event.noise_multiplier)
-    return LaplaceLoss(_moved(relation) / noise)
+    return LaplaceLoss(_contributions_moved(relation) / noise)
 
 
 def _discrete_laplace(event: Any, relation: str) -> Plan:
     a = POSITIVE.check("noise_parameter", event.noise_parameter)
-    steps = MOST_STEPS.check("sensitivity", event.sensitivity) * int(_moved(relation))
+    steps = STEP_RANGE.check("sensitivity", event.sensitivity) * int(_contributions_moved(relation))
     if steps == 1:
         return PureLoss(a)
     # pmf tanh(a/2) e^{-a|x|} at 0 against `steps`: both tails are one outcome each
@@ -132,7 +132,7 @@ def _discrete_laplace(event: Any, relation: str) -> Plan:
 
 def _response(event: Any, relation: str) -> Plan:
     p, k = RATE.check("noise_parameter", event.noise_parameter), event.num_buckets
-    k = Whole(2).check("num_buckets", k)
+    k = IntegerRange(2).check("num_buckets", k)
     if relation != REPLACE_ONE:
         why = "randomised response has no neighbour with a record less; use relation='replace-one'"
         raise UnsupportedPlan(event, "from_dp_event", why)

@@ -8,9 +8,9 @@ from typing import Any, final
 
 from accountant.accountants.budget import Budget
 from accountant.errors import ParameterError
-from accountant.formats.plan_json import PlanFileError, Steps, from_dict
+from accountant.formats.plan_json import KeyPath, PlanFileError, from_dict
 from accountant.formats.request_tables import from_table, to_table
-from accountant.planning.allocation_table import Allocation, planned
+from accountant.planning.allocation_table import Allocation, sequential_plan
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan, Repeat
 
@@ -30,16 +30,16 @@ class PlanFile:
             if one.weight is not None or one.target is not None:
                 why = "given its noise (`python -m accountant fit` finds it from weight or target)"
                 raise PlanFileError(("release", i), one.label, why)
-        return planned(self.releases, tuple(one.scale for one in self.releases))
+        return sequential_plan(self.releases, tuple(one.scale for one in self.releases))
 
-    def fitted(self, found: Allocation) -> PlanFile:
+    def with_noise_of(self, allocation: Allocation) -> PlanFile:
         """The same releases with the noise that was found for them."""
-        pairs = zip(found.releases, found.scales, strict=True)
+        pairs = zip(allocation.releases, allocation.scales, strict=True)
         releases = (
             Wanted(one.plan(scale), one.error, count=one.count, name=one.name)
             for one, scale in pairs
         )
-        return PlanFile(tuple(releases), found.budget)
+        return PlanFile(tuple(releases), allocation.budget)
 
     def to_dict(self) -> dict[str, Any]:
         """The document as plain values."""
@@ -67,11 +67,11 @@ class PlanFile:
             raise PlanFileError(("release",), tables, why)
         budget = _budget(document["budget"]) if "budget" in document else None
         releases = tuple(from_table(one, ("release", i)) for i, one in enumerate(tables))
-        _distinct(one.name for one in releases)
+        _refuse_repeated_names(one.name for one in releases)
         return cls(releases, budget)
 
 
-def plan_or_file(document: dict[str, Any]) -> PlanFile:
+def plan_file_of_document(document: dict[str, Any]) -> PlanFile:
     """The file that the inside of a JSON document stands for: {plan}, or {budget, release}."""
     if set(document) == {"plan"}:
         return PlanFile.of(from_dict(document["plan"], ("plan",)))
@@ -79,7 +79,7 @@ def plan_or_file(document: dict[str, Any]) -> PlanFile:
 
 
 def _budget(table: Any) -> Budget:
-    path: Steps = ("budget",)
+    path: KeyPath = ("budget",)
     if not isinstance(table, dict):
         raise PlanFileError(path, table, "a table with an epsilon")
     for key in table:
@@ -93,7 +93,7 @@ def _budget(table: Any) -> Budget:
         raise PlanFileError((*path, error.argument), error.value, error.allowed) from None
 
 
-def _distinct(names: Iterable[str]) -> None:
+def _refuse_repeated_names(names: Iterable[str]) -> None:
     seen: set[str] = set()
     for i, name in enumerate(names):
         if name and name in seen:

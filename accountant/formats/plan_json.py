@@ -7,20 +7,20 @@ import json
 from typing import Any
 
 from accountant.errors import ParameterError
-from accountant.formats.registry import fields, kinds
+from accountant.formats.registry import constructor_fields, plan_kinds
 from accountant.plans.plan import Plan, Repeat, as_plan
 
 SCHEMA = 1
-DEEPEST = 50
-Steps = tuple[str | int, ...]
+MAX_DEPTH = 50
+KeyPath = tuple[str | int, ...]
 
 
 class PlanFileError(ParameterError):
     """A plan in a file is wrong: ``path`` leads to the place, ``why`` says what it must be."""
 
-    def __init__(self, path: Steps, value: object, why: str) -> None:
+    def __init__(self, path: KeyPath, value: object, why: str) -> None:
         self.path, self.why = path, why
-        super().__init__(_shown(path), value, why)
+        super().__init__(_format_path(path), value, why)
 
 
 def to_json(plan: Plan) -> str:
@@ -31,18 +31,20 @@ def to_json(plan: Plan) -> str:
 
 def from_json(text: str) -> Plan:
     """Return the plan of a JSON document, or raise `PlanFileError`."""
-    document = parsed(text)
+    document = parse_document(text)
     if set(document) != {"plan"}:
         raise PlanFileError((), sorted(document), "an object with 'schema' and 'plan'")
     return from_dict(document["plan"], ("plan",))
 
 
-def parsed(text: str) -> dict[str, Any]:
+def parse_document(text: str) -> dict[str, Any]:
     """What a JSON document of this schema holds, or `PlanFileError`."""
     try:
-        document = json.loads(text, object_pairs_hook=_unique, parse_constant=_refused)
+        document = json.loads(
+            text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant
+        )
     except RecursionError:
-        raise PlanFileError((), "...", f"nested at most {DEEPEST} deep") from None
+        raise PlanFileError((), "...", f"nested at most {MAX_DEPTH} deep") from None
     except ValueError as error:
         if isinstance(error, PlanFileError):
             raise
@@ -58,29 +60,29 @@ def parsed(text: str) -> dict[str, Any]:
 def to_dict(plan: Plan) -> dict[str, Any]:
     """The plan as plain values: its kind, and the fields that are not at their defaults."""
     name = type(plan).__name__
-    if kinds().get(name) is not type(plan):
+    if plan_kinds().get(name) is not type(plan):
         raise ParameterError("plan", plan, "made of declared mechanisms, losses and nodes")
     result: dict[str, Any] = {"kind": name}
-    for key, one in fields(type(plan)).items():
+    for key, one in constructor_fields(type(plan)).items():
         value = getattr(plan, one.name if hasattr(plan, one.name) else f"_{one.name}")
         if name == "ZCDPLoss" and key == "rho":  # its property adds xi
             value = plan._rho  # type: ignore[attr-defined]
         if one.default is inspect.Parameter.empty or value != one.default:
-            result[key] = plain(value)
+            result[key] = to_plain_value(value)
     return result
 
 
-def from_dict(value: Any, path: Steps = ()) -> Plan:
+def from_dict(value: Any, path: KeyPath = ()) -> Plan:
     """The plan that plain values stand for; ``count`` may stand beside the fields of any kind."""
-    if len(path) > 2 * DEEPEST:
-        raise PlanFileError(path[:3], "...", f"nested at most {DEEPEST} deep")
+    if len(path) > 2 * MAX_DEPTH:
+        raise PlanFileError(path[:3], "...", f"nested at most {MAX_DEPTH} deep")
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         raise PlanFileError(path, value, "a table with a 'kind'")
-    known = kinds()
+    known = plan_kinds()
     if value["kind"] not in known:
         raise PlanFileError((*path, "kind"), value["kind"], "one of " + ", ".join(sorted(known)))
     kind = known[value["kind"]]
-    allowed = fields(kind)
+    allowed = constructor_fields(kind)
     given = {key: one for key, one in value.items() if key != "kind"}
     count = given.pop("count", None) if "count" not in allowed else None
     for key in given:
@@ -100,7 +102,7 @@ def from_dict(value: Any, path: Steps = ()) -> Plan:
         raise PlanFileError(place, error.value, error.allowed) from None
 
 
-def _read(value: Any, path: Steps) -> Any:
+def _read(value: Any, path: KeyPath) -> Any:
     if isinstance(value, dict):
         return from_dict(value, path)
     if isinstance(value, list):
@@ -108,26 +110,26 @@ def _read(value: Any, path: Steps) -> Any:
     return value
 
 
-def plain(value: Any) -> Any:
+def to_plain_value(value: Any) -> Any:
     """A field as a file has it."""
     if isinstance(value, Plan):
         return to_dict(value)
     if callable(value):
         raise ParameterError("plan", value, "made of numbers and names: a file holds no function")
-    return [plain(one) for one in value] if isinstance(value, tuple) else value
+    return [to_plain_value(one) for one in value] if isinstance(value, tuple) else value
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise PlanFileError((), sorted(key for key, _ in pairs), "an object with distinct keys")
     return found
 
 
-def _refused(word: str) -> Any:
+def _refuse_constant(word: str) -> Any:
     raise PlanFileError((), word, "a finite number")
 
 
-def _shown(path: Steps) -> str:
+def _format_path(path: KeyPath) -> str:
     words = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in path)
     return words.lstrip(".") or "the document"

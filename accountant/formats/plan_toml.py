@@ -32,13 +32,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from accountant.errors import ParameterError
-from accountant.formats.plan_file import PlanFile, plan_or_file
-from accountant.formats.plan_json import PlanFileError, Steps, parsed
-from accountant.formats.toml_positions import TooDeep, offsets, place, tokens
+from accountant.formats.plan_file import PlanFile, plan_file_of_document
+from accountant.formats.plan_json import KeyPath, PlanFileError, parse_document
+from accountant.formats.toml_positions import NestingTooDeep, key_offsets, line_and_column, tokens
 from accountant.plans.plan import Plan
 
-LARGEST = 1_000_000  # characters
-LONGEST = 1_000  # characters of a number or a bare key
+MAX_FILE_SIZE = 1_000_000  # characters
+MAX_TOKEN_LENGTH = 1_000  # characters of a number or a bare key
 T = TypeVar("T")
 
 
@@ -49,7 +49,7 @@ class PlanSyntaxError(ParameterError):
         self.line, self.column, self.why, self.file = line, column, why, file
         super().__init__(f"line {line}, column {column}", why, "right")
 
-    def of(self, file: str) -> PlanSyntaxError:
+    def in_file(self, file: str) -> PlanSyntaxError:
         """The same error, of a file."""
         return PlanSyntaxError(self.line, self.column, self.why, file)
 
@@ -86,8 +86,8 @@ def _read(name: str, part: Callable[[PlanFile], T]) -> T:
     if path.suffix not in {".toml", ".json"}:
         raise ParameterError("plan", name, "a .toml or .json file")
     try:
-        if path.stat().st_size > LARGEST:
-            why = f"the file is longer than {LARGEST:,} bytes"
+        if path.stat().st_size > MAX_FILE_SIZE:
+            why = f"the file is longer than {MAX_FILE_SIZE:,} bytes"
             raise PlanSyntaxError(1, 1, why, name)
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -97,44 +97,48 @@ def _read(name: str, part: Callable[[PlanFile], T]) -> T:
     try:
         if path.suffix == ".toml":
             return _from_toml(text, part)
-        return part(plan_or_file(parsed(text)))
+        return part(plan_file_of_document(parse_document(text)))
     except PlanSyntaxError as error:
-        raise error.of(name) from None
+        raise error.in_file(name) from None
     except PlanFileError as error:
         raise PlanFileError((name, *error.path), error.value, error.why) from None
 
 
 def _from_toml(text: str, part: Callable[[PlanFile], T]) -> T:
-    if len(text) > LARGEST:
-        raise PlanSyntaxError(1, 1, f"the file is longer than {LARGEST:,} characters")
-    document = _parsed(text)
+    if len(text) > MAX_FILE_SIZE:
+        raise PlanSyntaxError(1, 1, f"the file is longer than {MAX_FILE_SIZE:,} characters")
+    document = _parse_toml(text)
     try:
         return part(PlanFile.from_dict(document))
     except PlanFileError as error:
-        raise _located(text, error.path, str(error)) from None
+        raise _error_at_path(text, error.path, str(error)) from None
     except ParameterError as error:
         raise PlanSyntaxError(1, 1, str(error)) from None
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parse_toml(text: str) -> dict[str, Any]:
     try:
         for token, at in tokens(text):
             # Python refuses to read whole numbers of more than 4,300 digits
-            if len(token) > LONGEST and not token.startswith(('"', "'")):
-                raise PlanSyntaxError(*place(text, at), f"longer than {LONGEST:,} characters")
+            if len(token) > MAX_TOKEN_LENGTH and not token.startswith(('"', "'")):
+                raise PlanSyntaxError(
+                    *line_and_column(text, at), f"longer than {MAX_TOKEN_LENGTH:,} characters"
+                )
         return tomllib.loads(text)
-    except TooDeep as error:
-        raise PlanSyntaxError(*place(text, error.at), "the tables are nested too deeply") from None
+    except NestingTooDeep as error:
+        raise PlanSyntaxError(
+            *line_and_column(text, error.offset), "the tables are nested too deeply"
+        ) from None
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         line, column = (int(found[1]), int(found[2])) if found else (text.count("\n") + 1, 1)
         raise PlanSyntaxError(line, column, re.sub(r" \(at .*\)$", "", str(error))) from None
 
 
-def _located(text: str, path: Steps, why: str) -> PlanSyntaxError:
+def _error_at_path(text: str, path: KeyPath, why: str) -> PlanSyntaxError:
     """The error at the key that ``path`` leads to, or as far towards it as the text goes."""
-    known = offsets(text)
+    known = key_offsets(text)
     for length in range(len(path), 0, -1):
         if path[:length] in known:
-            return PlanSyntaxError(*place(text, known[path[:length]]), why)
+            return PlanSyntaxError(*line_and_column(text, known[path[:length]]), why)
     return PlanSyntaxError(1, 1, why)

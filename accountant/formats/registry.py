@@ -20,29 +20,29 @@ from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.plans.parallel import Parallel, Stated
-from accountant.plans.plan import DECLARED, Plan, Repeat, Sequential
+from accountant.plans.plan import DECLARED_PLAN_KINDS, Plan, Repeat, Sequential
 
-OWN: tuple[type[Plan], ...] = (
+OWN_PLAN_KINDS: tuple[type[Plan], ...] = (
     ApproxLoss, BoundedRangeLoss, GaussianLoss, Grouped, LaplaceLoss, PairLoss, Parallel,
     PoissonSampled, PureLoss, Repeat, SampledWithoutReplacement, Sequential, Shuffled, Stated,
     ZCDPLoss,
 )  # fmt: skip
 
 
-def kinds() -> dict[str, type[Plan]]:
+def plan_kinds() -> dict[str, type[Plan]]:
     """Every kind of plan by its name, those of installed packages included."""
-    _load_declared()
-    return {cls.__name__: cls for cls in (*OWN, *DECLARED)}
+    _load_other_packages()
+    return {cls.__name__: cls for cls in (*OWN_PLAN_KINDS, *DECLARED_PLAN_KINDS)}
 
 
-def fields(kind: type[Plan]) -> dict[str, inspect.Parameter]:
+def constructor_fields(kind: type[Plan]) -> dict[str, inspect.Parameter]:
     """What a plan of this kind is made from, by the names used in files."""
     found = inspect.signature(kind).parameters.values()
     return {one.name.lstrip("_"): one for one in found}
 
 
 @functools.cache
-def _load_declared() -> None:
+def _load_other_packages() -> None:
     import importlib.metadata
 
     for point in importlib.metadata.entry_points(group="dp_attest.plans"):

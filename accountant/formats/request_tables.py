@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from accountant.errors import ParameterError
-from accountant.formats.plan_json import PlanFileError, Steps, from_dict, plain, to_dict
-from accountant.formats.registry import fields, kinds
+from accountant.formats.plan_json import KeyPath, PlanFileError, from_dict, to_dict, to_plain_value
+from accountant.formats.registry import constructor_fields, plan_kinds
 from accountant.planning.error_measures import Deviation, Maximum, Measure, Selection
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan
 
-SHARING = ("weight", "target")
-ERRORS = '"deviation", { maximum = DIMENSION } or { selection = CANDIDATES }'
+NOISE_CHOICES = ("weight", "target")
+ERROR_FORMS = '"deviation", { maximum = DIMENSION } or { selection = CANDIDATES }'
 
 
 @final
@@ -26,27 +26,27 @@ class Template:
 
     def __call__(self, scale: float) -> Plan:
         """The plan in which every open noise is ``scale``."""
-        return from_dict(_filled(json.loads(self.text), scale))
+        return from_dict(_with_open_scales(json.loads(self.text), scale))
 
 
-def from_table(table: Any, path: Steps) -> Wanted:
+def from_table(table: Any, path: KeyPath) -> Wanted:
     """The release that a table stands for, or `PlanFileError`."""
     if not isinstance(table, dict):
         raise PlanFileError(path, table, "a table with a 'kind'")
     inner = dict(table)
-    kind = kinds().get(str(inner.get("kind")))
-    own = fields(kind) if kind else {}
-    given = {key: inner.pop(key) for key in ("name", "error", *SHARING) if key in inner}
+    kind = plan_kinds().get(str(inner.get("kind")))
+    own = constructor_fields(kind) if kind else {}
+    given = {key: inner.pop(key) for key in ("name", "error", *NOISE_CHOICES) if key in inner}
     if "count" in inner and "count" not in own:
         given["count"] = inner.pop("count")
-    shares = [key for key in SHARING if key in given]
+    shares = [key for key in NOISE_CHOICES if key in given]
     try:
         if "error" in given:
             given["error"] = _measure(given["error"])
         if not shares:
             return Wanted(from_dict(inner, path), **given)
         given.setdefault("error", Deviation())
-        found = _open(inner, path, given)
+        found = _release_without_noise(inner, path, given)
         found.error_at(found.unit)  # a measure that the mechanism does not declare
     except PlanFileError:
         raise
@@ -56,15 +56,15 @@ def from_table(table: Any, path: Steps) -> Wanted:
     return found
 
 
-def _open(inner: dict[str, Any], path: Steps, given: dict[str, Any]) -> Wanted:
+def _release_without_noise(inner: dict[str, Any], path: KeyPath, given: dict[str, Any]) -> Wanted:
     """A release whose noise is not there yet."""
-    if not isinstance(inner.get("kind"), str) or inner["kind"] not in kinds():
+    if not isinstance(inner.get("kind"), str) or inner["kind"] not in plan_kinds():
         from_dict(inner, path)  # says so
-    if _filled(inner, 1.0) == inner:
-        shares = " and ".join(key for key in SHARING if key in given)
+    if _with_open_scales(inner, 1.0) == inner:
+        shares = " and ".join(key for key in NOISE_CHOICES if key in given)
         raise PlanFileError(path, shares, "absent where the noise is given, or no noise to find")
-    from_dict(_filled(inner, 1.0), path)  # says where anything else is wrong
-    kind = kinds()[inner["kind"]]
+    from_dict(_with_open_scales(inner, 1.0), path)  # says where anything else is wrong
+    kind = plan_kinds()[inner["kind"]]
     if hasattr(kind, "knob") and not any(isinstance(one, (dict, list)) for one in inner.values()):
         plain_fields = {key: one for key, one in inner.items() if key != "kind"}
         return Wanted(kind, **given, **plain_fields)
@@ -80,7 +80,7 @@ def to_table(one: Wanted) -> dict[str, Any]:
         table |= json.loads(one.family.text)
     elif isinstance(one.family, type):
         table |= {"kind": one.family.__name__}
-        table |= {key: plain(value) for key, value in one.fields}
+        table |= {key: to_plain_value(value) for key, value in one.fields}
     else:
         raise ParameterError(
             "plan", one.family, "made of numbers and names: a file holds no function"
@@ -90,8 +90,8 @@ def to_table(one: Wanted) -> dict[str, Any]:
     if one.count != 1:
         table["count"] = one.count
     if one.error is not None:
-        table["error"] = _written(one.error)
-    return table | {key: value for key in SHARING if (value := getattr(one, key)) is not None}
+        table["error"] = _measure_as_value(one.error)
+    return table | {key: value for key in NOISE_CHOICES if (value := getattr(one, key)) is not None}
 
 
 def _measure(value: Any) -> Measure:
@@ -104,10 +104,10 @@ def _measure(value: Any) -> Measure:
                 return Maximum(size) if name == "maximum" else Selection(size)
             except ParameterError as error:
                 raise ParameterError("error", size, error.allowed) from None
-    raise ParameterError("error", value, ERRORS)
+    raise ParameterError("error", value, ERROR_FORMS)
 
 
-def _written(measure: object) -> Any:
+def _measure_as_value(measure: object) -> Any:
     if isinstance(measure, Maximum):
         return {"maximum": measure.dimension}
     if isinstance(measure, Selection):
@@ -117,13 +117,13 @@ def _written(measure: object) -> Any:
     raise ParameterError("error", measure, "a measure: a file holds no function")
 
 
-def _filled(value: Any, scale: float) -> Any:
+def _with_open_scales(value: Any, scale: float) -> Any:
     """The same values, with the scale of every mechanism that lacks its knob."""
     if isinstance(value, list):
-        return [_filled(one, scale) for one in value]
+        return [_with_open_scales(one, scale) for one in value]
     if not isinstance(value, dict):
         return value
-    found = {key: _filled(one, scale) for key, one in value.items()}
-    kind = kinds().get(str(found.get("kind")))
-    open_ = kind is not None and hasattr(kind, "knob") and "scale" in fields(kind)
+    found = {key: _with_open_scales(one, scale) for key, one in value.items()}
+    kind = plan_kinds().get(str(found.get("kind")))
+    open_ = kind is not None and hasattr(kind, "knob") and "scale" in constructor_fields(kind)
     return {"scale": scale, **found} if open_ else found

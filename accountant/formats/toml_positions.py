@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-Place = tuple[int, int]
-Steps = tuple[str | int, ...]
-DEEPEST = 100
+LineAndColumn = tuple[int, int]
+KeyPath = tuple[str | int, ...]
+MAX_DEPTH = 100
 
 _TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*"{3,5}'
@@ -24,16 +24,16 @@ _TOKEN = re.compile(
 )
 
 
-class TooDeep(ValueError):
-    """Nested deeper, or with longer dotted keys, than any plan is; ``at`` is its offset."""
+class NestingTooDeep(ValueError):
+    """Nested deeper, or with longer dotted keys, than any plan is; ``offset`` is its offset."""
 
-    def __init__(self, at: int) -> None:
-        self.at = at
-        super().__init__(at)
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+        super().__init__(offset)
 
 
 def tokens(text: str) -> list[tuple[str, int]]:
-    """The tokens and their offsets, up to a string that never ends; raises `TooDeep`."""
+    """The tokens and their offsets, up to a string that never ends; raises `NestingTooDeep`."""
     found, depth, dots = [], 0, 0
     for match in _TOKEN.finditer(text):
         if match["open"]:
@@ -41,33 +41,33 @@ def tokens(text: str) -> list[tuple[str, int]]:
         token, at = match[0], match.start()
         depth += (token in "[{") - (token in "]}")
         dots = dots + 1 if token == "." else dots * (token not in "=\n,[{")
-        if max(depth, dots) > DEEPEST:
-            raise TooDeep(at)
+        if max(depth, dots) > MAX_DEPTH:
+            raise NestingTooDeep(at)
         if not token.startswith("#"):
             found.append((token, at))
     return found
 
 
-def place(text: str, at: int) -> Place:
+def line_and_column(text: str, offset: int) -> LineAndColumn:
     """Line and column of an offset, counted from 1."""
-    return text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
+    return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
 
-def offsets(text: str) -> dict[Steps, int]:
+def key_offsets(text: str) -> dict[KeyPath, int]:
     """The offset of each key and element of a TOML text that `tomllib` reads."""
-    return dict(_Scan(tokens(text)).found())
+    return dict(_TokenScanner(tokens(text)).key_paths())
 
 
-class _Scan:
+class _TokenScanner:
     """The text's tokens, and how far they were read."""
 
     def __init__(self, found: list[tuple[str, int]]) -> None:
         self._tokens, self._next = [*found, ("\n", -1)], 0
-        self._elements: dict[Steps, int] = {}
+        self._elements: dict[KeyPath, int] = {}
 
-    def found(self) -> Iterator[tuple[Steps, int]]:
+    def key_paths(self) -> Iterator[tuple[KeyPath, int]]:
         """Paths with their offsets, in the order of the text."""
-        table: Steps = ()
+        table: KeyPath = ()
         while self._next < len(self._tokens):
             token = self._tokens[self._next][0]
             if token == "\n":
@@ -78,12 +78,12 @@ class _Scan:
             else:
                 yield from self._pair(table)
 
-    def _header(self) -> tuple[Steps, int]:
+    def _header(self) -> tuple[KeyPath, int]:
         # [[a]] tells its tokens from [a] by a second bracket
         many = self._tokens[self._next + 1][0] == "["
         self._next += 1 + many
         at = self._tokens[self._next][1]
-        path: Steps = ()
+        path: KeyPath = ()
         keys = self._key()
         for i, key in enumerate(keys):
             path = (*path, key)
@@ -102,14 +102,14 @@ class _Scan:
             self._next += 1
         return keys
 
-    def _pair(self, table: Steps) -> Iterator[tuple[Steps, int]]:
+    def _pair(self, table: KeyPath) -> Iterator[tuple[KeyPath, int]]:
         at = self._tokens[self._next][1]
         path = (*table, *self._key())
         self._next += 1
         yield path, at
         yield from self._value(path)
 
-    def _value(self, path: Steps) -> Iterator[tuple[Steps, int]]:
+    def _value(self, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
         opened = self._tokens[self._next][0]
         if opened not in ("[", "{"):
             while self._tokens[self._next][0] not in (",", "]", "}", "\n"):

@@ -8,9 +8,9 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
-from accountant.ledger.private_data import Users, checked_data, first_array, rows
+from accountant.ledger.private_data import Users, checked_data, first_array, take_rows
 
 
 @final
@@ -33,15 +33,15 @@ class Chunks:
             )
         if not isinstance(shape, tuple) or not shape:
             raise ParameterError("shape", shape, "(users, features)")
-        self.shape = tuple(Whole(1).check("shape", size) for size in shape)
+        self.shape = tuple(IntegerRange(1).check("shape", size) for size in shape)
         self._pieces = pieces
         self.restarts = callable(pieces)
-        self._begun = False
+        self._was_started = False
         self._sparse: bool | None = None
         self._reader: Iterator[Any] | None = None  # of checked pieces, once it was started
-        self._at = 0  # users that were handed out or passed over
-        self._held: Any = None  # what was read beyond them
-        self._none: Any = None  # no rows, of the right kind
+        self._position = 0  # users that were handed out or passed over
+        self._unread_rows: Any = None  # what was read beyond them
+        self._no_rows: Any = None  # no rows, of the right kind
 
     def __repr__(self) -> str:
         return f"Chunks(shape={self.shape})"
@@ -50,75 +50,77 @@ class Chunks:
     def sparse(self) -> bool:
         """Whether the first array is a sparse matrix, as the first piece shows."""
         if self._sparse is None:
-            if self._held is None:
-                self._held = self._next()
-            self._sparse = hasattr(first_array(self._held), "tocsr")
+            if self._unread_rows is None:
+                self._unread_rows = self._next()
+            self._sparse = hasattr(first_array(self._unread_rows), "tocsr")
         return self._sparse
 
     def mapped(self, function: Callable[[Any], Any], shape: tuple[int, ...]) -> Chunks:
         """A function of every piece, of ``shape`` in all."""
-        found = Chunks(lambda: map(function, self._started()), shape)
+        found = Chunks(lambda: map(function, self._start_reading()), shape)
         found.restarts = self.restarts
         return found
 
     def __getitem__(self, who: Users) -> Any:
         """The rows of some users, read forwards; going back starts anew."""
         if isinstance(who, np.ndarray):
-            return self._some(who)
+            return self._rows_at(who)
         start, stop, step = who.indices(self.shape[0])
-        if start < self._at:
-            self._reader, self._at, self._held = None, 0, None
-        self._forward(start)
-        taken = self._forward(stop)
-        if stop == self.shape[0] and self._more():
+        if start < self._position:
+            self._reader, self._position, self._unread_rows = None, 0, None
+        self._read_to(start)
+        taken = self._read_to(stop)
+        if stop == self.shape[0] and self._has_more_rows():
             warnings.warn(f"{self!r}: the pieces hold more users; they were not read", stacklevel=2)
-        return rows(taken, slice(None, None, step))
+        return take_rows(taken, slice(None, None, step))
 
-    def _some(self, who: np.ndarray[Any, Any]) -> Any:
+    def _rows_at(self, who: np.ndarray[Any, Any]) -> Any:
         """The rows of users with these indices, picked piece by piece."""
         order = np.argsort(who, kind="stable")
         rising, found, start, taken = who[order], [], 0, 0
-        for piece in self._checked(self._started()):
+        for piece in self._checked(self._start_reading()):
             stop = start + first_array(piece).shape[0]
             low, high = np.searchsorted(rising, (start, stop))
-            found.append(rows(piece, rising[low:high] - start))
+            found.append(take_rows(piece, rising[low:high] - start))
             start, taken = stop, int(high)
         if taken < who.size:
             raise ParameterError("pieces", f"{start} users", f"the {self.shape[0]} of the shape")
         back = np.empty_like(order)
         back[order] = np.arange(order.size)
-        return rows(joined(found), back)
+        return take_rows(concatenate_rows(found), back)
 
-    def _started(self) -> Iterator[Any]:
+    def _start_reading(self) -> Iterator[Any]:
         if callable(self._pieces):
             return iter(self._pieces())
-        if self._begun:
+        if self._was_started:
             allowed = "a function that starts anew: these data are read more than once"
             raise ParameterError("pieces", type(self._pieces), allowed)
-        self._begun = True
+        self._was_started = True
         return iter(self._pieces)
 
-    def _forward(self, end: int) -> Any:
+    def _read_to(self, end: int) -> Any:
         """Users up to ``end`` and from where the reader is."""
         found = []
-        while self._at < end:
-            if self._held is None:
-                self._held = self._next()
-            length = min(first_array(self._held).shape[0], end - self._at)
-            found.append(rows(self._held, slice(length)))
-            rest = rows(self._held, slice(length, None))
-            self._held = rest if first_array(rest).shape[0] else None
-            self._at += length
-        if not found and self._none is None:  # nobody is asked for, and nothing was read yet
-            self._held = self._next()
-        return joined(found) if found else self._none
+        while self._position < end:
+            if self._unread_rows is None:
+                self._unread_rows = self._next()
+            length = min(first_array(self._unread_rows).shape[0], end - self._position)
+            found.append(take_rows(self._unread_rows, slice(length)))
+            rest = take_rows(self._unread_rows, slice(length, None))
+            self._unread_rows = rest if first_array(rest).shape[0] else None
+            self._position += length
+        if not found and self._no_rows is None:  # nobody is asked for, and nothing was read yet
+            self._unread_rows = self._next()
+        return concatenate_rows(found) if found else self._no_rows
 
     def _next(self) -> Any:
         if self._reader is None:
-            self._reader = self._checked(self._started())
+            self._reader = self._checked(self._start_reading())
         for piece in self._reader:
             return piece
-        raise ParameterError("pieces", f"{self._at} users", f"the {self.shape[0]} of the shape")
+        raise ParameterError(
+            "pieces", f"{self._position} users", f"the {self.shape[0]} of the shape"
+        )
 
     def _checked(self, pieces: Iterator[Any]) -> Iterator[Any]:
         """All pieces that are not empty."""
@@ -127,19 +129,19 @@ class Chunks:
             if first.shape[1:] != self.shape[1:]:
                 raise ParameterError("piece", f"of shape {first.shape}", f"rows as in {self.shape}")
             if first.shape[0]:
-                self._none = rows(piece, slice(0))
+                self._no_rows = take_rows(piece, slice(0))
                 yield checked_data("piece", piece)
 
-    def _more(self) -> bool:
-        return self._held is not None or next(self._reader or iter(()), None) is not None
+    def _has_more_rows(self) -> bool:
+        return self._unread_rows is not None or next(self._reader or iter(()), None) is not None
 
 
-def joined(pieces: list[Any]) -> Any:
+def concatenate_rows(pieces: list[Any]) -> Any:
     """Pieces one below the other."""
     if len(pieces) == 1:
         return pieces[0]
     if isinstance(pieces[0], tuple):
-        return tuple(joined(list(parts)) for parts in zip(*pieces, strict=True))
+        return tuple(concatenate_rows(list(parts)) for parts in zip(*pieces, strict=True))
     if hasattr(pieces[0], "tocsr"):
         from scipy import sparse
 

@@ -14,7 +14,7 @@ from typing import NoReturn, final
 
 import numpy as np
 
-from accountant.accountants.basic import EXACT, decimal
+from accountant.accountants.basic import DECIMAL_CONTEXT, printed_decimal
 from accountant.accountants.budget import Budget
 from accountant.domains import Interval
 from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
@@ -22,11 +22,13 @@ from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
 from accountant.losses.zcdp import ZCDPLoss
 
-ORDER = Interval(1.0, 1e9, "(]")
-ASIDE = 1e-12  # share of delta kept for masses at infinity that no list of outcomes can do without
+ORDER_RANGE = Interval(1.0, 1e9, "(]")
+INFINITY_SHARE = (
+    1e-12  # share of delta kept for masses at infinity that no list of outcomes can do without
+)
 
 
-class Notion(ABC):
+class CompositionNotion(ABC):
     """A running total and its limit."""
 
     unit: str
@@ -38,7 +40,7 @@ class Notion(ABC):
 
 
 @final
-class PureSum(Notion):
+class PureDPTotal(CompositionNotion):
     """Epsilons and deltas, added exactly as they are printed."""
 
     unit = "epsilon"
@@ -48,19 +50,25 @@ class PureSum(Notion):
         # an odometer has no limit for epsilon, and no delta to spend
         self._limit = Decimal("Infinity"), Decimal(0)
         if budget is not None:
-            self._limit = decimal(budget.epsilon), decimal(budget.delta)
+            self._limit = printed_decimal(budget.epsilon), printed_decimal(budget.delta)
         self._known: dict[Loss, tuple[Decimal, Decimal]] = {}
 
     def spend(self, loss: Loss, budget: Budget) -> None:
-        """See `Notion`."""
+        """See `CompositionNotion`."""
         cost = self._known.get(loss)
         if cost is None:
-            epsilon = _worse(loss, lambda one: one.bound)
+            epsilon = _worse_direction(loss, lambda one: one.max_loss)
             if math.isinf(epsilon):
                 raise UnsupportedPlan(loss, "a pure filter", "it has no epsilon; use notion='zcdp'")
-            cost = decimal(epsilon), decimal(_worse(loss, lambda one: one.infinity))
+            cost = (
+                printed_decimal(epsilon),
+                printed_decimal(_worse_direction(loss, lambda one: one.infinity)),
+            )
             self._known[loss] = cost
-        total, delta = EXACT.add(self._total, cost[0]), EXACT.add(self._delta, cost[1])
+        total, delta = (
+            DECIMAL_CONTEXT.add(self._total, cost[0]),
+            DECIMAL_CONTEXT.add(self._delta, cost[1]),
+        )
         if total > self._limit[0]:
             raise BudgetExceeded(self.spent, float(cost[0]), budget)
         if delta > self._limit[1]:
@@ -69,19 +77,19 @@ class PureSum(Notion):
 
 
 @final
-class Additive(Notion):
+class AdditiveTotal(CompositionNotion):
     """A fact of every loss that adds up: rho, the divergence at one order, or mu squared.
 
     Masses at infinity add up too, within a share of delta that the limit leaves aside.
     """
 
-    def __init__(self, unit: str, fact: Callable[[Loss], float], limit: float) -> None:
-        self.unit, self._fact, self.limit, self.spent = unit, fact, limit, 0.0
+    def __init__(self, unit: str, cost_of: Callable[[Loss], float], limit: float) -> None:
+        self.unit, self._cost_of_loss, self.limit, self.spent = unit, cost_of, limit, 0.0
         self._infinity = 0.0
         self._known: dict[Loss, float] = {}
 
     def spend(self, loss: Loss, budget: Budget) -> None:
-        """See `Notion`."""
+        """See `CompositionNotion`."""
         cost = self._known.get(loss)
         if cost is None:
             cost = self._known[loss] = self._cost(loss)
@@ -89,13 +97,13 @@ class Additive(Notion):
         total = math.nextafter(self.spent + cost, math.inf)
         if not total <= self.limit:
             raise BudgetExceeded(self.spent, cost, budget, self.unit)
-        infinity = self._infinity + _worse(loss, lambda one: one.infinity)
-        if not infinity <= budget.delta * ASIDE:
+        infinity = self._infinity + _worse_direction(loss, lambda one: one.infinity)
+        if not infinity <= budget.delta * INFINITY_SHARE:
             self._refuse(loss)
         self.spent, self._infinity = total, infinity
 
     def _cost(self, loss: Loss) -> float:
-        cost = math.nextafter(_worse(loss, self._fact), math.inf)
+        cost = math.nextafter(_worse_direction(loss, self._cost_of_loss), math.inf)
         if not math.isfinite(cost):
             self._refuse(loss)
         return cost
@@ -105,9 +113,9 @@ class Additive(Notion):
         raise UnsupportedPlan(loss, f"a filter of {self.unit}", reason)
 
 
-def _worse(loss: Loss, fact: Callable[[Loss], float]) -> float:
+def _worse_direction(loss: Loss, cost_of: Callable[[Loss], float]) -> float:
     """The greater of both directions; what is negative would refund, what is NaN never ends."""
-    facts = fact(loss), fact(loss.reversed)
+    facts = cost_of(loss), cost_of(loss.reversed)
     if not all(one >= 0 for one in facts):
         raise UnsupportedPlan(
             loss, "a filter", "it states a cost below 0, or none that is a number"
@@ -115,7 +123,7 @@ def _worse(loss: Loss, fact: Callable[[Loss], float]) -> float:
     return max(facts)
 
 
-def notion_of(name: str, budget: Budget, order: float | None) -> Notion:
+def notion_of(name: str, budget: Budget, order: float | None) -> CompositionNotion:
     """The notion of a filter, its limit from the budget."""
     if name in ("profile", "pld", "tight"):
         allowed = (
@@ -124,31 +132,31 @@ def notion_of(name: str, budget: Budget, order: float | None) -> Notion:
         )
         raise ParameterError("notion", name, allowed)
     if name == "pure":
-        return PureSum(budget)
+        return PureDPTotal(budget)
     if budget.delta == 0:
         raise ParameterError("budget", budget, f"one with delta > 0 for the notion {name!r}")
-    delta = budget.delta * (1 - ASIDE)
+    delta = budget.delta * (1 - INFINITY_SHARE)
     if name == "zcdp":
-        rho = greatest(lambda rho: ZCDPLoss(rho).epsilon_at(delta), budget)
-        return Additive("rho", lambda loss: loss.rho, rho)
+        rho = largest_parameter(lambda rho: ZCDPLoss(rho).epsilon_at(delta), budget)
+        return AdditiveTotal("rho", lambda loss: loss.rho, rho)
     if name == "gdp":
-        mu = greatest(lambda mu: GaussianLoss(mu).epsilon_at(delta), budget)
-        return Additive("mu^2", lambda loss: loss.gdp**2, mu * mu * (1 - 1e-15))
+        mu = largest_parameter(lambda mu: GaussianLoss(mu).epsilon_at(delta), budget)
+        return AdditiveTotal("mu^2", lambda loss: loss.gdp_mu**2, mu * mu * (1 - 1e-15))
     if name != "rdp":
         raise ParameterError("notion", name, "'pure', 'zcdp', 'rdp' or 'gdp'")
     nats = -math.log(delta)
     if order is None:  # the best for Gaussians
         order = 1 + 2 * nats / budget.epsilon
-    a = ORDER.check("order", order) - 1
+    a = ORDER_RANGE.check("order", order) - 1
     limit = budget.epsilon - (nats - a * math.log1p(1 / a) - math.log1p(a)) / a
     if limit <= 0:
         raise ParameterError("order", order, "one that leaves something of the budget")
     fixed = np.array(order)
     unit = f"divergence of order {order:.6g}"
-    return Additive(unit, lambda loss: float(loss.renyi(fixed)), limit * (1 - 1e-14))
+    return AdditiveTotal(unit, lambda loss: float(loss.renyi(fixed)), limit * (1 - 1e-14))
 
 
-def greatest(cost: Callable[[float], float], budget: Budget) -> float:
+def largest_parameter(cost: Callable[[float], float], budget: Budget) -> float:
     """The greatest parameter whose cost was seen to stay within the budget."""
     low, high = 1e-200, 1e200
     if not cost(low) <= budget.epsilon:

@@ -8,22 +8,27 @@ from typing import Any, final
 from accountant.accountants.budget import Budget
 from accountant.domains import DELTA
 from accountant.errors import ParameterError
-from accountant.ledger.composition_notions import Additive, Notion, PureSum, notion_of
+from accountant.ledger.composition_notions import (
+    AdditiveTotal,
+    CompositionNotion,
+    PureDPTotal,
+    notion_of,
+)
 from accountant.ledger.interfaces import Releasable
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.randomness import Rng
 
-STEPS = 81  # of an odometer: rho from 2^-20 to 2^20 by factors of sqrt 2
+ODOMETER_FILTERS = 81  # of an odometer: rho from 2^-20 to 2^20 by factors of sqrt 2
 
 
-class _Spending:
+class FilterMeter:
     """A meter that adds up what is asked for."""
 
     next = None
 
-    def __init__(self, notion: Notion, budget: Budget) -> None:
+    def __init__(self, notion: CompositionNotion, budget: Budget) -> None:
         self.notion, self._budget = notion, budget
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
@@ -54,22 +59,22 @@ class Filter(Ledger):
         if not isinstance(budget, Budget):
             raise ParameterError("budget", budget, "a Budget")
         name = notion if notion is not None else ("zcdp" if budget.delta else "pure")
-        self._spending = _Spending(notion_of(name, budget, order), budget)
-        super().__init__(data, None, rng, public, transcript, self._spending)
+        self._filter_meter = FilterMeter(notion_of(name, budget, order), budget)
+        super().__init__(data, None, rng, public, transcript, self._filter_meter)
         self.budget = budget
 
     def spend(self, mechanism: Releasable) -> None:
         """Charge a release that was made elsewhere on the same data; refused like any other."""
         with self._lock:
-            self._spending.charge(mechanism, None)
+            self._filter_meter.charge(mechanism, None)
 
     @property
     def spent(self) -> float:
         """The running total: epsilon, rho, the divergence at its order, or mu squared."""
-        return self._spending.notion.spent
+        return self._filter_meter.notion.spent
 
     def __repr__(self) -> str:
-        unit = self._spending.notion.unit
+        unit = self._filter_meter.notion.unit
         return f"Filter(shape={self.shape}, budget={self.budget!r}, spent {unit}={self.spent:.6g})"
 
 
@@ -83,18 +88,24 @@ class Odometer(Ledger):
 
     def __init__(self, data: Any, delta: float = 0.0, rng: Rng = None, public: Any = None) -> None:
         self._delta = DELTA.check("delta", delta)
-        notion: Notion = (
-            Additive("rho", lambda loss: loss.rho, math.inf) if delta else PureSum(None)
+        notion: CompositionNotion = (
+            AdditiveTotal("rho", lambda loss: loss.rho, math.inf) if delta else PureDPTotal(None)
         )
         unlimited = Budget(1e300, self._delta)
-        self._spending = _Spending(notion, unlimited)
-        super().__init__(data, None, rng, public, "full", self._spending)
+        self._filter_meter = FilterMeter(notion, unlimited)
+        super().__init__(data, None, rng, public, "full", self._filter_meter)
 
     @property
     def epsilon(self) -> float:
         """What all releases so far cost at ``delta``, at any stop."""
-        total = self._spending.notion.spent
+        total = self._filter_meter.notion.spent
         if not self._delta or total == 0:
             return total
-        size = next((r for k in range(STEPS) if (r := 2.0 ** (k / 2 - 20)) >= total), math.inf)
-        return ZCDPLoss(size).epsilon_at(self._delta / STEPS) if size < math.inf else math.inf
+        size = next(
+            (r for k in range(ODOMETER_FILTERS) if (r := 2.0 ** (k / 2 - 20)) >= total), math.inf
+        )
+        return (
+            ZCDPLoss(size).epsilon_at(self._delta / ODOMETER_FILTERS)
+            if size < math.inf
+            else math.inf
+        )

@@ -16,15 +16,15 @@ import numpy as np
 
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.errors import OffPlan, ParameterError, PrivateValueError
-from accountant.ledger.interfaces import Meter, Query, Releasable
-from accountant.ledger.plan_cursor import Walk
+from accountant.ledger.interfaces import PrivacyMeter, Query, Releasable
+from accountant.ledger.plan_cursor import PlanCursor
 from accountant.ledger.private_data import (
     Users,
     checked_data,
     checked_users,
+    count_users,
     first_array,
-    number,
-    rows,
+    take_rows,
 )
 from accountant.plans.plan import Plan, Sequential, as_plan
 
@@ -41,12 +41,12 @@ class Gate(ABC):
         plan: Plan | None,
         public: Any,
         coin_words: Sequence[int],
-        meter: Meter | None = None,
+        meter: PrivacyMeter | None = None,
     ) -> None:
         self._data = checked_data("data", data)
         self._users = first_array(self._data).shape[0]
         # a plan is walked; without one, whatever is asked must fit the meter
-        self._meter = Walk(as_plan(plan), self._users) if meter is None else meter
+        self._meter = PlanCursor(as_plan(plan), self._users) if meter is None else meter
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._answering = False
@@ -75,7 +75,7 @@ class Gate(ABC):
         charged; one that asks the gate itself is refused.  The answer is read-only.  The query of
         a `PoissonSampled` mechanism gets the rows of a secret sample, none at all now and then.
         """
-        return self._pass(mechanism, query, None)
+        return self._charge_and_answer(mechanism, query, None)
 
     @final
     def release_each(self, mechanism: Releasable, query: Query, who: Any = None) -> Any:
@@ -84,7 +84,7 @@ class Gate(ABC):
         ``who`` holds distinct indices, a mask or a slice; the query gets only their rows.  See
         `release`.
         """
-        return self._pass(mechanism, query, checked_users(who, self._users))
+        return self._charge_and_answer(mechanism, query, checked_users(who, self._users))
 
     @final
     def release_blocks(
@@ -101,7 +101,7 @@ class Gate(ABC):
         Until the last block was taken nothing else is answered.
         """
         self._refuse_unless_releasable(mechanism, query)
-        if sampled(mechanism) is not None:
+        if as_poisson_sampled(mechanism) is not None:
             raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
         with self._lock:
             self._refuse_within_a_query(mechanism)
@@ -140,7 +140,7 @@ class Gate(ABC):
 
     def _refuse_unless_releasable(self, mechanism: Releasable, query: Query) -> None:
         # not isinstance of the protocol: such a check costs as much as the draw
-        if not (isinstance(mechanism, Plan) and hasattr(released(mechanism), "release")):
+        if not (isinstance(mechanism, Plan) and hasattr(drawing_mechanism(mechanism), "release")):
             allowed = "a mechanism: it has a loss and can release"
             raise ParameterError("mechanism", mechanism, allowed)
         if not callable(query):
@@ -156,9 +156,9 @@ class Gate(ABC):
             )
             raise OffPlan(mechanism, self.next, words)
 
-    def _pass(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+    def _charge_and_answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         self._refuse_unless_releasable(mechanism, query)
-        if who is not None and sampled(mechanism) is not None:
+        if who is not None and as_poisson_sampled(mechanism) is not None:
             raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
         with self._lock:
             self._refuse_within_a_query(mechanism)
@@ -170,21 +170,21 @@ class Gate(ABC):
             finally:
                 self._answering = False
 
-    def _value(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
+    def _query_value(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         """The query's value: one that a single release pays for, or one for each user."""
-        sample = sampled(mechanism)
+        sample = as_poisson_sampled(mechanism)
         seen = who if sample is None else self._sample(sample)
-        asked = query(self._data if seen is None else rows(self._data, seen))
-        return checked_value(mechanism, asked, None if who is None else number(who))
+        asked = query(self._data if seen is None else take_rows(self._data, seen))
+        return checked_value(mechanism, asked, None if who is None else count_users(who))
 
 
-def checked_value(mechanism: Releasable, asked: Any, users: int | None) -> Any:
+def checked_value(mechanism: Releasable, query_result: Any, users: int | None) -> Any:
     """What a query gave as the very array that the mechanism gets, one value or one a user."""
     try:
-        value = np.asarray(asked)
+        value = np.asarray(query_result)
     except ValueError:
         raise PrivateValueError("value", "rectangular, not ragged") from None
-    axes, shape = released(mechanism).value_axes, np.shape(value)
+    axes, shape = drawing_mechanism(mechanism).value_axes, np.shape(value)
     if users is None:
         if axes is not None and len(shape) != axes:
             raise PrivateValueError("value", f"a single one, with {axes} axes")
@@ -193,12 +193,12 @@ def checked_value(mechanism: Releasable, asked: Any, users: int | None) -> Any:
     return value
 
 
-def sampled(mechanism: object) -> PoissonSampled | None:
+def as_poisson_sampled(mechanism: object) -> PoissonSampled | None:
     """The mechanism, if it is one that sees a sample."""
     return mechanism if isinstance(mechanism, PoissonSampled) else None
 
 
-def released(mechanism: Any) -> Any:
+def drawing_mechanism(mechanism: Any) -> Any:
     """What draws the noise: the mechanism itself, or the one that sees a sample."""
-    sample = sampled(mechanism)
+    sample = as_poisson_sampled(mechanism)
     return mechanism if sample is None else sample.part

@@ -32,7 +32,7 @@ class Releasable(Protocol):
         ...
 
 
-class Meter(Protocol):
+class PrivacyMeter(Protocol):
     """What a gate charges before it looks."""
 
     @property

@@ -13,10 +13,10 @@ import numpy as np
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.domains import OneOf
 from accountant.errors import ParameterError
-from accountant.ledger.gate import Gate, checked_value, released
-from accountant.ledger.interfaces import Entry, Meter, Query, Releasable
-from accountant.ledger.ordered_map import in_order
-from accountant.ledger.private_data import Users, number, rows
+from accountant.ledger.gate import Gate, checked_value, drawing_mechanism
+from accountant.ledger.interfaces import Entry, PrivacyMeter, Query, Releasable
+from accountant.ledger.ordered_map import map_in_order
+from accountant.ledger.private_data import Users, count_users, take_rows
 from accountant.plans.plan import Plan
 from accountant.randomness import Rng, generator
 
@@ -40,9 +40,9 @@ class Ledger(Gate):
         rng: Rng = None,
         public: Any = None,
         transcript: str = "full",
-        _meter: Meter | None = None,
+        _meter: PrivacyMeter | None = None,
     ) -> None:
-        self._noise, words = _apart(rng)
+        self._noise, words = split_streams(rng)
         self._seeded = rng is not None
         super().__init__(data, plan, public, words, _meter)
         self._digest = TRANSCRIPT.check("transcript", transcript) == "digest"
@@ -62,9 +62,9 @@ class Ledger(Gate):
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         output = None
         try:
-            output = read_only(self._draw(mechanism, self._value(mechanism, query, who)))
+            output = read_only(self._draw(mechanism, self._query_value(mechanism, query, who)))
         finally:
-            self._keep(mechanism, who, output)
+            self._record(mechanism, who, output)
         return output
 
     def _answer_blocks(
@@ -76,37 +76,37 @@ class Ledger(Gate):
     ) -> Iterator[Any]:
         waiting: deque[Users] = deque()
 
-        def blocks() -> Iterator[Block]:
+        def blocks() -> Iterator[UserBlock]:
             for who in charged:
                 waiting.append(who)
-                block = rows(self._data, who)
-                yield Block(mechanism, query, block, number(who), self._block_seed())
+                block = take_rows(self._data, who)
+                yield UserBlock(mechanism, query, block, count_users(who), self._block_seed())
 
         try:
-            for output in in_order(Block.answer, blocks(), executor):
-                self._keep(mechanism, waiting.popleft(), output)
+            for output in map_in_order(UserBlock.answer, blocks(), executor):
+                self._record(mechanism, waiting.popleft(), output)
                 yield read_only(output)
         finally:
             for who in waiting:  # charged, and not answered
-                self._keep(mechanism, who, None)
+                self._record(mechanism, who, None)
 
     def _block_seed(self) -> list[int] | None:
         """Words for the noise of one block; None is the operating system's."""
         return self._noise.integers(1 << 32, size=8).tolist() if self._seeded else None
 
-    def _keep(self, mechanism: Releasable, who: Users | None, output: Any) -> None:
+    def _record(self, mechanism: Releasable, who: Users | None, output: Any) -> None:
         kept = digest(output) if self._digest and output is not None else output
         self._entries.append(Entry(mechanism, who, kept, self._seeded))
 
     def _draw(self, mechanism: Releasable, value: Any) -> Any:
-        return released(mechanism).release(value, self._noise)
+        return drawing_mechanism(mechanism).release(value, self._noise)
 
     def _sample(self, mechanism: PoissonSampled) -> Users:
         # U + 2^-53 <= rate holds with probability at most the rate, whatever its last bits
         return np.flatnonzero(self._noise.random(self._users) + 2.0**-53 <= mechanism.rate)
 
 
-class Block(NamedTuple):
+class UserBlock(NamedTuple):
     """All that a worker needs to let the users of one block randomise their values."""
 
     mechanism: Releasable
@@ -122,20 +122,20 @@ class Block(NamedTuple):
         return self.mechanism.release(value, generator(noise))
 
 
-def _apart(rng: Rng) -> tuple[np.random.Generator, list[int]]:
+def split_streams(rng: Rng) -> tuple[np.random.Generator, list[int]]:
     """Noise, and words for the coins; whoever knows all about the coins learns nothing of noise."""
     if rng is None:
-        return generator(None), _words(np.random.SeedSequence())
+        return generator(None), seed_words(np.random.SeedSequence())
     seeds = generator(rng).bit_generator.seed_seq
     if not isinstance(seeds, np.random.SeedSequence):
         raise ParameterError("rng", rng, "a Generator that was made from a SeedSequence")
     # A spawned sequence carries its parent's entropy, from which the noise could be made again:
     # the coins get only words hashed from it.
     noise, other = seeds.spawn(2)
-    return np.random.default_rng(noise), _words(other)
+    return np.random.default_rng(noise), seed_words(other)
 
 
-def _words(seeds: np.random.SeedSequence) -> list[int]:
+def seed_words(seeds: np.random.SeedSequence) -> list[int]:  # noqa: D103
     return [int(word) for word in seeds.generate_state(4)]
 
 

@@ -9,34 +9,37 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import chain, islice
 from typing import TypeVar
 
-Piece = TypeVar("Piece")
+Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
-AHEAD = 8  # pieces that are under way, or done and not yet taken
+MAX_PENDING = 8  # pieces that are under way, or done and not yet taken
 
 
-def in_order(
-    work: Callable[[Piece], Result], pieces: Iterable[Piece], executor: Executor | None = None
+def map_in_order(
+    function: Callable[[Argument], Result],
+    arguments: Iterable[Argument],
+    executor: Executor | None = None,
 ) -> Iterator[Result]:
-    """Yield ``work(piece)`` for every piece, in the order of the pieces.
+    """Yield ``function(piece)`` for every piece, in the order of the pieces.
 
     ``executor`` is any `concurrent.futures.Executor`, by default threads, one a core; to other
-    processes ``work`` and the pieces travel pickled.  Pieces are made in this thread, a few ahead.
+    processes ``function`` and the pieces travel pickled.  Pieces are made in this thread, a few
+    ahead.
     """
     if executor is None:
-        left = iter(pieces)
+        left = iter(arguments)
         few = list(islice(left, 2))
         if len(few) < 2:  # a single piece is done where it is
-            yield from map(work, few)
+            yield from map(function, few)
             return
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            yield from in_order(work, chain(few, left), pool)
+            yield from map_in_order(function, chain(few, left), pool)
         return
     waiting: deque[Future[Result]] = deque()
     try:
-        for piece in pieces:
-            waiting.append(executor.submit(work, piece))
-            if len(waiting) == AHEAD:
+        for piece in arguments:
+            waiting.append(executor.submit(function, piece))
+            if len(waiting) == MAX_PENDING:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

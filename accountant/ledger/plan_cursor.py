@@ -9,27 +9,29 @@ from numpy.typing import NDArray
 
 from accountant.errors import OffPlan
 from accountant.ledger.interfaces import Releasable
-from accountant.ledger.private_data import Users, number
+from accountant.ledger.private_data import Users, count_users
 from accountant.losses.loss import Loss
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Plan
 
 
-class Walk:
+class PlanCursor:
     """Where a plan's execution stands: the leaf that may be released next, users' parts included.
 
     Costs O(1) a release whatever the plan's length.  `charge` checks everything before it moves.
     """
 
-    def __init__(self, plan: Plan, users: int, group: int | None = None) -> None:
+    def __init__(self, plan: Plan, users: int, group_size: int | None = None) -> None:
         self._leaves: Iterator[Plan] = plan.leaves()
         self._next: Plan | None = next(self._leaves, None)
         self._users = users
-        self._open: list[Walk] = []
+        self._part_cursors: list[PlanCursor] = []
         self._parts: list[Plan] = []
-        self._owner: NDArray[np.int32] | None = None
-        self._group = users if group is None else group  # how many of the users walk here
-        self._free = self._group
+        self._part_of_user: NDArray[np.int32] | None = None
+        self._group_size = (
+            users if group_size is None else group_size
+        )  # how many of the users walk here
+        self._unassigned_users = self._group_size
 
     @property
     def next(self) -> Plan | None:
@@ -38,7 +40,7 @@ class Walk:
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
         """Move on by one release of ``mechanism``, or raise `OffPlan` and stay."""
-        if who is not None and number(who) == 0:  # nobody answers, so nobody pays
+        if who is not None and count_users(who) == 0:  # nobody answers, so nobody pays
             return
         if isinstance(self._next, Parallel):
             self._charge_part(self._next, mechanism, who)
@@ -58,26 +60,26 @@ class Walk:
     def _charge_part(self, node: Parallel, mechanism: Releasable, who: Users | None) -> None:
         if who is None:
             raise OffPlan(mechanism, node, "parts are released by release_each, which names users")
-        if self._owner is None:
-            self._owner = np.full(self._users, -1, dtype=np.int32)
+        if self._part_of_user is None:
+            self._part_of_user = np.full(self._users, -1, dtype=np.int32)
             # a part that releases nothing is not waited for
             self._parts = [part for part in node.parts if next(part.leaves(), None) is not None]
-            self._free = self._group
-        owners = self._owner[who]
+            self._unassigned_users = self._group_size
+        owners = self._part_of_user[who]
         part = int(owners[0])
         if not np.all(owners == part):
             raise OffPlan(mechanism, node, "these users belong to different parts")
         if part >= 0:
-            self._open[part].charge(mechanism, who)
+            self._part_cursors[part].charge(mechanism, who)
         else:
-            if len(self._open) == len(self._parts):
+            if len(self._part_cursors) == len(self._parts):
                 raise OffPlan(mechanism, node, "all parts have their users already")
-            fresh = Walk(self._parts[len(self._open)], self._users, owners.size)
+            fresh = PlanCursor(self._parts[len(self._part_cursors)], self._users, owners.size)
             fresh.charge(mechanism, who)
-            self._owner[who] = len(self._open)
-            self._free -= owners.size
-            self._open.append(fresh)
+            self._part_of_user[who] = len(self._part_cursors)
+            self._unassigned_users -= owners.size
+            self._part_cursors.append(fresh)
         # parts that nobody is left to open are not waited for
-        opened = len(self._open) == len(self._parts) or self._free == 0
-        if opened and all(one.next is None for one in self._open):
-            self._next, self._open, self._owner = next(self._leaves, None), [], None
+        opened = len(self._part_cursors) == len(self._parts) or self._unassigned_users == 0
+        if opened and all(one.next is None for one in self._part_cursors):
+            self._next, self._part_cursors, self._part_of_user = next(self._leaves, None), [], None

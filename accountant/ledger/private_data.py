@@ -62,12 +62,12 @@ def first_array(data: Any) -> Any:
     return np.asarray(array) if not hasattr(array, "shape") else array
 
 
-def rows(data: Any, who: Users) -> Any:
+def take_rows(data: Any, who: Users) -> Any:
     """The rows of the users in ``who``, of every array in the data."""
     return tuple(part[who] for part in data) if isinstance(data, tuple) else data[who]
 
 
-def number(who: Users) -> int:
+def count_users(who: Users) -> int:
     """How many users an index array or a checked slice names."""
     return len(range(who.start, who.stop, who.step)) if isinstance(who, slice) else len(who)
 

@@ -11,24 +11,24 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, RECORDS
 from accountant.losses.finite_pair import PairLoss
-from accountant.losses.loss import Loss, Symmetric, epsilons, orders
+from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
 from accountant.numerics import (
     Array,
     log1mexp,
-    square_up,
-    up,
-    up_sum,
+    round_up,
+    round_up_square,
+    round_up_sum,
 )
 
 
-class Bounded(Symmetric):
+class BoundedLoss(SymmetricLoss):
     """A symmetric loss that never exceeds its epsilon."""
 
     __slots__ = ()
     epsilon: float
 
     @property
-    def bound(self) -> float:
+    def max_loss(self) -> float:
         """Its epsilon."""
         return self.epsilon
 
@@ -40,7 +40,7 @@ class Bounded(Symmetric):
 
 @final
 @dataclass(frozen=True, slots=True)
-class BoundedRangeLoss(Bounded):
+class BoundedRangeLoss(BoundedLoss):
     """Any release with log-ratios in ``[t - epsilon, t]`` for some t: the exponential mechanism.
 
     A supremum over many pairs: profile, rho and Rényi curve are facts of their own.
@@ -62,17 +62,17 @@ class BoundedRangeLoss(Bounded):
         return greatest
 
     @property
-    def envelope(self) -> bool:
+    def is_upper_envelope(self) -> bool:
         """Always: no pair attains the profile everywhere."""
         return True
 
     @property
-    def by_renyi(self) -> bool:
+    def determined_by_rdp(self) -> bool:
         """Yes."""
         return True
 
     @property
-    def attained(self) -> Loss:
+    def attained_pair(self) -> Loss:
         """The two-point pair whose log-ratios are ``+-epsilon / 2``."""
         low = math.exp(-self.epsilon / 2) / (1 + math.exp(-self.epsilon / 2))
         return PairLoss((1 - low, low), (low, 1 - low))
@@ -80,7 +80,7 @@ class BoundedRangeLoss(Bounded):
     @property
     def rho(self) -> float:
         """``epsilon^2 / 8`` (Cesar & Rogers 2021, Lemma 3.4)."""
-        return square_up(self.epsilon, 8)
+        return round_up_square(self.epsilon, 8)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Supremum over t of the Rényi divergences of the two-point pairs, in closed form."""
@@ -91,12 +91,12 @@ class BoundedRangeLoss(Bounded):
         log_one = log1mexp(-a * e0)
         log_less = log1mexp(-(a - 1) * e0)
         t = np.log((a - 1) / a) + log_one + e0 - log_less
-        t = up_sum(t, np.abs(np.log((a - 1) / a)) + np.abs(log_one) + e0 + np.abs(log_less))
+        t = round_up_sum(t, np.abs(np.log((a - 1) / a)) + np.abs(log_one) + e0 + np.abs(log_less))
         rest = log_one - np.log(a) - log1mexp(np.array(-e0))
-        divergence = t + up_sum(rest, np.abs(rest) + np.abs(log_one) + np.log(a)) / (a - 1)
-        least: Array = np.minimum(np.minimum(divergence, a * self.rho), up(e0))
+        divergence = t + round_up_sum(rest, np.abs(rest) + np.abs(log_one) + np.log(a)) / (a - 1)
+        least: Array = np.minimum(np.minimum(divergence, a * self.rho), round_up(e0))
         return least
 
-    def grouped(self, size: int) -> BoundedRangeLoss:
+    def for_group(self, size: int) -> BoundedRangeLoss:
         """The ranges of ``size`` records add up."""
-        return BoundedRangeLoss(up(RECORDS.check("size", size) * self.epsilon))
+        return BoundedRangeLoss(round_up(RECORDS.check("size", size) * self.epsilon))

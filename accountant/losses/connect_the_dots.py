@@ -33,7 +33,7 @@ class Discretisable(Profiled, Protocol):
     """The part of a loss that a discretisation reads."""
 
     @property
-    def dots(self) -> int:
+    def discretisation_points(self) -> int:
         """Number of points of the discretisation."""
         ...
 
@@ -42,22 +42,22 @@ class Discretisable(Profiled, Protocol):
         """The loss of (Q, P)."""
         ...
 
-    def signed_profile(self, epsilon: Array) -> Array:
+    def profile_any_epsilon(self, epsilon: Array) -> Array:
         """The privacy profile at any real epsilon."""
         ...
 
 
-def pair_above(profile: Profile, points: Array, last: float | None = None) -> FinitePair:
+def pair_above(profile: Profile, points: Array, last_value: float | None = None) -> FinitePair:
     """A pair whose profile is above ``profile``; ``points`` are increasing epsilons.
 
-    ``last`` is the profile's value at the last of them, where that is known exactly.
+    ``last_value`` is the profile's value at the last of them, where that is known exactly.
     """
     values = np.clip(profile(points), 0.0, 1.0)
-    values[-1] = values[-1] if last is None else last
+    values[-1] = values[-1] if last_value is None else last_value
     values = np.minimum.accumulate(values) * (1 + ACCURACY)
     x, values = np.append(0.0, np.exp(points)), np.append(1.0, np.minimum(values, 1.0))
     corners = lower_hull(x, values)
-    return _pair(points, x, values, corners, float(values[-1]))
+    return _pair_on_hull(points, x, values, corners, float(values[-1]))
 
 
 def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
@@ -75,7 +75,7 @@ def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
     # Beyond the points only `infinity` is known; where the curve reaches it inside the last cell,
     # the whole cell must be that low.
     lowered[-1 if gap[-1] <= 0 else -2 :] = infinity
-    return _pair(points, x, lowered, lower_hull(x, lowered), infinity)
+    return _pair_on_hull(points, x, lowered, lower_hull(x, lowered), infinity)
 
 
 def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
@@ -83,16 +83,18 @@ def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
     # half of the points where the loss mostly is (its total variation is about 0.4 deviations),
     # and half everywhere: a composition's tail may hang on the great losses
     size = max(2.5 * float(loss.profile(0.0)), 1e-12)
-    high, low = _end(loss, tail, size), _end(loss.reversed, tail, size)
+    high, low = _truncation_point(loss, tail, size), _truncation_point(loss.reversed, tail, size)
     ends = np.arcsinh(np.array([-low, high]) / size)
-    near = size * np.sinh(np.linspace(ends[0], ends[1], loss.dots // 2))
-    points = np.unique(np.concatenate([near, np.linspace(-low, high, loss.dots // 2), [0.0]]))
+    near = size * np.sinh(np.linspace(ends[0], ends[1], loss.discretisation_points // 2))
+    points = np.unique(
+        np.concatenate([near, np.linspace(-low, high, loss.discretisation_points // 2), [0.0]])
+    )
     points = points[np.diff(np.exp(points), prepend=0.0) > 0]
     if upper:
         # at its bound a profile is `infinity`, whatever round-off says
-        known = loss.infinity if high >= loss.bound else None
-        return pair_above(loss.signed_profile, points, known)
-    return pair_below(loss.signed_profile, loss.infinity, points)
+        known = loss.infinity if high >= loss.max_loss else None
+        return pair_above(loss.profile_any_epsilon, points, known)
+    return pair_below(loss.profile_any_epsilon, loss.infinity, points)
 
 
 @functools.lru_cache(maxsize=64)
@@ -101,11 +103,11 @@ def pair_above_all(loss: Discretisable) -> FinitePair:
     return discretise(loss, 0.0, upper=True)
 
 
-def _end(loss: Discretisable, tail: float, size: float) -> float:
+def _truncation_point(loss: Discretisable, tail: float, size: float) -> float:
     """Where the profile has come down to its limit, but for ``tail``."""
-    if loss.bound < 1e-9 * size:
-        return max(loss.bound, 1e-9 * size)
-    low, high = min(1e-3 * size, loss.bound / 2), min(loss.bound, 700.0)
+    if loss.max_loss < 1e-9 * size:
+        return max(loss.max_loss, 1e-9 * size)
+    low, high = min(1e-3 * size, loss.max_loss / 2), min(loss.max_loss, 700.0)
     for _ in range(3):
         ladder = np.geomspace(low, high, 10)
         far = int(np.argmax(loss.profile(ladder) - loss.infinity <= tail))
@@ -131,7 +133,7 @@ def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
     return np.array(hull)
 
 
-def _pair(
+def _pair_on_hull(
     points: Array, x: Array, values: Array, corners: NDArray[np.intp], infinity: float
 ) -> FinitePair:
     slopes = np.diff(values[corners]) / np.diff(x[corners])

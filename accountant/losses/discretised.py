@@ -15,58 +15,60 @@ from accountant.losses.connect_the_dots import (
     pair_above,
     pair_below,
 )
-from accountant.losses.finite import Finite
+from accountant.losses.finite import FiniteLoss
 from accountant.losses.loss import epsilons
 from accountant.numerics import Array
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Dots(Finite):
+class DiscretisedLoss(FiniteLoss):
     """A loss with finitely many values; ``infinity`` is the mass beyond them."""
 
     loss: Array
     mass: Array
-    beyond: float
+    infinity_mass: float
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """``sum mass (1 - e^{eps - loss})_+``."""
         sticks = -np.expm1(np.minimum(epsilons(epsilon)[..., None] - self.loss, 0.0))
-        total: Array = np.minimum(sticks @ self.mass + self.beyond, 1.0)
+        total: Array = np.minimum(sticks @ self.mass + self.infinity_mass, 1.0)
         return total
 
     @property
-    def reversed(self) -> Dots:
+    def reversed(self) -> DiscretisedLoss:
         """The pair exchanged: what Q has beyond the values is where P has none."""
         mass = self.mass * np.exp(-self.loss)
-        return Dots(-self.loss, mass, max(0.0, 1 - float(mass.sum())))
+        return DiscretisedLoss(-self.loss, mass, max(0.0, 1 - float(mass.sum())))
 
     @property
     def infinity(self) -> float:
         """The mass beyond."""
-        return self.beyond
+        return self.infinity_mass
 
     @property
-    def bound(self) -> float:
+    def max_loss(self) -> float:
         """The greatest size of a value."""
         return float(np.max(np.abs(self.loss), initial=0.0))
 
     @property
-    def outcomes(self) -> tuple[Array, Array]:
+    def loss_pmf(self) -> tuple[Array, Array]:
         """Values and masses."""
         return self.loss, self.mass
 
 
-def above(profile: Profile, points: Array, last: float | None = None) -> Dots:
+def dominating_pair(
+    profile: Profile, points: Array, last_value: float | None = None
+) -> DiscretisedLoss:
     """Return the loss on ``points`` whose profile is above ``profile``: see `pair_above`."""
-    return Dots(*pair_above(profile, points, last))
+    return DiscretisedLoss(*pair_above(profile, points, last_value))
 
 
-def below(profile: Profile, infinity: float, points: Array) -> Dots:
+def dominated_pair(profile: Profile, infinity: float, points: Array) -> DiscretisedLoss:
     """Return the loss on ``points`` whose profile is below ``profile``: see `pair_below`."""
-    return Dots(*pair_below(profile, infinity, points))
+    return DiscretisedLoss(*pair_below(profile, infinity, points))
 
 
-def dots(loss: Discretisable, tail: float, *, upper: bool) -> Dots:
+def discretised(loss: Discretisable, tail: float, *, upper: bool) -> DiscretisedLoss:
     """Return a finite loss above or below ``loss``; at most ``tail`` of its mass is moved."""
-    return Dots(*discretise(loss, tail, upper=upper))
+    return DiscretisedLoss(*discretise(loss, tail, upper=upper))

@@ -11,39 +11,43 @@ from numpy.typing import ArrayLike
 
 from accountant.losses.loss import Loss
 from accountant.numerics import Array, Complex
-from accountant.numerics.exponential_sums import log_sum, product_of_ratios, sums_of_logs
+from accountant.numerics.exponential_sums import (
+    finite_cgf,
+    product_of_cf_ratios,
+    sum_of_finite_cgfs,
+)
 
 
-class Finite(Loss):
-    """A loss whose cumulant is a finite sum over its `outcomes`."""
+class FiniteLoss(Loss):
+    """A loss whose cumulant is a finite sum over its `loss_pmf`."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
-    def outcomes(self) -> tuple[Array, Array]:
+    def loss_pmf(self) -> tuple[Array, Array]:
         """The losses and their masses under P; the finite part."""
 
     @property
-    def certified(self) -> bool:
+    def has_exact_cgf(self) -> bool:
         """Its cumulant is a finite sum."""
         return True
 
     def cumulant(self, z: ArrayLike) -> Any:
         """``ln sum_i mass_i e^{z loss_i}`` over the finite part."""
-        loss, mass = self.outcomes
-        return log_sum(loss, np.log(mass), np.asarray(z, dtype=complex))[0][()]
+        loss, mass = self.loss_pmf
+        return finite_cgf(loss, np.log(mass), np.asarray(z, dtype=complex))[0][()]
 
     @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
+    def sum_cgf(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
         """Sum over the losses."""
-        return sums_of_logs([loss.outcomes for loss in losses], counts, z)
+        return sum_of_finite_cgfs([loss.loss_pmf for loss in losses], counts, z)
 
     @classmethod
-    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+    def cf_ratios(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
         """Product over the losses, one matrix product each."""
-        return product_of_ratios([loss.outcomes for loss in losses], counts, z)
+        return product_of_cf_ratios([loss.loss_pmf for loss in losses], counts, z)
 
-    def real_cumulant(self, a: Array) -> tuple[Array, Array]:
+    def real_cgf(self, a: Array) -> tuple[Array, Array]:
         """The cumulant at real ``a``, and a bound on its round-off."""
-        return self.cumulants([self], np.ones(1), a)
+        return self.sum_cgf([self], np.ones(1), a)

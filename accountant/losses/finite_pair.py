@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.errors import ParameterError
-from accountant.losses.finite import Finite
+from accountant.losses.finite import FiniteLoss
 from accountant.losses.loss import epsilons, orders
-from accountant.numerics import Array, logsumexp, up, up_sum
+from accountant.numerics import Array, logsumexp, round_up, round_up_sum
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class PairLoss(Finite):
+class PairLoss(FiniteLoss):
     """Two finite distributions: outcome i has probability ``p[i]``, and ``q[i]`` on the neighbour.
 
     Outcomes of equal ratio are merged and sorted, so equality is meaning.
@@ -34,7 +34,7 @@ class PairLoss(Finite):
         merged: dict[tuple[int, float], list[float]] = {}
         for a, b in zip(first.tolist(), second.tolist(), strict=True):
             if a or b:
-                total = merged.setdefault(_ratio(a, b), [0.0, 0.0])
+                total = merged.setdefault(_likelihood_ratio_order(a, b), [0.0, 0.0])
                 total[0] += a
                 total[1] += b
         atoms = [merged[ratio] for ratio in sorted(merged)]
@@ -56,9 +56,9 @@ class PairLoss(Finite):
         return PairLoss(self.q, self.p)
 
     @property
-    def bound(self) -> float:
+    def max_loss(self) -> float:
         """Greatest ``|ln p_i / q_i|`` of the finite part, rounded up."""
-        return up(float(np.max(np.abs(self._finite()[1]), initial=0.0)))
+        return round_up(float(np.max(np.abs(self._finite()[1]), initial=0.0)))
 
     @property
     def infinity(self) -> float:
@@ -73,11 +73,11 @@ class PairLoss(Finite):
             return np.full(a.shape[:-1], -np.inf)
         log_moment = logsumexp(a * loss + np.log(p))
         size = np.max(np.abs(loss)) * a[..., 0]
-        divergence: Array = up_sum(log_moment, size) / a[..., 0]
+        divergence: Array = round_up_sum(log_moment, size) / a[..., 0]
         return divergence
 
     @property
-    def outcomes(self) -> tuple[Array, Array]:
+    def loss_pmf(self) -> tuple[Array, Array]:
         """Log-ratios and masses of the finite part."""
         p, loss = self._finite()
         return loss, p
@@ -95,17 +95,20 @@ class PairLoss(Finite):
         return p, np.where(near, np.log1p(gap), far)
 
 
-def response_pair(most: float, least: float, ulps: float = 4.0) -> PairLoss:
-    """Three outcomes: one of mass ``most``, its mirror of mass ``least``, and the rest alike.
+def response_pair(greater_mass: float, lesser_mass: float, ulps: float = 4.0) -> PairLoss:
+    """Three outcomes of masses ``greater_mass``, ``lesser_mass`` and, alike on both, the rest.
 
     The greater mass is rounded up and the lesser down, which moves the pair apart.
     """
-    most, least = min(up(most, ulps), 1.0), max(up(least, -ulps), 0.0)
-    rest = max(0.0, 1 - most - least)
-    return PairLoss((most, least, rest), (least, most, rest))
+    greater_mass, lesser_mass = (
+        min(round_up(greater_mass, ulps), 1.0),
+        max(round_up(lesser_mass, -ulps), 0.0),
+    )
+    rest = max(0.0, 1 - greater_mass - lesser_mass)
+    return PairLoss((greater_mass, lesser_mass, rest), (lesser_mass, greater_mass, rest))
 
 
-def _ratio(p: float, q: float) -> tuple[int, float]:
+def _likelihood_ratio_order(p: float, q: float) -> tuple[int, float]:
     """The order of an outcome by ``p / q``, also where that overflows."""
     if q == 0:
         return 2, 0.0

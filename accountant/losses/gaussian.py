@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, RECORDS
-from accountant.losses.loss import Loss, Symmetric, epsilons, orders
+from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
 from accountant.numerics import (
     ACCURACY,
     ULP,
@@ -19,21 +19,21 @@ from accountant.numerics import (
     legendre,
     log1mexp,
     log_ndtr,
-    square_up,
-    up,
+    round_up,
+    round_up_square,
 )
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class GaussianLoss(Symmetric):
+class GaussianLoss(SymmetricLoss):
     """N(mu, 1) against N(0, 1), ``mu`` the shift in standard deviations.
 
     Source: Balle & Wang (2018), Theorem 8; Dong, Roth & Su (2022) for its composition.
     """
 
     mu: float
-    distinct: ClassVar[float] = 1  # all are one
+    distinct_cost_cap: ClassVar[float] = 1  # all are one
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", POSITIVE.check("mu", self.mu))
@@ -46,7 +46,7 @@ class GaussianLoss(Symmetric):
         """Logarithm of `profile`, exact in the far tail."""
         e = epsilons(epsilon)
         if self.mu < 1:
-            return _narrow_log_profile(e, self.mu)
+            return _small_mu_log_profile(e, self.mu)
         log_p, log_q = self._tails(e)
         return log_p + log1mexp(np.minimum(log_q - log_p, 0.0))
 
@@ -69,15 +69,15 @@ class GaussianLoss(Symmetric):
     @property
     def rho(self) -> float:
         """``mu^2 / 2``, attained at every order."""
-        return square_up(self.mu, 2)
+        return round_up_square(self.mu, 2)
 
     @property
-    def gdp(self) -> float:
+    def gdp_mu(self) -> float:
         """Its mu."""
         return self.mu
 
     @property
-    def certified(self) -> bool:
+    def has_exact_cgf(self) -> bool:
         """Its cumulant is a polynomial."""
         return True
 
@@ -91,25 +91,25 @@ class GaussianLoss(Symmetric):
         return (self.mu * self.mu * (s * s + s) / 2)[()]
 
     @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
+    def sum_cgf(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
         """All Gaussians of a plan are one."""
-        total = square_sum(losses, counts) / 2 * (z * z + z)
+        total = sum_of_squared_mu(losses, counts) / 2 * (z * z + z)
         return total, 8 * ULP * np.abs(total)
 
     @classmethod
-    def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
+    def log_cf_bounds(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
         """``-mu^2 u^2 / 2``."""
-        return -square_sum(losses, counts) * (1 - 1e-12) * u * u / 2
+        return -sum_of_squared_mu(losses, counts) * (1 - 1e-12) * u * u / 2
 
-    def covers(self, other: Loss) -> bool:
+    def dominates(self, other: Loss) -> bool:
         """A greater shift covers a smaller one."""
         return isinstance(other, GaussianLoss) and self.mu >= other.mu
 
-    def grouped(self, size: int) -> GaussianLoss:
+    def for_group(self, size: int) -> GaussianLoss:
         """``size`` records shift by ``size`` times as much."""
-        return GaussianLoss(up(RECORDS.check("size", size) * self.mu))
+        return GaussianLoss(round_up(RECORDS.check("size", size) * self.mu))
 
-    def _inverse(self, delta: float) -> float:
+    def _epsilon_of_delta(self, delta: float) -> float:
         # ln delta(eps) falls with slope -e^{eps + ln Phi(-mu/2 - eps/mu)} / delta(eps): Newton
         target = math.log(delta) - ACCURACY
         if float(self.log_profile(0.0)) <= target:
@@ -128,17 +128,17 @@ class GaussianLoss(Symmetric):
             e = e + step * (1 + 1e-9) + 2 * ULP * e
             if not low < e < high:
                 e = (low + high) / 2
-        return up(high)
+        return round_up(high)
 
 
-def square_sum(losses: Sequence[Any], counts: Array) -> float:
+def sum_of_squared_mu(losses: Sequence[Any], counts: Array) -> float:
     """``sum count mu^2`` of Gaussians."""
     mu = np.fromiter((one.mu for one in losses), float, len(losses))
     with np.errstate(over="ignore"):
         return float(counts @ (mu * mu))
 
 
-def _narrow_log_profile(epsilon: Array, mu: float) -> Array:
+def _small_mu_log_profile(epsilon: Array, mu: float) -> Array:
     """The Gaussian profile for small mu, where the difference of two tails would cancel."""
     from scipy.special import erfcx
 

@@ -11,33 +11,38 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, RECORDS
-from accountant.losses.loss import Loss, Symmetric, epsilons, orders
+from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
 from accountant.numerics import (
     ULP,
     Array,
     Complex,
     log1p,
-    square_up,
-    up,
-    up_sum,
+    round_up,
+    round_up_square,
+    round_up_sum,
 )
-from accountant.numerics.chebyshev import in_blocks, interpolated
-from accountant.numerics.exponential_sums import factors_from_cumulants, phases, power, round_off
+from accountant.numerics.chebyshev import interpolation_nodes, sum_in_blocks
+from accountant.numerics.exponential_sums import (
+    cf_ratios_from_cgf,
+    complex_power,
+    phases,
+    power_round_off,
+)
 
-FEW = 2000  # losses; more are interpolated
-SMOOTH = 0.1  # |z| shift up to which a cumulant is smooth in the shift
+MAX_EXACT_LOSSES = 2000  # losses; more are interpolated
+INTERPOLATION_LIMIT = 0.1  # |z| shift up to which a cumulant is smooth in the shift
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class LaplaceLoss(Symmetric):
+class LaplaceLoss(SymmetricLoss):
     """Laplace(0, 1) against Laplace(shift, 1).
 
     Source: Dwork, McSherry, Nissim & Smith (2006); Mironov (2017), Table II for its Rényi curve.
     """
 
     shift: float
-    distinct: ClassVar[float] = FEW  # more are interpolated
+    distinct_cost_cap: ClassVar[float] = MAX_EXACT_LOSSES  # more are interpolated
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shift", POSITIVE.check("shift", self.shift))
@@ -49,7 +54,7 @@ class LaplaceLoss(Symmetric):
         return inside
 
     @property
-    def bound(self) -> float:
+    def max_loss(self) -> float:
         """The shift."""
         return self.shift
 
@@ -59,7 +64,7 @@ class LaplaceLoss(Symmetric):
         return 0.0
 
     @property
-    def top_mass(self) -> float:
+    def max_loss_mass(self) -> float:
         """Half of P lies where the loss is the shift."""
         return 0.5
 
@@ -67,10 +72,10 @@ class LaplaceLoss(Symmetric):
     def rho(self) -> float:
         """``shift - 1 + e^-shift``: the divergence at order 1, where the ratio is greatest."""
         m = self.shift
-        return min(square_up(m, 2), max(m + math.expm1(-m) + 4 * ULP * m, 1e-300))
+        return min(round_up_square(m, 2), max(m + math.expm1(-m) + 4 * ULP * m, 1e-300))
 
     @property
-    def certified(self) -> bool:
+    def has_exact_cgf(self) -> bool:
         """Its cumulant is a closed form."""
         return True
 
@@ -81,35 +86,35 @@ class LaplaceLoss(Symmetric):
         log_moment = np.logaddexp(
             np.log(a / (2 * a - 1)) + (a - 1) * m, np.log((a - 1) / (2 * a - 1)) - a * m
         )
-        divergence: Array = np.minimum(up_sum(log_moment, a * m) / (a - 1), up(m))
+        divergence: Array = np.minimum(round_up_sum(log_moment, a * m) / (a - 1), round_up(m))
         return divergence
 
     def cumulant(self, z: ArrayLike) -> Any:
         """``ln [(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``."""
         s = np.asarray(z, dtype=complex)
-        return self.cumulants([self], np.ones(1), s)[0][()]
+        return self.sum_cgf([self], np.ones(1), s)[0][()]
 
     @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
+    def sum_cgf(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
         """Sum of the closed forms, many losses at a time."""
         shifts = np.fromiter((one.shift for one in losses), float, len(losses))
-        if shifts.size <= FEW:
-            return in_blocks(_laplace_cumulant, shifts, counts, z)
-        near = np.abs(z) * np.max(shifts) <= SMOOTH
+        if shifts.size <= MAX_EXACT_LOSSES:
+            return sum_in_blocks(_laplace_cgf, shifts, counts, z)
+        near = np.abs(z) * np.max(shifts) <= INTERPOLATION_LIMIT
         value, error = np.empty(z.shape, dtype=z.dtype), np.empty(z.shape)
-        standing, weights = interpolated(shifts, counts)
-        some, size = in_blocks(_laplace_cumulant, standing, weights, z[near])
-        # what interpolation misses, see `interpolated`
+        standing, weights = interpolation_nodes(shifts, counts)
+        some, size = sum_in_blocks(_laplace_cgf, standing, weights, z[near])
+        # what interpolation misses, see `interpolation_nodes`
         size += 1e-13 * np.abs(z[near] * (z[near] + 1)) * float(counts @ (shifts * shifts))
         value[near], error[near] = some, size
-        value[~near], error[~near] = in_blocks(_laplace_cumulant, shifts, counts, z[~near])
+        value[~near], error[~near] = sum_in_blocks(_laplace_cgf, shifts, counts, z[~near])
         return value, error
 
     @classmethod
-    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+    def cf_ratios(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
         """``[(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``: two outer products a loss."""
-        if len(losses) > FEW:
-            return factors_from_cumulants(cls.cumulants, losses, counts, z)
+        if len(losses) > MAX_EXACT_LOSSES:
+            return cf_ratios_from_cgf(cls.sum_cgf, losses, counts, z)
         a, w = z[0, 0].real, 2 * z + 1
         product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
@@ -119,12 +124,12 @@ class LaplaceLoss(Symmetric):
             low = math.exp(-(2 * a + 1) * m)
             one = ((z + 1) * turn + low * z * turn.conj()) / w
             one /= one[0, 0].real
-            product *= power(one, int(count))
-            missed += round_off(count, m, z)
+            product *= complex_power(one, int(count))
+            missed += power_round_off(count, m, z)
         return product, missed
 
     @classmethod
-    def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
+    def log_cf_bounds(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
         """``(1 + 1/(2u)) / (1 + tanh(w m) / (2w))`` bounds each factor, ``w = a + 1/2``."""
         # K = -m/2 + ln[cosh(s m) + sinh(s m) / (2s)], s = w + iu; both are below cosh(w m)
         shifts = np.fromiter((one.shift for one in losses), float, len(losses))
@@ -138,20 +143,20 @@ class LaplaceLoss(Symmetric):
         total: Array = number * loss - np.append(0.0, np.cumsum(counts * gain))[used]
         return np.minimum(total, 0.0)
 
-    def covers(self, other: Loss) -> bool:
+    def dominates(self, other: Loss) -> bool:
         """A greater shift covers a smaller one."""
         return isinstance(other, LaplaceLoss) and self.shift >= other.shift
 
-    def grouped(self, size: int) -> LaplaceLoss:
+    def for_group(self, size: int) -> LaplaceLoss:
         """``size`` records shift by ``size`` times as much."""
-        return LaplaceLoss(up(RECORDS.check("size", size) * self.shift))
+        return LaplaceLoss(round_up(RECORDS.check("size", size) * self.shift))
 
-    def _inverse(self, delta: float) -> float:
+    def _epsilon_of_delta(self, delta: float) -> float:
         # 1 - e^{(eps - shift) / 2} = delta
         return min(self.shift, max(0.0, self.shift + 2 * math.log1p(-delta) + 4 * ULP * self.shift))
 
 
-def _laplace_cumulant(shift: Array, z: Any) -> tuple[Any, Array]:
+def _laplace_cgf(shift: Array, z: Any) -> tuple[Any, Array]:
     # the ratio is 1 + [(z+1) expm1(zm) + z expm1(-(z+1)m)] / (2z+1); where e^{zm} would overflow
     # it is e^{zm} [(z+1) + z e^{-(2z+1)m}] / (2z+1)
     far = shift * (z.real + 1) > 30

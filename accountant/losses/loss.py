@@ -17,18 +17,18 @@ from numpy.typing import ArrayLike
 from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
 from accountant.losses.connect_the_dots import pair_above_all
-from accountant.losses.mgf import FAR, moment
+from accountant.losses.mgf import MAX_EXPONENT, moment
 from accountant.numerics import (
     ACCURACY,
     ULP,
     Array,
     Complex,
     gaussian_mu,
+    round_up,
+    round_up_square,
     smallest_root,
-    square_up,
-    up,
 )
-from accountant.numerics.exponential_sums import factors_from_cumulants, sums_of_logs
+from accountant.numerics.exponential_sums import cf_ratios_from_cgf, sum_of_finite_cgfs
 from accountant.plans.plan import Item, Release
 
 
@@ -54,10 +54,10 @@ class Loss(Item, Release):
     @property
     def infinity(self) -> float:
         """Mass of the outcomes that are impossible on the neighbour: the limit of the profile."""
-        return float(self.profile(np.array(FAR)))
+        return float(self.profile(np.array(MAX_EXPONENT)))
 
     @property
-    def bound(self) -> float:
+    def max_loss(self) -> float:
         """Epsilon beyond which the profile stays at `infinity`; infinite where none is known."""
         return math.inf
 
@@ -66,10 +66,10 @@ class Loss(Item, Release):
         """Smallest epsilon at delta 0, over both directions; infinite where none is known."""
         both = (self, self.reversed)
         clean = all(one.infinity == 0 for one in both)
-        return max(one.bound for one in both) if clean else math.inf
+        return max(one.max_loss for one in both) if clean else math.inf
 
     @property
-    def envelope(self) -> bool:
+    def is_upper_envelope(self) -> bool:
         """Whether the profile is an upper bound on many pairs that no pair need attain."""
         return False
 
@@ -77,20 +77,20 @@ class Loss(Item, Release):
     def rho(self) -> float:
         """Least rho such that every Rényi divergence is at most rho times its order."""
         # Bun & Steinke (2016), Proposition 3.3
-        return square_up(self.pure, 2)
+        return round_up_square(self.pure, 2)
 
     @property
-    def gdp(self) -> float:
+    def gdp_mu(self) -> float:
         """Least mu known such that no test does better than on N(0, 1) against N(mu, 1)."""
         return gaussian_mu(self.pure)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of the finite part, elementwise over ``order > 1``."""
         a = orders(order) - 1.0
-        if math.isfinite(self.bound):
+        if math.isfinite(self.max_loss):
             # of a finite pair above the profile, which reaches up to the bound: never too small
             pair = pair_above_all(self)
-            value, error = sums_of_logs([(pair.loss, pair.mass)], np.ones(1), a)
+            value, error = sum_of_finite_cgfs([(pair.loss, pair.mass)], np.ones(1), a)
             divergence: Array = (value + error) / a
             return divergence
         with np.errstate(divide="ignore"):  # nothing finite may be left
@@ -104,86 +104,86 @@ class Loss(Item, Release):
         return np.log(each(np.asarray(z, dtype=complex)))[()]
 
     @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
+    def sum_cgf(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
         """Return ``sum_i counts[i] K_i(z)`` over losses of one class, and a bound on its round-off.
 
-        ``z`` is an array, real or complex.  Classes with `certified` cumulants only; the rest is
-        answered from above and below.
+        ``z`` is an array, real or complex.  Classes with `has_exact_cgf` cumulants only; the rest
+        is answered from above and below.
         """
         total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
             one = count * (loss.cumulant(z) if np.iscomplexobj(z) else loss.cumulant(z).real)
             total += one
             # an exponent z L is inexact by an ulp of itself
-            size += 16 * ULP * (count * (1 + np.abs(z) * loss.bound) + np.abs(one))
+            size += 16 * ULP * (count * (1 + np.abs(z) * loss.max_loss) + np.abs(one))
         return total, size
 
     @classmethod
-    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+    def cf_ratios(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
         """Return ``prod_i (E e^{zL_i} / E e^{aL_i})^{counts[i]}``, ``a = Re z``, and its round-off.
 
         ``z`` is a matrix of equidistant nodes, ``z[r, c] = a + i h (r C + c)``.
         """
-        return factors_from_cumulants(cls.cumulants, losses, counts, z)
+        return cf_ratios_from_cgf(cls.sum_cgf, losses, counts, z)
 
     @classmethod
-    def decays(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
+    def log_cf_bounds(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
         """Bound ``sum_i counts[i] ln |E e^{(a+iv)L_i} / E e^{aL_i}|`` for every ``v >= u``."""
         return np.zeros(u.shape)
 
     # how many different losses of a class cost something each
-    distinct: ClassVar[float] = math.inf
+    distinct_cost_cap: ClassVar[float] = math.inf
 
-    def terms(self, turn: float) -> float:
-        """How many exponentials stand for it on a contour that reaches up to ``turn``."""
-        found = self.outcomes
+    def quadrature_terms(self, frequency: float) -> float:
+        """How many exponentials stand for it on a contour that reaches up to ``frequency``."""
+        found = self.loss_pmf
         return 2.0 if found is None else float(found[0].size)
 
     @property
-    def certified(self) -> bool:
+    def has_exact_cgf(self) -> bool:
         """Whether `cumulant` is a closed form, exact up to round-off."""
         return False
 
     @property
-    def dots(self) -> int:
+    def discretisation_points(self) -> int:
         """How many dots stand for it where its profile is needed point by point."""
         return 4096
 
     @property
-    def outcomes(self) -> tuple[Array, Array] | None:
+    def loss_pmf(self) -> tuple[Array, Array] | None:
         """The losses and their masses under P, where there are finitely many; the finite part."""
         return None
 
     @property
-    def top_mass(self) -> float:
-        """Mass of the greatest finite loss where that is `bound`; 0 where it is not known."""
-        found = self.outcomes
-        if found is None or found[0].size == 0 or math.isinf(self.bound):
+    def max_loss_mass(self) -> float:
+        """Mass of the greatest finite loss where that is `max_loss`; 0 where it is not known."""
+        found = self.loss_pmf
+        if found is None or found[0].size == 0 or math.isinf(self.max_loss):
             return 0.0
         first = int(np.argmax(found[0]))
-        return float(found[1][first]) if found[0][first] >= self.bound * (1 - 8 * ULP) else 0.0
+        return float(found[1][first]) if found[0][first] >= self.max_loss * (1 - 8 * ULP) else 0.0
 
     @property
-    def by_renyi(self) -> bool:
+    def determined_by_rdp(self) -> bool:
         """Whether its Rényi curve says all there is to know: its profile adds nothing."""
         return False
 
     @property
-    def rounded(self) -> bool:
+    def is_numerical(self) -> bool:
         """Whether the profile is a numerical upper bound, not a formula."""
         return False
 
-    def grouped(self, size: int) -> Loss | None:
+    def for_group(self, size: int) -> Loss | None:
         """What a group of ``size`` records costs; None where there is no closed form."""
         return self if size == 1 else None
 
-    def covers(self, other: Loss) -> bool:
+    def dominates(self, other: Loss) -> bool:
         """Whether this one's profile is known to be nowhere below that of ``other``."""
         return self == other
 
     @property
-    def attained(self) -> Loss:
-        """A loss of one pair that this one covers: itself, unless it is an `envelope`."""
+    def attained_pair(self) -> Loss:
+        """A loss of one pair that this one covers: itself, unless it is an `is_upper_envelope`."""
         return self
 
     def log_profile(self, epsilon: ArrayLike) -> Array:
@@ -195,7 +195,9 @@ class Loss(Item, Release):
     def delta_at(self, epsilon: float) -> float:
         """Smallest delta at ``epsilon`` (any real number): rounded up, over both directions."""
         epsilon = REAL.check("epsilon", epsilon)
-        both = max(one.signed_profile(np.array(epsilon)).item() for one in {self, self.reversed})
+        both = max(
+            one.profile_any_epsilon(np.array(epsilon)).item() for one in {self, self.reversed}
+        )
         return min(1.0, both * (1 + ACCURACY)) + 0.0
 
     def epsilon_at(self, delta: float) -> float:
@@ -203,10 +205,10 @@ class Loss(Item, Release):
         delta = DELTA.check("delta", delta)
         worst = max(self.infinity, self.reversed.infinity)
         if delta <= worst:
-            return max(self.bound, self.reversed.bound) if delta == worst else math.inf
-        return max(one._inverse(delta) for one in {self, self.reversed})
+            return max(self.max_loss, self.reversed.max_loss) if delta == worst else math.inf
+        return max(one._epsilon_of_delta(delta) for one in {self, self.reversed})
 
-    def signed_profile(self, epsilon: Array) -> Array:
+    def profile_any_epsilon(self, epsilon: Array) -> Array:
         """The profile at any real epsilon."""
         # delta(-e) = 1 - e^-e + e^-e delta_reversed(e); the other way round cancels to nothing.
         size = np.abs(epsilon)
@@ -217,14 +219,14 @@ class Loss(Item, Release):
         """Yield itself, once."""
         yield self, 1
 
-    def _inverse(self, delta: float) -> float:
+    def _epsilon_of_delta(self, delta: float) -> float:
         # the profile is inaccurate by a hair: ask for slightly less of what may be spent
         asked = delta - ACCURACY * (delta - self.infinity)
-        found = smallest_root(self.profile, asked, self.bound)
-        return min(up(found, 16), self.bound) if delta >= self.infinity else found
+        found = smallest_root(self.profile, asked, self.max_loss)
+        return min(round_up(found, 16), self.max_loss) if delta >= self.infinity else found
 
 
-class Symmetric(Loss):
+class SymmetricLoss(Loss):
     """A loss that is its own reverse."""
 
     __slots__ = ()

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from accountant.numerics import Array, legendre
 
 # e^700 is still a float, so the profile there is finite and bounds its own limit from above.
-FAR = 700.0
+MAX_EXPONENT = 700.0
 
 
 class Profiled(Protocol):
@@ -23,7 +23,7 @@ class Profiled(Protocol):
         ...
 
     @property
-    def bound(self) -> float:
+    def max_loss(self) -> float:
         """Epsilon beyond which the profile stays at `infinity`."""
         ...
 
@@ -41,7 +41,7 @@ def moment(loss: Profiled, z: complex) -> complex:
     """``E_P[e^{zL}; L finite]`` by quadrature of the two profiles (infinite: diverges)."""
     # E = 1 - d(z+1) + z(z+1) [ int_0^inf e^{ze} (delta_PQ(e) - d) de
     #                         + int_0^inf e^{-(z+1)e} delta_QP(e) de ]
-    end, atom, real = _reach(loss, z.real), loss.infinity, isinstance(z, float)
+    end, atom, real = _integration_limit(loss, z.real), loss.infinity, isinstance(z, float)
     if math.isinf(end):
         return math.inf
     nodes, weights = _panels(end)
@@ -49,7 +49,7 @@ def moment(loss: Profiled, z: complex) -> complex:
         log_profile = np.log(np.maximum(loss.profile(nodes) - atom, 0.0))
     with np.errstate(over="ignore"):
         forward = np.sum(weights * np.exp(z * nodes + log_profile))
-    end = min(loss.reversed.bound, FAR, max(end, 40.0 / (z.real + 1.0)))
+    end = min(loss.reversed.max_loss, MAX_EXPONENT, max(end, 40.0 / (z.real + 1.0)))
     nodes, weights = _panels(end)
     backward = np.sum(weights * np.exp(-(z + 1) * nodes) * loss.reversed.profile(nodes))
     backward += loss.reversed.infinity * np.exp(-(z + 1) * end) / (z + 1)
@@ -57,10 +57,10 @@ def moment(loss: Profiled, z: complex) -> complex:
     return float(moment.real) if real else complex(moment)
 
 
-def _reach(loss: Profiled, a: float) -> float:
+def _integration_limit(loss: Profiled, a: float) -> float:
     """Where ``e^{a e} (delta(e) - d)`` has died out; infinity where it never does."""
-    if math.isfinite(loss.bound):
-        return max(loss.bound, 1e-9)
+    if math.isfinite(loss.max_loss):
+        return max(loss.max_loss, 1e-9)
     ladder = 2.0 ** np.arange(-6, 9.1, 0.25)
     with np.errstate(divide="ignore"):
         size = a * ladder + np.log(np.maximum(loss.profile(ladder) - loss.infinity, 0.0))

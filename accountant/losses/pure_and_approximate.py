@@ -11,24 +11,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import DELTA, EPSILON, POSITIVE, RECORDS
-from accountant.losses.bounded_range import Bounded
-from accountant.losses.loss import Loss, Symmetric, epsilons, orders
+from accountant.losses.bounded_range import BoundedLoss
+from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
 from accountant.numerics import (
     ULP,
     Array,
     Complex,
     log1p,
-    square_up,
-    up,
-    up_sum,
+    round_up,
+    round_up_square,
+    round_up_sum,
 )
-from accountant.numerics.chebyshev import in_blocks
-from accountant.numerics.exponential_sums import product_of_ratios
+from accountant.numerics.chebyshev import sum_in_blocks
+from accountant.numerics.exponential_sums import product_of_cf_ratios
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class PureLoss(Bounded):
+class PureLoss(BoundedLoss):
     """Any epsilon-DP release: dominated by binary randomised response.
 
     Source: Kairouz, Oh & Viswanath (2015), Theorem 3.1.
@@ -51,55 +51,55 @@ class PureLoss(Bounded):
         # ln[(e^{alpha e0} + e^{(1-alpha) e0}) / (1 + e^e0)] / (alpha - 1)
         a, e0 = orders(order), self.epsilon
         log_moment = np.logaddexp(a * e0, (1 - a) * e0) - np.logaddexp(0, e0)
-        divergence: Array = up_sum(log_moment, a * e0) / (a - 1)
+        divergence: Array = round_up_sum(log_moment, a * e0) / (a - 1)
         return divergence
 
     @property
-    def certified(self) -> bool:
+    def has_exact_cgf(self) -> bool:
         """Its cumulant is a closed form."""
         return True
 
     @property
-    def outcomes(self) -> tuple[Array, Array]:
+    def loss_pmf(self) -> tuple[Array, Array]:
         """``+-epsilon``."""
-        return _response(self.epsilon)
+        return _randomised_response(self.epsilon)
 
     def cumulant(self, z: ArrayLike) -> Any:
         """``ln E[e^{zL}]`` of the two outcomes ``+-epsilon``."""
         s = np.asarray(z, dtype=complex)
-        return self.cumulants([self], np.ones(1), s)[0][()]
+        return self.sum_cgf([self], np.ones(1), s)[0][()]
 
     @classmethod
-    def cumulants(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
+    def sum_cgf(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
         """Sum of the closed forms, many losses at a time."""
         sizes = np.fromiter((one.epsilon for one in losses), float, len(losses))
-        return in_blocks(_response_cumulant, sizes, counts, z)
+        return sum_in_blocks(_randomised_response_cgf, sizes, counts, z)
 
     @classmethod
-    def factors(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
+    def cf_ratios(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
         """Product over the losses, one matrix product each."""
-        return product_of_ratios([one.outcomes for one in losses], counts, z)
+        return product_of_cf_ratios([one.loss_pmf for one in losses], counts, z)
 
-    def covers(self, other: Loss) -> bool:
+    def dominates(self, other: Loss) -> bool:
         """Every loss that is bounded by its epsilon."""
         return other.pure <= self.epsilon
 
-    def grouped(self, size: int) -> PureLoss:
+    def for_group(self, size: int) -> PureLoss:
         """``size`` records cost ``size`` times as much."""
-        return PureLoss(up(RECORDS.check("size", size) * self.epsilon))
+        return PureLoss(round_up(RECORDS.check("size", size) * self.epsilon))
 
-    def _inverse(self, delta: float) -> float:
+    def _epsilon_of_delta(self, delta: float) -> float:
         # (e^e0 - e^eps) / (1 + e^e0) = delta
         share = delta * (1 + math.exp(-self.epsilon))
         if share > 0.5:
-            return Loss._inverse(self, delta)
+            return Loss._epsilon_of_delta(self, delta)
         e = self.epsilon + math.log1p(-share)
         return min(self.epsilon, max(0.0, e + 8 * ULP * self.epsilon))
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class ApproxLoss(Symmetric):
+class ApproxLoss(SymmetricLoss):
     """Any (epsilon, delta)-DP release, as a claim or a black box; ``epsilon = 0`` is legal.
 
     Source: Kairouz, Oh & Viswanath (2015), Theorem 3.1.
@@ -120,7 +120,7 @@ class ApproxLoss(Symmetric):
         return total
 
     @property
-    def bound(self) -> float:
+    def max_loss(self) -> float:
         """Its epsilon."""
         return self.epsilon
 
@@ -130,42 +130,42 @@ class ApproxLoss(Symmetric):
         return self.delta
 
     @property
-    def certified(self) -> bool:
+    def has_exact_cgf(self) -> bool:
         """Its cumulant is a closed form."""
         return True
 
     @property
-    def outcomes(self) -> tuple[Array, Array]:
+    def loss_pmf(self) -> tuple[Array, Array]:
         """``+-epsilon``, of mass ``1 - delta`` together."""
-        loss, mass = _response(self.epsilon)
+        loss, mass = _randomised_response(self.epsilon)
         return loss, mass * (1 - self.delta)
 
     def cumulant(self, z: ArrayLike) -> Any:
         """``ln (1 - delta)`` and the cumulant of randomised response."""
         s = np.asarray(z, dtype=complex)
-        value, _ = _response_cumulant(np.array(self.epsilon), s)
+        value, _ = _randomised_response_cgf(np.array(self.epsilon), s)
         return (value + math.log1p(-self.delta))[()]
 
     @property
     def rho(self) -> float:
         """``epsilon^2 / 2`` of the finite part, which is binary randomised response."""
-        return square_up(self.epsilon, 2)
+        return round_up_square(self.epsilon, 2)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of the finite part, which has mass ``1 - delta``."""
         a, e0 = orders(order), self.epsilon
         log_moment = np.logaddexp(a * e0, (1 - a) * e0) - np.logaddexp(0, e0)
-        divergence: Array = (up_sum(log_moment, a * e0) + math.log1p(-self.delta)) / (a - 1)
+        divergence: Array = (round_up_sum(log_moment, a * e0) + math.log1p(-self.delta)) / (a - 1)
         return divergence
 
 
-def _response(epsilon: float) -> tuple[Array, Array]:
+def _randomised_response(epsilon: float) -> tuple[Array, Array]:
     """Losses and masses of binary randomised response."""
     high = 1 / (1 + math.exp(-epsilon))
     return np.array([epsilon, -epsilon]), np.array([high, high * math.exp(-epsilon)])
 
 
-def _response_cumulant(epsilon: Array, z: Any) -> tuple[Any, Array]:
+def _randomised_response_cgf(epsilon: Array, z: Any) -> tuple[Any, Array]:
     # E e^{zL} = cosh((z + 1/2) e) / cosh(e/2) = 1 + 2 sinh((z+1) e/2) sinh(z e/2) / cosh(e/2);
     # where that would overflow, e^{ze} (1 + e^{-(2z+1)e}) / (1 + e^-e)
     far = epsilon * (z.real + 1) > 30

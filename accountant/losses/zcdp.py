@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 from accountant.domains import NON_NEGATIVE, POSITIVE, RECORDS
 from accountant.errors import UnsupportedPlan
 from accountant.losses.gaussian import GaussianLoss
-from accountant.losses.loss import Loss, Symmetric, epsilons, orders
-from accountant.numerics import ULP, Array, least, up
+from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
+from accountant.numerics import ULP, Array, minimum_of_one_valley, round_up
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class ZCDPLoss(Symmetric):
+class ZCDPLoss(SymmetricLoss):
     """Any release with Rényi divergence at most ``xi + rho * order``.
 
     Source: Bun & Steinke (2016); its profile by Canonne, Kamath & Steinke (2020), Proposition 12.
@@ -33,14 +33,14 @@ class ZCDPLoss(Symmetric):
         object.__setattr__(self, "xi", NON_NEGATIVE.check("xi", xi))
 
     @property
-    def envelope(self) -> bool:
+    def is_upper_envelope(self) -> bool:
         """Always: many mechanisms have this rho."""
         return True
 
     @property
     def rho(self) -> float:
         """``rho + xi``, since the order is above 1."""
-        return up(self._rho + self.xi) if self.xi else self._rho
+        return round_up(self._rho + self.xi) if self.xi else self._rho
 
     @property
     def infinity(self) -> float:
@@ -76,28 +76,28 @@ class ZCDPLoss(Symmetric):
         return (s * self.xi + self._rho * (s * s + s))[()]
 
     @property
-    def by_renyi(self) -> bool:
+    def determined_by_rdp(self) -> bool:
         """Yes."""
         return True
 
     @property
-    def attained(self) -> Loss:
+    def attained_pair(self) -> Loss:
         """The Gaussian with this rho."""
         return GaussianLoss(math.sqrt(2 * self._rho) * (1 - 4 * ULP))
 
-    def grouped(self, size: int) -> ZCDPLoss:
+    def for_group(self, size: int) -> ZCDPLoss:
         """``rho`` grows with the square of the group's size (Bun & Steinke 2016, Prop. 1.9)."""
         if self.xi:
             raise UnsupportedPlan(self, "Grouped", "xi > 0 has no group bound; use ApproxLoss")
-        return ZCDPLoss(up(RECORDS.check("size", size) ** 2 * self._rho))
+        return ZCDPLoss(round_up(RECORDS.check("size", size) ** 2 * self._rho))
 
-    def _inverse(self, delta: float) -> float:
+    def _epsilon_of_delta(self, delta: float) -> float:
         # Least over a of rho (a+1) + xi + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a.
         def epsilon(a: Array) -> Array:
             rest = -math.log(delta) - a * np.log1p(1 / a) - np.log1p(a)
             return self.xi + self._rho * (a + 1) + rest / a
 
-        return max(0.0, up(least(epsilon), 16))
+        return max(0.0, round_up(minimum_of_one_valley(epsilon), 16))
 
     def __repr__(self) -> str:
         return f"ZCDPLoss(rho={self._rho!r}, xi={self.xi!r})"

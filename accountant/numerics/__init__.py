@@ -18,12 +18,12 @@ ULP = 2.0**-52
 ACCURACY = 2.0**-36
 
 
-def up(x: float, ulps: float = 4.0) -> float:
+def round_up(x: float, ulps: float = 4.0) -> float:
     """``x`` rounded up by a few units in the last place; exact zeros and infinities stay."""
     return x + abs(x) * ulps * ULP
 
 
-def ratio_up(x: float, y: float) -> float:
+def round_up_ratio(x: float, y: float) -> float:
     """The least float that is not below ``x / y``; exact ratios stay."""
     ratio = x / y
     if not 0 < ratio < math.inf:
@@ -35,14 +35,14 @@ def ratio_up(x: float, y: float) -> float:
     return math.nextafter(ratio, math.inf)
 
 
-def square_up(x: float, divisor: float) -> float:
+def round_up_square(x: float, divisor: float) -> float:
     """``x^2 / divisor`` rounded up: 0 for 0 alone, infinite where it overflows."""
     if x == 0:
         return 0.0
-    return max(up(x * x / divisor), 1e-300) if x < 1e150 else math.inf
+    return max(round_up(x * x / divisor), 1e-300) if x < 1e150 else math.inf
 
 
-def up_sum(total: Array, size: Array) -> Array:
+def round_up_sum(total: Array, size: Array) -> Array:
     """``total`` rounded up by a few units in the last place of 1 and of its terms' ``size``."""
     result: Array = total + 4 * ULP * (1 + np.abs(size) + np.abs(total))
     return result
@@ -72,18 +72,18 @@ def log1p(x: Any) -> Any:
     return result
 
 
-def log_mixed(x: Array, share: float) -> Array:
+def log_mixture(x: Array, weight: float) -> Array:
     """``ln(1 - share + share e^x)``, without cancelling."""
-    if share == 1:
+    if weight == 1:
         return x
-    if share == 0:
+    if weight == 0:
         return np.zeros_like(x)
     with np.errstate(over="ignore", divide="ignore"):
-        near = np.log1p(share * np.expm1(np.minimum(x, 30.0)))
+        near = np.log1p(weight * np.expm1(np.minimum(x, 30.0)))
         # where e^x is small, and so may be what is left
-        low = np.log((1 - share) + share * np.exp(np.minimum(x, 0.0)))
-        far = np.maximum(x, 30.0) + np.log(share + (1 - share) * np.exp(-np.maximum(x, 30.0)))
-    result: Array = np.where(x > 30, far, np.where((x < 0) & (share > 0.5), low, near))
+        low = np.log((1 - weight) + weight * np.exp(np.minimum(x, 0.0)))
+        far = np.maximum(x, 30.0) + np.log(weight + (1 - weight) * np.exp(-np.maximum(x, 30.0)))
+    result: Array = np.where(x > 30, far, np.where((x < 0) & (weight > 0.5), low, near))
     return result
 
 
@@ -112,7 +112,7 @@ def gaussian_mu(epsilon: float) -> float:
     # Phi(-mu / 2) = 1 / (1 + e^epsilon)
     if epsilon == 0 or math.isinf(epsilon):
         return epsilon
-    return up(max(-2 * float(ndtri_exp(-np.logaddexp(0.0, epsilon))), 0.0) + 1e-15, 64)
+    return round_up(max(-2 * float(ndtri_exp(-np.logaddexp(0.0, epsilon))), 0.0) + 1e-15, 64)
 
 
 def smallest_root(decreasing: Callable[[Array], Array], target: float, high: float) -> float:
@@ -153,7 +153,7 @@ def smallest_root(decreasing: Callable[[Array], Array], target: float, high: flo
             return high
 
 
-def least(f: Callable[[Array], Array]) -> float:
+def minimum_of_one_valley(f: Callable[[Array], Array]) -> float:
     """Least value seen of a function of ``a > 0`` with one valley, by zooming in on it."""
     low, high, best = math.log(1e-6), math.log(1e9), math.inf
     for points in (121, 41, 41, 41, 41):

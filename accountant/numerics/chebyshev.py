@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from accountant.numerics import ULP, Array
-from accountant.numerics.exponential_sums import BLOCK
+from accountant.numerics.exponential_sums import BLOCK_SIZE
 
 
-def interpolated(parameters: Array, counts: Array, points: int = 24) -> tuple[Array, Array]:
+def interpolation_nodes(parameters: Array, counts: Array, points: int = 24) -> tuple[Array, Array]:
     """A few parameters with weights that stand for many: Chebyshev interpolation by octaves.
 
     For a function analytic on the ellipse of radius 4 around [m, 2m] and at most M there, a sum
@@ -35,10 +35,10 @@ def interpolated(parameters: Array, counts: Array, points: int = 24) -> tuple[Ar
     return np.concatenate(standing), np.concatenate(weights)
 
 
-def in_blocks(formula: Any, parameters: Array, counts: Array, z: Any) -> tuple[Any, Array]:
+def sum_in_blocks(formula: Any, parameters: Array, counts: Array, z: Any) -> tuple[Any, Array]:
     """Sum ``counts[i] formula(parameters[i], z)``, (value, round-off), in bounded memory."""
     total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-    flat, step = z.reshape(1, -1), max(1, BLOCK // max(z.size, 1))
+    flat, step = z.reshape(1, -1), max(1, BLOCK_SIZE // max(z.size, 1))
     for first in range(0, parameters.size, step):
         part = slice(first, first + step)
         value, error = formula(parameters[part, None], flat)

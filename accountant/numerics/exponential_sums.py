@@ -13,49 +13,51 @@ import numpy as np
 
 from accountant.numerics import ULP, Array, Complex, log1p
 
-BLOCK = 2**18  # complex numbers that are worked on at a time
+BLOCK_SIZE = 2**18  # complex numbers that are worked on at a time
 
 
-def log_sum(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]:
+def finite_cgf(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]:
     """``ln sum_i e^{log_mass[i] + z loss[i]}`` elementwise, and a bound on its round-off."""
     if loss.size == 0:
         return np.full(z.shape, -np.inf, dtype=z.dtype), np.zeros(z.shape)
-    flat, step = z.reshape(-1, 1), max(1, BLOCK // loss.size)
-    both = [_block(loss, log_mass, flat[i : i + step]) for i in range(0, flat.size, step)]
+    flat, step = z.reshape(-1, 1), max(1, BLOCK_SIZE // loss.size)
+    both = [
+        _finite_cgf_block(loss, log_mass, flat[i : i + step]) for i in range(0, flat.size, step)
+    ]
     value, error = (np.concatenate(one).reshape(z.shape) for one in zip(*both, strict=True))
     return value, error
 
 
-def sums_of_logs(
+def sum_of_finite_cgfs(
     outcomes: Sequence[tuple[Array, Array]], counts: Array, z: Any
 ) -> tuple[Any, Array]:
     """``sum_i counts[i] ln E e^{zL_i}`` and its round-off; ``outcomes`` are losses and masses."""
     total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
     for (loss, mass), count in zip(outcomes, counts.tolist(), strict=True):
-        value, error = log_sum(loss, np.log(mass), z)
+        value, error = finite_cgf(loss, np.log(mass), z)
         total, size = total + count * value, size + count * error
     return total, size
 
 
-def product_of_ratios(
+def product_of_cf_ratios(
     outcomes: Sequence[tuple[Array, Array]], counts: Array, z: Complex
 ) -> tuple[Complex, Array]:
     """``prod_i (E e^{zL_i} / E e^{aL_i})^{counts[i]}`` on uniform nodes, and its round-off."""
     product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
     for (loss, mass), count in zip(outcomes, counts.tolist(), strict=True):
-        one, spread, own = ratio(loss, np.log(mass), z)
-        product *= power(one, int(count))
-        missed += round_off(count, spread, z, own)
+        one, spread, own = cf_ratio(loss, np.log(mass), z)
+        product *= complex_power(one, int(count))
+        missed += power_round_off(count, spread, z, own)
     return product, missed
 
 
-def round_off(count: float, spread: float, z: Complex, own: float = 0.0) -> Array:
-    """That of a power of `ratio`: no factor is above 1, and a phase is inexact by an ulp of it."""
-    error: Array = 16 * ULP * count * (1 + own + np.abs(z.imag) * spread)
+def power_round_off(count: float, spread: float, z: Complex, own_error: float = 0.0) -> Array:
+    """Round-off of a power of `cf_ratio`: no factor exceeds 1, a phase is inexact by an ulp."""
+    error: Array = 16 * ULP * count * (1 + own_error + np.abs(z.imag) * spread)
     return error
 
 
-def power(base: Complex, exponent: int) -> Complex:
+def complex_power(base: Complex, exponent: int) -> Complex:
     """``base ** exponent`` by repeated squaring."""
     result: Complex | None = None
     while exponent:
@@ -67,10 +69,10 @@ def power(base: Complex, exponent: int) -> Complex:
     return np.ones_like(base) if result is None else result
 
 
-def ratio(loss: Array, log_mass: Array, z: Complex) -> tuple[Complex, float, float]:
+def cf_ratio(loss: Array, log_mass: Array, z: Complex) -> tuple[Complex, float, float]:
     """``E e^{zL} / E e^{aL}`` on uniform nodes; what multiplies ``|u|`` in its round-off; the rest.
 
-    Both are in units of `round_off`.
+    Both are in units of `power_round_off`.
     """
     exponent = z[0, 0].real * loss + log_mass
     weight = np.exp(exponent - np.max(exponent))
@@ -93,7 +95,7 @@ def phases(angle: Array) -> Complex:
     return result
 
 
-def _block(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]:
+def _finite_cgf_block(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]:
     exponent = z * loss + log_mass
     top = np.max(exponent.real, axis=1)
     mass = np.exp(log_mass)
@@ -111,15 +113,15 @@ def _block(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]:
     return value, 16 * ULP * (size + np.abs(value))
 
 
-def factors_from_cumulants(
-    cumulants: Callable[[Any, Array, Any], tuple[Any, Array]],
+def cf_ratios_from_cgf(
+    sum_cgf: Callable[[Any, Array, Any], tuple[Any, Array]],
     losses: Any,
     counts: Array,
     z: Complex,
 ) -> tuple[Complex, Array]:
-    """`Loss.factors` by way of logarithms."""
-    height, _ = cumulants(losses, counts, z[:1, :1].real)
-    value, error = cumulants(losses, counts, z)
+    """`Loss.cf_ratios` by way of logarithms."""
+    height, _ = sum_cgf(losses, counts, z[:1, :1].real)
+    value, error = sum_cgf(losses, counts, z)
     with np.errstate(under="ignore"):
         product: Complex = np.exp(value - height)
     return product, np.abs(product) * (error + 4 * ULP * (1 + abs(float(height[0, 0]))))

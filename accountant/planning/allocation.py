@@ -8,11 +8,11 @@ import numpy as np
 
 from accountant.accountants.budget import Budget
 from accountant.errors import BudgetExceeded, ParameterError
-from accountant.planning.allocation_table import Allocation, planned
-from accountant.planning.common_factor import turned
-from accountant.planning.lagrangian import shares
+from accountant.planning.allocation_table import Allocation, sequential_plan
+from accountant.planning.common_factor import common_factor
+from accountant.planning.lagrangian import lagrangian_scales
 from accountant.planning.requests import Wanted
-from accountant.planning.scale_grid import MANY, on_rungs, settle
+from accountant.planning.scale_grid import MAX_EXACT_RELEASES, scales_at, snap_to_grid
 from accountant.plans.plan import Plan, Sequential
 
 
@@ -25,20 +25,20 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
     4.4 % to fewer different ones.  Raises `BudgetExceeded` where the releases whose noise is
     settled cost more than the budget.  Never sees data.
     """
-    wanted = _checked(releases)
+    wanted = _checked_requests(releases)
     if not isinstance(budget, Budget):
         raise ParameterError("budget", budget, "a Budget")
     scales: list[float | None] = [one.settled for one in wanted]
     free = [i for i, one in enumerate(wanted) if one.weight is not None]
     rest = [i for i, one in enumerate(wanted) if one.weight is None]
-    settled = planned(tuple(wanted[i] for i in rest), tuple(scales[i] for i in rest))
+    settled = sequential_plan(tuple(wanted[i] for i in rest), tuple(scales[i] for i in rest))
     spent = budget.check(settled)
     if not free:
         return Allocation(wanted, tuple(scales), budget, spent)
     if spent >= budget.epsilon:
         raise BudgetExceeded(spent, 0.0, budget)
     sharing = [wanted[i] for i in free]
-    found, epsilon = _shared(sharing, settled, budget)
+    found, epsilon = _shared_scales(sharing, settled, budget)
     for i, scale in zip(free, found, strict=True):
         # what is left is within the round-off of accounting
         if scale >= 0.999 * wanted[i].domain.high:
@@ -47,39 +47,39 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
     return Allocation(wanted, tuple(scales), budget, epsilon)
 
 
-def _shared(
-    sharing: list[Wanted], settled: Plan, budget: Budget
+def _shared_scales(
+    requests: list[Wanted], fixed_plan: Plan, budget: Budget
 ) -> tuple[tuple[float, ...], float]:
     """The scales of those that share, right to each other, then turned together; and the cost."""
     kinds: dict[Hashable, int] = {}
-    places = [kinds.setdefault(one.kind, len(kinds)) for one in sharing]
-    counts = np.bincount(places, [one.count for one in sharing]).tolist()
-    distinct = [sharing[places.index(i)] for i in range(len(kinds))]
-    found = shares(distinct, counts, settled, budget)
+    places = [kinds.setdefault(one.kind, len(kinds)) for one in requests]
+    counts = np.bincount(places, [one.count for one in requests]).tolist()
+    distinct = [requests[places.index(i)] for i in range(len(kinds))]
+    found = lagrangian_scales(distinct, counts, fixed_plan, budget)
     units = [one.unit for one in distinct]
-    few = len(kinds) <= MANY
-    rungs = found / units if few else on_rungs(found, units)
+    few = len(kinds) <= MAX_EXACT_RELEASES
+    rungs = found / units if few else snap_to_grid(found, units)
 
     def plan(factor: float) -> Plan:
-        return together(distinct, counts, settled, settle(distinct, rungs, factor))
+        return merged_losses(distinct, counts, fixed_plan, scales_at(distinct, rungs, factor))
 
-    factor, epsilon = turned(plan, budget, 1e-6 if few else 1e-4)
-    scales = settle(distinct, rungs, factor)
+    factor, epsilon = common_factor(plan, budget, 1e-6 if few else 1e-4)
+    scales = scales_at(distinct, rungs, factor)
     return tuple(scales[i] for i in places), epsilon
 
 
-def together(
-    distinct: Sequence[Wanted], counts: Sequence[float], settled: Plan, scales: Sequence[float]
+def merged_losses(
+    distinct: Sequence[Wanted], counts: Sequence[float], fixed_plan: Plan, scales: Sequence[float]
 ) -> Plan:
     """What all cost, as losses with counts: to be asked about many times."""
-    total = dict(settled.losses())
+    total = dict(fixed_plan.losses())
     for one, scale, count in zip(distinct, scales, counts, strict=True):
         for item, times in one.plan(scale).losses():
             total[item] = total.get(item, 0) + times * int(count)
     return Sequential([item * n for item, n in total.items()])
 
 
-def _checked(releases: Iterable[Wanted]) -> tuple[Wanted, ...]:
+def _checked_requests(releases: Iterable[Wanted]) -> tuple[Wanted, ...]:
     if not isinstance(releases, Iterable):
         raise ParameterError("releases", releases, "a list of Wanted releases")
     found = tuple(releases)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import final
 
 from accountant.accountants.budget import Budget
-from accountant.formatting import above
-from accountant.planning.error_measures import inner
+from accountant.formatting import format_upper
+from accountant.planning.error_measures import inner_plans
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan, Repeat, Sequential
 
@@ -31,7 +31,7 @@ class Allocation:
     @functools.cached_property
     def plan(self) -> Plan:
         """What to hand to a `Ledger`."""
-        return planned(self.releases, self.scales)
+        return sequential_plan(self.releases, self.scales)
 
     @functools.cached_property
     def errors(self) -> tuple[float | None, ...]:
@@ -53,17 +53,17 @@ class Allocation:
             for a, b, c, d, e in rows
         ]
         budget = f"the budget is {self.budget.epsilon:g} at delta {self.budget.delta:g}"
-        return "\n".join([*lines, f"epsilon {above(self.epsilon, 9)}; {budget}"])
+        return "\n".join([*lines, f"epsilon {format_upper(self.epsilon, 9)}; {budget}"])
 
     def _rows(self) -> Iterator[tuple[str, str, str, str, str]]:
         for one, scale, error in zip(self.releases, self.scales, self.errors, strict=True):
-            known = _scale(one) if scale is None else scale
+            known = _own_scale(one) if scale is None else scale
             noise = "" if known is None else f"{known:.6g}"
             shown = "" if error is None else f"{error:.6g}"
-            yield one.label, f"{one.count:,}", noise, shown, _decided(one)
+            yield one.label, f"{one.count:,}", noise, shown, _noise_source(one)
 
 
-def planned(releases: tuple[Wanted, ...], scales: tuple[float | None, ...]) -> Plan:
+def sequential_plan(releases: tuple[Wanted, ...], scales: tuple[float | None, ...]) -> Plan:
     """The releases one after another."""
     parts = [
         one.plan(scale) if one.count == 1 else Repeat(one.plan(scale), one.count)
@@ -72,13 +72,13 @@ def planned(releases: tuple[Wanted, ...], scales: tuple[float | None, ...]) -> P
     return parts[0] if len(parts) == 1 else Sequential(parts)
 
 
-def _scale(one: Wanted) -> float | None:
+def _own_scale(one: Wanted) -> float | None:
     """The noise scale of a family that has its noise, where it has only one."""
-    found = {getattr(part, "scale", None) for part in inner(one.plan(None))}
+    found = {getattr(part, "scale", None) for part in inner_plans(one.plan(None))}
     return found.pop() if len(found) == 1 else None
 
 
-def _decided(one: Wanted) -> str:
+def _noise_source(one: Wanted) -> str:
     if one.weight is not None:
         return f"weight {one.weight:g}"
     return "fixed noise" if one.target is None else f"target {one.target:g}"

@@ -11,28 +11,30 @@ from accountant.errors import ParameterError
 from accountant.plans.plan import Plan
 
 
-class Cost:
+class PlanCost:
     """Epsilon of the plan at a knob value, remembered; NaN where the plan cannot be built."""
 
-    def __init__(self, build: Callable[[float], Plan], delta: float, judge: Accountant) -> None:
-        self._build, self._delta, self._judge = build, delta, judge
+    def __init__(
+        self, build: Callable[[float], Plan], delta: float, accountant: Accountant
+    ) -> None:
+        self._build, self._delta, self._accountant = build, delta, accountant
         self._known: dict[float, float] = {}
 
-    def __call__(self, knob: float) -> float:
-        """Epsilon at ``knob``."""
-        if knob not in self._known:
+    def __call__(self, parameter: float) -> float:
+        """Epsilon at ``parameter``."""
+        if parameter not in self._known:
             try:
-                plan = self._build(knob)
+                plan = self._build(parameter)
             except ParameterError as error:
                 if error.argument in {"plan", "plan_of"}:  # no plan at all, whatever the knob
                     raise
-                self._known[knob] = math.nan
+                self._known[parameter] = math.nan
             else:
-                self._known[knob] = self._judge.epsilon(plan, self._delta)
-        return self._known[knob]
+                self._known[parameter] = self._accountant.epsilon(plan, self._delta)
+        return self._known[parameter]
 
 
-def checked_pair(bracket: object) -> tuple[float, float]:
+def checked_bracket(bracket: object) -> tuple[float, float]:
     """Two positive knob values."""
     if not isinstance(bracket, (tuple, list)) or len(bracket) != 2:
         raise ParameterError("bracket", bracket, "a pair of positive knob values")
@@ -40,14 +42,14 @@ def checked_pair(bracket: object) -> tuple[float, float]:
     return first, second
 
 
-def straddle(cost: Cost, target: float, start: float) -> tuple[float, float]:
+def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, float]:
     """Two knob values of which one meets the target and one does not, or the furthest two tried.
 
     Walks both ways from the first value at which the plan exists, in growing strides; where the
     plan ceases to exist, closes in on that edge.
     """
-    start = next((x for x in _around(start) if not math.isnan(cost(x))), start)
-    leapt = _leap(cost, target, start)
+    start = next((x for x in _starting_points(start) if not math.isnan(cost(x))), start)
+    leapt = secant_bracket(cost, target, start)
     if leapt is not None:
         return leapt
     meets = cost(start) <= target
@@ -56,7 +58,7 @@ def straddle(cost: Cost, target: float, start: float) -> tuple[float, float]:
     for stride in range(1, 61):
         jump = 0.125 * (2.0**stride - 1)
         for side, sign in enumerate((1.0, -1.0)):
-            end = _clipped(math.log2(start) + sign * jump)
+            end = _clipped_power_of_two(math.log2(start) + sign * jump)
             beyond = edge[side]
             if beyond is not None:
                 end = math.sqrt(last[side]) * math.sqrt(beyond)
@@ -69,7 +71,7 @@ def straddle(cost: Cost, target: float, start: float) -> tuple[float, float]:
     return last[1], last[0]
 
 
-def _leap(cost: Cost, target: float, start: float) -> tuple[float, float] | None:
+def secant_bracket(cost: PlanCost, target: float, start: float) -> tuple[float, float] | None:
     """Two values around the target by secants of ln cost on ln knob; None where they fail."""
     last, here = start, start * 1.25
     for _ in range(10):
@@ -90,12 +92,12 @@ def _leap(cost: Cost, target: float, start: float) -> tuple[float, float] | None
     return None
 
 
-def _around(start: float) -> Iterator[float]:
+def _starting_points(start: float) -> Iterator[float]:
     yield start
     for jump in (0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512):
-        yield _clipped(math.log2(start) - jump)
-        yield _clipped(math.log2(start) + jump)
+        yield _clipped_power_of_two(math.log2(start) - jump)
+        yield _clipped_power_of_two(math.log2(start) + jump)
 
 
-def _clipped(exponent: float) -> float:
+def _clipped_power_of_two(exponent: float) -> float:
     return float(2.0 ** max(-990.0, min(990.0, exponent)))

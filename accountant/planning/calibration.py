@@ -14,8 +14,8 @@ from accountant.accountants.base import Accountant
 from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, POSITIVE, Interval
 from accountant.errors import ParameterError
-from accountant.planning.bracketing import Cost, checked_pair, straddle
-from accountant.plans.map_leaves import rebuilt
+from accountant.planning.bracketing import PlanCost, bracket_target, checked_bracket
+from accountant.plans.map_leaves import map_leaves
 from accountant.plans.plan import Plan, as_plan
 
 TOLERANCE = 1e-6
@@ -72,7 +72,7 @@ def calibrate(
     if isinstance(plan_of, Plan) and not fixed:
 
         def scaled(factor: float) -> Plan:
-            return rebuilt(plan_of, lambda leaf: _turned(leaf, factor))
+            return map_leaves(plan_of, lambda leaf: _leaf_with_noise_factor(leaf, factor))
 
         return scaled(_search(scaled, target, delta, judge, POSITIVE, bracket))
     if isinstance(plan_of, type) and hasattr(plan_of, "knob"):
@@ -89,26 +89,26 @@ def calibrate(
     return _search(lambda x: as_plan(plan_of(x)), target, delta, judge, POSITIVE, bracket)
 
 
-def _turned(leaf: Plan, factor: float) -> Plan:
-    if not hasattr(leaf, "turned"):
+def _leaf_with_noise_factor(leaf: Plan, factor: float) -> Plan:
+    if not hasattr(leaf, "with_noise_factor"):
         raise ParameterError("plan_of", leaf, "made of mechanisms, each with a knob to turn")
-    turned: Plan = leaf.turned(factor)
-    return turned
+    scaled: Plan = leaf.with_noise_factor(factor)
+    return scaled
 
 
 def _search(
     build: Callable[[float], Plan],
     target: float,
     delta: float,
-    judge: Accountant,
+    accountant: Accountant,
     domain: Interval,
     bracket: tuple[float, float] | None,
 ) -> float:
-    cost = Cost(build, delta, judge)
+    cost = PlanCost(build, delta, accountant)
     if bracket is not None:
-        ends = checked_pair(bracket)
+        ends = checked_bracket(bracket)
     elif domain.low > 0 and domain.high / domain.low > 1e12:  # a scale: look around 1
-        ends = straddle(cost, target, 1.0)
+        ends = bracket_target(cost, target, 1.0)
     else:
         low, high = domain.low, domain.high
         ends = (math.nextafter(low, high), math.nextafter(high, low))
@@ -130,7 +130,7 @@ def _search(
     return private
 
 
-def _secant(private: float, leaky: float, cost: Cost, target: float) -> float:
+def _secant(private: float, leaky: float, cost: PlanCost, target: float) -> float:
     below, above = cost(private), cost(leaky)
     if not (0 < below < math.inf and 0 < above < math.inf) or below == above:
         return math.sqrt(private) * math.sqrt(leaky)

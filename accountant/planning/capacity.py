@@ -11,36 +11,47 @@ import numpy as np
 from accountant.accountants.basic import Basic
 from accountant.accountants.budget import Budget
 from accountant.accountants.rdp import RDP
-from accountant.accountants.tight_curve import epsilons
+from accountant.accountants.tight_curve import upper_epsilons
 from accountant.errors import UnsupportedPlan
 from accountant.plans.plan import Plan, Repeat, Sequential
 
-MOST = 1_000_000
-NEAR = 1.0003
+CAPACITY_CAP = 1_000_000
+COST_TOLERANCE = 1.0003
 
 
-def room(plan: Plan, part: Plan, budget: Budget) -> int:
-    """The greatest ``n`` up to `MOST` for which the plan and n times ``part`` fit the budget."""
+def remaining_capacity(plan: Plan, part: Plan, budget: Budget) -> int:
+    """The greatest ``n`` up to `CAPACITY_CAP` for which the plan and n times ``part`` fit the
+    budget.
+    """
 
     def with_more(n: int) -> Plan:
         return Sequential([plan, Repeat(part, n)])
 
     @functools.cache
     def cost(n: int) -> float:
-        return epsilons(with_more(n), [budget.delta])[0]
+        return upper_epsilons(with_more(n), [budget.delta])[0]
 
-    if cost(0) > budget.epsilon * NEAR:
+    if cost(0) > budget.epsilon * COST_TOLERANCE:
         return 0
-    n = _last(cost, budget.epsilon, *_guess(plan, part, budget))
-    # a cost is rounded up by less than `NEAR`: where the next comes that close, the budget decides
-    while n < MOST and cost(n + 1) <= budget.epsilon * NEAR and budget.admits(with_more(n + 1)):
+    n = _largest_count_within(cost, budget.epsilon, *_renyi_guess(plan, part, budget))
+    # a cost is rounded up by less than `COST_TOLERANCE`: where the next comes that close, the
+    # budget decides
+    while (
+        n < CAPACITY_CAP
+        and cost(n + 1) <= budget.epsilon * COST_TOLERANCE
+        and budget.admits(with_more(n + 1))
+    ):
         n += 1
     return max(n, 0)
 
 
-def _last(cost: Callable[[int], float], limit: float, guess: int, slope: float) -> int:
-    """The greatest n up to `MOST` with ``cost(n) <= limit``, -1 if none, by guarded secants."""
-    low, high, here, tried = -1, MOST + 1, guess, 0
+def _largest_count_within(
+    cost: Callable[[int], float], limit: float, guess: int, slope: float
+) -> int:
+    """The greatest n up to `CAPACITY_CAP` with ``cost(n) <= limit``, -1 if none, by guarded
+    secants.
+    """
+    low, high, here, tried = -1, CAPACITY_CAP + 1, guess, 0
     last: tuple[int, float] | None = None
     while high - low > 1:
         here = min(max(here, low + 1), high - 1)
@@ -50,21 +61,25 @@ def _last(cost: Callable[[int], float], limit: float, guess: int, slope: float) 
             slope = (value - last[1]) / (here - last[0])
         last, tried = (here, value), tried + 1
         step = (limit - value) / slope if math.isfinite(value) and slope > 0 else math.inf
-        if tried % 5 and abs(step) < MOST:
+        if tried % 5 and abs(step) < CAPACITY_CAP:
             here += math.floor(step) if value <= limit else -math.ceil(-step)
-        elif high <= MOST:
+        elif high <= CAPACITY_CAP:
             here = (low + high) // 2
         else:
             here = 4 * here + 1
     return low
 
 
-def _guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:
+def _renyi_guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:
     """About how many fit, by Rényi divergences, and what one more costs there."""
     if budget.delta == 0:
         one = Basic().epsilon(part, 0.0)
         left = budget.epsilon - Basic().epsilon(plan, 0.0)
-        return (int(min(left / one, MOST)), one) if left > 0 and 0 < one < math.inf else (0, 0.0)
+        return (
+            (int(min(left / one, CAPACITY_CAP)), one)
+            if left > 0 and 0 < one < math.inf
+            else (0, 0.0)
+        )
     a = np.geomspace(1e-2, 1e4, 200)
     rest = (-math.log(budget.delta) - np.log1p(a)) / a - np.log1p(1 / a)
     with np.errstate(all="ignore"):  # orders at which nothing is finite are left out
@@ -74,12 +89,12 @@ def _guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:
     best = int(np.argmax(fit))
     if not 0 < fit[best] < math.inf:
         return 0, float(more[best])
-    return int(min(fit[best], MOST)), float(more[best])
+    return int(min(fit[best], CAPACITY_CAP)), float(more[best])
 
 
-def room_or_nothing(plan: Plan, part: Plan, budget: Budget) -> int | None:
+def capacity_if_known(plan: Plan, part: Plan, budget: Budget) -> int | None:
     """The same; None where no accountant can say."""
     try:
-        return room(plan, part, budget)
+        return remaining_capacity(plan, part, budget)
     except UnsupportedPlan:
         return None

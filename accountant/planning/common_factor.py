@@ -7,26 +7,28 @@ from collections.abc import Callable
 
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
-from accountant.planning.bracketing import Cost
+from accountant.planning.bracketing import PlanCost
 from accountant.planning.calibration import calibrate
 from accountant.plans.plan import Plan
 
-JUDGE = Tight(width=1e-6)
+SEARCH_ACCOUNTANT = Tight(width=1e-6)
 # what the judge admits any finer one admits too
 MARGIN = 1e-7
-STEPS = 8
+MAX_STEPS = 8
 
 
-def turned(plan_of: Callable[[float], Plan], budget: Budget, close: float) -> tuple[float, float]:
-    """Return a factor near 1 and the plan's epsilon there: within ``close`` below the budget's."""
+def common_factor(
+    plan_of: Callable[[float], Plan], budget: Budget, tolerance: float
+) -> tuple[float, float]:
+    """Return a factor near 1 and the plan's epsilon there, ``tolerance`` below the budget's."""
     target = budget.epsilon * (1 - MARGIN)
-    cost = Cost(plan_of, budget.delta, JUDGE)
-    aim = math.log(target * (1 - close / 2))
+    cost = PlanCost(plan_of, budget.delta, SEARCH_ACCOUNTANT)
+    aim = math.log(target * (1 - tolerance / 2))
     # the cost falls with the factor, at first about as 1 / factor
     log_factor, slope = 0.0, -1.2
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         found = cost(math.exp(log_factor))
-        if (1 - close) * target <= found <= target:
+        if (1 - tolerance) * target <= found <= target:
             return math.exp(log_factor), found
         if not 0 < found < math.inf:
             break
@@ -37,5 +39,5 @@ def turned(plan_of: Callable[[float], Plan], budget: Budget, close: float) -> tu
             break
         slope = min(math.log(after / found) / move, -0.1)
         log_factor += move
-    factor = calibrate(plan_of, epsilon=target, delta=budget.delta, accountant=JUDGE)
+    factor = calibrate(plan_of, epsilon=target, delta=budget.delta, accountant=SEARCH_ACCOUNTANT)
     return factor, cost(factor)

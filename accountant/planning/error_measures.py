@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, final
 
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.plans.plan import Plan, Release
 
-SIZE = Whole(1)
+SIZE = IntegerRange(1)
 
 
 class Measure(Protocol):
@@ -76,7 +76,7 @@ class Selection:
 
 def _declared(plan: Plan, name: str, measure: object) -> Any:
     # what a mechanism makes of another one's answer has an error of its own
-    mechanisms = set(inner(plan, through=False))
+    mechanisms = set(inner_plans(plan, inside_mechanisms=False))
     if len(mechanisms) == 1:
         found = getattr(mechanisms.pop(), name, None)
         if found is not None:
@@ -86,10 +86,10 @@ def _declared(plan: Plan, name: str, measure: object) -> Any:
     )
 
 
-def inner(plan: Plan, through: bool = True) -> Iterator[Plan]:
+def inner_plans(plan: Plan, inside_mechanisms: bool = True) -> Iterator[Plan]:
     """The mechanisms and bare losses of a plan, whatever they are sampled or grouped by.
 
-    ``through`` says whether to look for mechanisms inside others, too.
+    ``inside_mechanisms`` says whether to look for mechanisms inside others, too.
     """
     below = [
         one
@@ -98,9 +98,9 @@ def inner(plan: Plan, through: bool = True) -> Iterator[Plan]:
         for one in (value if isinstance(value, tuple) else (value,))
         if isinstance(one, Plan)
     ]
-    whole = not below or (not through and hasattr(plan, "release"))
+    whole = not below or (not inside_mechanisms and hasattr(plan, "release"))
     if isinstance(plan, Release) and whole:
         yield plan
         return
     for one in below:
-        yield from inner(one, through)
+        yield from inner_plans(one, inside_mechanisms)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from accountant.domains import Interval
 
-CLOSE = 1e-12
+RELATIVE_TOLERANCE = 1e-12
 
 
-def greatest_scale(
+def largest_scale(
     error: Callable[[float], float], target: float, start: float, domain: Interval
 ) -> float | None:
     """The greatest scale seen with ``error(scale) <= target``; None where the least misses it."""
@@ -19,15 +19,15 @@ def greatest_scale(
             return None
         low, high = max(low / 8, domain.low), low
     # most errors are proportional to the scale, or nearly
-    guess = low * (target / error(low)) * (1 - CLOSE / 2) if error(low) > 0 else low
+    guess = low * (target / error(low)) * (1 - RELATIVE_TOLERANCE / 2) if error(low) > 0 else low
     if low < guess <= domain.high and error(guess) <= target:
         low = guess
-        high = min(guess * (1 + CLOSE), domain.high)
+        high = min(guess * (1 + RELATIVE_TOLERANCE), domain.high)
     while error(high) <= target:
         if high == domain.high:
             return high
         low, high = high, min(8 * high, domain.high)
-    while high - low > CLOSE * low:
+    while high - low > RELATIVE_TOLERANCE * low:
         middle = low + (high - low) / 2
         low, high = (middle, high) if error(middle) <= target else (low, middle)
     return low

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from accountant.domains import DELTA, EPSILON, POSITIVE_DELTA, OneOf
-from accountant.formatting import above, small
+from accountant.formatting import format_short, format_upper
 from accountant.plans.adjacency import ADD_REMOVE, RELATIONS
 
 PRIOR = 0.01
@@ -23,7 +23,7 @@ SUSPICIONS = {
 }
 
 
-def posterior(prior: float, epsilon: float) -> float:
+def worst_case_posterior(prior: float, epsilon: float) -> float:
     """The most that somebody's belief of ``prior`` can become, short of delta; rounded up."""
     prior, epsilon = POSITIVE_DELTA.check("prior", prior), EPSILON.check("epsilon", epsilon)
     # p e^eps / (p e^eps + 1 - p)
@@ -39,12 +39,12 @@ def explanation(epsilon: float, delta: float, relation: str | None = None) -> st
     epsilon, delta = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
     known = OneOf(tuple(SUSPICIONS)).check("relation", relation or ADD_REMOVE)
     suspicion, holder = SUSPICIONS[known]
-    end = above(min(100 * posterior(PRIOR, epsilon), 100.0), 3)
+    end = format_upper(min(100 * worst_case_posterior(PRIOR, epsilon), 100.0), 3)
     first = (
         f"Somebody who knows everybody else's data and gives 1 chance in 100 to {suspicion} gives "
         f"it at most {end} chances in 100 after seeing all of these answers"
         f"{', but for one exception ' if delta else ' '}"
-        f"(epsilon {above(epsilon, 6)}, neighbours differ by {RELATIONS[known]}"
+        f"(epsilon {format_upper(epsilon, 6)}, neighbours differ by {RELATIONS[known]}"
         f"{'' if relation else ', or what the sensitivities were stated for'})."
     )
     trust = (
@@ -54,11 +54,11 @@ def explanation(epsilon: float, delta: float, relation: str | None = None) -> st
     )
     if not delta:
         return f"{first} That holds without exception, whatever they compute; {trust}."
-    odds = f"1 in {math.floor(1 / delta):,}" if delta > 1e-15 else small(delta)
+    odds = f"1 in {math.floor(1 / delta):,}" if delta > 1e-15 else format_short(delta)
     # not that a belief exceeds the limit with chance delta at most: of Gaussian noise at delta
     # 1e-6 and epsilon 3/4 one in 39,000 does, by little (Meiser 2018)
     exception = (
         "The exception is that they may tell as much as something would that keeps to this limit "
-        f"and yet, with a chance of at most {odds} (delta {small(delta)}), tells all of you"
+        f"and yet, with a chance of at most {odds} (delta {format_short(delta)}), tells all of you"
     )
     return f"{first} {exception}; {trust}."

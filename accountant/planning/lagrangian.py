@@ -19,67 +19,69 @@ import numpy as np
 from accountant.accountants.budget import Budget
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.planning.renyi_orders import INFINITE, Tilts
+from accountant.planning.renyi_orders import LOG_INFINITY, RenyiOrderGrid
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan
 
-H = 0.02  # of ln scale: for derivatives
+LOG_SCALE_STEP = 0.02  # of ln scale: for derivatives
 # the last move's square is what is missed
-STEPS, CLOSE, FURTHEST = 30, 0.03, 3.0
+MAX_STEPS, MOVE_TOLERANCE, MAX_MOVE = 30, 0.03, 3.0
 
 
-def shares(
-    wanted: Sequence[Wanted], counts: Sequence[float], settled: Plan, budget: Budget
+def lagrangian_scales(
+    wanted: Sequence[Wanted], counts: Sequence[float], fixed_plan: Plan, budget: Budget
 ) -> Array:
     """Return a noise scale for each of ``wanted``, released so often, up to a common factor."""
-    return _Sharing(wanted, counts, settled, budget).scales()
+    return _Lagrangian(wanted, counts, fixed_plan, budget).scales()
 
 
 @final
-class _Sharing:
+class _Lagrangian:
     """The search: one multiplier, and the common factor at which delta is met."""
 
     def __init__(
-        self, wanted: Sequence[Wanted], counts: Sequence[float], settled: Plan, budget: Budget
+        self, wanted: Sequence[Wanted], counts: Sequence[float], fixed_plan: Plan, budget: Budget
     ) -> None:
-        self._wanted, self._tilts = wanted, Tilts(counts, settled, budget)
+        self._wanted, self._orders = wanted, RenyiOrderGrid(counts, fixed_plan, budget)
         self._counts = np.array(counts, dtype=float)
         self._weights = np.array([one.weight for one in wanted], dtype=float)
 
     def scales(self) -> Array:
-        """See `shares`."""
-        logs = np.array([self._tilts.start + math.log(one.unit) for one in self._wanted])
+        """See `lagrangian_scales`."""
+        logs = np.array(
+            [self._orders.initial_log_scale + math.log(one.unit) for one in self._wanted]
+        )
         low, high = (
             np.log([getattr(one.domain, end) for one in self._wanted]) for end in ("low", "high")
         )
         known = np.full(logs.shape, np.nan)
-        for _ in range(STEPS):
+        for _ in range(MAX_STEPS):
             logs = np.clip(logs, low, high)
-            costs, falls, errors, rises = self._measured(logs, known)
+            costs, falls, errors, rises = self._costs_and_errors(logs, known)
             known = logs.copy()
-            factor, tilt = self._tilts.factor(costs, falls)
+            factor, tilt = self._orders.common_log_factor(costs, falls)
             fall = falls[:, tilt]
             gain = np.log(self._counts * fall) + costs[:, tilt] - fall * factor
             pain = np.log(self._counts * self._weights * rises) + errors + rises * factor
             wish, pull = gain - pain, fall + rises
             # what is moved leaves delta where it is, to first order
             share = np.exp(gain - gain.max()) / pull
-            move = np.clip((wish - share @ wish / share.sum()) / pull, -FURTHEST, FURTHEST)
+            move = np.clip((wish - share @ wish / share.sum()) / pull, -MAX_MOVE, MAX_MOVE)
             logs = logs + factor + move
-            if np.abs(move).max() < CLOSE and abs(factor) < 1:
+            if np.abs(move).max() < MOVE_TOLERANCE and abs(factor) < 1:
                 break
         found: Array = np.exp(np.clip(logs, low, high))
         return found
 
-    def _measured(self, logs: Array, known: Array) -> tuple[Array, Array, Array, Array]:
+    def _costs_and_errors(self, logs: Array, known: Array) -> tuple[Array, Array, Array, Array]:
         """ln K with minus its slope, and ln error with its slope; ``logs`` move where they must."""
         rows = []
         for i, one in enumerate(self._wanted):
-            for away in _away(known[i] - logs[i]):
+            for away in _retry_offsets(known[i] - logs[i]):
                 try:
-                    scales = math.exp(logs[i] + away), math.exp(logs[i] + away + H)
+                    scales = math.exp(logs[i] + away), math.exp(logs[i] + away + LOG_SCALE_STEP)
                     plans = [one.plan(s) for s in scales]
-                    near, far = map(self._tilts.log_cost, plans)
+                    near, far = map(self._orders.log_cost, plans)
                     error, more = map(one.error_of, plans, scales)
                 except ParameterError as wrong:
                     if wrong.argument in {"error", "plan"}:  # at any scale
@@ -89,16 +91,23 @@ class _Sharing:
                 break
             else:
                 raise ParameterError("releases", one.label, "mechanisms that exist at some scale")
-            if near.min() >= INFINITE:
+            if near.min() >= LOG_INFINITY:
                 raise ParameterError("releases", one.label, "releases with a cost at this delta")
             if not 0 < error <= more:
                 raise ParameterError("error", error, "a positive number that grows with the scale")
-            rows.append((near, (near - far) / H, math.log(error), math.log(more / error) / H))
+            rows.append(
+                (
+                    near,
+                    (near - far) / LOG_SCALE_STEP,
+                    math.log(error),
+                    math.log(more / error) / LOG_SCALE_STEP,
+                )
+            )
         costs, falls, errors, rises = (np.array(column) for column in zip(*rows, strict=True))
         return costs, np.maximum(falls, 1e-3), errors, np.maximum(rises, 1e-3)
 
 
-def _away(back: float) -> Sequence[float]:
+def _retry_offsets(back: float) -> Sequence[float]:
     """Where else to look when there is no mechanism: back towards the last that existed."""
     if math.isnan(back):
         return [0.0, *(sign * jump for jump in (0.5, 1, 2, 4, 8, 16, 32) for sign in (1, -1))]

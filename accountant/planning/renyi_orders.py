@@ -9,63 +9,70 @@ from typing import cast, final
 import numpy as np
 
 from accountant.accountants.budget import Budget
-from accountant.composition.plan_totals import atoms, total
+from accountant.composition.plan_totals import fold_plan, infinity_mass
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.plans.plan import Plan, directions
 
-INFINITE = 700.0  # as a logarithm
-TILTS = np.geomspace(0.02, 200.0, 56)
+LOG_INFINITY = 700.0  # as a logarithm
+ORDER_FACTORS = np.geomspace(0.02, 200.0, 56)
 
 
 @final
-class Tilts:
+class RenyiOrderGrid:
     """Tilts ``a`` (orders less 1) around the one at which a budget's delta is decided.
 
     ``counts`` are of the releases whose costs will be told, ``settled`` is released beside them.
-    ``start`` is the logarithm of a scale, in units of sensitivity, that is about right for all.
+    ``initial_log_scale`` is the logarithm of a scale, in units of sensitivity, that is about right
+    for all.
     """
 
-    def __init__(self, counts: Sequence[float], settled: Plan, budget: Budget) -> None:
-        self._counts, self._settled, self._budget = np.array(counts, float), settled, budget
+    def __init__(self, counts: Sequence[float], fixed_plan: Plan, budget: Budget) -> None:
+        self._counts, self._fixed_plan, self._budget = np.array(counts, float), fixed_plan, budget
         # Gaussians whose rho is rho in all cost rho + 2 sqrt(rho nats), at a = sqrt(nats / rho)
         nats = -math.log(budget.delta) if budget.delta else 1.0
         root = budget.epsilon / (math.sqrt(nats + budget.epsilon) + math.sqrt(nats))
-        self._a = TILTS * math.sqrt(nats) / root if budget.delta else np.ones(1)
-        self.start = math.log(math.sqrt(float(self._counts.sum()) / 2) / root)
-        self._fixed = np.exp(self.log_cost(settled))
+        self._orders_minus_one = (
+            ORDER_FACTORS * math.sqrt(nats) / root if budget.delta else np.ones(1)
+        )
+        self.initial_log_scale = math.log(math.sqrt(float(self._counts.sum()) / 2) / root)
+        self._fixed_cost = np.exp(self.log_cost(fixed_plan))
 
     @np.errstate(all="ignore")  # some tilts are beyond what floats can say
     def log_cost(self, plan: Plan) -> Array:
         """``ln K`` at every tilt; ``ln epsilon`` where delta is 0."""
-        a, pure = self._a, not self._budget.delta
+        a, pure = self._orders_minus_one, not self._budget.delta
 
         def fact(loss: Loss) -> Array | float:
-            return loss.bound if pure else loss.renyi(a + 1)
+            return loss.max_loss if pure else loss.renyi(a + 1)
 
         items = list(plan.losses())
         if all(isinstance(item, Loss) and item.reversed is item for item, _ in items):
             found = [sum(n * fact(cast("Loss", item)) for item, n in items) * a]
         else:
-            found = [total(way, fact) * a for way in directions(plan)]
+            found = [fold_plan(way, fact) * a for way in directions(plan)]
         worst = np.maximum.reduce(found) * np.ones_like(a)
-        logs: Array = np.clip(np.log(np.nan_to_num(worst, nan=np.inf)), -INFINITE, INFINITE)
+        logs: Array = np.clip(np.log(np.nan_to_num(worst, nan=np.inf)), -LOG_INFINITY, LOG_INFINITY)
         return logs
 
-    def factor(self, costs: Array, falls: Array) -> tuple[float, int]:
+    def common_log_factor(self, costs: Array, cost_slopes: Array) -> tuple[float, int]:
         """The common factor of all scales, as a logarithm, at which delta is met, and the tilt."""
         low, high = -60.0, 60.0
         while high - low > 1e-6:
             middle = (low + high) / 2
             low, high = (
-                (low, middle) if self._excess(costs, falls, middle)[0] <= 0 else (middle, high)
+                (low, middle)
+                if self._excess(costs, cost_slopes, middle)[0] <= 0
+                else (middle, high)
             )
-        return high, self._excess(costs, falls, high)[1]
+        return high, self._excess(costs, cost_slopes, high)[1]
 
-    def _excess(self, costs: Array, falls: Array, factor: float) -> tuple[float, int]:
+    def _excess(self, costs: Array, cost_slopes: Array, factor: float) -> tuple[float, int]:
         """How far ln delta is above its target, and the place of the tilt that decides it."""
-        a, epsilon = self._a, self._budget.epsilon
-        whole = self._fixed + self._counts @ np.exp(np.minimum(costs - falls * factor, INFINITE))
+        a, epsilon = self._orders_minus_one, self._budget.epsilon
+        whole = self._fixed_cost + self._counts @ np.exp(
+            np.minimum(costs - cost_slopes * factor, LOG_INFINITY)
+        )
         if not self._budget.delta:
             return float(whole[0] - epsilon), 0
         height = whole - a * epsilon - np.log(a) - np.log1p(a)
@@ -78,4 +85,6 @@ class Tilts:
     @property
     def _log_delta(self) -> float:
         # what the masses at infinity leave of delta
-        return math.log(max(self._budget.delta - atoms(self._settled), self._budget.delta / 2))
+        return math.log(
+            max(self._budget.delta - infinity_mass(self._fixed_plan), self._budget.delta / 2)
+        )

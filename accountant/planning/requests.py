@@ -7,16 +7,16 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, cast, final
 
-from accountant.domains import POSITIVE, Interval, Whole
+from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.planning.error_measures import Measure
-from accountant.planning.error_targets import greatest_scale
+from accountant.planning.error_targets import largest_scale
 from accountant.plans.plan import COUNT, Plan, as_plan
 
 Family = type[Plan] | Plan | Callable[[float], Plan]
-SOME = Whole(1)
-LONGEST = 100
-WIDE = 1e12  # a knob of such a range is a noise scale
+AT_LEAST_ONE = IntegerRange(1)
+MAX_NAME_LENGTH = 100
+NOISE_SCALE_RANGE = 1e12  # a knob of such a range is a noise scale
 
 
 @final
@@ -58,8 +58,10 @@ class Wanted:
             raise ParameterError("family", family, "a mechanism class, a plan, or a function")
         if fields and not isinstance(family, type):
             raise ParameterError("family", family, f"a mechanism class to take {sorted(fields)}")
-        if not isinstance(name, str) or not (name.isprintable() and len(name) <= LONGEST):
-            raise ParameterError("name", name, f"printable text of at most {LONGEST} characters")
+        if not isinstance(name, str) or not (name.isprintable() and len(name) <= MAX_NAME_LENGTH):
+            raise ParameterError(
+                "name", name, f"printable text of at most {MAX_NAME_LENGTH} characters"
+            )
         given = {"scale": scale, "target": target, "weight": weight}
         asked = {key: POSITIVE.check(key, one) for key, one in given.items() if one is not None}
         fixed = isinstance(family, Plan)
@@ -71,8 +73,8 @@ class Wanted:
         measures = hasattr(error, "of") or callable(error)
         if error is not None and (isinstance(error, type) or not measures):
             raise ParameterError("error", error, "a measure, such as Deviation(), or a function")
-        knob, domain = _knob(family, fields)
-        number = COUNT if weight is None and target is None else SOME
+        knob, domain = _noise_scale_parameter(family, fields)
+        number = COUNT if weight is None and target is None else AT_LEAST_ONE
         values = {
             "family": family, "error": error, "count": number.check("count", count), "name": name,
             "fields": tuple(sorted(fields.items())), "knob": knob, "domain": domain,
@@ -121,7 +123,7 @@ class Wanted:
         def error(scale: float) -> float:
             return cast("float", self.error_at(scale))
 
-        found = greatest_scale(error, self.target, self.unit, self.domain)
+        found = largest_scale(error, self.target, self.unit, self.domain)
         if found is None:
             raise ParameterError("target", self.target, f"an error that {self.label} can reach")
         return found
@@ -133,7 +135,7 @@ class Wanted:
         return self.name or str(getattr(named, "__name__", type(named).__name__))
 
 
-def _knob(family: Family, fields: dict[str, Any]) -> tuple[str, Interval]:
+def _noise_scale_parameter(family: Family, fields: dict[str, Any]) -> tuple[str, Interval]:
     """The name of the noise scale, and what it may be."""
     if not isinstance(family, type):
         return "scale", POSITIVE
@@ -141,6 +143,6 @@ def _knob(family: Family, fields: dict[str, Any]) -> tuple[str, Interval]:
     if turned is None:
         raise ParameterError("family", family, "a mechanism class with a knob")
     name, domain = turned(**fields)
-    if not domain.high >= WIDE * domain.low > 0:
+    if not domain.high >= NOISE_SCALE_RANGE * domain.low > 0:
         raise ParameterError("family", family, "a mechanism whose knob is a noise scale")
     return name, domain

@@ -15,29 +15,31 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.planning.requests import Wanted
 
-MANY = 64  # different releases are not hurried
-STEP = math.log(2) / 8
+MAX_EXACT_RELEASES = 64  # different releases are not hurried
+LOG_GRID_STEP = math.log(2) / 8
 
 
-def on_rungs(scales: Array, units: Sequence[float]) -> Array:
+def snap_to_grid(scales: Array, units: Sequence[float]) -> Array:
     """The scales in units of each release's own, all on rungs."""
-    rungs: Array = np.exp(STEP * np.round(np.log(scales / units) / STEP))
+    rungs: Array = np.exp(LOG_GRID_STEP * np.round(np.log(scales / units) / LOG_GRID_STEP))
     return rungs
 
 
-class Matching:
+class LossMatcher:
     """Hands out scales whose losses are the same float by float, so that accountants merge them."""
 
     def __init__(self) -> None:
         self._losses: dict[Hashable, Hashable] = {}
 
-    def scale(self, one: Wanted, rung: float) -> float:
-        """``rung`` units, or one of the next few floats if that has the loss of an earlier one."""
-        scale = first = float(min(max(one.unit * rung, one.domain.low), one.domain.high))
+    def scale(self, one: Wanted, grid_scale: float) -> float:
+        """``grid_scale`` units, or one of the next few floats if that has the loss of an earlier
+        one.
+        """
+        scale = first = float(min(max(one.unit * grid_scale, one.domain.low), one.domain.high))
         others = tuple(pair for pair in one.fields if pair[0] != "sensitivity")
         if not isinstance(one.family, type):
             return scale
-        key = (one.family, others, rung)
+        key = (one.family, others, grid_scale)
         for _ in range(4):
             found = tuple(one.plan(scale).losses())
             if self._losses.setdefault(key, found) == found:
@@ -46,13 +48,13 @@ class Matching:
         return first
 
 
-def settle(wanted: Sequence[Wanted], rungs: Array, factor: float) -> tuple[float, ...]:
+def scales_at(wanted: Sequence[Wanted], grid_scales: Array, factor: float) -> tuple[float, ...]:
     """The scales of all of ``wanted`` at a common factor."""
-    match = Matching()
+    match = LossMatcher()
     try:
         return tuple(
             match.scale(one, rung * factor)
-            for one, rung in zip(wanted, rungs.tolist(), strict=True)
+            for one, rung in zip(wanted, grid_scales.tolist(), strict=True)
         )
     except ParameterError as error:
         raise ParameterError("factor", factor, str(error)) from None

@@ -9,14 +9,14 @@ from typing import final
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
 from accountant.amplification.group_privacy import Grouped
-from accountant.domains import POSITIVE, RECORDS, Whole
+from accountant.domains import POSITIVE, RECORDS, IntegerRange
 from accountant.errors import ParameterError
 from accountant.planning.allocation import allocate
 from accountant.planning.allocation_table import Allocation
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan
 
-MOST_RECORDS = 2**50
+MAX_RECORDS = 2**50
 
 
 def with_more_records(releases: Iterable[Wanted], factor: float) -> tuple[Wanted, ...]:
@@ -26,10 +26,10 @@ def with_more_records(releases: Iterable[Wanted], factor: float) -> tuple[Wanted
     sensitivity, and its noise must be wanted: fixed noise does not know what it is for.
     """
     factor = POSITIVE.check("factor", factor)
-    return tuple(_more(one, factor) for one in releases)
+    return tuple(_with_larger_data(one, factor) for one in releases)
 
 
-def _more(one: Wanted, factor: float) -> Wanted:
+def _with_larger_data(one: Wanted, factor: float) -> Wanted:
     fields = dict(one.fields)
     if "sensitivity" not in fields:
         raise ParameterError("releases", one.label, "of a class that is given its sensitivity")
@@ -88,7 +88,7 @@ def records_needed(
     anew for each number tried. ``lower_bound(target, budget)`` says what anybody would need.
     """
     target, records = POSITIVE.check("target", target), RECORDS.check("records", records)
-    which = Whole(0, len(releases) - 1).check("which", which)
+    which = IntegerRange(0, len(releases) - 1).check("which", which)
 
     def error(n: int) -> float:
         found = allocate(with_more_records(releases, n / records), budget).errors[which]
@@ -98,7 +98,7 @@ def records_needed(
 
     low, high = 0, records
     while error(high) > target:
-        if high >= MOST_RECORDS:
+        if high >= MAX_RECORDS:
             raise ParameterError("target", target, "an error that 2^50 records reach")
         low, high = high, 2 * high
     while high - low > max(1, high // 10**6):

@@ -19,7 +19,7 @@ RELATIONS = {
 }
 
 
-class Related(Protocol):
+class HasRelation(Protocol):
     """Whatever was stated for some neighbours."""
 
     @property
@@ -28,7 +28,7 @@ class Related(Protocol):
         ...
 
 
-def common(parts: Iterable[Related]) -> str | None:
+def common_relation(parts: Iterable[HasRelation]) -> str | None:
     """The one relation the parts were stated for; None where none says so."""
     found = {part.relation for part in parts} - {None}
     if len(found) > 1:

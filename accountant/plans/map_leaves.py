@@ -9,7 +9,7 @@ from typing import Any
 from accountant.plans.plan import Plan, Release
 
 
-def rebuilt(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
+def map_leaves(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
     """``plan`` with ``change(leaf)`` in the place of every leaf: a mechanism or a bare loss."""
     names = [field.name for field in dataclasses.fields(plan)]  # type: ignore[arg-type]  # all are
     inner = [name for name in names if _holds_plans(getattr(plan, name))]
@@ -19,10 +19,10 @@ def rebuilt(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
     for name in inner:
         value = getattr(plan, name)
         if isinstance(value, Plan):
-            changed[name] = rebuilt(value, change)
+            changed[name] = map_leaves(value, change)
         else:
             # equal parts stay one object, so that a million of them are rebuilt once
-            known = {part: rebuilt(part, change) for part in dict.fromkeys(value)}
+            known = {part: map_leaves(part, change) for part in dict.fromkeys(value)}
             changed[name] = tuple(known[part] for part in value)
     return dataclasses.replace(plan, **changed)  # type: ignore[type-var]
 

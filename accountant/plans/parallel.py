@@ -12,10 +12,10 @@ from typing import final
 
 from accountant.domains import OneOf
 from accountant.errors import ParameterError
-from accountant.plans.adjacency import ADD_REMOVE, RELATIONS, REPLACE_ONE, common
+from accountant.plans.adjacency import ADD_REMOVE, RELATIONS, REPLACE_ONE, common_relation
 from accountant.plans.plan import Item, Plan, Sequential, as_plan, checked_parts
 
-BY = OneOf(("index", "value"))
+GROUPING = OneOf(("index", "value"))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -36,12 +36,12 @@ class Parallel(Item):
         self, parts: Iterable[Plan], by: str = "index", moves: Iterable[Plan] = ()
     ) -> None:
         object.__setattr__(self, "parts", checked_parts(parts))
-        object.__setattr__(self, "by", BY.check("by", by))
+        object.__setattr__(self, "by", GROUPING.check("by", by))
         object.__setattr__(self, "moves", checked_parts(moves))
-        stated = common(self.parts)
+        stated = common_relation(self.parts)
         if self.moves:
             wrong = self.by != "value" or len(self.moves) != len(self.parts)
-            if wrong or common(self.moves) not in (None, ADD_REMOVE):
+            if wrong or common_relation(self.moves) not in (None, ADD_REMOVE):
                 allowed = "one plan stated for add-remove neighbours for each part, by value"
                 raise ParameterError("moves", moves, allowed)
         elif self.by == "value" and stated not in (None, ADD_REMOVE):
@@ -61,7 +61,7 @@ class Parallel(Item):
     @property
     def relation(self) -> str | None:
         """That of its parts; with ``moves``, replace-one."""
-        return REPLACE_ONE if self.moves else common(self.parts)
+        return REPLACE_ONE if self.moves else common_relation(self.parts)
 
     @property
     def distinct(self) -> tuple[Plan, ...]:

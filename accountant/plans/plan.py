@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
-from accountant.plans.adjacency import common
+from accountant.plans.adjacency import common_relation
 
-COUNT = Whole(0)
-DECLARED: list[type[Plan]] = []  # kinds of plans that other packages brought along
+COUNT = IntegerRange(0)
+DECLARED_PLAN_KINDS: list[type[Plan]] = []  # kinds of plans that other packages brought along
 
 
 class Plan(ABC):
@@ -82,16 +82,16 @@ class Sequential(Plan):
 
     def __init__(self, parts: Iterable[Plan]) -> None:
         object.__setattr__(self, "parts", checked_parts(parts))
-        common(self.parts)
+        common_relation(self.parts)
 
     @property
     def relation(self) -> str | None:
         """That of its parts."""
-        return common(self.parts)
+        return common_relation(self.parts)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield the losses of all parts, equal ones merged."""
-        return _merged(pair for part in self.parts for pair in part.losses())
+        return _merge_equal_losses(pair for part in self.parts for pair in part.losses())
 
     def leaves(self) -> Iterator[Plan]:
         """Yield the leaves of all parts in order."""
@@ -166,7 +166,7 @@ def checked_parts(parts: Iterable[Plan]) -> tuple[Plan, ...]:
     return tuple(as_plan(part) for part in parts)
 
 
-def _merged(pairs: Iterable[tuple[Item, int]]) -> Iterator[tuple[Item, int]]:
+def _merge_equal_losses(pairs: Iterable[tuple[Item, int]]) -> Iterator[tuple[Item, int]]:
     total: dict[Item, int] = {}
     for loss, count in pairs:
         total[loss] = total.get(loss, 0) + count

@@ -21,7 +21,15 @@ from accountant.domains import DELTA, EPSILON
 from accountant.errors import UnsupportedPlan
 from accountant.plans.plan import Plan, as_plan
 
-SOUND: tuple[Accountant, ...] = (Basic(), Advanced(), ZCDP(), RDP(), GDP(), PLD(), Tight())
+ALL_ACCOUNTANTS: tuple[Accountant, ...] = (
+    Basic(),
+    Advanced(),
+    ZCDP(),
+    RDP(),
+    GDP(),
+    PLD(),
+    Tight(),
+)
 
 
 @final
@@ -91,7 +99,7 @@ def compare(plan: Plan, delta: float) -> Comparison:
     """Ask every accountant for the epsilon of ``plan`` at ``delta``; one row each."""
     plan, delta = as_plan(plan), DELTA.check("delta", delta)
     rows = []
-    for one in SOUND:
+    for one in ALL_ACCOUNTANTS:
         start, note = time.perf_counter(), ""
         try:
             if isinstance(one, Tight):
@@ -110,7 +118,7 @@ def compare_deltas(plan: Plan, epsilon: float) -> Comparison:
     """Ask every accountant for the delta of ``plan`` at ``epsilon``; one row each."""
     plan, epsilon = as_plan(plan), EPSILON.check("epsilon", epsilon)
     rows = []
-    for one in SOUND:
+    for one in ALL_ACCOUNTANTS:
         start = time.perf_counter()
         try:
             delta: float | None = one.delta(plan, epsilon)

@@ -5,46 +5,54 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from accountant.book.history import Line, Status
-from accountant.formatting import above, below, rest, small, text
+from accountant.formatting import (
+    escape_html,
+    format_lower,
+    format_remaining,
+    format_short,
+    format_upper,
+)
 from accountant.planning.interpretation import explanation
-from accountant.reports.html_document import document
-from accountant.reports.html_tables import wide
-from accountant.reports.ledger_figures import kinds_spent, spending_figure
-from accountant.reports.svg_figures import meter
+from accountant.reports.html_document import html_page
+from accountant.reports.html_tables import scrollable
+from accountant.reports.ledger_figures import releases_by_kind, spending_figure
+from accountant.reports.svg_figures import budget_bar
 
-SHOWN = 1000  # the last lines; more make a page that no browser scrolls
+MAX_SHOWN_LINES = 1000  # the last lines; more make a page that no browser scrolls
 
 
-def history_page(status: Status, lines: Sequence[Line], book: str, again: str = "") -> str:
-    """The page as HTML; ``book`` is what the ledger is called, ``again`` what makes it again."""
+def history_page(status: Status, lines: Sequence[Line], book: str, command_line: str = "") -> str:
+    """The page as HTML; ``book`` is what the ledger is called, ``command_line`` what makes it
+    again.
+    """
     body = [
         *_head(status, lines, book), *_meaning(status), *_spending(status, lines),
-        *_kinds(status, lines), *_lines(lines), *_foot(again),
+        *_kinds(status, lines), *_lines(lines), *_foot(command_line),
     ]  # fmt: skip
-    return document(f"{status.name}: privacy spent", body)
+    return html_page(f"{status.name}: privacy spent", body)
 
 
 def _head(status: Status, lines: Sequence[Line], book: str) -> Iterator[str]:
     budget, share = status.budget, min(100 * status.total / status.limit, 100.0)
-    left = rest(status.limit, status.total)
+    left = format_remaining(status.limit, status.total)
     what = "of the budget" if status.counts == "epsilon" else f"of the budget's {status.counts}"
     releases = sum(line.kind != "plan" for line in lines)
     tiles = [
-        ("budget", small(budget.epsilon), f"epsilon at delta {small(budget.delta)}"),
-        ("spent", above(status.epsilon), f"epsilon, in {releases:,} releases"),
-        ("used", f"{above(share, 3)} %", f"{what}, {above(status.total)}"),
-        ("what remains", left, f"{status.counts} of {below(status.limit)}"),
+        ("budget", format_short(budget.epsilon), f"epsilon at delta {format_short(budget.delta)}"),
+        ("spent", format_upper(status.epsilon), f"epsilon, in {releases:,} releases"),
+        ("used", f"{format_upper(share, 3)} %", f"{what}, {format_upper(status.total)}"),
+        ("what remains", left, f"{status.counts} of {format_lower(status.limit)}"),
     ]
-    yield f"<header><p class=over-title>Privacy spent, in {text(book)}</p>"
-    yield f"<h1>{text(status.name)}</h1>"
+    yield f"<header><p class=over-title>Privacy spent, in {escape_html(book)}</p>"
+    yield f"<h1>{escape_html(status.name)}</h1>"
     told = "for each of its users" if status.users else "for all of it"
     yield (
-        f"<p>Protects {text(status.unit)}; opened {_when(status.opened)}, {told}; "
-        f"counted as {text(status.notion)}.</p></header><div class=tiles>"
+        f"<p>Protects {escape_html(status.unit)}; opened {_when(status.opened)}, {told}; "
+        f"counted as {escape_html(status.notion)}.</p></header><div class=tiles>"
     )
     for name, value, unit in tiles:
-        yield f"<div><span>{name}</span><b>{value}</b><span>{text(unit)}</span></div>"
-    yield f"</div>{meter(status.total, status.limit)}"
+        yield f"<div><span>{name}</span><b>{value}</b><span>{escape_html(unit)}</span></div>"
+    yield f"</div>{budget_bar(status.total, status.limit)}"
     if any(line.seeded for line in lines):
         yield (
             "<p class=bad><strong>Some releases were made with a seed: whoever knows it can take "
@@ -55,7 +63,7 @@ def _head(status: Status, lines: Sequence[Line], book: str) -> Iterator[str]:
 def _meaning(status: Status) -> Iterator[str]:
     words = explanation(status.budget.epsilon, status.budget.delta, status.relation)
     yield "<section aria-labelledby=means><h2 id=means>What it means for a person in the data</h2>"
-    yield f"<p class=meaning>{text(words)}</p>"
+    yield f"<p class=meaning>{escape_html(words)}</p>"
     yield (
         "<p class=note>This is the budget's guarantee: it holds however the answers so far choose "
         "what is asked next.</p></section>"
@@ -69,7 +77,7 @@ def _spending(status: Status, lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _kinds(status: Status, lines: Sequence[Line]) -> Iterator[str]:
-    found = kinds_spent(status, lines)
+    found = releases_by_kind(status, lines)
     if not found:
         return
     head = "".join(
@@ -77,9 +85,10 @@ def _kinds(status: Status, lines: Sequence[Line]) -> Iterator[str]:
         for words in ("asked", "answered", "failed", "room for more")
     )
     rows = "".join(
-        f"<tr><th scope=row><code>{text(one.what)}</code></th><td class=number>{one.asked:,}</td>"
+        f"<tr><th scope=row><code>{escape_html(one.what)}</code></th><td "
+        f"class=number>{one.requested:,}</td>"
         f"<td class=number>{one.answered:,}</td><td class=number>{one.failed:,}</td>"
-        f"<td class=number>{'–' if one.room is None else f'{one.room:,}'}</td></tr>"
+        f"<td class=number>{'–' if one.capacity is None else f'{one.capacity:,}'}</td></tr>"
         for one in found
     )
     caption = (
@@ -87,7 +96,7 @@ def _kinds(status: Status, lines: Sequence[Line]) -> Iterator[str]:
         "releases of that kind alone that what remains would pay for."
     )
     yield "<section aria-labelledby=kinds><h2 id=kinds>By kind</h2>"
-    yield wide(
+    yield scrollable(
         f"<table class=lines><caption>{caption}</caption><thead><tr><th scope=col>release</th>"
         f"{head}</tr></thead><tbody>{rows}</tbody></table>",
         "table of kinds",
@@ -103,11 +112,15 @@ def _lines(lines: Sequence[Line]) -> Iterator[str]:
             ("users", True), ("epsilon so far", True), ("outcome", False),
         )
     )  # fmt: skip
-    rows = "".join(map(_row, reversed(lines[-SHOWN:])))
-    beyond = f"The last {SHOWN:,} of {len(lines):,}, latest" if len(lines) > SHOWN else "Latest"
+    rows = "".join(map(_row, reversed(lines[-MAX_SHOWN_LINES:])))
+    beyond = (
+        f"The last {MAX_SHOWN_LINES:,} of {len(lines):,}, latest"
+        if len(lines) > MAX_SHOWN_LINES
+        else "Latest"
+    )
     caption = f"{beyond} first. Epsilon so far is what was spent after it."
     yield "<section aria-labelledby=entries><h2 id=entries>Every release</h2>"
-    yield wide(
+    yield scrollable(
         f"<table class=entries><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>{rows}</tbody></table>",
         "table of releases",
@@ -116,24 +129,24 @@ def _lines(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _row(line: Line) -> str:
-    label = f"<b>{text(line.label)}</b> " if line.label else ""
+    label = f"<b>{escape_html(line.label)}</b> " if line.label else ""
     who = "all" if line.who is None else f"{line.who:,}"
     seeded = " <strong class=bad>seeded</strong>" if line.seeded else ""
     colour = " class=bad" if line.outcome == "failed" else ""
     return (
         f"<tr><td class=number>{line.seq:,}</td><td class=when>{_when(line.time)}</td>"
-        f"<td>{text(line.author)}</td><td>{label}<code>{text(line.what)}</code></td>"
-        f"<td class=number>{who}</td><td class=number>{above(line.epsilon)}</td>"
-        f"<td><span{colour}>{text(line.outcome)}</span>{seeded}</td></tr>"
+        f"<td>{escape_html(line.author)}</td><td>{label}<code>{escape_html(line.what)}</code></td>"
+        f"<td class=number>{who}</td><td class=number>{format_upper(line.epsilon)}</td>"
+        f"<td><span{colour}>{escape_html(line.outcome)}</span>{seeded}</td></tr>"
     )
 
 
 def _when(time: str) -> str:
-    return text(time[:19].replace("T", " "))
+    return escape_html(time[:19].replace("T", " "))
 
 
-def _foot(again: str) -> Iterator[str]:
-    made = f" Made with <code>{text(again)}</code>." if again else ""
+def _foot(command_line: str) -> Iterator[str]:
+    made = f" Made with <code>{escape_html(command_line)}</code>." if command_line else ""
     yield (
         "<footer><p>Epsilons are upper bounds, rounded up; they say what a fixed plan of that cost "
         "has. No answer and no record is on this page; it asks nothing of any server.</p>"

@@ -10,18 +10,18 @@ from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
-from accountant.formatting import text
+from accountant.formatting import escape_html
 
 
 @functools.cache
-def asset(name: str) -> str:
+def read_asset(name: str) -> str:
     """A style or script that lies beside this module."""
     return files("accountant.reports").joinpath(name).read_text(encoding="utf-8")
 
 
-def document(title: str, body: Iterable[str], data: dict[str, Any] | None = None) -> str:
+def html_page(title: str, body: Iterable[str], data: dict[str, Any] | None = None) -> str:
     """The page; with ``data`` the script is there too, and finds it as ``#data``."""
-    style, script = asset("base.css") + asset("page.css"), asset("page.js")
+    style, script = read_asset("base.css") + read_asset("page.css"), read_asset("page.js")
     # forbids every request, also one that a mistake in here would make
     policy = f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; base-uri 'none'; "
     policy += f"form-action 'none'; script-src '{_hash(script)}'" if data else "form-action 'none'"
@@ -31,7 +31,8 @@ def document(title: str, body: Iterable[str], data: dict[str, Any] | None = None
         "<meta name=viewport content='width=device-width,initial-scale=1'>",
         "<meta name=color-scheme content='light dark'><meta name=referrer content=no-referrer>",
         # an icon of its own, or a browser asks for one
-        f"<link rel=icon href='data:,'><title>{text(title)}</title><style>{style}</style></head>",
+        f"<link rel=icon "
+        f"href='data:,'><title>{escape_html(title)}</title><style>{style}</style></head>",
         "<body><main>", *body, "</main>",
     ]  # fmt: skip
     if data:

@@ -13,42 +13,42 @@ from accountant.book.history import Line, Status
 from accountant.book.totals import Totals
 from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
 from accountant.formats.plan_json import from_dict
-from accountant.formatting import above, small, text
-from accountant.reports.svg_axes import LEFT, RIGHT, TOP, label
+from accountant.formatting import escape_html, format_short, format_upper
+from accountant.reports.svg_axes import LEFT, RIGHT, TOP, svg_text
 
 WIDTH, HEIGHT, BOTTOM = 640, 300, 50
-STEPS = 400  # more are finer than the picture
-SLACK = 1e-9
+MAX_DRAWN_STEPS = 400  # more are finer than the picture
+ROUND_OFF_MARGIN = 1e-9
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """One kind of release; ``room``: how many more the rest would pay for, None if unknown."""
+class ReleaseKind:
+    """One kind of release; ``capacity``: how many more the rest would pay for, None if unknown."""
 
     what: str
-    asked: int
+    requested: int
     answered: int
     failed: int
-    room: int | None
+    capacity: int | None
 
 
-def kinds_spent(status: Status, lines: Sequence[Line]) -> list[Kind]:
+def releases_by_kind(status: Status, lines: Sequence[Line]) -> list[ReleaseKind]:
     """The kinds in the order in which they first came, plans left out: their steps are there."""
     by: dict[str, list[Line]] = {}
     for line in lines:
         if line.kind != "plan":
             by.setdefault(line.what, []).append(line)
     return [
-        Kind(
+        ReleaseKind(
             what, len(some), sum(line.outcome == "answered" for line in some),
-            sum(line.outcome != "answered" for line in some), _room(status, some[0]),
+            sum(line.outcome != "answered" for line in some), _remaining_capacity(status, some[0]),
         )
         for what, some in by.items()
     ]  # fmt: skip
 
 
-def _room(status: Status, line: Line) -> int | None:
+def _remaining_capacity(status: Status, line: Line) -> int | None:
     """How many more of it fit into what remains, as the ledger's notion adds them up."""
     totals = Totals(status.notion, status.budget, status.order)
     try:
@@ -61,7 +61,7 @@ def _room(status: Status, line: Line) -> int | None:
     if not one or left <= 0:
         return None if not one else 0
     # pure totals are decimals and add up exactly; the others are rounded up at every step
-    each = Decimal(one) if totals.pure else Decimal(repr(one)) * Decimal(1 + SLACK)
+    each = Decimal(one) if totals.pure else Decimal(repr(one)) * Decimal(1 + ROUND_OFF_MARGIN)
     return int(left / each)
 
 
@@ -78,7 +78,7 @@ def spending_figure(status: Status, lines: Sequence[Line]) -> str:
     def y(epsilon: float) -> float:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * min(epsilon, top) / top
 
-    kept = range(0, len(lines), max(1, len(lines) // STEPS))
+    kept = range(0, len(lines), max(1, len(lines) // MAX_DRAWN_STEPS))
     steps = (f"H{x(times[i]):.1f}V{y(lines[i].epsilon):.1f}" for i in [*kept, len(lines) - 1])
     path = [f"M{x(start):.1f} {y(0):.1f}", *steps, f"H{WIDTH - RIGHT}"]
     parts = _frame(y, top, start, end)
@@ -86,14 +86,17 @@ def spending_figure(status: Status, lines: Sequence[Line]) -> str:
     parts.append(f'<path class="budgetline" d="M{LEFT} {limit:.1f}H{WIDTH - RIGHT}"/>')
     parts.append(f'<path class="spentarea" d="{"".join(path)}V{y(0):.1f}Z"/>')
     parts.append(f'<path class="spent" d="{"".join(path)}"/>')
-    words = f"epsilon spent over time: {above(status.epsilon)} of {small(status.budget.epsilon)}"
+    words = (
+        f"epsilon spent over time: {format_upper(status.epsilon)} of "
+        f"{format_short(status.budget.epsilon)}"
+    )
     keys = (
         '<li><svg viewBox="0 0 28 12" aria-hidden=true><path class="spent" d="M1 10H14V3H27"/>'
-        f"</svg>spent, at delta {small(status.budget.delta)}</li>"
+        f"</svg>spent, at delta {format_short(status.budget.delta)}</li>"
         '<li><svg viewBox="0 0 28 12" aria-hidden=true><path class="budgetline" d="M1 6H27"/>'
         "</svg>the budget</li>"
     )
-    drawn = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{text(words)}">'
+    drawn = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape_html(words)}">'
     return f"<figure>{drawn}{''.join(parts)}</svg><ul class=legend>{keys}</ul></figure>"
 
 
@@ -104,13 +107,13 @@ def _frame(y: Callable[[float], float], top: float, start: datetime, end: dateti
         parts.append(
             f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{height:.1f}" y2="{height:.1f}"/>'
         )
-        parts.append(label(LEFT - 8, height + 4, small(float(f"{k * step:.6g}")), "end"))
+        parts.append(svg_text(LEFT - 8, height + 4, format_short(float(f"{k * step:.6g}")), "end"))
     form = _form(end - start)
     ends = ((0.0, "start", "tick"), (0.5, "middle", "tick odd"), (1.0, "end", "tick"))
     for share, anchor, kind in ends:
         place = LEFT + (WIDTH - LEFT - RIGHT) * share
         words = (start + share * (end - start)).strftime(form)
-        parts.append(label(place, HEIGHT - BOTTOM + 20, words, anchor, kind))
+        parts.append(svg_text(place, HEIGHT - BOTTOM + 20, words, anchor, kind))
     middle = (TOP + HEIGHT - BOTTOM) / 2
     parts.append(
         f'<text class="axis" x="16" y="{middle:.0f}" text-anchor="middle" '

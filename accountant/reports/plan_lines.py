@@ -13,13 +13,13 @@ from accountant.formats.plan_file import PlanFile
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.laplace import LaplaceLoss
 from accountant.planning.allocation import allocate
-from accountant.plans.map_leaves import rebuilt
+from accountant.plans.map_leaves import map_leaves
 from accountant.plans.plan import Plan, Repeat, Sequential
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Line:
+class PlanLine:
     """One kind of release and how often it is planned.
 
     ``name`` is what its owner calls it, ``error`` that of one answer, in the query's units.
@@ -31,23 +31,23 @@ class Line:
     error: float | None = None
 
 
-def lines_of(plan: Plan) -> list[Line]:
+def lines_of(plan: Plan) -> list[PlanLine]:
     """The lines of a plan: equal parts once, in the order in which they first come."""
     counts: dict[Plan, int] = {}
     for part in plan.parts if isinstance(plan, Sequential) else (plan,):
         one, count = (part.part, part.count) if isinstance(part, Repeat) else (part, 1)
         counts[one] = counts.get(one, 0) + count
-    return [Line(part, count) for part, count in counts.items()]
+    return [PlanLine(part, count) for part, count in counts.items()]
 
 
-def lines_of_file(file: PlanFile, budget: Budget) -> list[Line]:
+def lines_of_file(file: PlanFile, budget: Budget) -> list[PlanLine]:
     """The lines of a plan file; noise that it leaves open is what `allocate` finds."""
     if any(one.weight is not None for one in file.releases):
         scales = allocate(file.releases, budget).scales
     else:
         scales = tuple(one.settled for one in file.releases)
     named = [
-        Line(one.plan(scale), one.count, one.name, one.error_at(scale))
+        PlanLine(one.plan(scale), one.count, one.name, one.error_at(scale))
         for one, scale in zip(file.releases, scales, strict=True)
     ]
     if len(named) == 1 and isinstance(named[0].part, Sequential) and named[0].count == 1:
@@ -55,27 +55,34 @@ def lines_of_file(file: PlanFile, budget: Budget) -> list[Line]:
     return named
 
 
-def plan_of(lines: Sequence[Line], noise: float = 1.0, often: float = 1.0) -> Plan:
-    """The lines with ``noise`` times their noise, each ``often`` times as often, rounded up."""
-    return Sequential(Repeat(noisier(line.part, noise), times(line.count, often)) for line in lines)
+def plan_of(
+    lines: Sequence[PlanLine], noise_factor: float = 1.0, count_factor: float = 1.0
+) -> Plan:
+    """The lines with ``noise_factor`` times their noise, each ``count_factor`` times as often,
+    rounded up.
+    """
+    return Sequential(
+        Repeat(scale_noise(line.part, noise_factor), scaled_count(line.count, count_factor))
+        for line in lines
+    )
 
 
-def times(count: int, often: float) -> int:
-    """A count ``often`` times as large, rounded up: more releases never cost less."""
-    return math.ceil(count * often)
+def scaled_count(count: int, count_factor: float) -> int:
+    """A count ``count_factor`` times as large, rounded up: more releases never cost less."""
+    return math.ceil(count * count_factor)
 
 
-def noisier(plan: Plan, factor: float) -> Plan:
+def scale_noise(plan: Plan, factor: float) -> Plan:
     """The plan with ``factor`` times the noise; what has no noise scale stays as it is."""
-    return plan if factor == 1 else rebuilt(plan, lambda leaf: _noisier(leaf, factor))
+    return plan if factor == 1 else map_leaves(plan, lambda leaf: _leaf_with_noise(leaf, factor))
 
 
-def scalable(plan: Plan) -> bool:
+def has_noise_scale(plan: Plan) -> bool:
     """Whether more noise changes the plan at all."""
-    return noisier(plan, 2.0) != plan
+    return scale_noise(plan, 2.0) != plan
 
 
-def _noisier(leaf: Plan, factor: float) -> Plan:
+def _leaf_with_noise(leaf: Plan, factor: float) -> Plan:
     if isinstance(leaf, GaussianLoss):
         return GaussianLoss(leaf.mu / factor)
     if isinstance(leaf, LaplaceLoss):
@@ -84,7 +91,7 @@ def _noisier(leaf: Plan, factor: float) -> Plan:
     while dataclasses.is_dataclass(inner) and hasattr(inner, "inner"):
         inner = inner.inner
     # a knob that is a probability, as in randomised response, is no amount of noise
-    if hasattr(leaf, "turned") and hasattr(inner, "scale"):
-        turned: Plan = leaf.turned(factor)
-        return turned
+    if hasattr(leaf, "with_noise_factor") and hasattr(inner, "scale"):
+        scaled: Plan = leaf.with_noise_factor(factor)
+        return scaled
     return leaf

@@ -11,16 +11,22 @@ from accountant.accountants.base import Accountant
 from accountant.accountants.budget import Budget
 from accountant.accountants.pld import PLD
 from accountant.accountants.tight import Tight
-from accountant.accountants.tight_curve import epsilons
+from accountant.accountants.tight_curve import upper_epsilons
 from accountant.errors import UnsupportedPlan
-from accountant.numerics import up
-from accountant.planning.capacity import room_or_nothing
+from accountant.numerics import round_up
+from accountant.planning.capacity import capacity_if_known
 from accountant.plans.plan import Plan, Repeat, directions
-from accountant.reports.comparison import SOUND
-from accountant.reports.plan_lines import Line, plan_of
-from accountant.reports.what_if_grid import Tick, WhatIf, axis, steps, what_if
+from accountant.reports.comparison import ALL_ACCOUNTANTS
+from accountant.reports.plan_lines import PlanLine, plan_of
+from accountant.reports.what_if_grid import (
+    ProgressCallback,
+    WhatIf,
+    cell_count,
+    delta_axis,
+    what_if,
+)
 
-MOST_ROOMS = 40  # lines beyond are not asked how many more fit
+MAX_CAPACITY_LINES = 40  # lines beyond are not asked how many more fit
 
 
 @final
@@ -28,18 +34,18 @@ MOST_ROOMS = 40  # lines beyond are not asked how many more fit
 class LineCost:
     """Epsilon, at the budget's delta, of one release and of the whole line; and what still fits.
 
-    ``room`` is None where it was not asked or nobody can say.
+    ``capacity`` is None where it was not asked or nobody can say.
     """
 
-    line: Line
-    one: float
-    alone: float
-    room: int | None
+    line: PlanLine
+    epsilon_of_one: float
+    epsilon_of_all: float
+    capacity: int | None
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Telling:
+class PlanSummary:
     """The numbers of a page; ``curves`` has an epsilon for each of ``grid.deltas``."""
 
     plan: Plan
@@ -49,45 +55,49 @@ class Telling:
     curves: dict[str, tuple[float, ...]]
 
     @property
-    def at(self) -> int:
+    def budget_delta_index(self) -> int:
         """Where the budget's delta is among the grid's."""
         return self.grid.deltas.index(self.budget.delta)
 
     @property
     def epsilon(self) -> float:
         """What the plan costs at the budget's delta."""
-        i, j = self.grid.here
-        return self.grid.epsilon[i][j][self.at]
+        i, j = self.grid.plan_index
+        return self.grid.epsilon[i][j][self.budget_delta_index]
 
 
-def work(lines: Sequence[Line]) -> int:
-    """How often `tell` will tick."""
-    return steps(lines) + len(lines) + len(SOUND)
+def step_count(lines: Sequence[PlanLine]) -> int:
+    """How often `summarise` will tick."""
+    return cell_count(lines) + len(lines) + len(ALL_ACCOUNTANTS)
 
 
-def tell(lines: Sequence[Line], budget: Budget, tick: Tick = lambda: None) -> Telling:
-    """Return the numbers of a page; ``tick`` is called `work` times."""
-    plan, deltas = plan_of(lines), axis(budget)
-    grid = what_if(lines, budget, tick)
-    costs = tuple(_costs(plan, lines, budget, tick))
+def summarise(
+    lines: Sequence[PlanLine], budget: Budget, on_step: ProgressCallback = lambda: None
+) -> PlanSummary:
+    """Return the numbers of a page; ``on_step`` is called `step_count` times."""
+    plan, deltas = plan_of(lines), delta_axis(budget)
+    grid = what_if(lines, budget, on_step)
+    costs = tuple(_costs(plan, lines, budget, on_step))
     curves = {}
-    i, j = grid.here
-    for one in SOUND:
+    i, j = grid.plan_index
+    for one in ALL_ACCOUNTANTS:
         known = isinstance(one, Tight)
         curves[one.name] = grid.epsilon[i][j] if known else _curve(one, plan, deltas)
-        tick()
-    return Telling(plan, budget, grid, costs, curves)
+        on_step()
+    return PlanSummary(plan, budget, grid, costs, curves)
 
 
-def _costs(plan: Plan, lines: Sequence[Line], budget: Budget, tick: Tick) -> Iterator[LineCost]:
+def _costs(
+    plan: Plan, lines: Sequence[PlanLine], budget: Budget, on_step: ProgressCallback
+) -> Iterator[LineCost]:
     for place, line in enumerate(lines):
         both = (line.part, Repeat(line.part, line.count))
-        one, alone = (epsilons(part, [budget.delta])[0] for part in both)
-        asked = place < MOST_ROOMS
+        one, alone = (upper_epsilons(part, [budget.delta])[0] for part in both)
+        asked = place < MAX_CAPACITY_LINES
         # that others do not help the plan says nothing of the plan with many more
-        room = room_or_nothing(plan, line.part, budget) if asked else None
+        room = capacity_if_known(plan, line.part, budget) if asked else None
         yield LineCost(line, one, alone, room)
-        tick()
+        on_step()
 
 
 def _curve(one: Accountant, plan: Plan, deltas: Sequence[float]) -> tuple[float, ...]:
@@ -103,9 +113,9 @@ def _curve(one: Accountant, plan: Plan, deltas: Sequence[float]) -> tuple[float,
 def _one_grid(one: PLD, plan: Plan, deltas: Sequence[float]) -> tuple[float, ...]:
     """Those of a grid that is fine enough for the smallest delta, and so for all."""
     least = min(delta for delta in deltas if delta > 0)
-    grids = [one._grid(way, least, above=True) for way in directions(plan)]
+    grids = [one._grid(way, least, upper=True) for way in directions(plan)]
     return tuple(
-        max(up(grid.epsilon(delta - grid.noise)) for grid in grids)
+        max(round_up(grid.epsilon(delta - grid.delta_error)) for grid in grids)
         if delta
         else one.epsilon(plan, 0.0)
         for delta in deltas

@@ -12,13 +12,13 @@ from accountant.accountants.base import Accountant
 from accountant.accountants.tight import Tight
 from accountant.accountants.tradeoff_curves import tradeoff
 from accountant.errors import ParameterError, UnsupportedPlan
-from accountant.files import write_whole
+from accountant.files import write_atomically
 from accountant.numerics import Array
 from accountant.plans.plan import Plan, as_plan
-from accountant.reports.comparison import SOUND
+from accountant.reports.comparison import ALL_ACCOUNTANTS
 
 POINTS = 33
-# dark to light in the order of `SOUND`; Tight is drawn last, thick
+# dark to light in the order of `ALL_ACCOUNTANTS`; Tight is drawn last, thick
 COLOURS = ("#9c755f", "#b07aa1", "#76b7b2", "#f28e2b", "#59a14f", "#4e79a7", "#111111")
 
 
@@ -37,7 +37,7 @@ def plot(plan: Plan, delta: float, path: str | Path) -> None:
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
     epsilons = _range(plan, delta)
-    for one, colour in zip(SOUND, COLOURS, strict=True):
+    for one, colour in zip(ALL_ACCOUNTANTS, COLOURS, strict=True):
         curve = _curve(one, plan, epsilons)
         if curve is not None:
             tight = isinstance(one, Tight)
@@ -60,7 +60,7 @@ def plot(plan: Plan, delta: float, path: str | Path) -> None:
     right.legend(frameon=False)
     drawn, kind = io.BytesIO(), Path(path).suffix.lstrip(".") or "png"
     figure.savefig(drawn, dpi=120, format=kind)
-    write_whole(Path(path), drawn.getvalue())
+    write_atomically(Path(path), drawn.getvalue())
 
 
 def _range(plan: Plan, delta: float) -> Array:

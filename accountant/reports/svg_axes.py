@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, final
 
-from accountant.formatting import small, text
+from accountant.formatting import escape_html, format_short
 
 LEFT, RIGHT, TOP, BOTTOM = 74, 22, 14, 50
 
@@ -24,11 +24,11 @@ class Axes:
 
     def across(self, value: float) -> float:
         """Place along the picture."""
-        return LEFT + (self.width - LEFT - RIGHT) * _share(value, self.x)
+        return LEFT + (self.width - LEFT - RIGHT) * _log_fraction(value, self.x)
 
     def down(self, value: float) -> float:
         """Place down the picture."""
-        return self.height - BOTTOM - (self.height - TOP - BOTTOM) * _share(value, self.y)
+        return self.height - BOTTOM - (self.height - TOP - BOTTOM) * _log_fraction(value, self.y)
 
     def points(self, points: Iterable[tuple[float, float]]) -> str:
         """Places of points, as SVG wants them."""
@@ -46,16 +46,16 @@ class Axes:
         for value in _ticks(self.y, (1, 2, 5)):
             y = self.down(value)
             parts.append(f'<line x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            parts.append(label(left - 8, y + 4, small(value), "end"))
+            parts.append(svg_text(left - 8, y + 4, format_short(value), "end"))
         for place, value in enumerate(_ticks(self.x, (1,))):
             x, kind = self.across(value), "tick odd" if place % 2 else "tick"
             parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{bottom}" y2="{bottom + 4}"/>')
-            parts.append(label(x, bottom + 20, small(value), "middle", kind))
-        parts.append(label((left + right) / 2, self.height - 6, across, "middle", "axis"))
+            parts.append(svg_text(x, bottom + 20, format_short(value), "middle", kind))
+        parts.append(svg_text((left + right) / 2, self.height - 6, across, "middle", "axis"))
         middle = (top + bottom) / 2
         parts.append(
             f'<text class="axis" x="16" y="{middle:.0f}" text-anchor="middle" '
-            f'transform="rotate(-90 16 {middle:.0f})">{text(down)}</text>'
+            f'transform="rotate(-90 16 {middle:.0f})">{escape_html(down)}</text>'
         )
         return parts
 
@@ -72,18 +72,17 @@ class Axes:
         known = f' id="{name}"' if name else ""
         return (
             f'<svg{known} viewBox="0 0 {self.width} {self.height}" role="img" '
-            f'aria-label="{text(words)}">{"".join(parts)}</svg>'
+            f'aria-label="{escape_html(words)}">{"".join(parts)}</svg>'
         )
 
 
-def label(x: float, y: float, words: str, anchor: str, kind: str = "tick") -> str:
+def svg_text(x: float, y: float, words: str, anchor: str, kind: str = "tick") -> str:
     """Words in a picture."""
-    return (
-        f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text(words)}</text>'
-    )
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text class="{kind}" {place}>{escape_html(words)}</text>'
 
 
-def surrounding(values: Iterable[float]) -> tuple[float, float]:
+def padded_range(values: Iterable[float]) -> tuple[float, float]:
     """A range that leaves some air around the finite positive values; at least a factor of 2."""
     seen = [value for value in values if 0 < value < math.inf] or [1.0]
     low, high = min(seen), max(seen)
@@ -91,7 +90,7 @@ def surrounding(values: Iterable[float]) -> tuple[float, float]:
     return low / air, high * air
 
 
-def _share(value: float, ends: tuple[float, float]) -> float:
+def _log_fraction(value: float, ends: tuple[float, float]) -> float:
     low, high = ends
     return math.log(min(max(value, low / 1e3), high * 1e3) / low) / math.log(high / low)
 

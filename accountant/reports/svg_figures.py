@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from accountant.formatting import above, small, text
-from accountant.reports.svg_axes import Axes, surrounding
+from accountant.formatting import escape_html, format_short, format_upper
+from accountant.reports.svg_axes import Axes, padded_range
 
 Curve = Sequence[float]
 
@@ -20,7 +20,7 @@ def curves_figure(
     least = min(tight, default=1.0)
     # a bound thirty times the least one tells nothing more by being drawn
     seen = [value for value in tight if value <= 30 * least]
-    axes = Axes((shown[0][1], shown[-1][1]), surrounding([*seen, budget[0]]))
+    axes = Axes((shown[0][1], shown[-1][1]), padded_range([*seen, budget[0]]))
     parts = [axes.clip("inside"), *axes.frame("delta", "epsilon")]
     lines, keys = [], []
     for place, (name, curve) in enumerate(curves.items()):
@@ -59,15 +59,15 @@ def change_figure(
     return f"<figure>{drawn}<ul class=legend>{''.join(keys)}</ul></figure>"
 
 
-def meter(spent: float, whole: float, name: str = "") -> str:
+def budget_bar(spent: float, total: float, name: str = "") -> str:
     """A bar of how much of the budget is taken; its words say the same."""
-    share = 1.0 if math.isinf(spent) else min(spent / whole, 1.0)
-    kind = "over" if spent > whole else "taken"
+    share = 1.0 if math.isinf(spent) else min(spent / total, 1.0)
+    kind = "over" if spent > total else "taken"
     known = f' id="{name}"' if name else ""
-    words = f"{above(spent)} of {small(whole)} is taken"
+    words = f"{format_upper(spent)} of {format_short(total)} is taken"
     return (
         f'<svg{known} class=meter viewBox="0 0 100 4" preserveAspectRatio=none role=img '
-        f'aria-label="{text(words)}"><rect class=rest width=100 height=4 />'
+        f'aria-label="{escape_html(words)}"><rect class=rest width=100 height=4 />'
         f'<rect class={kind} width="{100 * share:.2f}" height=4 /></svg>'
     )
 
@@ -87,7 +87,7 @@ def _cross(axes: Axes, budget: tuple[float, float]) -> list[str]:
 
 def _key(kind: str, words: str) -> str:
     line = f'<polyline class="curve {kind}" points="1,6 27,6"/>'
-    return f'<li><svg viewBox="0 0 28 12" aria-hidden=true>{line}</svg>{text(words)}</li>'
+    return f'<li><svg viewBox="0 0 28 12" aria-hidden=true>{line}</svg>{escape_html(words)}</li>'
 
 
 def _cross_key(budget: tuple[float, float]) -> list[str]:

@@ -9,14 +9,14 @@ from typing import final
 
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
-from accountant.accountants.tight_curve import epsilons, helped
+from accountant.accountants.tight_curve import improved_by_envelope_accountants, upper_epsilons
 from accountant.errors import ParameterError, UnsupportedPlan
-from accountant.reports.plan_lines import Line, plan_of, scalable, times
+from accountant.reports.plan_lines import PlanLine, has_noise_scale, plan_of, scaled_count
 
-NOISE = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0)
-OFTEN = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
-DELTAS = tuple(float(f"1e-{k}") for k in range(12, 2, -1))
-Tick = Callable[[], None]
+NOISE_FACTORS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0)
+COUNT_FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+SHOWN_DELTA_AXIS = tuple(float(f"1e-{k}") for k in range(12, 2, -1))
+ProgressCallback = Callable[[], None]
 
 
 @final
@@ -27,33 +27,35 @@ class WhatIf:
     Every value is an upper bound; those at factors of 1 are `Tight`'s own.
     """
 
-    noise: tuple[float, ...]
-    often: tuple[float, ...]
+    noise_factors: tuple[float, ...]
+    count_factors: tuple[float, ...]
     deltas: tuple[float, ...]
     releases: tuple[int, ...]
     epsilon: tuple[tuple[tuple[float, ...], ...], ...]
 
     @property
-    def here(self) -> tuple[int, int]:
+    def plan_index(self) -> tuple[int, int]:
         """Where the plan itself is."""
-        return self.noise.index(1.0), self.often.index(1.0)
+        return self.noise_factors.index(1.0), self.count_factors.index(1.0)
 
 
-def axis(budget: Budget) -> tuple[float, ...]:
+def delta_axis(budget: Budget) -> tuple[float, ...]:
     """The deltas of a page, the budget's own among them."""
-    return tuple(sorted({*DELTAS, budget.delta}))
+    return tuple(sorted({*SHOWN_DELTA_AXIS, budget.delta}))
 
 
-def steps(lines: Sequence[Line]) -> int:
+def cell_count(lines: Sequence[PlanLine]) -> int:
     """How often `what_if` will tick."""
-    return len(_noise(lines)) * len(OFTEN)
+    return len(_noise_factors(lines)) * len(COUNT_FACTORS)
 
 
-def what_if(lines: Sequence[Line], budget: Budget, tick: Tick = lambda: None) -> WhatIf:
-    """Return the grid; ``tick`` is called after every cell."""
-    deltas, noise = axis(budget), _noise(lines)
+def what_if(
+    lines: Sequence[PlanLine], budget: Budget, on_step: ProgressCallback = lambda: None
+) -> WhatIf:
+    """Return the grid; ``on_step`` is called after every cell."""
+    deltas, noise = delta_axis(budget), _noise_factors(lines)
     whole = plan_of(lines)
-    others = helped(whole, (deltas[-1], budget.delta or deltas[1]))
+    others = improved_by_envelope_accountants(whole, (deltas[-1], budget.delta or deltas[1]))
     # small counts stay the same at other factors, too
     own = (1.0, *(line.count for line in lines))
     known: dict[tuple[object, ...], tuple[float, ...]] = {
@@ -62,31 +64,37 @@ def what_if(lines: Sequence[Line], budget: Budget, tick: Tick = lambda: None) ->
     rows = []
     for factor in noise:
         row = []
-        for often in OFTEN:
+        for often in COUNT_FACTORS:
             # rounded up, small counts repeat
-            key = (factor, *(times(line.count, often) for line in lines))
+            key = (factor, *(scaled_count(line.count, often) for line in lines))
             if key not in known:
                 known[key] = _cell(lines, factor, often, deltas, others)
             row.append(known[key])
-            tick()
+            on_step()
         rows.append(tuple(row))
-    releases = tuple(sum(times(line.count, often) for line in lines) for often in OFTEN)
-    return WhatIf(noise, OFTEN, deltas, releases, tuple(rows))
+    releases = tuple(
+        sum(scaled_count(line.count, often) for line in lines) for often in COUNT_FACTORS
+    )
+    return WhatIf(noise, COUNT_FACTORS, deltas, releases, tuple(rows))
 
 
 def _cell(
-    lines: Sequence[Line], factor: float, often: float, deltas: Sequence[float], others: bool
+    lines: Sequence[PlanLine],
+    factor: float,
+    count_factor: float,
+    deltas: Sequence[float],
+    envelope_accountants: bool,
 ) -> tuple[float, ...]:
     try:
-        plan = plan_of(lines, factor, often)
+        plan = plan_of(lines, factor, count_factor)
     except ParameterError:  # a mechanism that has no such noise
         return (math.nan,) * len(deltas)
     try:
-        return tuple(epsilons(plan, deltas, others=others))
+        return tuple(upper_epsilons(plan, deltas, envelope_accountants=envelope_accountants))
     except UnsupportedPlan:
         return (math.nan,) * len(deltas)
 
 
-def _noise(lines: Sequence[Line]) -> tuple[float, ...]:
+def _noise_factors(lines: Sequence[PlanLine]) -> tuple[float, ...]:
     """Factors of the noise: 1 alone where nothing has noise to scale."""
-    return NOISE if any(scalable(line.part) for line in lines) else (1.0,)
+    return NOISE_FACTORS if any(has_noise_scale(line.part) for line in lines) else (1.0,)

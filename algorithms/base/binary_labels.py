@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from accountant.errors import ParameterError
 
 
-def two_classes(y: Any) -> tuple[Any, Any]:
+def encode_two_classes(y: Any) -> tuple[Any, Any]:
     """The two classes, and -1 for the first and 1 for the second in place of every label."""
     given = np.asarray(y)
     if given.dtype.kind == "f" and not np.isfinite(given).all():

@@ -11,11 +11,11 @@ from typing import Any, final
 import numpy as np
 
 from accountant.ledger.chunks import Chunks
-from accountant.ledger.ordered_map import in_order
-from accountant.ledger.private_data import first_array, rows
+from accountant.ledger.ordered_map import map_in_order
+from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
 from algorithms.base.glm_losses import logistic_slope
-from algorithms.base.row_blocks import combination, products, row_blocks, summed
+from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
 
 
 @final
@@ -23,12 +23,12 @@ from algorithms.base.row_blocks import combination, products, row_blocks, summed
 class ErmLoss:
     """``slope(<x, theta>, y)`` times x is a record's gradient.
 
-    ``steepest`` bounds the slope's size, and ``curvature`` its derivative.
+    ``steepest`` bounds the slope's size, and ``smoothness`` its derivative.
     """
 
     slope: Callable[[Array, Array], Array]
     steepest: float
-    curvature: float
+    smoothness: float
 
 
 def clipped_residual(inner: Array, label: Array) -> Array:
@@ -36,13 +36,13 @@ def clipped_residual(inner: Array, label: Array) -> Array:
     return np.clip(inner - label, -1.0, 1.0)
 
 
-LOSSES = {
+ERM_LOSSES = {
     "logistic": ErmLoss(logistic_slope, 1.0, 0.25),
     "squared": ErmLoss(clipped_residual, 1.0, 1.0),
 }
 
 
-def factors(rows: Any, bound: float) -> Array:
+def norm_clip_factors(rows: Any, bound: float) -> Array:
     """What shortens every row to a Euclidean norm of at most ``bound``; 0 beyond any float."""
     with np.errstate(over="ignore"):
         if isinstance(rows, np.ndarray):
@@ -54,15 +54,15 @@ def factors(rows: Any, bound: float) -> Array:
     return shorter
 
 
-def shortened_products(rows: Any, shorter: Array, theta: Array) -> Array:
+def clipped_row_products(rows: Any, clip_factors: Array, theta: Array) -> Array:
     """``<row, theta>`` of shortened rows; 0 of those whose length is beyond any float."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.where(shorter > 0, shorter * products(rows, theta), 0.0)
+        return np.where(clip_factors > 0, clip_factors * row_products(rows, theta), 0.0)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class BlockGradient:
+class ErmBlockGradient:
     """Gradients of a block of records, added; rows are shortened without a copy of them."""
 
     loss: ErmLoss
@@ -72,11 +72,11 @@ class BlockGradient:
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """One vector; the block tells its rows' factors where they are known."""
         rows, labels, *known = block
-        shorter = known[0] if known else factors(rows, self.row_bound)
-        slope = self.loss.slope(shortened_products(rows, shorter, self.theta), labels)
+        shorter = known[0] if known else norm_clip_factors(rows, self.row_bound)
+        slope = self.loss.slope(clipped_row_products(rows, shorter, self.theta), labels)
         # whatever the labels are
         slope = np.clip(slope, -self.loss.steepest, self.loss.steepest)
-        return combination(rows, shorter * slope)
+        return weighted_row_sum(rows, shorter * slope)
 
 
 class MeanGradient:
@@ -87,8 +87,8 @@ class MeanGradient:
     ) -> None:
         self._loss, self._bound = loss, row_bound
         self._records, self._executor = records, executor
-        self._shorter = partial(factors, bound=row_bound)
-        self._seen: tuple[Any, Array] | None = None
+        self._norm_clip_factors = partial(norm_clip_factors, bound=row_bound)
+        self._cached_factors: tuple[Any, Array] | None = None
         self.theta = np.empty(0)
 
     def __call__(self, data: Any) -> Array:
@@ -97,10 +97,12 @@ class MeanGradient:
         if not given.shape[0]:  # a sample of nobody
             return np.zeros(given.shape[1])
         if not isinstance(given, Chunks):  # which may hold other rows next time
-            if self._seen is None or self._seen[0] is not given:
-                each = in_order(self._shorter, (given[who] for who in blocks), self._executor)
-                self._seen = given, np.concatenate(list(each))
-            data = (*data, self._seen[1])
-        work = BlockGradient(self._loss, self._bound, self.theta)
-        total = summed(work, (rows(data, who) for who in blocks), self._executor)
+            if self._cached_factors is None or self._cached_factors[0] is not given:
+                each = map_in_order(
+                    self._norm_clip_factors, (given[who] for who in blocks), self._executor
+                )
+                self._cached_factors = given, np.concatenate(list(each))
+            data = (*data, self._cached_factors[1])
+        work = ErmBlockGradient(self._loss, self._bound, self.theta)
+        total = ordered_sum(work, (take_rows(data, who) for who in blocks), self._executor)
         return total / self._records

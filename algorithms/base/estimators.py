@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from accountant.accountants.tight import Tight
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import RELATIONS
 from accountant.randomness import Rng, generator
-from algorithms.base.non_private import checked_epsilon, reveals, warn_not_private
+from algorithms.base.non_private import checked_epsilon, has_no_privacy, warn_not_private
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -33,31 +33,31 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
     def summary(self) -> str:
         """What the fit guarantees, what noise it took, and how much of what was seen is noise."""
         check_is_fitted(self)
-        if self._revealed:
+        if self._is_not_private:
             return f"{type(self).__name__}: NOT PRIVATE, no noise at all (non_private=True)"
         # at the delta that was asked for, a pure plan's epsilon is smaller yet
         epsilon = Tight().epsilon(self.plan_, self.delta)
         who = RELATIONS[self.plan_.relation or self.neighbours]
-        noise = self._noise()
+        noise = self._noise_summary()
         guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {who}"
         return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")
 
-    def _noise(self) -> str:
+    def _noise_summary(self) -> str:
         """The noise in words."""
         return ""
 
-    def _budget(self) -> float:
+    def _checked_epsilon(self) -> float:
         """The epsilon to meet, checked; infinite where no privacy is asked for."""
         return checked_epsilon(self.epsilon, self.non_private)
 
     @property
-    def _revealed(self) -> bool:
+    def _is_not_private(self) -> bool:
         """Whether the fit was not private, whatever the parameters are by now."""
-        return any(reveals(item) for item, _ in self.plan_.losses())
+        return any(has_no_privacy(item) for item, _ in self.plan_.losses())
 
-    def _mark(self, what: str) -> None:
+    def _warn_if_not_private(self, what: str) -> None:
         """Warn of an output that is not private."""
-        if self._revealed:
+        if self._is_not_private:
             warn_not_private(self, what)
 
     def __sklearn_clone__(self) -> Any:
@@ -84,24 +84,26 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc] 
         return tags
 
 
-def checked_fit(estimator: Any, X: Any, y: Any, once: bool = False) -> tuple[Any, Any]:
+def validated_fit_data(
+    estimator: Any, X: Any, y: Any, single_pass: bool = False
+) -> tuple[Any, Any]:
     """Features and targets of a fit; `Chunks` of both come as X alone and are checked as read.
 
-    ``once``: whether one pass over the data is enough.
+    ``single_pass``: whether one pass over the data is enough.
     """
     if isinstance(X, Chunks):
         if y is not None:
             raise ParameterError("y", type(y), "None: the chunks are pairs of features and targets")
         if len(X.shape) != 2:
             raise ParameterError("X", X, "chunks of shape (users, features)")
-        if not (once or X.restarts):
+        if not (single_pass or X.restarts):
             allowed = "chunks of a function that starts anew: these data are read more than once"
             raise ParameterError("X", X, allowed)
         estimator.n_features_in_ = X.shape[1]
         return X.mapped(_pair_of_floats, X.shape), None
     if hasattr(y, "tocsr"):
         raise ParameterError("y", type(y), "an array of numbers, not a sparse matrix")
-    X, y = checked(estimator, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
+    X, y = validated_data(estimator, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
     return X, y
 
 
@@ -118,20 +120,22 @@ def _pair_of_floats(piece: Any) -> tuple[Any, Array]:
     return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
 
 
-def apart(pairs: Chunks) -> tuple[Chunks, Array]:
+def split_pairs(pairs: Chunks) -> tuple[Chunks, Array]:
     """Features as chunks, and all targets in memory."""
-    return pairs.mapped(_first, pairs.shape), pairs.mapped(_second, pairs.shape[:1])[:]
+    return pairs.mapped(_features_of_pair, pairs.shape), pairs.mapped(
+        _targets_of_pair, pairs.shape[:1]
+    )[:]
 
 
-def _first(pair: tuple[Any, Any]) -> Any:
+def _features_of_pair(pair: tuple[Any, Any]) -> Any:
     return pair[0]
 
 
-def _second(pair: tuple[Any, Any]) -> Any:
+def _targets_of_pair(pair: tuple[Any, Any]) -> Any:
     return pair[1]
 
 
-def checked(estimator: Any, *data: Any, **rules: Any) -> Any:
+def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
     """scikit-learn's data check; its errors become one line that shows no data."""
     if any(isinstance(one, Chunks) for one in data):
         raise ParameterError("X", data[0], "in memory: this reads all data at once")
@@ -154,7 +158,7 @@ def _without_data(words: str) -> str:
     return " ".join(said.split())
 
 
-def noise_source(random_state: Any) -> Rng:
+def generator_of(random_state: Any) -> Rng:
     """scikit-learn's random_state as this house's rng; a legacy RandomState gives a seed.
 
     A Generator that travels pickled draws the same noise wherever it arrives.
@@ -174,5 +178,5 @@ def checked_shape(shape: Any) -> tuple[int, int]:
     """(records, features), or `ParameterError`."""
     if not isinstance(shape, tuple) or len(shape) != 2:
         raise ParameterError("shape", shape, "(records, features)")
-    records, features = (Whole(1).check("shape", n) for n in shape)
+    records, features = (IntegerRange(1).check("shape", n) for n in shape)
     return records, features

@@ -99,14 +99,14 @@ def logistic_value(inner: Array, y: Array) -> Array:
 SQUARED = LinearLoss(squared_slope, squared_steepest, 2.0, squared_value)
 # |y| <= 1: the slope's derivative is at most y^2 / 4
 LOGISTIC = LinearLoss(logistic_slope, logistic_steepest, 0.25, logistic_value)
-LOSSES = {"squared": SQUARED, "logistic": LOGISTIC}
-NAMED = OneOf(tuple(LOSSES))
+GLM_LOSSES = {"squared": SQUARED, "logistic": LOGISTIC}
+GLM_LOSS_NAMES = OneOf(tuple(GLM_LOSSES))
 
 
-def loss_of(loss: object) -> LinearLoss | DeclaredLoss:
+def glm_loss_of(loss: object) -> LinearLoss | DeclaredLoss:
     """A loss by its name, or the loss itself."""
     if isinstance(loss, (LinearLoss, DeclaredLoss)):
         return loss
-    if isinstance(loss, str) and loss in LOSSES:
-        return LOSSES[loss]
-    raise ParameterError("loss", loss, f"{NAMED}, a LinearLoss or a DeclaredLoss")
+    if isinstance(loss, str) and loss in GLM_LOSSES:
+        return GLM_LOSSES[loss]
+    raise ParameterError("loss", loss, f"{GLM_LOSS_NAMES}, a LinearLoss or a DeclaredLoss")

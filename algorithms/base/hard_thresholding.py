@@ -16,7 +16,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 
 
-def truncate(vector: Array, sparsity: int) -> Array:
+def keep_largest(vector: Array, sparsity: int) -> Array:
     """``vector`` with all but the ``sparsity`` entries of the greatest size set to 0, in O(p)."""
     kept: Array = np.zeros_like(vector)
     if sparsity >= vector.size:
@@ -26,15 +26,15 @@ def truncate(vector: Array, sparsity: int) -> Array:
     return kept
 
 
-def project(vector: Array, radius: float = 1.0) -> Array:
+def project_to_ball(vector: Array, radius: float = 1.0) -> Array:
     """The nearest vector of Euclidean norm at most ``radius``."""
     norm = float(np.linalg.norm(vector))
     return vector if norm <= radius else vector * (radius / norm)
 
 
-def threshold(theta: Array, gradient: Array, step: float, sparsity: int) -> Array:
+def iht_step(theta: Array, gradient: Array, step: float, sparsity: int) -> Array:
     """One round: a gradient step, the greatest entries, the unit ball."""
-    return project(truncate(theta - step * gradient, sparsity))
+    return project_to_ball(keep_largest(theta - step * gradient, sparsity))
 
 
 def step_window(isometry: float, low: float = 1.0, high: float = 1.0) -> tuple[float, float]:
@@ -86,6 +86,6 @@ def isometry_estimate(
     return worst
 
 
-def rounds_for(users: int, features: int) -> int:
+def default_rounds(users: int, features: int) -> int:
     """The papers' number of rounds, ``ceil(ln(n / p))``, at least 1."""
     return max(1, math.ceil(math.log(users / features))) if users > features else 1

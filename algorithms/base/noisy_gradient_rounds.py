@@ -10,25 +10,25 @@ from accountant.planning.calibration import calibrate
 from accountant.plans.plan import Plan, Repeat
 from mechanisms.gaussian import Gaussian
 
-MOST_ROUNDS = 1000
+MAX_ROUNDS = 1000
 
 
-def affordable_rounds(moved: float, features: int, epsilon: float, delta: float) -> int:
+def affordable_rounds(step_sensitivity: float, features: int, epsilon: float, delta: float) -> int:
     """How many rounds add noise of an eighth at most to any coordinate; 1 to 1,000.
 
-    ``moved`` is how far a record moves the coefficients in one step.
+    ``step_sensitivity`` is how far a record moves the coefficients in one step.
     """
     if epsilon == math.inf:
-        return MOST_ROUNDS
+        return MAX_ROUNDS
     # T rounds at mu in all have noise of deviation moved sqrt(T) / mu each, moved T / mu together,
     # and the greatest of p normals is about sqrt(2 ln 2p)
     mu = calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu
-    rounds = mu / (8 * moved * math.sqrt(2 * math.log(2 * features)))
-    return max(1, min(math.floor(rounds), MOST_ROUNDS))
+    rounds = mu / (8 * step_sensitivity * math.sqrt(2 * math.log(2 * features)))
+    return max(1, min(math.floor(rounds), MAX_ROUNDS))
 
 
 @lru_cache(maxsize=64)
-def calibrated(
+def calibrated_gaussian(
     epsilon: float,
     delta: float,
     rounds: int,

@@ -18,16 +18,16 @@ from accountant.numerics import Array
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Release
 
-NOTHING_HIDDEN = PairLoss((1.0, 0.0), (0.0, 1.0))
+INFINITE_LOSS = PairLoss((1.0, 0.0), (0.0, 1.0))
 
 
-class NotPrivate(UserWarning):
+class NotPrivateWarning(UserWarning):
     """What was fitted or predicted protects nobody."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Revealed(Release):
+class NoPrivacy(Release):
     """No mechanism: the value itself, at an infinite epsilon and a delta of 1."""
 
     value_axes: ClassVar[None] = None
@@ -35,7 +35,7 @@ class Revealed(Release):
     @property
     def loss(self) -> PairLoss:
         """Two neighbours can be told apart with certainty."""
-        return NOTHING_HIDDEN
+        return INFINITE_LOSS
 
     def release(self, value: Any, rng: Any = None, size: int | None = None) -> Any:
         """The value, ``size`` times."""
@@ -57,13 +57,13 @@ class Revealed(Release):
         return self.loss.reversed
 
 
-def reveals(plan: Plan) -> bool:
+def has_no_privacy(plan: Plan) -> bool:
     """Whether a part of it hides nothing."""
     if isinstance(plan, Parallel):
-        return any(reveals(part) for part in plan.distinct)
+        return any(has_no_privacy(part) for part in plan.distinct)
     if isinstance(plan, PoissonSampled):
-        return reveals(plan.part)
-    return any(loss == NOTHING_HIDDEN for loss, _ in plan.losses())
+        return has_no_privacy(plan.part)
+    return any(loss == INFINITE_LOSS for loss, _ in plan.losses())
 
 
 def checked_epsilon(epsilon: object, non_private: object) -> float:
@@ -82,4 +82,4 @@ def checked_epsilon(epsilon: object, non_private: object) -> float:
 def warn_not_private(estimator: Any, what: str) -> None:
     """Say that an output is not private."""
     words = f"{type(estimator).__name__}: {what} NOT private (non_private=True)"
-    warnings.warn(words, NotPrivate, stacklevel=3)
+    warnings.warn(words, NotPrivateWarning, stacklevel=3)

@@ -14,44 +14,44 @@ import numpy as np
 from scipy import sparse
 
 from accountant.ledger.chunks import Chunks
-from accountant.ledger.ordered_map import in_order
+from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 
-ENTRIES = 1 << 18  # of a block of dense rows, which stays in a core's cache
-SPARSE_ROWS = 1 << 14
+DENSE_BLOCK_ENTRIES = 1 << 18  # of a block of dense rows, which stays in a core's cache
+SPARSE_BLOCK_ROWS = 1 << 14
 
 
 def row_blocks(data: Any, start: int = 0, stop: int | None = None) -> list[slice]:
     """Slices of all rows, or of those from ``start`` to ``stop``."""
     first = first_array(data)
     thin = first.sparse if isinstance(first, Chunks) else sparse.issparse(first)
-    each = SPARSE_ROWS if thin else block_rows(first.shape[1])
-    return slices(start, first.shape[0] if stop is None else stop, each)
+    each = SPARSE_BLOCK_ROWS if thin else rows_per_block(first.shape[1])
+    return equal_slices(start, first.shape[0] if stop is None else stop, each)
 
 
-def block_rows(features: int) -> int:
+def rows_per_block(features: int) -> int:
     """How many dense rows are a block."""
-    return max(1, ENTRIES // features)
+    return max(1, DENSE_BLOCK_ENTRIES // features)
 
 
-def slices(start: int, stop: int, each: int) -> list[slice]:
-    """Slices of ``each`` from ``start`` to ``stop``, the last one shorter."""
-    return [slice(at, min(at + each, stop), 1) for at in range(start, stop, each)]
+def equal_slices(start: int, stop: int, length: int) -> list[slice]:
+    """Slices of ``length`` from ``start`` to ``stop``, the last one shorter."""
+    return [slice(at, min(at + length, stop), 1) for at in range(start, stop, length)]
 
 
-def summed(
+def ordered_sum(
     work: Callable[[Any], Array], pieces: Iterable[Any], executor: Executor | None = None
 ) -> Array:
-    """``work(piece)`` of all pieces, added in their order; see `in_order`."""
-    results = in_order(work, pieces, executor)
+    """``work(piece)`` of all pieces, added in their order; see `map_in_order`."""
+    results = map_in_order(work, pieces, executor)
     total = next(results)
     for part in results:
         total = total + part
     return total
 
 
-def products(data: Any, vector: Array) -> Array:
+def row_products(data: Any, vector: Array) -> Array:
     """``<row, vector>`` of every row, dense or sparse."""
     # not BLAS, whose last bits depend on its number of threads, and not on the order in memory
     if not isinstance(data, np.ndarray):
@@ -60,7 +60,7 @@ def products(data: Any, vector: Array) -> Array:
     return found
 
 
-def combination(data: Any, weights: Array) -> Array:
+def weighted_row_sum(data: Any, weights: Array) -> Array:
     """``sum_i weights_i row_i``, dense or sparse."""
     if not isinstance(data, np.ndarray):
         return np.asarray(data.T @ weights, dtype=np.float64)

@@ -11,15 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from accountant.domains import POSITIVE, Whole
+from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.parallel import Stated
-from algorithms.base.hard_thresholding import project
-from algorithms.baselines.noisy_thresholding import Thresholded, checked_axes, thresholded
+from algorithms.base.hard_thresholding import project_to_ball
+from algorithms.baselines.noisy_thresholding import (
+    ThresholdingEstimator,
+    checked_machine_shape,
+    run_noisy_thresholding,
+)
 
 
-class ThresholdedMean(Thresholded):
+class ThresholdedMean(ThresholdingEstimator):
     """A sparse mean: records are clipped to ``[-bound, bound]``, and machines' means averaged.
 
     Machines are X (records, features).  After ``fit``: ``coef_``, ``signs_``, ``plan_``,
@@ -44,13 +48,13 @@ class ThresholdedMean(Thresholded):
 
     def plan(self, shape: tuple[int, ...]) -> Stated:
         """Return what a fit on ``shape = (machines, features)`` will release; needs no data."""
-        machines, features = checked_axes(shape, "(machines, features)", 2)
+        machines, features = checked_machine_shape(shape, "(machines, features)", 2)
         # one machine moves every mean by at most 2 R / m
         moved = 2 * POSITIVE.check("bound", self.bound) / machines
-        return self.rounds_of(moved, moved, 1, features)
+        return self.plan_of_rounds(moved, moved, 1, features)
 
     def run(self, ledger: Any) -> Array:
-        """See `Thresholded`; the data are the machines' means, clipped once more."""
+        """See `ThresholdingEstimator`; the data are the machines' means, clipped once more."""
         known: list[Array] = []
 
         def mean(means: Any) -> Array:
@@ -58,14 +62,14 @@ class ThresholdedMean(Thresholded):
                 known.append(np.clip(means, -self.bound, self.bound).mean(axis=0))
             return known[0]
 
-        return thresholded(ledger, ledger.plan.part.part, mean)
+        return run_noisy_thresholding(ledger, ledger.plan.part.part, mean)
 
-    def _data(self, machines: list[Any]) -> Any:
+    def _stacked_data(self, machines: list[Any]) -> Any:
         bound = POSITIVE.check("bound", self.bound)
         return np.stack([np.clip(np.asarray(X, float), -bound, bound).mean(0) for X in machines])
 
 
-class ThresholdedRegression(Thresholded):
+class ThresholdedRegression(ThresholdingEstimator):
     """Sparse regression: ``rounds`` gradient steps, each thresholded with noise.
 
     Machines are (X, y), equally many records each; X is clipped to ``[-x_bound, x_bound]``, y to
@@ -99,25 +103,29 @@ class ThresholdedRegression(Thresholded):
 
     def plan(self, shape: tuple[int, ...]) -> Stated:
         """Return what a fit on ``shape = (machines, records, features)`` will release."""
-        machines, _, features = checked_axes(shape, "(machines, records, features)", 3)
+        machines, _, features = checked_machine_shape(shape, "(machines, records, features)", 3)
         x, y = POSITIVE.check("x_bound", self.x_bound), POSITIVE.check("y_bound", self.y_bound)
-        select = Whole(1, features).check("select", self.select)
+        select = IntegerRange(1, features).check("select", self.select)
         radius, step = POSITIVE.check("radius", self.radius), POSITIVE.check("step", self.step)
         # |<x, b>| <= x |b|_1 <= x sqrt(s) radius; a machine moves the mean of m gradients by 2 / m
         one = (y + math.sqrt(select) * radius * x) * x
         moved = 2 * step * one / machines
         # the paper's B is twice that
-        return self.rounds_of(moved, 2 * moved, Whole(1).check("rounds", self.rounds), features)
+        return self.plan_of_rounds(
+            moved, 2 * moved, IntegerRange(1).check("rounds", self.rounds), features
+        )
 
     def run(self, ledger: Any) -> Array:
-        """See `Thresholded`; the data are X (machines, records, features) and y."""
+        """See `ThresholdingEstimator`; the data are X (machines, records, features) and y."""
         beta, step = np.zeros(ledger.shape[-1]), GradientStep(self.step, self.x_bound, self.y_bound)
         for _ in range(ledger.plan.part.count):
             step.start(beta)
-            beta = project(thresholded(ledger, ledger.plan.part.part, step), self.radius)
+            beta = project_to_ball(
+                run_noisy_thresholding(ledger, ledger.plan.part.part, step), self.radius
+            )
         return beta
 
-    def _data(self, machines: list[Any]) -> Any:
+    def _stacked_data(self, machines: list[Any]) -> Any:
         X, y = (np.stack(part).astype(float) for part in zip(*machines, strict=True))
         if y.shape != X.shape[:2]:
             got = f"X of shape {X.shape[1:]}, y of shape {y.shape[1:]}"
@@ -132,19 +140,19 @@ class GradientStep:
         self._step, self._x, self._y = step, x_bound, y_bound
         self._beta: Array = np.empty(0)
         self._data: tuple[Array, Array] | None = None
-        self._moved: Array | None = None
+        self._stepped: Array | None = None
 
     def start(self, beta: Array) -> None:
         """Begin a round at the public ``beta``."""
-        self._beta, self._moved = beta, None
+        self._beta, self._stepped = beta, None
 
     def __call__(self, data: Any) -> Array:
         """The moved vector; machines weigh the same."""
         if self._data is None:
             self._data = np.clip(data[0], -self._x, self._x), np.clip(data[1], -self._y, self._y)
-        if self._moved is None:
+        if self._stepped is None:
             X, y = self._data
             residual = X @ self._beta - y
             gradient = residual.ravel() @ X.reshape(y.size, -1) / y.size
-            self._moved = self._beta - self._step * gradient
-        return self._moved
+            self._stepped = self._beta - self._step * gradient
+        return self._stepped

@@ -16,27 +16,27 @@ from typing import Any, Self
 import numpy as np
 
 from accountant.accountants.tight import Tight
-from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, OneOf, Whole
+from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, IntegerRange, OneOf
 from accountant.errors import ParameterError
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat, Sequential
-from algorithms.base.estimators import PrivateEstimator, noise_source
+from algorithms.base.estimators import PrivateEstimator, generator_of
 from mechanisms.laplace import Laplace
 from mechanisms.noisy_max import NoisyMax
 
 FORM = OneOf(("calibrated", "published"))
 
 
-def noisy_threshold(scale: float, sensitivity: float, select: int) -> Sequential:
+def noisy_thresholding_plan(scale: float, sensitivity: float, select: int) -> Sequential:
     """NoisyHT: ``select`` coordinates, one after another, and then a fresh noisy value of each."""
     chosen = Repeat(NoisyMax(scale, sensitivity, "laplace"), select)
     return Sequential([chosen, Repeat(Laplace(scale, sensitivity), select)])
 
 
-def printed_scale(epsilon: float, delta: float, select: int) -> float:
+def published_scale(epsilon: float, delta: float, select: int) -> float:
     """Noise of NoisyHT over the sensitivity: ``2 sqrt(3 s ln(1 / delta)) / epsilon``."""
     return 2 * math.sqrt(3 * select * -math.log(delta)) / epsilon
 
@@ -46,12 +46,12 @@ def calibrated_scale(epsilon: float, delta: float, select: int, rounds: int) -> 
     """The least noise over the sensitivity that keeps (epsilon, delta) in ``rounds`` of NoisyHT."""
 
     def plan_of(scale: float) -> Plan:
-        return Repeat(noisy_threshold(scale, 1.0, select), rounds)
+        return Repeat(noisy_thresholding_plan(scale, 1.0, select), rounds)
 
     return float(calibrate(plan_of, epsilon=epsilon, delta=delta))
 
 
-def thresholded(ledger: Any, plan: Any, vector: Callable[[Any], Array]) -> Array:
+def run_noisy_thresholding(ledger: Any, plan: Any, vector: Callable[[Any], Array]) -> Array:
     """Run NoisyHT on ``vector(data)`` through the gate."""
     chosen, values = plan.parts
     features = ledger.shape[-1]
@@ -67,7 +67,7 @@ def thresholded(ledger: Any, plan: Any, vector: Callable[[Any], Array]) -> Array
     return found
 
 
-class Thresholded(PrivateEstimator, ABC):
+class ThresholdingEstimator(PrivateEstimator, ABC):
     """A sparse vector by noisy hard thresholding, (epsilon, delta)-DP for all data of a machine."""
 
     epsilon: float
@@ -79,14 +79,14 @@ class Thresholded(PrivateEstimator, ABC):
     def fit(self, machines: Iterable[Any]) -> Self:
         """Fit on the data of every machine; nothing is spent on bad input."""
         try:
-            data = self._data(list(machines))
+            data = self._stacked_data(list(machines))
         except ParameterError:
             raise
         except (TypeError, ValueError, IndexError) as error:
             allowed = f"data of one shape for every machine: {type(error).__name__}"
             raise ParameterError("machines", type(machines), allowed) from None
         first = data[0] if isinstance(data, tuple) else data
-        plan, rng = self.plan(first.shape), noise_source(self.random_state)
+        plan, rng = self.plan(first.shape), generator_of(self.random_state)
         self.plan_ = plan
         self.ledger_ = Ledger(data, plan, rng=rng)
         self.coef_ = self.run(self.ledger_)
@@ -103,21 +103,25 @@ class Thresholded(PrivateEstimator, ABC):
         """Return the coefficients, seen through the gate alone."""
 
     @abstractmethod
-    def _data(self, machines: list[Any]) -> Any:
+    def _stacked_data(self, machines: list[Any]) -> Any:
         """What the gate holds: one row a machine."""
 
-    def rounds_of(self, sensitivity: float, printed: float, rounds: int, features: int) -> Stated:
+    def plan_of_rounds(
+        self, sensitivity: float, published_sensitivity: float, rounds: int, features: int
+    ) -> Stated:
         """``rounds`` of NoisyHT; as published each has a share of epsilon and of delta."""
         epsilon = POSITIVE.check("epsilon", self.epsilon)
-        select = Whole(1, features).check("select", self.select)
+        select = IntegerRange(1, features).check("select", self.select)
         if FORM.check("form", self.form) == "published":
             delta = POSITIVE_DELTA.check("delta", self.delta)
-            scale = printed * printed_scale(epsilon / rounds, delta / rounds, select)
+            scale = published_sensitivity * published_scale(
+                epsilon / rounds, delta / rounds, select
+            )
         else:
             delta = DELTA.check("delta", self.delta)
             scale = sensitivity * calibrated_scale(epsilon, delta, select, rounds)
         plan = Stated(
-            Repeat(noisy_threshold(scale, sensitivity, select), rounds), "machine-replace"
+            Repeat(noisy_thresholding_plan(scale, sensitivity, select), rounds), "machine-replace"
         )
         if self.form == "published" and Tight().epsilon(plan, self.delta) > epsilon:
             allowed = "small enough for the published constants, or use form='calibrated'"
@@ -125,9 +129,9 @@ class Thresholded(PrivateEstimator, ABC):
         return plan
 
 
-def checked_axes(shape: Any, words: str, axes: int) -> tuple[int, ...]:
+def checked_machine_shape(shape: Any, description: str, axes: int) -> tuple[int, ...]:
     """The shape, if it is one of at least two machines."""
     if not isinstance(shape, tuple) or len(shape) != axes:
-        raise ParameterError("shape", shape, words)
-    Whole(2).check("machines", shape[0])
-    return tuple(Whole(1).check("shape", n) for n in shape)
+        raise ParameterError("shape", shape, description)
+    IntegerRange(2).check("machines", shape[0])
+    return tuple(IntegerRange(1).check("shape", n) for n in shape)

@@ -19,8 +19,8 @@ from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss
 from mechanisms.noisy_max import NoisyMax
 from mechanisms.permute_and_flip import PermuteAndFlip
 
-GUMBEL, LAPLACE, FLIP = "gumbel", "laplace", "permute-and-flip"
-SELECTION = OneOf((GUMBEL, LAPLACE, FLIP))
+GUMBEL, LAPLACE, PERMUTE_AND_FLIP = "gumbel", "laplace", "permute-and-flip"
+SELECTION = OneOf((GUMBEL, LAPLACE, PERMUTE_AND_FLIP))
 RELATION = OneOf(("replace", "add-remove"))
 
 
@@ -57,7 +57,7 @@ class Bounds:
         return loss.smoothness * (2 * self.radius * self.x) ** 2
 
 
-def regret(vertices: int, selection: str) -> float:
+def selection_regret(vertices: int, selection: str) -> float:
     """Expected loss of one selection over its noise scale: ln|S| for Gumbel, H_|S| for Laplace.
 
     Permute-and-flip loses no more than Gumbel noise of its scale (McKenna & Sheldon 2020).
@@ -83,14 +83,14 @@ def utility_bound(
     return 4 * curvature / (last + 1) + 4 * gap * drift + noise
 
 
-def best_rounds(
+def optimal_l1_rounds(
     bounds: Bounds, sensitivity: float, features: int, selection: str, epsilon: float, delta: float
 ) -> int:
-    """T* for squared loss over the l1 ball; see `rounds_for`."""
-    return rounds_for(bounds.curvature(), sensitivity, 2 * features, selection, epsilon, delta)
+    """T* for squared loss over the l1 ball; see `optimal_rounds`."""
+    return optimal_rounds(bounds.curvature(), sensitivity, 2 * features, selection, epsilon, delta)
 
 
-def rounds_for(
+def optimal_rounds(
     curvature: float,
     sensitivity: float,
     vertices: int,
@@ -103,30 +103,32 @@ def rounds_for(
     Noise grows as sqrt T where rho is shared, and as T where pure epsilon is (delta 0).  On small
     data T* is several times too long: the bound's constants are worst cases.
     """
-    lost = regret(max(vertices, 2), selection)
+    lost = selection_regret(max(vertices, 2), selection)
     if delta == 0:
         # e0 = epsilon / T, scale 2 sensitivity / e0: noise(T) = a T, T* = sqrt(2 Gamma / a)
         a = 2 * sensitivity / epsilon * lost
         return max(1, round(math.sqrt(2 * curvature / a)))
     # e0 = sqrt(8 rho / T) for Gumbel, sqrt(2 rho / T) for Laplace: noise(T) = a sqrt T,
     # T* = (4 Gamma / a)^(2/3)
-    rho = calibrate(concentrated, epsilon=epsilon, delta=delta, accountant=ZCDP())
+    rho = calibrate(zcdp_loss, epsilon=epsilon, delta=delta, accountant=ZCDP())
     range_ = math.sqrt((8 if selection == GUMBEL else 2) * rho)
     a = 2 * sensitivity / range_ * lost
     rounds: float = (4 * curvature / a) ** (2 / 3)
     return max(1, round(rounds))
 
 
-def concentrated(rho: float) -> Any:
+def zcdp_loss(rho: float) -> Any:
     """Any release of this rho."""
     from accountant.losses.zcdp import ZCDPLoss
 
     return ZCDPLoss(rho)
 
 
-def selecting(scale: float, sensitivity: float, selection: str) -> NoisyMax | PermuteAndFlip:
+def selection_mechanism(
+    scale: float, sensitivity: float, selection: str
+) -> NoisyMax | PermuteAndFlip:
     """The mechanism of one selection."""
-    if selection == FLIP:
+    if selection == PERMUTE_AND_FLIP:
         return PermuteAndFlip(scale, sensitivity)
     return NoisyMax(scale, sensitivity, selection)
 
@@ -136,14 +138,14 @@ def noise_scale(
 ) -> float:
     """The scale of the noise of one of ``rounds`` selections, by the tightest accounting."""
     epsilon, delta = POSITIVE.check("epsilon", epsilon), DELTA.check("delta", delta)
-    return 2 * sensitivity / epsilon_each(epsilon, delta, rounds, selection)
+    return 2 * sensitivity / epsilon_per_selection(epsilon, delta, rounds, selection)
 
 
 @lru_cache(maxsize=256)
-def epsilon_each(epsilon: float, delta: float, rounds: int, selection: str) -> float:
+def epsilon_per_selection(epsilon: float, delta: float, rounds: int, selection: str) -> float:
     """The range (Gumbel) or pure epsilon of one of ``rounds`` selections."""
 
     def plan_of(scale: float) -> Repeat:
-        return Repeat(selecting(scale, 0.5, selection), rounds)
+        return Repeat(selection_mechanism(scale, 0.5, selection), rounds)
 
     return 1 / calibrate(plan_of, epsilon=epsilon, delta=delta)

@@ -7,20 +7,20 @@ from typing import Any, Self
 
 import numpy as np
 
-from accountant.domains import POSITIVE, POSITIVE_DELTA, Whole
+from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange
 from accountant.errors import ParameterError
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.plan import Repeat
-from algorithms.base.erm_losses import factors, shortened_products
-from algorithms.base.estimators import PrivateEstimator, checked, checked_shape, noise_source
-from algorithms.base.glm_losses import LinearLoss, loss_of
-from algorithms.base.noisy_gradient_rounds import calibrated
+from algorithms.base.erm_losses import clipped_row_products, norm_clip_factors
+from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
+from algorithms.base.glm_losses import LinearLoss, glm_loss_of
+from algorithms.base.noisy_gradient_rounds import calibrated_gaussian
 from algorithms.frank_wolfe.constants import RELATION, utility_bound
 from algorithms.frank_wolfe.convex_sets import ConvexSet
-from algorithms.frank_wolfe.user_sets import set_of
-from mechanisms.families.selection import FLAG
+from algorithms.frank_wolfe.user_sets import convex_set_of
+from mechanisms.families.selection import BOOLEAN
 from mechanisms.gaussian import Gaussian
 
 
@@ -65,7 +65,7 @@ class GaussianFrankWolfe(PrivateEstimator):
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         records, features = checked_shape(shape)
-        FLAG.check("average", self.average)
+        BOOLEAN.check("average", self.average)
         loss, convex, longest = self._problem()
         width = convex.width(features)
         one = longest / records
@@ -75,11 +75,11 @@ class GaussianFrankWolfe(PrivateEstimator):
         if self.rounds is None:
             # T Gaussians of mu / sqrt T are one of mu: 2 Gamma / T + a sqrt T is least at
             # T* = (4 Gamma / a)^(2/3), a = sensitivity width / mu
-            a = sensitivity * width / total_mu(epsilon, delta)
+            a = sensitivity * width / mu_of_budget(epsilon, delta)
             rounds = max(1, round((4 * self._curvature(loss, convex) / a) ** (2 / 3)))
         else:
-            rounds = Whole(1).check("rounds", self.rounds)
-        return Repeat(calibrated(epsilon, delta, rounds, sensitivity, features), rounds)
+            rounds = IntegerRange(1).check("rounds", self.rounds)
+        return Repeat(calibrated_gaussian(epsilon, delta, rounds, sensitivity, features), rounds)
 
     def utility_bound(self, shape: tuple[int, ...], gap: float) -> float:
         """Bound the expected excess of the loss; ``gap`` is the excess of the starting point."""
@@ -93,7 +93,7 @@ class GaussianFrankWolfe(PrivateEstimator):
     def run(self, ledger: Any) -> Array:
         """Return the coefficients, seen through the gate alone."""
         loss, convex, longest = self._problem()
-        query = Gradient(loss, self.row_bound, self.y_bound, longest / self.row_bound)
+        query = ClippedMeanGradient(loss, self.row_bound, self.y_bound, longest / self.row_bound)
         theta = convex.start(ledger.shape[1])
         mean = theta.copy()
         for t in range(1, ledger.plan.count + 1):
@@ -105,8 +105,8 @@ class GaussianFrankWolfe(PrivateEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input."""
-        X, y = checked(self, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
-        plan, rng = self.plan(X.shape), noise_source(self.random_state)
+        X, y = validated_data(self, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
+        plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_, self.rounds_ = plan, plan.count
         self.ledger_ = Ledger((X, y), plan, rng=rng)
         self.coef_ = self.run(self.ledger_)
@@ -115,7 +115,7 @@ class GaussianFrankWolfe(PrivateEstimator):
 
     def _problem(self) -> tuple[LinearLoss, ConvexSet, float]:
         """Loss, set, and the greatest length of one record's gradient."""
-        loss, convex = loss_of(self.loss), set_of(self.convex_set)
+        loss, convex = glm_loss_of(self.loss), convex_set_of(self.convex_set)
         if not isinstance(loss, LinearLoss):
             raise ParameterError("loss", loss, "a LinearLoss, whose gradients have a length")
         row = POSITIVE.check("row_bound", self.row_bound)
@@ -126,26 +126,26 @@ class GaussianFrankWolfe(PrivateEstimator):
         return loss.smoothness * (2 * self.row_bound * convex.radius) ** 2
 
 
-class Gradient:
+class ClippedMeanGradient:
     """The query of every round: the mean gradient at public coefficients, of shortened rows."""
 
     def __init__(self, loss: LinearLoss, row: float, y: float, steepest: float) -> None:
-        self._loss, self._row, self._most_y, self._steepest = loss, row, y, steepest
-        self._shorter: Array | None = None
+        self._loss, self._row_bound, self._y_bound, self._steepest = loss, row, y, steepest
+        self._clip_factors: Array | None = None
         self.theta: Array = np.empty(0)
 
     def __call__(self, data: tuple[Any, Array]) -> Array:
         """One vector; the rows' lengths are found once, for all rounds."""
-        x, y = data[0], np.clip(data[1], -self._most_y, self._most_y)
-        if self._shorter is None:
-            self._shorter = factors(x, self._row)
-        slope = self._loss.slope(shortened_products(x, self._shorter, self.theta), y)
+        x, y = data[0], np.clip(data[1], -self._y_bound, self._y_bound)
+        if self._clip_factors is None:
+            self._clip_factors = norm_clip_factors(x, self._row_bound)
+        slope = self._loss.slope(clipped_row_products(x, self._clip_factors, self.theta), y)
         slope = np.clip(slope, -self._steepest, self._steepest)
-        gradient: Array = np.asarray((self._shorter * slope) @ x)
+        gradient: Array = np.asarray((self._clip_factors * slope) @ x)
         return gradient / len(y)
 
 
 @lru_cache(maxsize=64)
-def total_mu(epsilon: float, delta: float) -> float:
+def mu_of_budget(epsilon: float, delta: float) -> float:
     """The mu of a Gaussian release that costs this."""
     return calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu

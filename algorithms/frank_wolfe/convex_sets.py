@@ -8,11 +8,11 @@ from typing import Any, Protocol, final
 
 import numpy as np
 
-from accountant.domains import POSITIVE, Whole
+from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 
-SLACK = 1 + 1e-9
+ROUNDING_SLACK = 1 + 1e-9
 
 
 class ConvexSet(Protocol):
@@ -60,11 +60,11 @@ class L2Ball:
 
     def minimiser(self, direction: Array) -> Array:
         """Straight against it."""
-        return -self.radius * unit(direction)
+        return -self.radius * unit_vector(direction)
 
     def contains(self, point: Array) -> bool:
         """By the norm."""
-        return bool(np.linalg.norm(point) <= self.radius * SLACK)
+        return bool(np.linalg.norm(point) <= self.radius * ROUNDING_SLACK)
 
 
 @final
@@ -99,12 +99,12 @@ class GroupBall:
         """Against it in the group where it is longest."""
         found = np.zeros(direction.size)
         best = self._group == np.argmax(self._norms(direction))
-        found[best] = -self.radius * unit(direction[best])
+        found[best] = -self.radius * unit_vector(direction[best])
         return found
 
     def contains(self, point: Array) -> bool:
         """By the norm."""
-        return bool(self._norms(point).sum() <= self.radius * SLACK)
+        return bool(self._norms(point).sum() <= self.radius * ROUNDING_SLACK)
 
     def _norms(self, vector: Array) -> Array:
         return np.sqrt(np.bincount(self._group, vector**2, self._count))
@@ -126,7 +126,7 @@ class NuclearBall:
         if not isinstance(self.shape, tuple) or len(self.shape) != 2:
             raise ParameterError("shape", self.shape, "(rows, columns)")
         for size in self.shape:
-            Whole(1).check("shape", size)
+            IntegerRange(1).check("shape", size)
 
     def width(self, features: int) -> float:
         """``radius (sqrt(rows) + sqrt(columns))``, Gordon's bound of the spectral norm."""
@@ -148,10 +148,10 @@ class NuclearBall:
     def contains(self, point: Array) -> bool:
         """By the norm."""
         singular = np.linalg.svd(point.reshape(self.shape), compute_uv=False)
-        return bool(singular.sum() <= self.radius * SLACK)
+        return bool(singular.sum() <= self.radius * ROUNDING_SLACK)
 
 
-def unit(vector: Array) -> Array:
+def unit_vector(vector: Array) -> Array:
     """The vector at length 1; 0 stays."""
     length = float(np.linalg.norm(vector))
     return vector / length if length > 0 else vector

@@ -14,10 +14,10 @@ from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss
 from algorithms.frank_wolfe.constants import Bounds
 from algorithms.frank_wolfe.polytopes import L1Ball, Polytope
 
-LARGE = 2**22  # entries of a block that one thread clips, or of gradients at a time
+BLOCK_ENTRIES = 2**22  # entries of a block that one thread clips, or of gradients at a time
 
 
-class Scores:
+class DenseScores:
     """The scores for a linear model's loss: minus a vertex's product with the gradient.
 
     It keeps the inner products ``X theta`` across the rounds and updates them in place, so a round
@@ -60,9 +60,9 @@ class Scores:
         return self._polytope.products(gradient)
 
     def _prepare(self, data: tuple[Any, Any]) -> None:
-        self._x = clipped(data[0], self._bounds.x)
+        self._x = clipped_entries(data[0], self._bounds.x)
         self._columns = self._x.tocsc() if hasattr(self._x, "tocsc") else self._x
-        self._y = clipped(data[1], self._bounds.y)
+        self._y = clipped_entries(data[1], self._bounds.y)
         start = self._polytope.start(self._x.shape[1])
         self._inner = np.asarray(self._x @ start) if start.any() else np.zeros(len(self._y))
 
@@ -85,7 +85,7 @@ class DeclaredScores:
         self._step: tuple[float, Any, Any] | None = None
 
     def move(self, step: float, where: Any, value: Any) -> None:
-        """See `Scores`."""
+        """See `DenseScores`."""
         self._step = (step, where, value)
 
     def __call__(self, data: tuple[Any, Any]) -> Array:
@@ -98,7 +98,7 @@ class DeclaredScores:
             self._theta *= 1 - step
             self._theta[where] += step * value
             self._step = None
-        most, rows = self._loss.lipschitz, max(1, LARGE // x.shape[1])
+        most, rows = self._loss.lipschitz, max(1, BLOCK_ENTRIES // x.shape[1])
         total = np.zeros(x.shape[1])
         for start in range(0, len(y), rows):
             block = slice(start, start + rows)
@@ -110,16 +110,16 @@ class DeclaredScores:
         return self._polytope.products(-total / len(y))
 
 
-def clipped(array: Any, bound: float) -> Any:
+def clipped_entries(array: Any, bound: float) -> Any:
     """The array with entries clipped to ``[-bound, bound]``; itself where nothing exceeds it."""
     if sparse.issparse(array):
-        return clipped_sparse(array, bound)
+        return clipped_sparse_entries(array, bound)
     values: Array = np.asarray(array, dtype=float)
-    if inside(values, bound):
+    if all_within(values, bound):
         return values
     # The cost is the first touch of the copy's memory, so blocks of rows are touched side by side.
     copy = np.empty_like(values)
-    step = max(1, LARGE * len(values) // values.size)
+    step = max(1, BLOCK_ENTRIES * len(values) // values.size)
     blocks = [slice(start, start + step) for start in range(0, len(values), step)]
     with ThreadPoolExecutor() as pool:
         # the list waits for every block and raises what any of them raised
@@ -127,19 +127,19 @@ def clipped(array: Any, bound: float) -> Any:
     return copy
 
 
-def clipped_sparse(matrix: Any, bound: float) -> Any:
+def clipped_sparse_entries(matrix: Any, bound: float) -> Any:
     """A sparse matrix by rows, its entries clipped; itself where nothing exceeds the bound."""
     found = matrix.tocsr()
     if not found.has_canonical_format:  # entries that are stored in parts add up
         found = found.copy()
         found.sum_duplicates()
-    if inside(found.data, bound):
+    if all_within(found.data, bound):
         return found
     found = found.copy()
     found.data = np.clip(found.data, -bound, bound)
     return found
 
 
-def inside(values: Array, bound: float) -> bool:
+def all_within(values: Array, bound: float) -> bool:
     """Whether all are within ``[-bound, bound]``."""
     return bool(values.max(initial=0.0) <= bound and values.min(initial=0.0) >= -bound)

@@ -6,29 +6,36 @@ from typing import Any, Self
 
 import numpy as np
 
-from accountant.domains import DELTA, POSITIVE, Whole
+from accountant.domains import DELTA, POSITIVE, IntegerRange
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.plan import Repeat
-from algorithms.base.estimators import PrivateEstimator, checked, checked_shape, noise_source
-from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss, loss_of
+from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
+from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss, glm_loss_of
 from algorithms.frank_wolfe.constants import (
     RELATION,
     SELECTION,
     Bounds,
-    best_rounds,
     noise_scale,
-    regret,
-    rounds_for,
-    selecting,
+    optimal_l1_rounds,
+    optimal_rounds,
+    selection_mechanism,
+    selection_regret,
     utility_bound,
 )
-from algorithms.frank_wolfe.dense_scores import DeclaredScores, Scores, clipped
+from algorithms.frank_wolfe.dense_scores import DeclaredScores, DenseScores, clipped_entries
 from algorithms.frank_wolfe.polytopes import L1Ball, Polytope
 from algorithms.frank_wolfe.user_sets import polytope_of
-from mechanisms.families.selection import FLAG
+from mechanisms.families.selection import BOOLEAN
 
-__all__ = ["Bounds", "FrankWolfe", "Scores", "best_rounds", "clipped", "descend"]
+__all__ = [
+    "Bounds",
+    "DenseScores",
+    "FrankWolfe",
+    "clipped_entries",
+    "optimal_l1_rounds",
+    "run_frank_wolfe",
+]
 
 
 class FrankWolfe(PrivateEstimator):
@@ -76,7 +83,7 @@ class FrankWolfe(PrivateEstimator):
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         records, features = checked_shape(shape)
-        FLAG.check("average", self.average)
+        BOOLEAN.check("average", self.average)
         loss, polytope, bounds = self._problem()
         vertices = polytope.count(features)
         relation = RELATION.check("relation", self.relation)
@@ -85,29 +92,29 @@ class FrankWolfe(PrivateEstimator):
         sensitivity = bounds.score_sensitivity(records, relation, loss)
         if self.rounds is None:
             curvature = bounds.curvature(loss)
-            rounds = rounds_for(curvature, sensitivity, vertices, selection, epsilon, delta)
+            rounds = optimal_rounds(curvature, sensitivity, vertices, selection, epsilon, delta)
         else:
-            rounds = Whole(1).check("rounds", self.rounds)
+            rounds = IntegerRange(1).check("rounds", self.rounds)
         scale = noise_scale(epsilon, delta, rounds, selection, sensitivity)
-        return Repeat(selecting(scale, sensitivity, selection), rounds)
+        return Repeat(selection_mechanism(scale, sensitivity, selection), rounds)
 
     def utility_bound(self, shape: tuple[int, ...], gap: float) -> float:
         """Bound the expected excess of the loss; ``gap`` is the excess of the starting point."""
         loss, polytope, bounds = self._problem()
         plan: Any = self.plan(shape)
-        noise = plan.part.scale * regret(polytope.count(shape[1]), self.selection)
+        noise = plan.part.scale * selection_regret(polytope.count(shape[1]), self.selection)
         return utility_bound(bounds.curvature(loss), plan.count, noise, gap, self.average)
 
     def run(self, ledger: Any) -> Array:
         """Return the coefficients, seen through the gate alone."""
         loss, polytope, bounds = self._problem()
         plan = ledger.plan
-        return descend(ledger, plan.part, plan.count, bounds, loss, polytope, self.average)
+        return run_frank_wolfe(ledger, plan.part, plan.count, bounds, loss, polytope, self.average)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input."""
-        X, y = checked(self, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
-        plan, rng = self.plan(X.shape), noise_source(self.random_state)
+        X, y = validated_data(self, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
+        plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_, self.rounds_ = plan, plan.count
         self.ledger_ = Ledger((X, y), plan, rng=rng)
         self.coef_ = self.run(self.ledger_)
@@ -117,10 +124,10 @@ class FrankWolfe(PrivateEstimator):
     def _problem(self) -> tuple[LinearLoss | DeclaredLoss, Polytope, Bounds]:
         polytope = polytope_of(self.vertices_or_oracle)
         x, y = POSITIVE.check("x_bound", self.x_bound), POSITIVE.check("y_bound", self.y_bound)
-        return loss_of(self.loss), polytope, Bounds(polytope.norm, x, y)
+        return glm_loss_of(self.loss), polytope, Bounds(polytope.norm, x, y)
 
 
-def descend(
+def run_frank_wolfe(
     ledger: Any,
     mechanism: Any,
     rounds: int,
@@ -135,7 +142,7 @@ def descend(
     if query is None and isinstance(loss, DeclaredLoss):
         query = DeclaredScores(loss, polytope)
     elif query is None and isinstance(loss, LinearLoss):
-        query = Scores(bounds, loss, polytope)
+        query = DenseScores(bounds, loss, polytope)
     theta = polytope.start(features)
     mean = theta.copy()
     for t in range(1, rounds + 1):

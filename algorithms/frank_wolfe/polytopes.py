@@ -12,7 +12,7 @@ from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 
-CORNERS = 16  # coordinates of a box: 65,536 vertices
+MAX_BOX_FEATURES = 16  # coordinates of a box: 65,536 vertices
 
 
 class Polytope(Protocol):
@@ -159,8 +159,10 @@ class Hull:
 def box(low: Any, high: Any) -> Hull:
     """The box ``low <= theta <= high`` (features,), of at most 16 features, by its corners."""
     ends = np.atleast_2d(np.array([low, high], dtype=float))
-    if ends.ndim != 2 or not 0 < ends.shape[1] <= CORNERS:
-        raise ParameterError("low, high", ends.shape, f"two vectors of 1 to {CORNERS} numbers")
+    if ends.ndim != 2 or not 0 < ends.shape[1] <= MAX_BOX_FEATURES:
+        raise ParameterError(
+            "low, high", ends.shape, f"two vectors of 1 to {MAX_BOX_FEATURES} numbers"
+        )
     if not (np.isfinite(ends).all() and (ends[0] < ends[1]).all()):
         raise ParameterError("low, high", "NaN, infinite, or out of order", "finite, low < high")
     return Hull(list(itertools.product(*ends.T)))

@@ -9,18 +9,18 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.domains import DELTA, POSITIVE, Whole
+from accountant.domains import DELTA, POSITIVE, IntegerRange
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.plan import Repeat
 from algorithms.base.estimators import (
     PrivateRegressor,
-    apart,
-    checked,
-    checked_fit,
     checked_shape,
-    noise_source,
+    generator_of,
+    split_pairs,
+    validated_data,
+    validated_fit_data,
 )
 from algorithms.base.glm_losses import SQUARED, LinearLoss
 from algorithms.frank_wolfe.constants import (
@@ -29,13 +29,13 @@ from algorithms.frank_wolfe.constants import (
     SELECTION,
     Bounds,
     noise_scale,
-    rounds_for,
-    selecting,
+    optimal_rounds,
+    selection_mechanism,
 )
-from algorithms.frank_wolfe.dense_scores import clipped
-from algorithms.frank_wolfe.polytope import descend
+from algorithms.frank_wolfe.dense_scores import clipped_entries
+from algorithms.frank_wolfe.polytope import run_frank_wolfe
 from algorithms.frank_wolfe.polytopes import L1Ball
-from algorithms.frank_wolfe.sparse_scores import descend_lazily
+from algorithms.frank_wolfe.sparse_scores import run_sparse_frank_wolfe
 from algorithms.frank_wolfe.streamed_scores import StreamedScores
 from mechanisms.lazy_exponential import LazyExponential
 
@@ -62,15 +62,15 @@ class L1Estimator(PrivateRegressor):
         if self.rounds is None:
             rounds = self.best_rounds(shape)
         else:
-            rounds = Whole(1).check("rounds", self.rounds)
+            rounds = IntegerRange(1).check("rounds", self.rounds)
         scale = noise_scale(self.epsilon, self.delta, rounds, selection, sensitivity)
         if sparse and selection == GUMBEL:
             return Repeat(LazyExponential(scale, sensitivity), rounds)
-        return Repeat(selecting(scale, sensitivity, selection), rounds)
+        return Repeat(selection_mechanism(scale, sensitivity, selection), rounds)
 
     def best_rounds(self, shape: tuple[int, ...]) -> int:
         """Return the utility bound's optimum T* for ``shape``: what ``rounds=None`` takes."""
-        return rounds_for(
+        return optimal_rounds(
             self._bounds().curvature(self._loss),
             self._sensitivity(shape),
             2 * shape[1],
@@ -83,34 +83,36 @@ class L1Estimator(PrivateRegressor):
         """Return the coefficients, seen through the gate alone."""
         plan = ledger.plan
         lazily = isinstance(plan.part, LazyExponential)
-        work = descend_lazily if lazily else descend
+        work = run_sparse_frank_wolfe if lazily else run_frank_wolfe
         return work(ledger, plan.part, plan.count, self._bounds(), self._loss)
 
-    def _streamed(self, ledger: Any, executor: Executor | None) -> Array:
+    def _run_streamed(self, ledger: Any, executor: Executor | None) -> Array:
         """The same from data that are read a block at a time."""
         plan, bounds = ledger.plan, self._bounds()
         query = StreamedScores(bounds, self._loss, L1Ball(bounds.radius), executor)
-        return descend(ledger, plan.part, plan.count, bounds, query=query)
+        return run_frank_wolfe(ledger, plan.part, plan.count, bounds, query=query)
 
     def _fit(self, X: Any, y: Any, executor: Executor | None) -> Self:
         """Plan, run, and keep what was found."""
         # a subclass's plan need not know of sparse data
         thin: dict[str, Any] = {"sparse": True} if issparse(X) else {}
         plan = self.plan(X.shape, **thin)
-        bounds, rng = self._bounds(), noise_source(self.random_state)
+        bounds, rng = self._bounds(), generator_of(self.random_state)
         self.plan_, self.bounds_ = plan, bounds
         self.ledger_ = Ledger((X, y), plan, rng=rng)
         streams = isinstance(X, Chunks)
-        self.coef_ = self._streamed(self.ledger_, executor) if streams else self.run(self.ledger_)
+        self.coef_ = (
+            self._run_streamed(self.ledger_, executor) if streams else self.run(self.ledger_)
+        )
         self.rounds_ = self.plan_.count
         self.transcript_ = self.ledger_.transcript
         return self
 
-    def _inner(self, X: Any) -> Array:
+    def _linear_predictor(self, X: Any) -> Array:
         """``<x, theta>`` of every row of X, clipped as in the fit."""
         check_is_fitted(self)
-        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        inner: Array = np.asarray(clipped(X, self.bounds_.x) @ self.coef_)
+        X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        inner: Array = np.asarray(clipped_entries(X, self.bounds_.x) @ self.coef_)
         return inner
 
     def _sensitivity(self, shape: tuple[int, ...]) -> float:
@@ -122,7 +124,7 @@ class L1Estimator(PrivateRegressor):
         radius = POSITIVE.check("radius", self.radius)
         return Bounds(radius, POSITIVE.check("x_bound", self.x_bound), 1.0)
 
-    def _noise(self) -> str:
+    def _noise_summary(self) -> str:
         kind, scale = self.selection, self.plan_.part.scale
         return f"{kind} noise of scale {scale:.4g} on the scores of {self.rounds_} vertices"
 
@@ -174,14 +176,14 @@ class PrivateLasso(L1Estimator):
         of features are in memory, worked on by ``executor`` (threads by default).  Sparse chunks
         draw other noise from a seed than a sparse matrix, of the same law.
         """
-        X, y = checked_fit(self, X, y)
+        X, y = validated_fit_data(self, X, y)
         if y is None:
-            X, y = apart(X)
+            X, y = split_pairs(X)
         return self._fit(X, y, executor)
 
     def predict(self, X: Any) -> Array:
         """Predict for X (records, features), clipped as in the fit."""
-        return self._inner(X)
+        return self._linear_predictor(X)
 
     def _bounds(self) -> Bounds:
         radius = POSITIVE.check("radius", self.radius)

@@ -10,8 +10,8 @@ from sklearn.utils import ClassifierTags
 
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
-from algorithms.base.binary_labels import two_classes
-from algorithms.base.estimators import apart, checked_fit
+from algorithms.base.binary_labels import encode_two_classes
+from algorithms.base.estimators import split_pairs, validated_fit_data
 from algorithms.base.glm_losses import LOGISTIC
 from algorithms.frank_wolfe.private_lasso import L1Estimator
 
@@ -56,20 +56,20 @@ class PrivateLogisticLasso(L1Estimator):
         `Chunks` and ``executor`` as in `PrivateLasso`.
         """
         if isinstance(X, Chunks) and y is None:
-            X, y = apart(checked_fit(self, X, y)[0])
+            X, y = split_pairs(validated_fit_data(self, X, y)[0])
         if y is not None:
-            self.classes_, y = two_classes(y)
+            self.classes_, y = encode_two_classes(y)
         if not isinstance(X, Chunks):
-            X, y = checked_fit(self, X, y)
+            X, y = validated_fit_data(self, X, y)
         return self._fit(X, y, executor)
 
     def decision_function(self, X: Any) -> Array:
         """``<x, theta>`` of every row; positive for the second class."""
-        return self._inner(X)
+        return self._linear_predictor(X)
 
     def predict(self, X: Any) -> Any:
         """Predict the class of every row of X (records, features)."""
-        second = self._inner(X) > 0
+        second = self._linear_predictor(X) > 0
         return self.classes_[second.astype(int)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -7,55 +7,58 @@ from typing import Any, final
 import numpy as np
 
 from accountant.numerics import Array
-from mechanisms.families.bounded_scores import INDICES
+from mechanisms.families.bounded_scores import IndexArray
 
-MANY = 256  # levels at most, at the start
+MAX_BUCKETS = 256  # levels at most, at the start
 
 
 @final
-class Levels:
+class ScoreBuckets:
     """Items 0, 1, ... in levels; level k holds bounds up to ``k width``, and a hair more."""
 
-    def __init__(self, most: Array, width: float, hair: float) -> None:
-        self._width, self._hair = max(width, float(most.max()) / MANY), hair
-        self._level = self._level_of(most)
-        order = np.argsort(self._level, kind="stable")
-        levels, first = np.unique(self._level[order], return_index=True)
+    def __init__(self, upper_bounds: Array, width: float, rounding_margin: float) -> None:
+        self._width, self._rounding_margin = (
+            max(width, float(upper_bounds.max()) / MAX_BUCKETS),
+            rounding_margin,
+        )
+        self._bucket = self._bucket_of(upper_bounds)
+        order = np.argsort(self._bucket, kind="stable")
+        levels, first = np.unique(self._bucket[order], return_index=True)
         groups = np.split(order, first[1:])
         self._members: dict[int, list[int]] = {
             int(level): group.tolist() for level, group in zip(levels, groups, strict=True)
         }
-        place = np.empty(most.size, dtype=np.intp)
+        place = np.empty(upper_bounds.size, dtype=np.intp)
         for group in groups:
             place[group] = np.arange(group.size)
         self._place: list[int] = place.tolist()
         self._keys: list[int] = []
 
-    def update(self, items: INDICES, most: Array) -> None:
+    def update(self, items: IndexArray, upper_bounds: Array) -> None:
         """Give items new bounds."""
-        level = self._level_of(most)
-        moved = level != self._level[items]
+        level = self._bucket_of(upper_bounds)
+        moved = level != self._bucket[items]
         movers = items[moved]
         for item, old, new in zip(
-            movers.tolist(), self._level[movers].tolist(), level[moved].tolist(), strict=True
+            movers.tolist(), self._bucket[movers].tolist(), level[moved].tolist(), strict=True
         ):
-            self._leave(item, old)
+            self._remove(item, old)
             there = self._members.setdefault(new, [])
             self._place[item] = len(there)
             there.append(item)
-        self._level[movers] = level[moved]
+        self._bucket[movers] = level[moved]
 
-    def bounds(self) -> tuple[Array, INDICES]:
+    def bounds(self) -> tuple[Array, IndexArray]:
         """Bounds of the levels, and how many items are in each."""
         self._keys = list(self._members)
         counts = [len(members) for members in self._members.values()]
-        return np.array(self._keys) * self._width + self._hair, np.array(counts)
+        return np.array(self._keys) * self._width + self._rounding_margin, np.array(counts)
 
     def member(self, level: int, place: int) -> int:
         """The item at a place in a level, by the order of `bounds`."""
         return self._members[self._keys[level]][place]
 
-    def _leave(self, item: int, level: int) -> None:
+    def _remove(self, item: int, level: int) -> None:
         # the last member takes its place
         members = self._members[level]
         last = members.pop()
@@ -65,5 +68,5 @@ class Levels:
         if not members:
             del self._members[level]
 
-    def _level_of(self, most: Array) -> Any:
-        return np.ceil(most / self._width).astype(np.int64)
+    def _bucket_of(self, upper_bounds: Array) -> Any:
+        return np.ceil(upper_bounds / self._width).astype(np.int64)

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from accountant.numerics import Array
-from mechanisms.families.bounded_scores import INDICES
+from mechanisms.families.bounded_scores import IndexArray
 
 
-def column(columns: Any, feature: int) -> tuple[INDICES, Array]:
+def column_entries(columns: Any, feature: int) -> tuple[IndexArray, Array]:
     """Rows and values of one column of a matrix by columns."""
     part = slice(columns.indptr[feature], columns.indptr[feature + 1])
     return columns.indices[part], columns.data[part]
 
 
-def entries(matrix: Any, rows: INDICES) -> tuple[INDICES, INDICES]:
+def row_entries(matrix: Any, rows: IndexArray) -> tuple[IndexArray, IndexArray]:
     """Where the entries of rows are stored, and how many of each row."""
     first = matrix.indptr[rows]
     lengths = matrix.indptr[rows + 1] - first
@@ -24,7 +24,7 @@ def entries(matrix: Any, rows: INDICES) -> tuple[INDICES, INDICES]:
     return np.repeat(first - before, lengths) + np.arange(lengths.sum()), lengths
 
 
-def distinct(items: INDICES, count: int) -> INDICES:
+def unique_items(items: IndexArray, count: int) -> IndexArray:
     """Each of some items below ``count`` once."""
     if 8 * items.size < count:
         return np.unique(items)

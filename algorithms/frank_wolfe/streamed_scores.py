@@ -8,18 +8,18 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.ledger.private_data import rows
+from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from algorithms.base.glm_losses import LinearLoss
-from algorithms.base.row_blocks import combination, products, row_blocks, summed
+from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
 from algorithms.frank_wolfe.constants import Bounds
-from algorithms.frank_wolfe.dense_scores import clipped
+from algorithms.frank_wolfe.dense_scores import clipped_entries
 from algorithms.frank_wolfe.polytopes import Polytope
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class BlockGradient:
+class ClippedBlockGradient:
     """Gradients of a block of records on clipped data, added."""
 
     bounds: Bounds
@@ -28,10 +28,13 @@ class BlockGradient:
 
     def __call__(self, block: tuple[Any, Array]) -> Array:
         """One vector."""
-        x, y = clipped(block[0], self.bounds.x), np.clip(block[1], -self.bounds.y, self.bounds.y)
+        x, y = (
+            clipped_entries(block[0], self.bounds.x),
+            np.clip(block[1], -self.bounds.y, self.bounds.y),
+        )
         steepest = self.loss.bound(self.bounds.radius * self.bounds.x, self.bounds.y)
-        slope = np.clip(self.loss.slope(products(x, self.theta), y), -steepest, steepest)
-        return combination(x, slope)
+        slope = np.clip(self.loss.slope(row_products(x, self.theta), y), -steepest, steepest)
+        return weighted_row_sum(x, slope)
 
 
 class StreamedScores:
@@ -53,6 +56,6 @@ class StreamedScores:
         records, features = data[0].shape
         if not self._theta.size:
             self._theta = self._polytope.start(features)
-        work = BlockGradient(self._bounds, self._loss, self._theta)
-        pieces = (rows(data, who) for who in row_blocks(data))
-        return self._polytope.products(-summed(work, pieces, self._executor) / records)
+        work = ClippedBlockGradient(self._bounds, self._loss, self._theta)
+        pieces = (take_rows(data, who) for who in row_blocks(data))
+        return self._polytope.products(-ordered_sum(work, pieces, self._executor) / records)

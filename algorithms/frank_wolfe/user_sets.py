@@ -7,19 +7,25 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.domains import POSITIVE, Whole
+from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from algorithms.frank_wolfe.convex_sets import SLACK, ConvexSet, GroupBall, L2Ball, NuclearBall
+from algorithms.frank_wolfe.convex_sets import (
+    ROUNDING_SLACK,
+    ConvexSet,
+    GroupBall,
+    L2Ball,
+    NuclearBall,
+)
 from algorithms.frank_wolfe.polytopes import Hull, L1Ball, Polytope, Simplex
 
-PROBED = 1024  # vertices that are looked at before anything is spent
-PROBES = 16  # directions in which a convex set's oracle is asked before
+CHECKED_VERTICES = 1024  # vertices that are looked at before anything is spent
+CHECKED_DIRECTIONS = 16  # directions in which a convex set's oracle is asked before
 
 
 @final
 @dataclass(frozen=True)
-class Probed:
+class CheckedPolytope:
     """A user's own `Polytope`; every vertex that is used must be one of a point of its norm."""
 
     inner: Any
@@ -34,10 +40,10 @@ class Probed:
 
     def count(self, features: int) -> int:
         """As the user says, after a look at the vertices, or at 1,024 of them."""
-        found = Whole(1).check("vertices_or_oracle.count", self.inner.count(features))
-        some = np.unique(np.linspace(0, found - 1, min(found, PROBED)).astype(int))
+        found = IntegerRange(1).check("vertices_or_oracle.count", self.inner.count(features))
+        some = np.unique(np.linspace(0, found - 1, min(found, CHECKED_VERTICES)).astype(int))
         direction = np.random.default_rng(0).normal(size=features)
-        products = self._products(direction, found)
+        products = self._checked_products(direction, found)
         for index in some:
             own = float(self.vertex(int(index), features) @ direction)
             if not abs(own - products[index]) <= 1e-9 * self.norm * np.abs(direction).max():
@@ -67,7 +73,7 @@ class Probed:
         """As the user says."""
         return np.asarray(self.inner.products(gradient), dtype=float)
 
-    def _products(self, direction: Array, count: int) -> Array:
+    def _checked_products(self, direction: Array, count: int) -> Array:
         products = self.products(direction)
         if products.shape != (count,):
             allowed = f"of shape ({count},), one a vertex"
@@ -77,7 +83,7 @@ class Probed:
 
 @final
 @dataclass(frozen=True)
-class ProbedSet:
+class CheckedConvexSet:
     """A user's own `ConvexSet`; every point that is used must belong to it."""
 
     inner: Any
@@ -93,7 +99,7 @@ class ProbedSet:
     def width(self, features: int) -> float:
         """As the user says, after a look in some directions."""
         rng = np.random.default_rng(0)
-        for direction in rng.normal(size=(PROBES, features)):
+        for direction in rng.normal(size=(CHECKED_DIRECTIONS, features)):
             self.minimiser(direction)
         return POSITIVE.check("convex_set.width", self.inner.width(features))
 
@@ -109,7 +115,7 @@ class ProbedSet:
             point = np.empty(0)
         belongs = (
             point.shape == direction.shape
-            and np.linalg.norm(point) <= self.radius * SLACK
+            and np.linalg.norm(point) <= self.radius * ROUNDING_SLACK
             and self.inner.contains(point)
         )
         if not belongs:
@@ -124,15 +130,15 @@ class ProbedSet:
 
 def polytope_of(vertices_or_oracle: Any) -> Polytope:
     """The set itself, the hull of an array of vertices, or a user's oracle, to be probed."""
-    if isinstance(vertices_or_oracle, (L1Ball, Simplex, Hull, Probed)):
+    if isinstance(vertices_or_oracle, (L1Ball, Simplex, Hull, CheckedPolytope)):
         return vertices_or_oracle
     if isinstance(vertices_or_oracle, (list, tuple, np.ndarray)):
         return Hull(vertices_or_oracle)
-    return Probed(vertices_or_oracle)
+    return CheckedPolytope(vertices_or_oracle)
 
 
-def set_of(convex_set: Any) -> ConvexSet:
+def convex_set_of(convex_set: Any) -> ConvexSet:
     """The set itself, or a user's, to be probed."""
-    if isinstance(convex_set, (L2Ball, GroupBall, NuclearBall, ProbedSet)):
+    if isinstance(convex_set, (L2Ball, GroupBall, NuclearBall, CheckedConvexSet)):
         return convex_set
-    return ProbedSet(convex_set)
+    return CheckedConvexSet(convex_set)

@@ -13,27 +13,30 @@ import numpy as np
 
 from accountant.numerics import Array
 
-ROUNDS, CLOSE = 1000, 1e-3  # of Frank-Wolfe: the ball's square is that close to the least
+CENTRE_ROUNDS, CENTRE_TOLERANCE = (
+    1000,
+    1e-3,
+)  # of Frank-Wolfe: the ball's square is that close to the least
 
 
 @final
 @dataclass(frozen=True)
-class Span:
+class GradientSpan:
     """Coordinates in K-1 dimensions of all labels' gradients, for every user of a batch.
 
-    ``weights`` (users, K) mix the gradients to the centre; ``corners`` (users, K, K-1) are the
-    gradients about it, the longest of length 1; ``back`` (users, K, K-1) are the weights of
-    gradients that make each coordinate's unit vector, times the true length.
+    ``centre_weights`` (users, K) mix the gradients to the centre; ``corners`` (users, K, K-1) are
+    the gradients about it, the longest of length 1; ``inverse_map`` (users, K, K-1) are the weights
+    of gradients that make each coordinate's unit vector, times the true length.
     """
 
-    weights: Array
+    centre_weights: Array
     corners: Array
-    back: Array
+    inverse_map: Array
 
     @classmethod
-    def of(cls, gram: Array) -> Self:
+    def from_gram(cls, gram: Array) -> Self:
         """Of users' ``<g_j, g_k>``, (users, K, K)."""
-        weights = centre(gram)
+        weights = smallest_ball_centre(gram)
         # about the centre: <g_j - c, g_k - c>, of which the weights are a null vector
         to_centre = np.einsum("ijk,ik->ij", gram, weights)
         square = np.einsum("ij,ij->i", to_centre, weights)[:, None, None]
@@ -49,11 +52,11 @@ class Span:
 
     @classmethod
     @functools.lru_cache(maxsize=8)
-    def regular(cls, classes: int) -> Self:
+    def regular_simplex(cls, classes: int) -> Self:
         """The regular simplex, the same for all users, whatever its size: ``e_k - 1/K``."""
-        return cls.of(np.eye(classes)[None])
+        return cls.from_gram(np.eye(classes)[None])
 
-    def corner(self, labels: Any) -> Array:
+    def label_corners(self, labels: Any) -> Array:
         """What each user randomises: the corner of the label."""
         one = len(self.corners) == 1
         found: Array = self.corners[0 if one else np.arange(len(labels)), labels]
@@ -61,15 +64,15 @@ class Span:
 
     def coefficients(self, reports: Array) -> Array:
         """Of every report, one for each label: ``w + lambda (1 - sum w)``, w the way back."""
-        if len(self.back) == 1:
-            way: Array = reports @ self.back[0].T
+        if len(self.inverse_map) == 1:
+            way: Array = reports @ self.inverse_map[0].T
         else:
-            way = np.einsum("ikj,ij->ik", self.back, reports)
-        found: Array = way + self.weights * (1 - way.sum(axis=1, keepdims=True))
+            way = np.einsum("ikj,ij->ik", self.inverse_map, reports)
+        found: Array = way + self.centre_weights * (1 - way.sum(axis=1, keepdims=True))
         return found
 
 
-def centre(gram: Array) -> Array:
+def smallest_ball_centre(gram: Array) -> Array:
     """Weights of each user's gradients whose mean is the centre of their smallest ball, nearly.
 
     Pairwise Frank-Wolfe with exact steps on ``max sum_k w_k |g_k|^2 - |sum_k w_k g_k|^2``, from
@@ -78,14 +81,14 @@ def centre(gram: Array) -> Array:
     users, classes, _ = gram.shape
     squares, everyone = np.einsum("ikk->ik", gram), np.arange(users)
     weights = np.full((users, classes), 1 / classes)
-    for _ in range(ROUNDS):
+    for _ in range(CENTRE_ROUNDS):
         to_centre = np.einsum("ijk,ik->ij", gram, weights)
         square = np.einsum("ij,ij->i", to_centre, weights)
         # |g_k - c|^2: weight goes to the farthest from the nearest that has some
         far = squares - 2 * to_centre + square[:, None]
         to, nearest = far.argmax(axis=1), np.where(weights > 0, far, np.inf).argmin(axis=1)
         farthest = far[everyone, to]
-        if (farthest - np.einsum("ik,ik->i", far, weights) <= CLOSE * farthest).all():
+        if (farthest - np.einsum("ik,ik->i", far, weights) <= CENTRE_TOLERANCE * farthest).all():
             break
         apart = squares[everyone, to] + squares[everyone, nearest] - 2 * gram[everyone, to, nearest]
         gain = np.maximum(farthest - far[everyone, nearest], 0.0)

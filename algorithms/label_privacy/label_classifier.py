@@ -12,13 +12,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
 
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.errors import ParameterError, PrivateValueError
 from accountant.numerics import Array
 from accountant.plans.parallel import Parallel
-from algorithms.base.estimators import PrivateEstimator, checked, checked_shape
-from algorithms.base.non_private import NotPrivate
-from algorithms.label_privacy.label_losses import LabelLoss, ScoreLoss, squares
+from algorithms.base.estimators import PrivateEstimator, checked_shape, validated_data
+from algorithms.base.non_private import NotPrivateWarning
+from algorithms.label_privacy.label_losses import LabelLoss, ScoreLoss, squared_row_norms
 from algorithms.label_privacy.label_sgd import LabelSGD
 
 
@@ -57,24 +57,24 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs ``classes``."""
         users, features = checked_shape(shape)
-        return self._sgd(users, len(self._given())).plan((users, features + 1))
+        return self._sgd(users, len(self._declared_classes())).plan((users, features + 1))
 
     def fit(self, X: Any, y: Any, executor: Executor | None = None) -> Self:
         """Fit on public X (users, features), dense or sparse, and private labels y (users,).
 
         ``executor`` (threads by default) randomises labels, and changes no bit.
         """
-        X, codes, classes = self._checked(X, y)
+        X, codes, classes = self._checked_input(X, y)
         sgd = self._sgd(len(codes), len(classes))
         sgd.plan((len(codes), X.shape[1] + 1))  # whatever is refused is refused here
         self.classes_ = classes
-        self.shift_, self.scale_ = _standard(X)
+        self.shift_, self.scale_ = _shift_and_scale(X)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotPrivate)  # which is said here
+            warnings.simplefilter("ignore", NotPrivateWarning)  # which is said here
             self.sgd_ = sgd.fit(self.prepared(X), codes, executor)
         self.coef_, self.plan_ = self.sgd_.coef_, self.sgd_.plan_
         self.ledger_, self.transcript_ = self.sgd_.ledger_, self.sgd_.transcript_
-        self._mark("coefficients are")
+        self._warn_if_not_private("coefficients are")
         return self
 
     def prepared(self, X: Any) -> Any:
@@ -83,11 +83,11 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
             rows = sparse.hstack(
                 [X.multiply(1 / self.scale_), sparse.csr_array(np.ones((X.shape[0], 1)))]
             ).tocsr()
-            return sparse.csr_array(rows.multiply(1 / np.sqrt(squares(rows))[:, None]))
+            return sparse.csr_array(rows.multiply(1 / np.sqrt(squared_row_norms(rows))[:, None]))
         rows = np.ones((X.shape[0], X.shape[1] + 1))
         np.divide(X, self.scale_, out=rows[:, :-1])
         rows[:, :-1] -= self.shift_
-        rows /= np.sqrt(squares(rows))[:, None]
+        rows /= np.sqrt(squared_row_norms(rows))[:, None]
         return rows
 
     def predict(self, X: Any) -> Any:
@@ -110,13 +110,13 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
-        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        self._mark("predictions are")
+        X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        self._warn_if_not_private("predictions are")
         scores: Array = np.asarray(self.prepared(X) @ self.coef_.T)
         return scores
 
     def _sgd(self, users: int, classes: int) -> LabelSGD:
-        size = Whole(1).check("batch_size", self.batch_size)
+        size = IntegerRange(1).check("batch_size", self.batch_size)
         if isinstance(self.loss, LabelLoss) and not isinstance(self.loss, ScoreLoss):
             raise ParameterError("loss", self.loss, "a loss of scores, by name or a ScoreLoss")
         return LabelSGD(
@@ -125,11 +125,11 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
             non_private=self.non_private, random_state=self.random_state,
         )  # fmt: skip
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
+    def _checked_input(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         """Features, labels as numbers, and the classes."""
         rules = {"dtype": np.float64, "accept_sparse": "csr"}
         if y is None:  # scikit-learn's own words
-            checked(self, X, None, **rules)
+            validated_data(self, X, None, **rules)
         try:
             labels = column_or_1d(y, warn=True)
             assert_all_finite(labels)
@@ -144,15 +144,15 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
             if len(classes) < 2:
                 raise ParameterError("y", "one class", "labels of at least two classes")
         else:
-            classes = self._given()
+            classes = self._declared_classes()
             codes = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
             wrong = classes[codes] != labels
             if wrong.any():
                 raise PrivateValueError("y", "among the classes", (int(wrong.argmax()),))
-        X, codes = checked(self, X, codes, **rules)
+        X, codes = validated_data(self, X, codes, **rules)
         return X, codes.astype(np.intp), classes
 
-    def _given(self) -> Any:
+    def _declared_classes(self) -> Any:
         """The classes as given, in order."""
         found = np.unique(np.asarray([] if self.classes is None else self.classes))
         if len(found) < 2:
@@ -168,7 +168,7 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         return tags
 
 
-def _standard(X: Any) -> tuple[Array, Array]:
+def _shift_and_scale(X: Any) -> tuple[Array, Array]:
     """Mean, in units of the scale, and scale of every column; sparse ones are not shifted."""
     if hasattr(X, "multiply"):
         scale = np.sqrt(np.asarray(X.multiply(X).mean(axis=0), dtype=float).reshape(-1))

@@ -40,18 +40,18 @@ class LabelLoss(ABC):
 
     def estimate(self, theta: Array, X: Any, coefficients: Array) -> tuple[Array, float]:
         """``sum_i g_i`` and ``sum_i |g_i|^2`` of ``g_i = sum_k c_ik gradient_ik``."""
-        flat = self._flat(theta, X)
+        flat = self._flat_gradients(theta, X)
         each = np.einsum("ik,ikj->ij", coefficients, flat)
         total: Array = each.sum(axis=0).reshape(theta.shape)
         return total, float(np.vdot(each, each))
 
     def gram(self, theta: Array, X: Any) -> Array:
         """``<gradient_ij, gradient_ik>`` of every row and two labels."""
-        flat = self._flat(theta, X)
+        flat = self._flat_gradients(theta, X)
         products: Array = flat @ flat.swapaxes(-1, -2)
         return products
 
-    def _flat(self, theta: Array, X: Any) -> Array:
+    def _flat_gradients(self, theta: Array, X: Any) -> Array:
         gradients = self.gradients(theta, X)
         return gradients.reshape(*gradients.shape[:2], theta.size)
 
@@ -74,22 +74,22 @@ class ScoreLoss(LabelLoss):
     def gradients(self, theta: Array, X: Any) -> Array:
         """``slopes x'``."""
         rows = X.toarray() if hasattr(X, "toarray") else X
-        gradients: Array = np.einsum("ikj,il->ikjl", self._each(theta, X), rows)
+        gradients: Array = np.einsum("ikj,il->ikjl", self._slopes_by_label(theta, X), rows)
         return gradients
 
     def gram(self, theta: Array, X: Any) -> Array:
         """``|x|^2`` times that of the slopes."""
-        each = self._each(theta, X)
-        products: Array = each @ each.swapaxes(-1, -2) * squares(X)[:, None, None]
+        each = self._slopes_by_label(theta, X)
+        products: Array = each @ each.swapaxes(-1, -2) * squared_row_norms(X)[:, None, None]
         return products
 
     def estimate(self, theta: Array, X: Any, coefficients: Array) -> tuple[Array, float]:
         """One product of matrices for the scores, and one for the gradients."""
         slopes = self.slopes(X @ theta.T, coefficients)
         total = slopes.T @ X
-        return total, float(squares(slopes) @ squares(X))
+        return total, float(squared_row_norms(slopes) @ squared_row_norms(X))
 
-    def _each(self, theta: Array, X: Any) -> Array:
+    def _slopes_by_label(self, theta: Array, X: Any) -> Array:
         """Slopes of every row and label."""
         scores = np.asarray(X @ theta.T)
         labels = np.eye(scores.shape[1])
@@ -98,7 +98,7 @@ class ScoreLoss(LabelLoss):
 
 
 @final
-class Logistic(ScoreLoss):
+class MultinomialLogistic(ScoreLoss):
     """Multinomial logistic loss: ``ln sum_k e^(score_k) - score_y``."""
 
     regular = True
@@ -124,7 +124,7 @@ class Logistic(ScoreLoss):
 
 
 @final
-class Linear(ScoreLoss):
+class LinearScoreLoss(ScoreLoss):
     """``mean score - score_y``: the losses of which the lower bound is made."""
 
     regular = True
@@ -145,7 +145,7 @@ class Linear(ScoreLoss):
 
 
 @final
-class Hinge(ScoreLoss):
+class MulticlassHinge(ScoreLoss):
     """Crammer & Singer (2001): ``max(0, 1 + max_(k != y) score_k - score_y)``."""
 
     def lipschitz(self, length: float, classes: int) -> float:
@@ -155,20 +155,20 @@ class Hinge(ScoreLoss):
 
     def values(self, scores: Array) -> Array:
         """See the class."""
-        rival = self._rivals(scores)
+        rival = self._best_other_labels(scores)
         values: Array = np.maximum(0.0, 1 + np.take_along_axis(scores, rival, 1) - scores)
         return values
 
     def slopes(self, scores: Array, coefficients: Array) -> Array:
         """``sum_k c_k 1[value_k > 0] (e_rival(k) - e_k)``."""
-        rival = self._rivals(scores)
+        rival = self._best_other_labels(scores)
         active = 1 + np.take_along_axis(scores, rival, 1) - scores > 0
         weights = np.where(active, coefficients, 0.0)
         slopes: Array = -weights
         np.add.at(slopes, (np.arange(len(scores))[:, None], rival), weights)
         return slopes
 
-    def _rivals(self, scores: Array) -> Any:
+    def _best_other_labels(self, scores: Array) -> Any:
         """For every label the greatest of the others: the first, for the first the second."""
         order = np.argpartition(-scores, 1, axis=1)[:, :2]
         swapped = scores[np.arange(len(scores)), order[:, 0]] < scores[
@@ -180,19 +180,25 @@ class Hinge(ScoreLoss):
         return np.where(labels == first[:, None], second[:, None], first[:, None])
 
 
-LOSSES: dict[str, ScoreLoss] = {"logistic": Logistic(), "hinge": Hinge(), "linear": Linear()}
+LABEL_LOSSES: dict[str, ScoreLoss] = {
+    "logistic": MultinomialLogistic(),
+    "hinge": MulticlassHinge(),
+    "linear": LinearScoreLoss(),
+}
 
 
-def loss_of(loss: object) -> LabelLoss:
+def label_loss_of(loss: object) -> LabelLoss:
     """The loss itself, by name or as a `LabelLoss`."""
-    if isinstance(loss, str) and loss in LOSSES:
-        return LOSSES[loss]
+    if isinstance(loss, str) and loss in LABEL_LOSSES:
+        return LABEL_LOSSES[loss]
     if isinstance(loss, LabelLoss):
         return loss
-    raise ParameterError("loss", loss, f"one of {', '.join(map(repr, LOSSES))} or a LabelLoss")
+    raise ParameterError(
+        "loss", loss, f"one of {', '.join(map(repr, LABEL_LOSSES))} or a LabelLoss"
+    )
 
 
-def squares(X: Any) -> Array:
+def squared_row_norms(X: Any) -> Array:
     """Squared Euclidean length of every row, dense or sparse."""
     if hasattr(X, "multiply"):
         entries = X.astype(np.float64)

@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from accountant.domains import POSITIVE, OneOf, Whole
+from accountant.domains import POSITIVE, IntegerRange, OneOf
 from accountant.errors import ParameterError
 from accountant.planning.calibration import calibrate
-from algorithms.label_privacy.report_decoders import analyser_of
+from algorithms.label_privacy.report_decoders import decoder_of
 from mechanisms.base.mechanism import Mechanism
-from mechanisms.families.frequency_oracle import within
+from mechanisms.families.frequency_oracle import calibrated_safely
 from mechanisms.hemisphere import HemisphereL2
 from mechanisms.randomized_response import RandomizedResponse
 from mechanisms.subset_selection import SubsetSelection
 from mechanisms.unary_encoding import UnaryEncoding
 
-CLASSES = Whole(2)
+CLASSES = IntegerRange(2)
 # in this order among equals: the shortest report first
-NAMES = ("response", "subset", "unary", "duchi")
-RANDOMIZER = OneOf(("auto", *NAMES))
+RANDOMIZER_NAMES = ("response", "subset", "unary", "duchi")
+RANDOMIZER = OneOf(("auto", *RANDOMIZER_NAMES))
 
 
 def randomizer_of(name: object, classes: int, epsilon: float) -> Mechanism:
@@ -37,7 +37,7 @@ def randomizer_of(name: object, classes: int, epsilon: float) -> Mechanism:
     if chosen == "response":
         # keep / (lie of one label) = e^eps
         keep = min(1 / (1 + (k - 1) * math.exp(-epsilon)), 1 - 2.0**-53)
-        return within(lambda p: RandomizedResponse(k, p), keep, 1 / k, epsilon)
+        return calibrated_safely(lambda p: RandomizedResponse(k, p), keep, 1 / k, epsilon)
     return calibrate(HemisphereL2, dimension=k - 1, radius=1.0, longer="clip", epsilon=epsilon)
 
 
@@ -47,7 +47,10 @@ def second_moments(classes: int, epsilon: float, gradients: Any = None) -> dict[
     ``gradients`` of all labels, (classes, size) or a stack of such: exactly their second moment,
     that of the worst true label, averaged over the stack.
     """
-    made = {name: analyser_of(randomizer_of(name, classes, epsilon), classes) for name in NAMES}
+    made = {
+        name: decoder_of(randomizer_of(name, classes, epsilon), classes)
+        for name in RANDOMIZER_NAMES
+    }
     if gradients is None:
         return {name: one.second_moment for name, one in made.items()}
     given = np.asarray(gradients, dtype=float)

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.numerics import Array
-from algorithms.base.non_private import Revealed
-from algorithms.label_privacy.gradient_span import Span, centre
+from algorithms.base.non_private import NoPrivacy
+from algorithms.label_privacy.gradient_span import GradientSpan, smallest_ball_centre
 from mechanisms.families.frequency_oracle import FrequencyOracle
 from mechanisms.hemisphere import HemisphereL2
 from mechanisms.unary_encoding import UnaryEncoding
 
 
-class Analyser(ABC):
+class ReportDecoder(ABC):
     """A mechanism, and what an analyser knows of its reports."""
 
     mechanism: Any
@@ -43,7 +43,7 @@ class Analyser(ABC):
 
 @final
 @dataclass(frozen=True)
-class Told(Analyser):
+class SupportSetDecoder(ReportDecoder):
     """Reports that support some labels: unary encoding, subset selection, k-ary response.
 
     ``c_k = (1[k supported] - q) / (p - q)``.  Those of unary encoding do not always sum to 1.  Of
@@ -56,50 +56,50 @@ class Told(Analyser):
     def coefficients(self, reports: ArrayLike) -> Array:
         """Of every report, one for each label."""
         found: Array = self.mechanism.coefficients(reports)
-        if self.centring:
+        if self.centring_weight:
             excess = found.sum(axis=1, keepdims=True) - 1
-            found -= excess * (self.centring / self.mechanism.k)
+            found -= excess * (self.centring_weight / self.mechanism.k)
         return found
 
     @property
-    def centring(self) -> float:
+    def centring_weight(self) -> float:
         """tau: 0 where coefficients always sum to 1."""
         # The estimate is tau m + sum_k c_k (g_k - tau m), with m the mean of all gradients.  If
         # labels are as likely as theta says, sum_k P(k) g_k = 0 for the logistic loss; c_k has
         # variance v, but v + 1 for the true label: the least mean square is at K v / (K v + 1).
         if not (self.centred and isinstance(self.mechanism, UnaryEncoding)):
             return 0.0
-        weight = self.mechanism.k * self.mechanism.variances[1]
+        weight = self.mechanism.k * self.mechanism.coefficient_variances[1]
         return weight / (1 + weight)
 
     @property
     def second_moment(self) -> float:
         """``2 + 4 K e^eps / (e^eps - 1)^2`` in unary encoding; centred, for regular losses."""
-        k, (own, other) = self.mechanism.k, self.mechanism.variances
+        k, (own, other) = self.mechanism.k, self.mechanism.coefficient_variances
         if isinstance(self.mechanism, UnaryEncoding):
             # centred, with g_k = p - e_k for shares p and L^2 = 2, the mean square is at most
             # v (K + K |p|^2 - 2) + 2 |g_y|^2 + 2 tau (p_y - |p|^2) <= 2 K v + 4 = L^2 V
             return 1 + own + (k - 1) * other
         # |sum_k c_k g_k|^2 on average, at its worst: g_y = u, and the others' sum is -t u
-        cross = -self._cross
+        cross = -self._cross_covariance
         t = min(k - 1.0, own / ((k - 1) * cross)) if cross > 0 else k - 1.0
         total = 1 + own + (k - 1) * (other + cross)
         return total + 2 * own * t / (k - 1) - cross * t * t
 
     @property
-    def _cross(self) -> float:
+    def _cross_covariance(self) -> float:
         """Covariance of two wrong labels' coefficients; with the true one's it is -own / (K-1)."""
-        k, (own, other) = self.mechanism.k, self.mechanism.variances
+        k, (own, other) = self.mechanism.k, self.mechanism.coefficient_variances
         return min(0.0, -(other - own / (k - 1)) / (k - 2)) if k > 2 else 0.0
 
     def covariance(self, label: int) -> Array:
         """Of the coefficients, when this is the true label."""
-        k, (own, other) = self.mechanism.k, self.mechanism.variances
+        k, (own, other) = self.mechanism.k, self.mechanism.coefficient_variances
         if isinstance(self.mechanism, UnaryEncoding):
-            shift = np.eye(k) - self.centring / k
+            shift = np.eye(k) - self.centring_weight / k
             found: Array = shift @ np.diag(np.where(np.arange(k) == label, own, other)) @ shift.T
             return found
-        found = np.full((k, k), self._cross)
+        found = np.full((k, k), self._cross_covariance)
         np.fill_diagonal(found, other)
         found[label], found[:, label] = -own / (k - 1), -own / (k - 1)
         found[label, label] = own
@@ -113,14 +113,16 @@ class Told(Analyser):
 
 @final
 @dataclass(frozen=True)
-class Turned(Analyser):
+class RotatedGradientDecoder(ReportDecoder):
     """Duchi, Jordan & Wainwright's vector, of the gradient itself about a public centre."""
 
     mechanism: HemisphereL2
 
     def coefficients(self, reports: Any) -> Array:
-        """Of reports on the regular simplex; `Span` has those of any gradients."""
-        return Span.regular(self.mechanism.dimension + 1).coefficients(np.asarray(reports))
+        """Of reports on the regular simplex; `GradientSpan` has those of any gradients."""
+        return GradientSpan.regular_simplex(self.mechanism.dimension + 1).coefficients(
+            np.asarray(reports)
+        )
 
     @property
     def second_moment(self) -> float:
@@ -132,7 +134,7 @@ class Turned(Analyser):
 
     def second_moments(self, gram: Array) -> Array:
         """``|c|^2 + 2 <c, g - c> + r^2 B^2 rank / (K - 1)``: only the span of reports counts."""
-        weights = centre(gram[None])[0]
+        weights = smallest_ball_centre(gram[None])[0]
         to_centre = gram @ weights
         square = float(weights @ to_centre)
         radius = float((np.diag(gram) - 2 * to_centre).max()) + square
@@ -146,11 +148,11 @@ class Turned(Analyser):
 
 @final
 @dataclass(frozen=True)
-class Plain(Analyser):
+class IdentityDecoder(ReportDecoder):
     """No randomiser: labels as they are, for comparison alone."""
 
     classes: int
-    mechanism: Revealed
+    mechanism: NoPrivacy
 
     def coefficients(self, reports: ArrayLike) -> Array:
         """1 for the label itself."""
@@ -167,10 +169,10 @@ class Plain(Analyser):
         return np.diag(gram).copy()
 
 
-def analyser_of(mechanism: Any, classes: int, regular: bool = False) -> Analyser:
+def decoder_of(mechanism: Any, classes: int, regular: bool = False) -> ReportDecoder:
     """What makes gradients of this mechanism's reports, ``regular`` ones or any."""
     if isinstance(mechanism, HemisphereL2):
-        return Turned(mechanism)
-    if isinstance(mechanism, Revealed):
-        return Plain(classes, mechanism)
-    return Told(mechanism, centred=regular)
+        return RotatedGradientDecoder(mechanism)
+    if isinstance(mechanism, NoPrivacy):
+        return IdentityDecoder(classes, mechanism)
+    return SupportSetDecoder(mechanism, centred=regular)

@@ -9,11 +9,11 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.domains import POSITIVE, Whole
-from accountant.ledger.private_data import rows
+from accountant.domains import POSITIVE, IntegerRange
+from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
-from algorithms.base.hard_thresholding import checked_step, default_step, threshold
-from algorithms.base.row_blocks import combination, products, row_blocks, summed
+from algorithms.base.hard_thresholding import checked_step, default_step, iht_step
+from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
 from algorithms.sparse_regression.links import Link, link_of
 from algorithms.sparse_regression.noisy_labels import LabelRegressor
 
@@ -67,13 +67,13 @@ class LabelIHT(LabelRegressor):
         sparsity, rounds, step = self._settings(*X.shape)
         data, theta = (X, self.noisy_labels(ledger)), np.zeros(X.shape[1])
         for _ in range(rounds):
-            theta = threshold(theta, self.gradient(theta, data, executor), step, sparsity)
+            theta = iht_step(theta, self.gradient(theta, data, executor), step, sparsity)
         return theta
 
     def gradient(self, theta: Array, data: Any, executor: Executor | None = None) -> Array:
         """Of ``1/2n sum_i (f(<x_i, theta>) - y_i)^2`` on public features and noisy labels."""
-        pieces = (rows(data, who) for who in row_blocks(data))
-        return summed(LinkGradient(link_of(self.link), theta), pieces, executor) / len(data[1])
+        pieces = (take_rows(data, who) for who in row_blocks(data))
+        return ordered_sum(LinkGradient(link_of(self.link), theta), pieces, executor) / len(data[1])
 
     def predict(self, X: Any) -> Array:
         """Predict for X (records, features)."""
@@ -81,10 +81,13 @@ class LabelIHT(LabelRegressor):
         return predicted
 
     def _settings(self, users: int, features: int) -> tuple[int, int, float]:
-        link, sparsity = link_of(self.link), Whole(1, features).check("sparsity", self.sparsity)
+        link, sparsity = (
+            link_of(self.link),
+            IntegerRange(1, features).check("sparsity", self.sparsity),
+        )
         rounds = max(1, math.ceil(math.log2(users)))
         if self.rounds is not None:
-            rounds = Whole(1).check("rounds", self.rounds)
+            rounds = IntegerRange(1).check("rounds", self.rounds)
         if self.step is None:
             return sparsity, rounds, default_step(link.low, link.high)
         step = checked_step(POSITIVE.check("step", self.step), link.low, link.high)
@@ -102,5 +105,5 @@ class LinkGradient:
     def __call__(self, block: tuple[Any, Array]) -> Array:
         """One vector."""
         x, y = block
-        inner = products(x, self.theta)
-        return combination(x, (self.link.function(inner) - y) * self.link.derivative(inner))
+        inner = row_products(x, self.theta)
+        return weighted_row_sum(x, (self.link.function(inner) - y) * self.link.derivative(inner))

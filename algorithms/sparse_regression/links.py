@@ -35,25 +35,27 @@ class Link:
             raise ParameterError("link", self.name, allowed)
 
 
-def _one(x: Any) -> Array:
+def _identity_derivative(x: Any) -> Array:
     return np.ones_like(np.asarray(x, dtype=float))
 
 
-def _same(x: Any) -> Any:
+def _identity(x: Any) -> Any:
     return x
 
 
-def _wave(x: Any) -> Any:
+def _linear_plus_cosine(x: Any) -> Any:
     return 8 * x + np.cos(x)
 
 
-def _wave_slope(x: Any) -> Any:
+def _linear_plus_cosine_derivative(x: Any) -> Any:
     return 8 - np.sin(x)
 
 
-IDENTITY = Link("identity", _same, _one, 1.0, 1.0)
-WAVE = Link("8x + cos x", _wave, _wave_slope, 7.0, 9.0)
-LINKS = {link.name: link for link in (IDENTITY, WAVE)}
+IDENTITY = Link("identity", _identity, _identity_derivative, 1.0, 1.0)
+LINEAR_PLUS_COSINE = Link(
+    "8x + cos x", _linear_plus_cosine, _linear_plus_cosine_derivative, 7.0, 9.0
+)
+LINKS = {link.name: link for link in (IDENTITY, LINEAR_PLUS_COSINE)}
 
 
 def link_of(link: object) -> Link:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.domains import NON_NEGATIVE, POSITIVE, Whole
+from accountant.domains import NON_NEGATIVE, POSITIVE, IntegerRange
 from accountant.errors import ParameterError
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
@@ -19,19 +19,19 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Plan
 from algorithms.base.estimators import (
     PrivateRegressor,
-    checked,
-    checked_fit,
     checked_shape,
-    noise_source,
+    generator_of,
+    validated_data,
+    validated_fit_data,
 )
-from algorithms.base.hard_thresholding import checked_step, default_step, rounds_for, threshold
-from algorithms.base.non_private import Revealed
-from algorithms.base.row_blocks import block_rows, products, row_blocks, slices
+from algorithms.base.hard_thresholding import checked_step, default_rounds, default_step, iht_step
+from algorithms.base.non_private import NoPrivacy
+from algorithms.base.row_blocks import equal_slices, row_blocks, row_products, rows_per_block
 from algorithms.sparse_regression.links import Link, link_of
 from mechanisms.hemisphere import HemisphereL2
 
-HUGE = 1e150
-KEPT = 20_000_000  # numbers of all reports that a transcript keeps in full
+MAX_RESIDUAL = 1e150
+FULL_TRANSCRIPT_NUMBERS = 20_000_000  # numbers of all reports that a transcript keeps in full
 
 
 class LocalIHT(PrivateRegressor):
@@ -75,9 +75,9 @@ class LocalIHT(PrivateRegressor):
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
         users, features = checked_shape(shape)
-        radius, epsilon = self.norm_bound(features), self._budget()
-        groups = self._groups(users, features)
-        mechanism: Plan = Revealed()
+        radius, epsilon = self.norm_bound(features), self._checked_epsilon()
+        groups = self._round_blocks(users, features)
+        mechanism: Plan = NoPrivacy()
         if not self.non_private:
             mechanism = calibrate(
                 HemisphereL2, dimension=features, radius=radius, longer="clip", epsilon=epsilon
@@ -95,7 +95,7 @@ class LocalIHT(PrivateRegressor):
             )
         true = sparsity
         if self.true_sparsity is not None:
-            true = Whole(1, features).check("true_sparsity", self.true_sparsity)
+            true = IntegerRange(1, features).check("true_sparsity", self.true_sparsity)
         noise = NON_NEGATIVE.check("noise_bound", self.noise_bound)
         # |<x, theta>| <= |theta|_1 <= sqrt s on [-1, 1]^p, and the link's slope is at most b
         residual = link.high * (math.sqrt(sparsity) + math.sqrt(true)) + noise
@@ -106,12 +106,12 @@ class LocalIHT(PrivateRegressor):
         users, features = ledger.shape
         link, mechanism, theta = link_of(self.link), ledger.plan.parts[0], np.zeros(features)
         step = default_step(link.low, link.high) if self.step is None else self.step
-        for group in self._groups(users, features):
-            gradient, total = Gradient(link, self.residual_clip, theta), np.zeros(features)
+        for group in self._round_blocks(users, features):
+            gradient, total = UserGradients(link, self.residual_clip, theta), np.zeros(features)
             for reports in ledger.release_blocks(mechanism, gradient, group, executor):
                 total += reports.sum(axis=0)
             mean = total / (group[-1].stop - group[0].start)
-            theta = threshold(theta, mean, step, self.sparsity)
+            theta = iht_step(theta, mean, step, self.sparsity)
         return theta
 
     def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
@@ -120,14 +120,14 @@ class LocalIHT(PrivateRegressor):
         X, dense or sparse, may be a memory map, or with y None `Chunks` of pairs (X, y): a block of
         users is in memory at a time.  ``executor`` (threads by default) changes no bit.
         """
-        X, y = checked_fit(self, X, y, once=True)
-        plan, rng = self.plan(X.shape), noise_source(self.random_state)
+        X, y = validated_fit_data(self, X, y, single_pass=True)
+        plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_ = plan
         # all reports together are as large as X: beyond a size their digests are kept
-        kept = "full" if math.prod(X.shape) <= KEPT else "digest"
+        kept = "full" if math.prod(X.shape) <= FULL_TRANSCRIPT_NUMBERS else "digest"
         self.ledger_ = Ledger(X if y is None else (X, y), plan, rng=rng, transcript=kept)
         self.coef_ = self.run(self.ledger_, executor)
-        self._mark("coefficients are")
+        self._warn_if_not_private("coefficients are")
         self.rounds_ = self._rounds(*X.shape)
         self.transcript_ = self.ledger_.transcript
         return self
@@ -135,13 +135,13 @@ class LocalIHT(PrivateRegressor):
     def predict(self, X: Any) -> Array:
         """Predict for X (records, features), clipped as in the fit."""
         check_is_fitted(self)
-        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        self._mark("predictions are")
-        inner = [products(clipped(X[who]), self.coef_) for who in row_blocks(X)]
+        X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        self._warn_if_not_private("predictions are")
+        inner = [row_products(clipped_features(X[who]), self.coef_) for who in row_blocks(X)]
         predicted: Array = link_of(self.link).function(np.concatenate(inner))
         return predicted
 
-    def _noise(self) -> str:
+    def _noise_summary(self) -> str:
         mechanism = self.plan_.parts[0]
         share = 1 - (mechanism.radius / mechanism.length) ** 2
         return (
@@ -153,26 +153,26 @@ class LocalIHT(PrivateRegressor):
         link = link_of(self.link)
         if self.step is not None:
             checked_step(POSITIVE.check("step", self.step), link.low, link.high)
-        return Whole(1, features).check("sparsity", self.sparsity)
+        return IntegerRange(1, features).check("sparsity", self.sparsity)
 
     def _rounds(self, users: int, features: int) -> int:
         if self.rounds is None:
-            return rounds_for(users, features)
-        rounds = Whole(1).check("rounds", self.rounds)
+            return default_rounds(users, features)
+        rounds = IntegerRange(1).check("rounds", self.rounds)
         if rounds > users:
             got = f"{rounds} for n_samples={users}"
             raise ParameterError("rounds", got, "at most the number of users")
         return rounds
 
-    def _groups(self, users: int, features: int) -> list[list[slice]]:
+    def _round_blocks(self, users: int, features: int) -> list[list[slice]]:
         """Blocks of users of every round; rounds share the users as evenly as they can."""
         rounds = self._rounds(users, features)
         ends = [users * t // rounds for t in range(rounds + 1)]
-        each = block_rows(features)
-        return [slices(start, stop, each) for start, stop in pairwise(ends)]
+        each = rows_per_block(features)
+        return [equal_slices(start, stop, each) for start, stop in pairwise(ends)]
 
 
-class Gradient:
+class UserGradients:
     """The query of a block: each user's gradient at the public ``theta``."""
 
     def __init__(self, link: Link, residual_clip: float | None, theta: Array) -> None:
@@ -180,17 +180,17 @@ class Gradient:
 
     def __call__(self, rows: tuple[Any, Array]) -> Array:
         """``x f'(<x, theta>) (f(<x, theta>) - y)``, one row a user."""
-        x, y = clipped(rows[0]), rows[1]
-        inner = products(x, self._theta)
+        x, y = clipped_features(rows[0]), rows[1]
+        inner = row_products(x, self._theta)
         # a gradient of any size is shortened, but must be a float
-        most = HUGE if self._clip is None else self._clip
+        most = MAX_RESIDUAL if self._clip is None else self._clip
         residual = np.clip(self._link.function(inner) - y, -most, most)
         residual *= self._link.derivative(inner)
         x *= residual[:, None]
         return x
 
 
-def clipped(x: Any) -> Array:
+def clipped_features(x: Any) -> Array:
     """Features within [-1, 1], dense."""
     dense = np.asarray(x.toarray() if hasattr(x, "toarray") else x, dtype=np.float64)
     return np.clip(dense, -1.0, 1.0)

@@ -22,14 +22,14 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Release
 from algorithms.base.estimators import (
     PrivateRegressor,
-    apart,
-    checked,
-    checked_fit,
     checked_shape,
-    noise_source,
+    generator_of,
+    split_pairs,
+    validated_data,
+    validated_fit_data,
 )
-from algorithms.base.non_private import Revealed
-from algorithms.base.row_blocks import products
+from algorithms.base.non_private import NoPrivacy
+from algorithms.base.row_blocks import row_products
 from mechanisms.binary_label import BinaryLabel
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
@@ -59,9 +59,9 @@ class LabelRegressor(PrivateRegressor, ABC):
             POSITIVE.check("label_bound", self.label_bound),
             NOISE.check("noise", self.noise),
         )
-        epsilon, delta = self._budget(), DELTA.check("delta", self.delta)
+        epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         if self.non_private:
-            return Revealed()
+            return NoPrivacy()
         if noise == "laplace":
             return calibrate(Laplace, sensitivity=2 * bound, arithmetic="exact", epsilon=epsilon)
         if noise == "bounded":
@@ -102,18 +102,18 @@ class LabelRegressor(PrivateRegressor, ABC):
         labels and a block of features are in memory.  ``executor`` (threads by default) changes
         no bit.
         """
-        X, y = checked_fit(self, X, y)
-        plan, rng = self.plan(X.shape), noise_source(self.random_state)
+        X, y = validated_fit_data(self, X, y)
+        plan, rng = self.plan(X.shape), generator_of(self.random_state)
         if y is None:
-            X, y = apart(X)
+            X, y = split_pairs(X)
         self.plan_ = plan
         self.ledger_ = Ledger(y, plan, rng=rng, public=X)
         self.coef_ = self.run(self.ledger_, executor)
-        self._mark("coefficients are")
+        self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
 
-    def _noise(self) -> str:
+    def _noise_summary(self) -> str:
         mechanism, reports = self.plan_.parts[0], np.asarray(self.transcript_[0].output)
         if not isinstance(mechanism, (Gaussian, Laplace)):
             return f"labels released by {mechanism!r}"
@@ -124,9 +124,9 @@ class LabelRegressor(PrivateRegressor, ABC):
     def predict(self, X: Any) -> Array:
         """Predict for X (records, features)."""
         check_is_fitted(self)
-        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        self._mark("predictions are")
-        return products(X, self.coef_)
+        X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        self._warn_if_not_private("predictions are")
+        return row_products(X, self.coef_)
 
     @abstractmethod
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:

@@ -13,27 +13,27 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.amplification.poisson_sampling import PoissonSampled
-from accountant.domains import NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, Interval, OneOf, Whole
+from accountant.domains import NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OneOf
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.plan import Release, Repeat
-from algorithms.base.binary_labels import two_classes
-from algorithms.base.erm_losses import LOSSES, ErmLoss, MeanGradient
+from algorithms.base.binary_labels import encode_two_classes
+from algorithms.base.erm_losses import ERM_LOSSES, ErmLoss, MeanGradient
 from algorithms.base.estimators import (
     PrivateRegressor,
-    apart,
-    checked,
-    checked_fit,
     checked_shape,
-    noise_source,
+    generator_of,
+    split_pairs,
+    validated_data,
+    validated_fit_data,
 )
-from algorithms.base.hard_thresholding import truncate
-from algorithms.base.noisy_gradient_rounds import affordable_rounds, calibrated
-from algorithms.base.non_private import Revealed
-from algorithms.base.row_blocks import products
+from algorithms.base.hard_thresholding import keep_largest
+from algorithms.base.noisy_gradient_rounds import affordable_rounds, calibrated_gaussian
+from algorithms.base.non_private import NoPrivacy
+from algorithms.base.row_blocks import row_products
 
-LOSS = OneOf(tuple(LOSSES))
+LOSS = OneOf(tuple(ERM_LOSSES))
 ROW_BOUND = Interval(1e-100, 1e100)  # whose squares are floats
 RATE = Interval(0.0, 1.0, "()")
 
@@ -84,21 +84,21 @@ class SparseERM(PrivateRegressor):
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         records, features = checked_shape(shape)
-        Whole(1, features).check("sparsity", self.sparsity)
+        IntegerRange(1, features).check("sparsity", self.sparsity)
         loss, _, step = self._settings()
-        epsilon, delta = self._budget(), POSITIVE_DELTA.check("delta", self.delta)
+        epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         longest = loss.steepest * ROW_BOUND.check("row_bound", self.row_bound)
         if self.rounds is not None:
-            rounds = Whole(1).check("rounds", self.rounds)
+            rounds = IntegerRange(1).check("rounds", self.rounds)
         else:
             rounds = affordable_rounds(2 * longest * step / records, features, epsilon, delta)
         rate = None if self.batch_rate is None else RATE.check("batch_rate", self.batch_rate)
         # replacing a record moves the mean by twice its gradient's bound over n; adding it to a
         # sample, by the bound over the sample's expected size
         sensitivity = 2 * longest / records if rate is None else longest / (rate * records)
-        each: Release = Revealed()
+        each: Release = NoPrivacy()
         if not self.non_private:
-            each = calibrated(epsilon, delta, rounds, sensitivity, features, rate)
+            each = calibrated_gaussian(epsilon, delta, rounds, sensitivity, features, rate)
         return Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
@@ -111,7 +111,7 @@ class SparseERM(PrivateRegressor):
         for _ in range(ledger.plan.count):
             gradient.theta = theta
             noisy = ledger.release(ledger.plan.part, gradient)
-            theta = truncate(theta - step * (noisy + penalty * theta), self.sparsity)
+            theta = keep_largest(theta - step * (noisy + penalty * theta), self.sparsity)
         return theta
 
     def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
@@ -122,36 +122,36 @@ class SparseERM(PrivateRegressor):
         """
         logistic = LOSS.check("loss", self.loss) == "logistic"
         if isinstance(X, Chunks):
-            X, y = checked_fit(self, X, y)
+            X, y = validated_fit_data(self, X, y)
             if logistic:
-                self.classes_, _ = two_classes(apart(X)[1])
-                X = X.mapped(partial(_signed, self.classes_), X.shape)
+                self.classes_, _ = encode_two_classes(split_pairs(X)[1])
+                X = X.mapped(partial(_with_signed_labels, self.classes_), X.shape)
         else:
             if logistic and y is not None:
-                self.classes_, y = two_classes(y)
-            X, y = checked_fit(self, X, y)
-        plan, rng = self.plan(X.shape), noise_source(self.random_state)
+                self.classes_, y = encode_two_classes(y)
+            X, y = validated_fit_data(self, X, y)
+        plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_, self.rounds_ = plan, plan.count
         self.ledger_ = Ledger(X if y is None else (X, y), plan, rng=rng)
         self.coef_ = self.run(self.ledger_, executor)
-        self._mark("coefficients are")
+        self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
 
     @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def decision_function(self, X: Any) -> Array:
         """``<x, theta>`` of every row; positive for the second class."""
-        return self._inner(X)
+        return self._linear_predictor(X)
 
-    def _inner(self, X: Any) -> Array:
+    def _linear_predictor(self, X: Any) -> Array:
         check_is_fitted(self)
-        X = checked(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        self._mark("predictions are")
-        return products(X, self.coef_)
+        X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        self._warn_if_not_private("predictions are")
+        return row_products(X, self.coef_)
 
     def predict(self, X: Any) -> Any:
         """Predict the class, or the number, of every row of X (records, features)."""
-        inner = self._inner(X)
+        inner = self._linear_predictor(X)
         return self.classes_[(inner > 0).astype(int)] if self.loss == "logistic" else inner
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -169,7 +169,7 @@ class SparseERM(PrivateRegressor):
             tags.regressor_tags = RegressorTags(poor_score=True)
         return tags
 
-    def _noise(self) -> str:
+    def _noise_summary(self) -> str:
         part = self.plan_.part.part if self.batch_rate is not None else self.plan_.part
         last = np.asarray(self.transcript_[-1].output)
         share = min(1.0, last.size * part.scale**2 / float(last @ last))
@@ -179,15 +179,15 @@ class SparseERM(PrivateRegressor):
         )
 
     def _settings(self) -> tuple[ErmLoss, float, float]:
-        loss = LOSSES[LOSS.check("loss", self.loss)]
+        loss = ERM_LOSSES[LOSS.check("loss", self.loss)]
         penalty = NON_NEGATIVE.check("penalty", self.penalty)
         if self.step is not None:
             return loss, penalty, POSITIVE.check("step", self.step)
         # steps below 2 / l are stable for smoothness l, which shortened rows bound
-        smooth = loss.curvature * ROW_BOUND.check("row_bound", self.row_bound) ** 2 + penalty
+        smooth = loss.smoothness * ROW_BOUND.check("row_bound", self.row_bound) ** 2 + penalty
         return loss, penalty, 1.8 / smooth
 
 
-def _signed(classes: Any, pair: tuple[Any, Array]) -> tuple[Any, Array]:
+def _with_signed_labels(classes: Any, pair: tuple[Any, Array]) -> tuple[Any, Array]:
     """A piece with -1 and 1 for its labels."""
     return pair[0], np.where(pair[1] == classes[1], 1.0, -1.0)

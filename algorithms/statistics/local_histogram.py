@@ -9,16 +9,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.domains import OneOf, Whole
+from accountant.domains import IntegerRange, OneOf
 from accountant.errors import ParameterError
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Release
-from algorithms.base.estimators import PrivateEstimator, noise_source
-from algorithms.base.non_private import Revealed
-from algorithms.base.row_blocks import slices
-from mechanisms.families.frequency_oracle import BELOW_ONE, CACHED, FrequencyOracle, tally, within
+from algorithms.base.estimators import PrivateEstimator, generator_of
+from algorithms.base.non_private import NoPrivacy
+from algorithms.base.row_blocks import equal_slices
+from mechanisms.families.frequency_oracle import (
+    CACHE_BYTES,
+    LARGEST_BELOW_ONE,
+    FrequencyOracle,
+    calibrated_safely,
+    count_labels,
+)
 from mechanisms.hadamard_response import HadamardResponse
 from mechanisms.subset_selection import SubsetSelection
 from mechanisms.unary_encoding import UnaryEncoding
@@ -56,28 +62,28 @@ class LocalHistogram(PrivateEstimator):
         """Return what a fit on ``shape = (users,)`` will release; needs no data."""
         if not isinstance(shape, tuple) or len(shape) != 1:
             raise ParameterError("shape", shape, "(users,)")
-        return Parallel([self.mechanism()] * Whole(1).check("shape", shape[0]))
+        return Parallel([self.mechanism()] * IntegerRange(1).check("shape", shape[0]))
 
     def mechanism(self) -> Release:
         """What each user reports by."""
-        k, epsilon = Whole(2).check("k", self.k), self._budget()
+        k, epsilon = IntegerRange(2).check("k", self.k), self._checked_epsilon()
         oracle = ORACLE.check("oracle", self.oracle)
         if self.non_private:
-            return Revealed()
+            return NoPrivacy()
         if oracle == "hadamard":
-            keep = min(1 / (1 + math.exp(-epsilon)), BELOW_ONE)
-            return within(lambda x: HadamardResponse(k, x), keep, 0.5, epsilon)
+            keep = min(1 / (1 + math.exp(-epsilon)), LARGEST_BELOW_ONE)
+            return calibrated_safely(lambda x: HadamardResponse(k, x), keep, 0.5, epsilon)
         return (SubsetSelection if oracle == "subset" else UnaryEncoding).optimised(k, epsilon)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the shares, seen through the gate alone."""
         (users,), mechanism = ledger.shape, ledger.plan.parts[0]
         private = isinstance(mechanism, FrequencyOracle)
-        blocks = slices(0, users, max(64, 16 * CACHED // self.k))
+        blocks = equal_slices(0, users, max(64, 16 * CACHE_BYTES // self.k))
         total = np.zeros(self.k, dtype=np.int64)
         for reports in ledger.release_blocks(mechanism, self.labels, blocks, executor):
-            total += mechanism.counts(reports) if private else tally(reports, self.k)
-        return nearest_shares(mechanism.estimate(total, users) if private else total / users)
+            total += mechanism.support_counts(reports) if private else count_labels(reports, self.k)
+        return project_to_simplex(mechanism.estimate(total, users) if private else total / users)
 
     def labels(self, rows: Any) -> NDArray[np.int64]:
         """The query of a block: each user's label, within 0 .. k-1."""
@@ -91,22 +97,23 @@ class LocalHistogram(PrivateEstimator):
         if given.ndim != 1 or given.dtype.kind not in "iu" or not given.size:
             got = f"{given.dtype}{given.shape}"
             raise ParameterError("labels", got, "whole numbers, one for each user")
-        self.plan_, rng = self.plan(given.shape), noise_source(self.random_state)
+        self.plan_, rng = self.plan(given.shape), generator_of(self.random_state)
         self.ledger_ = Ledger(given, self.plan_, rng=rng)
         self.shares_ = self.run(self.ledger_, executor)
-        self._mark("the shares are")
+        self._warn_if_not_private("the shares are")
         self.transcript_ = self.ledger_.transcript
         return self
 
-    def _noise(self) -> str:
+    def _noise_summary(self) -> str:
         mechanism = self.plan_.parts[0]
         return (
-            f"a report supports the user's label with probability {mechanism.truth:.4g}, and any "
-            f"other with {mechanism.other:.4g}"
+            f"a report supports the user's label with probability "
+            f"{mechanism.own_label_probability:.4g}, and any "
+            f"other with {mechanism.other_label_probability:.4g}"
         )
 
 
-def nearest_shares(estimate: Array) -> Array:
+def project_to_simplex(estimate: Array) -> Array:
     """The nearest vector whose entries are not negative and add up to 1.
 
     Source: Duchi, Shalev-Shwartz, Singer & Chandra (2008), Figure 1.

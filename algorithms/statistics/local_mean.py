@@ -15,11 +15,11 @@ from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Release
-from algorithms.base.erm_losses import factors
-from algorithms.base.estimators import PrivateEstimator, checked, checked_shape, noise_source
-from algorithms.base.hard_thresholding import project
-from algorithms.base.non_private import Revealed
-from algorithms.base.row_blocks import block_rows, slices
+from algorithms.base.erm_losses import norm_clip_factors
+from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
+from algorithms.base.hard_thresholding import project_to_ball
+from algorithms.base.non_private import NoPrivacy
+from algorithms.base.row_blocks import equal_slices, rows_per_block
 from mechanisms.hemisphere import HemisphereL2
 from mechanisms.priv_unit import PrivUnit
 
@@ -53,38 +53,38 @@ class LocalMean(PrivateEstimator):
 
     def mechanism(self, dimension: int) -> Release:
         """What each user reports by."""
-        radius, epsilon = POSITIVE.check("radius", self.radius), self._budget()
+        radius, epsilon = POSITIVE.check("radius", self.radius), self._checked_epsilon()
         if self.non_private:
-            return Revealed()
-        return randomizer(dimension, epsilon, radius)
+            return NoPrivacy()
+        return mean_randomizer(dimension, epsilon, radius)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the mean, seen through the gate alone."""
         users, dimension = ledger.shape
-        blocks = slices(0, users, block_rows(dimension))
-        query, total = Shortened(self.radius), np.zeros(dimension)
+        blocks = equal_slices(0, users, rows_per_block(dimension))
+        query, total = ClippedVectors(self.radius), np.zeros(dimension)
         for reports in ledger.release_blocks(ledger.plan.parts[0], query, blocks, executor):
             total += reports.sum(axis=0)
-        return project(total / users / self.radius) * self.radius
+        return project_to_ball(total / users / self.radius) * self.radius
 
     def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
         """Fit on X (users, dimension); y is ignored; nothing is spent on bad input."""
         del y
-        X = checked(self, X, dtype=np.float64)
-        self.plan_, rng = self.plan(X.shape), noise_source(self.random_state)
+        X = validated_data(self, X, dtype=np.float64)
+        self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.ledger_ = Ledger(X, self.plan_, rng=rng)
         self.mean_ = self.run(self.ledger_, executor)
-        self._mark("the mean is")
+        self._warn_if_not_private("the mean is")
         self.transcript_ = self.ledger_.transcript
         return self
 
-    def _noise(self) -> str:
+    def _noise_summary(self) -> str:
         length = self.plan_.parts[0].length
         return f"reports of length {length:.4g} for vectors of length at most {self.radius:.4g}"
 
 
 @lru_cache(maxsize=64)
-def randomizer(dimension: int, epsilon: float, radius: float) -> Release:
+def mean_randomizer(dimension: int, epsilon: float, radius: float) -> Release:
     """PrivUnit of least variance; of one coordinate its sign is all there is."""
     if dimension > 1:
         return PrivUnit.optimised(dimension, epsilon, radius)
@@ -93,7 +93,7 @@ def randomizer(dimension: int, epsilon: float, radius: float) -> Release:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Shortened:
+class ClippedVectors:
     """The query of a block: every user's vector, of length at most ``radius``."""
 
     radius: float
@@ -104,4 +104,4 @@ class Shortened:
         # first into a cube, that no square is infinite; a little short, that rounding stays inside
         vectors = np.clip(vectors, -1e6 * self.radius, 1e6 * self.radius)
         scaled = vectors / self.radius
-        return scaled * factors(scaled, 1 - 1e-12)[:, None] * self.radius
+        return scaled * norm_clip_factors(scaled, 1 - 1e-12)[:, None] * self.radius

@@ -9,13 +9,13 @@ import numpy as np
 
 from accountant.domains import DELTA, POSITIVE
 from accountant.ledger.ledger import Ledger
-from accountant.numerics import Array, up
+from accountant.numerics import Array, round_up
 from accountant.planning.calibration import calibrate
 from accountant.plans.plan import Release
-from algorithms.base.estimators import PrivateEstimator, checked, checked_shape, noise_source
-from algorithms.base.hard_thresholding import project
-from algorithms.base.non_private import Revealed
-from algorithms.statistics.local_mean import Shortened
+from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
+from algorithms.base.hard_thresholding import project_to_ball
+from algorithms.base.non_private import NoPrivacy
+from algorithms.statistics.local_mean import ClippedVectors
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
 
@@ -48,32 +48,32 @@ class PrivateMean(PrivateEstimator):
         """Return what a fit on ``shape = (records, dimension)`` will release; needs no data."""
         records, dimension = checked_shape(shape)
         # one record moves the mean by the ball's diameter over n, in l1 by sqrt(p) times that
-        moved = up(2 * POSITIVE.check("radius", self.radius) / records)
-        epsilon, delta = self._budget(), DELTA.check("delta", self.delta)
+        moved = round_up(2 * POSITIVE.check("radius", self.radius) / records)
+        epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         if self.non_private:
-            return Revealed()
+            return NoPrivacy()
         if delta:
             return calibrate(Gaussian, sensitivity=moved, epsilon=epsilon, delta=delta)
-        moved = up(math.sqrt(dimension) * moved)
-        return Laplace(up(moved / epsilon), moved)
+        moved = round_up(math.sqrt(dimension) * moved)
+        return Laplace(round_up(moved / epsilon), moved)
 
     def run(self, ledger: Any) -> Array:
         """Return the mean, seen through the gate alone."""
-        shortened = Shortened(self.radius)
+        shortened = ClippedVectors(self.radius)
         noisy = ledger.release(ledger.plan, lambda rows: shortened(rows).mean(axis=0))
-        return project(noisy / self.radius) * self.radius
+        return project_to_ball(noisy / self.radius) * self.radius
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit on X (records, dimension); y is ignored; nothing is spent on bad input."""
         del y
-        X = checked(self, X, dtype=np.float64)
-        self.plan_, rng = self.plan(X.shape), noise_source(self.random_state)
+        X = validated_data(self, X, dtype=np.float64)
+        self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.ledger_ = Ledger(X, self.plan_, rng=rng)
         self.mean_ = self.run(self.ledger_)
-        self._mark("the mean is")
+        self._warn_if_not_private("the mean is")
         self.transcript_ = self.ledger_.transcript
         return self
 
-    def _noise(self) -> str:
+    def _noise_summary(self) -> str:
         kind = type(self.plan_).__name__
         return f"{kind} noise of scale {self.plan_.scale:.4g} on every coordinate of the mean"

@@ -8,10 +8,10 @@ import numpy as np
 
 from accountant.errors import ParameterError
 from accountant.ledger.ledger import Ledger
-from accountant.numerics import Array, up
+from accountant.numerics import Array, round_up
 from accountant.plans.plan import Release
-from algorithms.base.estimators import PrivateEstimator, checked, checked_shape, noise_source
-from algorithms.base.non_private import Revealed
+from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
+from algorithms.base.non_private import NoPrivacy
 from mechanisms.permute_and_flip import PermuteAndFlip
 
 
@@ -36,33 +36,33 @@ class PrivateSelection(PrivateEstimator):
         _, candidates = checked_shape(shape)
         if candidates < 2:
             raise ParameterError("shape", shape, "at least 2 candidates")
-        epsilon = self._budget()
+        epsilon = self._checked_epsilon()
         if self.non_private:
-            return Revealed()
-        return PermuteAndFlip(up(2 / epsilon), 1.0)
+            return NoPrivacy()
+        return PermuteAndFlip(round_up(2 / epsilon), 1.0)
 
     def run(self, ledger: Any) -> int:
         """Return the candidate's index, seen through the gate alone."""
-        told = ledger.release(ledger.plan, summed_scores)
+        told = ledger.release(ledger.plan, clipped_score_sums)
         # without a mechanism it is the sums themselves
         return int(np.argmax(told)) if np.ndim(told) else int(told)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit on X (users, candidates); y is ignored; nothing is spent on bad input."""
         del y
-        X = checked(self, X, dtype=np.float64)
-        self.plan_, rng = self.plan(X.shape), noise_source(self.random_state)
+        X = validated_data(self, X, dtype=np.float64)
+        self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.ledger_ = Ledger(X, self.plan_, rng=rng)
         self.chosen_ = self.run(self.ledger_)
-        self._mark("the choice is")
+        self._warn_if_not_private("the choice is")
         self.transcript_ = self.ledger_.transcript
         return self
 
-    def _noise(self) -> str:
+    def _noise_summary(self) -> str:
         return f"sums of scores are told apart at the scale {self.plan_.scale:.4g}"
 
 
-def summed_scores(scores: Any) -> Array:
+def clipped_score_sums(scores: Any) -> Array:
     """The query: every candidate's sum of scores, each within [0, 1]."""
     total: Array = np.clip(scores, 0.0, 1.0).sum(axis=0, dtype=np.float64)
     return total

@@ -14,7 +14,9 @@ import numpy as np
 
 from accountant.numerics import Array
 
-CONSTANT = 5.0  # of the threshold rule; chosen on simulations (tests/algorithms/test_sign_vote.py)
+THRESHOLD_CONSTANT = (
+    5.0  # of the threshold rule; chosen on simulations (tests/algorithms/test_sign_vote.py)
+)
 
 
 def threshold_rule(
@@ -27,12 +29,14 @@ def threshold_rule(
     """
     root = min(select, math.sqrt(select * -math.log(delta))) if delta > 0 else select
     privacy = root * math.log(features) / (machines * math.sqrt(records) * epsilon)
-    return CONSTANT * (math.sqrt(math.log(features) / (machines * records)) + privacy + 1 / records)
+    return THRESHOLD_CONSTANT * (
+        math.sqrt(math.log(features) / (machines * records)) + privacy + 1 / records
+    )
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class LocalSigns:
+class MachineVote:
     """A machine's data to its ternary vote, knowing public numbers beside them.
 
     ``threshold`` None takes `threshold_rule`, with the machine's own number of records.
@@ -49,12 +53,12 @@ class LocalSigns:
         """The vote of a machine that holds ``data``: X (records, features), or (X, y)."""
         if callable(self.estimator):
             return self.estimator(data)
-        vote = LOCAL[self.estimator]
+        vote = SIGN_ESTIMATORS[self.estimator]
         X, y = data if isinstance(data, tuple) else (data, None)
-        X = finite(X, 2)
+        X = finite_array(X, 2)
         records, features = X.shape
         if self.estimator == "lasso":
-            return vote((X, finite(y, 1)), self._threshold(records, features), self.select)
+            return vote((X, finite_array(y, 1)), self._threshold(records, features), self.select)
         if self.estimator == "graph":
             features = features * (features - 1) // 2
         return vote(X, self._threshold(records, features), self.select)
@@ -98,7 +102,7 @@ def graph_signs(X: Array, threshold: float, select: int) -> Array:
     from sklearn.linear_model import lars_path_gram
 
     with np.errstate(invalid="ignore", divide="ignore"):
-        R = finite(np.corrcoef(X, rowvar=False), 2)  # of a constant variable there is none
+        R = finite_array(np.corrcoef(X, rowvar=False), 2)  # of a constant variable there is none
     variables = len(R)
     on = np.zeros((variables, variables))
     for node in range(variables):
@@ -116,7 +120,7 @@ def graph_signs(X: Array, threshold: float, select: int) -> Array:
     return signs
 
 
-def finite(values: Any, axes: int) -> Array:
+def finite_array(values: Any, axes: int) -> Array:
     """The machine's own data as numbers; what is raised stays on the machine."""
     array: Array = np.asarray(values, dtype=np.float64)
     if array.ndim != axes or array.size == 0 or not np.isfinite(array).all():
@@ -124,6 +128,6 @@ def finite(values: Any, axes: int) -> Array:
     return array
 
 
-LOCAL: dict[str, Callable[..., Array]] = {
+SIGN_ESTIMATORS: dict[str, Callable[..., Array]] = {
     "mean": mean_signs, "lasso": lasso_signs, "graph": graph_signs,
 }  # fmt: skip

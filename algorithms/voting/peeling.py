@@ -16,53 +16,55 @@ from numpy.typing import NDArray
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat, Sequential
-from algorithms.voting.vote_counts import SENSITIVITY, SIGNS, Tally
+from algorithms.voting.vote_counts import SIGNS, VOTE_SENSITIVITY, VoteCounter
 from mechanisms.exponential import Exponential
 from mechanisms.noisy_max import NoisyMax
 
-RELATION = "machine-replace"
+MACHINE_RELATION = "machine-replace"
 
 
-def selection(scale: float, select: int, noise: str) -> Repeat:
+def peeling_stage(scale: float, select: int, noise: str) -> Repeat:
     """``select`` rounds, each of which tells one more feature whose majority is stable."""
-    return Repeat(NoisyMax(scale, SENSITIVITY, noise), select)
+    return Repeat(NoisyMax(scale, VOTE_SENSITIVITY, noise), select)
 
 
-def two_stages(peel: Repeat, scale: float) -> Stated:
+def peeling_and_sign_plan(peel: Repeat, scale: float) -> Stated:
     """Selection, then a sign for every feature that was selected; the machine is the unit."""
-    signs = Repeat(Exponential(scale, SENSITIVITY), peel.count)
-    return Stated(Sequential([peel, signs]), RELATION)
+    signs = Repeat(Exponential(scale, VOTE_SENSITIVITY), peel.count)
+    return Stated(Sequential([peel, signs]), MACHINE_RELATION)
 
 
-def printed(epsilon: float, delta: float, select: int) -> Stated:
+def published_plan(epsilon: float, delta: float, select: int) -> Stated:
     """The constants of the paper: Algorithm 1 within Algorithm 2.
 
     Laplace noise of scale ``8 sqrt(2 s ln(2 / delta)) / epsilon``, and signs with probability
     proportional to ``exp(epsilon' f / 4)``, ``epsilon' = epsilon / (4 sqrt(2 s ln(2 / delta)))``.
     """
     root = math.sqrt(2 * select * math.log(2 / delta))
-    return two_stages(selection(8 * root / epsilon, select, "laplace"), 16 * root / epsilon)
+    return peeling_and_sign_plan(
+        peeling_stage(8 * root / epsilon, select, "laplace"), 16 * root / epsilon
+    )
 
 
 @lru_cache(maxsize=256)
-def calibrated(epsilon: float, delta: float, select: int) -> Stated:
+def calibrated_plan(epsilon: float, delta: float, select: int) -> Stated:
     """Gumbel noise of one scale in both stages, as little as (epsilon, delta) allows."""
 
     def plan_of(scale: float) -> Plan:
-        return two_stages(selection(scale, select, "gumbel"), scale)
+        return peeling_and_sign_plan(peeling_stage(scale, select, "gumbel"), scale)
 
     scale: float = calibrate(plan_of, epsilon=epsilon, delta=delta)
-    return two_stages(selection(scale, select, "gumbel"), scale)
+    return peeling_and_sign_plan(peeling_stage(scale, select, "gumbel"), scale)
 
 
 def peeled_signs(ledger: Any) -> NDArray[np.int8]:
     """Return the private signs of all features: 0 where not selected, or where 0 was drawn."""
     peel, signs = ledger.plan.part.parts
-    tally, remaining = Tally(), np.arange(ledger.shape[1])
+    tally, remaining = VoteCounter(), np.arange(ledger.shape[1])
     selected: list[int] = []
     for _ in range(peel.count):
         # who remains is known from earlier answers alone
-        winner = int(ledger.release(peel.part, Remaining(tally, remaining)))
+        winner = int(ledger.release(peel.part, RemainingStability(tally, remaining)))
         selected.append(int(remaining[winner]))
         remaining = np.delete(remaining, winner)
     found = np.zeros(ledger.shape[1], dtype=np.int8)
@@ -72,10 +74,10 @@ def peeled_signs(ledger: Any) -> NDArray[np.int8]:
     return found
 
 
-class Remaining:
+class RemainingStability:
     """The query of a round: the stability of the features that were not selected yet."""
 
-    def __init__(self, tally: Tally, features: NDArray[np.intp]) -> None:
+    def __init__(self, tally: VoteCounter, features: NDArray[np.intp]) -> None:
         self._tally, self._features = tally, features
 
     def __call__(self, votes: Any) -> Any:

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.accountants.tight import Tight
-from accountant.domains import DELTA, NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, OneOf, Whole
+from accountant.domains import DELTA, NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, IntegerRange, OneOf
 from accountant.errors import ParameterError
 from accountant.ledger.ledger import Ledger
 from accountant.plans.adjacency import RELATIONS
 from accountant.plans.parallel import Stated
-from algorithms.base.estimators import PrivateEstimator, noise_source
-from algorithms.voting.machine_votes import LOCAL, LocalSigns
-from algorithms.voting.peeling import calibrated, peeled_signs, printed
-from algorithms.voting.vote_collection import collect
+from algorithms.base.estimators import PrivateEstimator, generator_of
+from algorithms.voting.machine_votes import SIGN_ESTIMATORS, MachineVote
+from algorithms.voting.peeling import calibrated_plan, peeled_signs, published_plan
+from algorithms.voting.vote_collection import collect_votes
 
-ESTIMATOR = OneOf(tuple(LOCAL))
+ESTIMATOR = OneOf(tuple(SIGN_ESTIMATORS))
 FORM = OneOf(("calibrated", "published"))
 
 
@@ -72,12 +72,14 @@ class SignVote(PrivateEstimator):
         """
         if not isinstance(shape, tuple) or len(shape) != 2:
             raise ParameterError("shape", shape, "(machines, features)")
-        Whole(2).check("machines", shape[0])
-        select = Whole(1, Whole(1).check("features", shape[1])).check("select", self.select)
+        IntegerRange(2).check("machines", shape[0])
+        select = IntegerRange(1, IntegerRange(1).check("features", shape[1])).check(
+            "select", self.select
+        )
         epsilon = POSITIVE.check("epsilon", self.epsilon)
         if FORM.check("form", self.form) == "calibrated":
-            return calibrated(epsilon, DELTA.check("delta", self.delta), select)
-        plan = printed(epsilon, POSITIVE_DELTA.check("delta", self.delta), select)
+            return calibrated_plan(epsilon, DELTA.check("delta", self.delta), select)
+        plan = published_plan(epsilon, POSITIVE_DELTA.check("delta", self.delta), select)
         if Tight().epsilon(plan, self.delta) > epsilon:
             allowed = "small enough for the published constants, or use form='calibrated'"
             raise ParameterError("epsilon", epsilon, allowed)
@@ -93,18 +95,18 @@ class SignVote(PrivateEstimator):
         Nothing is spent unless more than half of them vote on the same features.
         """
         handles = checked_machines(machines)
-        count, features = len(handles), width(handles)
+        count, features = len(handles), known_features(handles)
         if self.estimator == "graph" and features is not None:
             features = features * (features - 1) // 2
         if callable(self.estimator):
             features = None
-        local = self._local(count)
+        local = self._machine_vote(count)
         # all settings are checked before any machine is asked
         self.plan((count, local.select if features is None else features))
-        rng = noise_source(self.random_state)
+        rng = generator_of(self.random_state)
         timeout = None if self.timeout is None else POSITIVE.check("timeout", self.timeout)
-        box = collect(local, handles, self.executor, timeout)
-        votes, report = box.open(features)
+        box = collect_votes(local, handles, self.executor, timeout)
+        votes, report = box.read_votes(features)
         self.plan_ = self.plan(votes.shape)
         self.votes_, self.report_ = votes, report
         self.ledger_ = Ledger(votes, self.plan_, rng=rng)
@@ -124,18 +126,18 @@ class SignVote(PrivateEstimator):
             f"signs drawn at scale {signs.part.scale:.4g}: {np.count_nonzero(self.signs_)} signs"
         )
 
-    def _local(self, machines: int) -> LocalSigns:
+    def _machine_vote(self, machines: int) -> MachineVote:
         estimator = self.estimator
         if not callable(estimator):
             ESTIMATOR.check("estimator", estimator)
         threshold = self.threshold
         if threshold is not None:
             threshold = NON_NEGATIVE.check("threshold", threshold)
-        return LocalSigns(
+        return MachineVote(
             estimator,
             threshold,
-            Whole(2).check("machines", machines),
-            Whole(1).check("select", self.select),
+            IntegerRange(2).check("machines", machines),
+            IntegerRange(1).check("select", self.select),
             POSITIVE.check("epsilon", self.epsilon),
             DELTA.check("delta", self.delta),
         )
@@ -159,7 +161,7 @@ def checked_machines(machines: Any) -> list[Any]:
     return handles
 
 
-def width(handles: list[Any]) -> int | None:
+def known_features(handles: list[Any]) -> int | None:
     """The number of features of all data that are here; None where none are."""
     here = [one[0] if isinstance(one, tuple) else one for one in handles]
     found = {one.shape[1] for one in here if len(getattr(one, "shape", ())) == 2}

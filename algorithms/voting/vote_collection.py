@@ -18,9 +18,9 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
-from accountant.ledger.ordered_map import in_order
+from accountant.ledger.ordered_map import map_in_order
 from algorithms.voting.vote_encoding import (
     FAILED,
     FATES,
@@ -28,17 +28,17 @@ from algorithms.voting.vote_encoding import (
     LATE,
     TWICE,
     Votes,
-    ballot,
-    length,
-    unpack,
+    encode_own_vote,
+    unpack_vote,
+    vote_length,
 )
 
-BLOCK = 100  # machines whose messages are read at a time
+MACHINES_PER_BLOCK = 100  # machines whose messages are read at a time
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Report:
+class VoteReport:
     """For the operator, not part of the private output: every machine's fate and bytes sent.
 
     A fate is one of `FATES`: "twice" is a machine that sent more than one vote, of which the
@@ -59,81 +59,81 @@ class Report:
 
 
 @final
-class BallotBox:
+class VoteCollector:
     """One message of every machine, whoever brings it; whatever comes second is not counted."""
 
     def __init__(self, machines: int) -> None:
-        self._messages: list[Any] = [None] * Whole(1).check("machines", machines)
+        self._messages: list[Any] = [None] * IntegerRange(1).check("machines", machines)
         self._fates = [LATE] * machines
         self._bytes = [0] * machines
 
     def receive(self, machine: int, message: Any) -> None:
         """Take a message, valid or not, from machine number ``machine``."""
-        at = Whole(0, len(self._messages) - 1).check("machine", machine)
+        at = IntegerRange(0, len(self._messages) - 1).check("machine", machine)
         self._bytes[at] += len(message) if isinstance(message, bytes) else 0
         if self._fates[at] != LATE:
             self._fates[at] = TWICE if self._fates[at] <= TWICE else self._fates[at]
             return
         self._fates[at] = INVALID
-        if length(message):
+        if vote_length(message):
             self._messages[at], self._fates[at] = message, message[0]
         elif isinstance(message, bytes) and message == bytes([FAILED]):
             self._fates[at] = FAILED
 
-    def lost(self, machine: int) -> None:
+    def mark_failed(self, machine: int) -> None:
         """Note that a machine will not answer."""
         self._fates[machine] = FAILED
 
-    def open(self, features: int | None = None) -> tuple[Votes, Report]:
+    def read_votes(self, features: int | None = None) -> tuple[Votes, VoteReport]:
         """Return the votes (machines, features), and the report; enough must have answered.
 
         Enough is more than half of the machines: otherwise no sign can have a majority.  None
         takes the number of features that more than half of the machines voted on.
         """
-        lengths = [length(message) for message in self._messages]
+        lengths = [vote_length(message) for message in self._messages]
         if features is None:
             features = int(np.median(lengths))  # whatever more than half of them are
         votes = np.zeros((len(lengths), max(features, 1)), dtype=np.int8)
 
         def write(block: range) -> None:
             for at in block:
-                fits = 0 < lengths[at] == features and unpack(self._messages[at], votes[at])
+                fits = 0 < lengths[at] == features and unpack_vote(self._messages[at], votes[at])
                 if lengths[at] and not fits:
                     self._fates[at] = INVALID
 
         # most of the time is the first touch of the memory, so blocks are touched side by side
-        starts = range(0, len(lengths), BLOCK)
-        blocks = (range(start, min(start + BLOCK, len(lengths))) for start in starts)
-        deque(in_order(write, blocks), maxlen=0)
-        report = Report(tuple(FATES[fate] for fate in self._fates), tuple(self._bytes))
+        starts = range(0, len(lengths), MACHINES_PER_BLOCK)
+        blocks = (range(start, min(start + MACHINES_PER_BLOCK, len(lengths))) for start in starts)
+        deque(map_in_order(write, blocks), maxlen=0)
+        report = VoteReport(tuple(FATES[fate] for fate in self._fates), tuple(self._bytes))
         if 2 * report.answered <= len(lengths):
             allowed = "such that more than half of them vote on the same features"
             raise ParameterError("machines", str(report), allowed)
         return votes, report
 
 
-def collect(
+def collect_votes(
     local: Callable[[Any], Any],
     handles: Sequence[Any],
     executor: Executor | None = None,
     timeout: float | None = None,
-) -> BallotBox:
+) -> VoteCollector:
     """Ask every machine; those that take longer than ``timeout`` seconds, all told, are late.
 
     A handle is a machine's data, or a function that loads them, or whatever the executor turns
     into data where they are, as Dask's does its own futures.
     """
     pool = ThreadPoolExecutor(os.cpu_count()) if executor is None else executor
-    box, futures = BallotBox(len(handles)), []
+    box, futures = VoteCollector(len(handles)), []
     try:
-        futures = [pool.submit(ballot, local, handle) for handle in handles]
+        futures = [pool.submit(encode_own_vote, local, handle) for handle in handles]
         done, _ = wait(futures, timeout)
         for at, future in enumerate(futures):
             if future in done:
                 try:
                     box.receive(at, future.result())
                 except Exception:  # a worker died, or something else than a message came back
-                    box.lost(at)
+                    box.mark_failed(at)
     finally:
         for future in futures:
             future.cancel()

@@ -12,33 +12,33 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
-SENSITIVITY = 2.0  # of every stability and every utility: one machine's vote moves counts by 1
+VOTE_SENSITIVITY = 2.0  # of every stability and every utility: one machine's vote moves counts by 1
 SIGNS = np.array([1, -1, 0], dtype=np.int8)  # in the order of the utilities
-BLOCK = 127  # machines whose votes an 8-bit sum can hold
+MACHINES_PER_SUM = 127  # machines whose votes an 8-bit sum can hold
 
 
-def counts(votes: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def count_votes(votes: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """How many machines voted 1, and how many -1, for every feature; all else is a null vote.
 
     ``votes`` is (machines, features), 8-bit for speed: it is read once, and never widened.
     """
     totals = np.zeros((2, votes.shape[1]), dtype=np.int64)
-    for start in range(0, len(votes), BLOCK):
-        block = votes[start : start + BLOCK]
+    for start in range(0, len(votes), MACHINES_PER_SUM):
+        block = votes[start : start + MACHINES_PER_SUM]
         for row, sign in enumerate((1, -1)):
             totals[row] += np.add.reduce((block == sign).view(np.int8), axis=0, dtype=np.int8)
     return totals[0], totals[1]
 
 
-def majority(votes: Any) -> NDArray[np.int8]:
+def majority_signs(votes: Any) -> NDArray[np.int8]:
     """The sign that more than half of the machines voted for, else 0; not private."""
-    positive, negative = counts(votes)
+    positive, negative = count_votes(votes)
     machines = len(votes)
     return (2 * positive > machines).astype(np.int8) - (2 * negative > machines).astype(np.int8)
 
 
 @final
-class Tally:
+class VoteCounter:
     """The queries of one run: votes are counted when first asked about, once."""
 
     def __init__(self) -> None:
@@ -50,16 +50,16 @@ class Tally:
         It is not the number of votes that would have to flip: at N+ = 4 of m = 5 it is 3, and
         two flips change the majority.
         """
-        return self._count(votes)[2]
+        return self._cached_counts(votes)[2]
 
     def utilities(self, votes: Any, feature: int) -> Array:
         """How well 1, -1 and 0 suit: ``2 N+ - m``, ``2 N- - m``, ``m - 2 max``, equation (5)."""
-        positive, negative, stability = (count[feature] for count in self._count(votes))
+        positive, negative, stability = (count[feature] for count in self._cached_counts(votes))
         return np.array([2 * positive - len(votes), 2 * negative - len(votes), -stability])
 
-    def _count(self, votes: Any) -> tuple[Array, Array, Array]:
+    def _cached_counts(self, votes: Any) -> tuple[Array, Array, Array]:
         if self._counted is None:
-            positive, negative = (count.astype(float) for count in counts(votes))
+            positive, negative = (count.astype(float) for count in count_votes(votes))
             stability = 2 * np.maximum(positive, negative) - len(votes)
             self._counted = positive, negative, stability
         return self._counted

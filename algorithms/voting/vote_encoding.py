@@ -16,10 +16,10 @@ Votes = NDArray[np.int8]
 
 FATES = ("counted", "twice", "failed", "invalid", "late")
 COUNTED, TWICE, FAILED, INVALID, LATE = range(len(FATES))
-HEADER = 5  # bytes: a fate, and the number of features in four
+HEADER_BYTES = 5  # bytes: a fate, and the number of features in four
 
 
-def packed(vote: Any) -> bytes:
+def pack_vote(vote: Any) -> bytes:
     """A machine's message: its vote in two bits a feature, or that it has none."""
     try:
         votes = np.asarray(vote)
@@ -33,21 +33,21 @@ def packed(vote: Any) -> bytes:
     positive, negative = votes == 1, votes == -1
     if np.count_nonzero(positive) + np.count_nonzero(negative) != np.count_nonzero(votes):
         return bytes([INVALID])  # NaN is not zero either
-    header = bytes([fate]) + votes.size.to_bytes(HEADER - 1, "little")
+    header = bytes([fate]) + votes.size.to_bytes(HEADER_BYTES - 1, "little")
     return header + np.packbits(positive).tobytes() + np.packbits(negative).tobytes()
 
 
-def length(message: Any) -> int:
+def vote_length(message: Any) -> int:
     """How many features a message votes on; 0 where it is no vote."""
-    if not isinstance(message, bytes) or len(message) < HEADER or message[0] > TWICE:
+    if not isinstance(message, bytes) or len(message) < HEADER_BYTES or message[0] > TWICE:
         return 0
-    features = int.from_bytes(message[1:HEADER], "little")
-    return features if len(message) == HEADER + 2 * -(-features // 8) else 0
+    features = int.from_bytes(message[1:HEADER_BYTES], "little")
+    return features if len(message) == HEADER_BYTES + 2 * -(-features // 8) else 0
 
 
-def unpack(message: bytes, row: Votes) -> bool:
+def unpack_vote(message: bytes, row: Votes) -> bool:
     """Write a message of the row's length to the row; False, and nothing, if it is no vote."""
-    positive, negative = np.frombuffer(message, dtype=np.uint8, offset=HEADER).reshape(2, -1)
+    positive, negative = np.frombuffer(message, dtype=np.uint8, offset=HEADER_BYTES).reshape(2, -1)
     if (positive & negative).any():
         return False
     one, other = (np.unpackbits(part, count=row.size) for part in (positive, negative))
@@ -55,11 +55,11 @@ def unpack(message: bytes, row: Votes) -> bool:
     return True
 
 
-def ballot(local: Callable[[Any], Any], handle: Any) -> bytes:
+def encode_own_vote(local: Callable[[Any], Any], handle: Any) -> bytes:
     """What runs where the data are: an error is told without its words, which may show data."""
     try:
         # numpy's warnings are about the data, and stay with them
         with np.errstate(all="ignore"):
-            return packed(local(handle() if callable(handle) else handle))
+            return pack_vote(local(handle() if callable(handle) else handle))
     except Exception:
         return bytes([FAILED])

@@ -18,16 +18,16 @@ import numpy as np
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.plan import Plan
-from audits.adapters.reduced_noise import FACTOR, FainterLedger
+from audits.adapters.reduced_noise import NOISE_FACTOR, ReducedNoiseLedger
 from audits.algorithm_runs.replaying import declared_plan
 
-LABELS = "label-replace"
+LABEL_REPLACE = "label-replace"
 DataOf = Callable[[Array, Array], Any]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Subject:
+class EstimatorAdapter:
     """What is audited.
 
     ``kind`` is "gate" (plan and run), "estimator" (fit) or "function" ``(x, y, rng)``, which may
@@ -35,104 +35,108 @@ class Subject:
     ``local`` refuses algorithms that ask all users together, or one twice.
     """
 
-    given: Any
+    algorithm: Any
     kind: str
     data_of: DataOf | None = None
     local: bool = False
 
     @classmethod
-    def of(cls, given: Any, data_of: DataOf | None = None, local: bool = False) -> Subject:
+    def of(
+        cls, algorithm: Any, data_of: DataOf | None = None, local: bool = False
+    ) -> EstimatorAdapter:
         """Recognise it, or raise `ParameterError`."""
-        if all(callable(getattr(given, name, None)) for name in ("plan", "run")):
-            return cls(given, "gate", data_of, local)
-        if callable(getattr(given, "fit", None)):
-            return cls(given, "estimator", data_of)
-        if not callable(given):
+        if all(callable(getattr(algorithm, name, None)) for name in ("plan", "run")):
+            return cls(algorithm, "gate", data_of, local)
+        if callable(getattr(algorithm, "fit", None)):
+            return cls(algorithm, "estimator", data_of)
+        if not callable(algorithm):
             allowed = "an algorithm (plan, run), an estimator (fit) or a function (x, y, rng)"
-            raise ParameterError("algorithm", given, allowed)
-        return cls(given, "function")
+            raise ParameterError("algorithm", algorithm, allowed)
+        return cls(algorithm, "function")
 
     @property
     def name(self) -> str:
         """Its class, or the function's name."""
         if self.kind == "function":
-            return str(getattr(self.given, "__name__", "a function"))
-        return type(self.given).__name__
+            return str(getattr(self.algorithm, "__name__", "a function"))
+        return type(self.algorithm).__name__
 
     @property
-    def labels_alone(self) -> bool:
+    def labels_only(self) -> bool:
         """Whether labels alone are private, and features public."""
-        return getattr(self.given, "neighbours", None) == LABELS
+        return getattr(self.algorithm, "neighbours", None) == LABEL_REPLACE
 
     @property
-    def turns(self) -> bool:
+    def has_adjustable_noise(self) -> bool:
         """Whether its noise can be turned down."""
         if self.kind == "function":
-            return "noise" in inspect.signature(self.given).parameters
+            return "noise" in inspect.signature(self.algorithm).parameters
         return self.kind == "gate"
 
     def plan(self, x: Array, y: Array) -> Plan | None:
         """What it declares for data of this shape; None where it declares nothing."""
         if self.kind != "gate":
             return None
-        data, public = self._behind(x, y)
-        return declared_plan(self.given, data, public)
+        data, public = self._private_and_public(x, y)
+        return declared_plan(self.algorithm, data, public)
 
     def estimate(self, x: Array, y: Array, rng: np.random.Generator, noise: float = 1.0) -> Array:
         """Its estimate from features ``x`` and targets ``y``, with ``noise`` times its noise."""
-        noise = self._reached(noise)
+        noise = self._checked_noise(noise)
         if self.kind == "function":
-            more = {"noise": noise} if self.turns else {}
-            return _known(np.asarray(self.given(x, y, rng, **more), dtype=float))
+            more = {"noise": noise} if self.has_adjustable_noise else {}
+            return _checked_finite(np.asarray(self.algorithm(x, y, rng, **more), dtype=float))
         if self.kind == "estimator":
-            one = _copied(self.given, rng)
+            one = _fresh_copy(self.algorithm, rng)
             data = (x, y) if self.data_of is None else self.data_of(x, y)
-            return _one_vector(one.fit(*data).coef_)
-        return _one_vector(self.run(self._behind(x, y), rng, noise))
+            return _coefficient_vector(one.fit(*data).coef_)
+        return _coefficient_vector(self.run(self._private_and_public(x, y), rng, noise))
 
-    def answer(self, data: Any, rng: np.random.Generator, noise: float = 1.0) -> Array:
+    def release_result(self, data: Any, rng: np.random.Generator, noise: float = 1.0) -> Array:
         """Its result on data that are all private, with ``noise`` times its noise."""
-        noise = self._reached(noise)
+        noise = self._checked_noise(noise)
         if self.kind == "gate":
-            return _known(np.asarray(self.run((data, None), rng, noise), dtype=float))
+            return _checked_finite(np.asarray(self.run((data, None), rng, noise), dtype=float))
         if self.kind != "function":
-            raise ParameterError("algorithm", self.given, "an algorithm or a function (data, rng)")
-        more = {"noise": noise} if self.turns else {}
-        return _known(np.asarray(self.given(data, rng, **more), dtype=float))
+            raise ParameterError(
+                "algorithm", self.algorithm, "an algorithm or a function (data, rng)"
+            )
+        more = {"noise": noise} if self.has_adjustable_noise else {}
+        return _checked_finite(np.asarray(self.algorithm(data, rng, **more), dtype=float))
 
-    def run(self, behind: tuple[Any, Any], rng: np.random.Generator, noise: float = 1.0) -> Any:
+    def run(self, inputs: tuple[Any, Any], rng: np.random.Generator, noise: float = 1.0) -> Any:
         """The result of plan and run on data behind the gate and what is public beside them."""
-        algorithm, (data, public) = self.given, behind
-        if noise == 0 and "non_private" in parameters(algorithm):
+        algorithm, (data, public) = self.algorithm, inputs
+        if noise == 0 and "non_private" in estimator_parameters(algorithm):
             # its own form without noise, which knows that there is none
             algorithm = copy.copy(algorithm)
             algorithm.epsilon, algorithm.non_private = math.inf, True
         plan = declared_plan(algorithm, data, public)
-        return algorithm.run(FainterLedger(data, plan, noise, rng, public, self.local))
+        return algorithm.run(ReducedNoiseLedger(data, plan, noise, rng, public, self.local))
 
-    def _reached(self, noise: float) -> float:
+    def _checked_noise(self, noise: float) -> float:
         """The part of its noise, if that can be turned."""
-        noise = FACTOR.check("noise", noise)
-        if noise != 1 and not self.turns:
+        noise = NOISE_FACTOR.check("noise", noise)
+        if noise != 1 and not self.has_adjustable_noise:
             allowed = f"1: the noise of {self.name} is out of reach (no plan and run)"
             raise ParameterError("noise", noise, allowed)
         return noise
 
-    def _behind(self, x: Array, y: Array) -> tuple[Any, Any]:
+    def _private_and_public(self, x: Array, y: Array) -> tuple[Any, Any]:
         """Data behind the gate, and what is public."""
-        if getattr(self.given, "classes", None) is not None:
+        if getattr(self.algorithm, "classes", None) is not None:
             y = (y > 0).astype(np.intp)
-        if self.labels_alone:
+        if self.labels_only:
             return y, x
         return (x, y) if self.data_of is None else self.data_of(x, y), None
 
 
-def parameters(estimator: Any) -> dict[str, Any]:
+def estimator_parameters(estimator: Any) -> dict[str, Any]:
     """scikit-learn's parameters; none of what has none."""
     return dict(estimator.get_params(deep=False)) if hasattr(estimator, "get_params") else {}
 
 
-def _copied(estimator: Any, rng: np.random.Generator) -> Any:
+def _fresh_copy(estimator: Any, rng: np.random.Generator) -> Any:
     """A fresh estimator with a seed of its own."""
     from sklearn.base import clone
 
@@ -142,14 +146,14 @@ def _copied(estimator: Any, rng: np.random.Generator) -> Any:
     return one
 
 
-def _known(estimate: Array) -> Array:
+def _checked_finite(estimate: Array) -> Array:
     """An estimate that says something."""
     if not np.isfinite(estimate).all():
         raise ParameterError("algorithm", "an estimate that is not finite", "one of finite numbers")
     return estimate
 
 
-def _one_vector(result: Any) -> Array:
+def _coefficient_vector(result: Any) -> Array:
     """Coefficients as one vector: of several classes, how the second differs from the first."""
     found = np.asarray(result, dtype=float)
     if found.ndim == 2:
@@ -157,4 +161,4 @@ def _one_vector(result: Any) -> Array:
     if found.ndim != 1:
         shown = f"a result of shape {found.shape}"
         raise ParameterError("algorithm", shown, "one that returns one coefficient a feature")
-    return _known(found)
+    return _checked_finite(found)

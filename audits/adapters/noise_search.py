@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-LEAST = 1e-3  # factors below which a convicted algorithm counts as noise-free
+MIN_FACTOR = 1e-3  # factors below which a convicted algorithm counts as noise-free
 
 
-def largest_factor(convicts: Callable[[float], bool], tries: int = 7) -> float | None:
+def largest_convicted_factor(convicts: Callable[[float], bool], tries: int = 7) -> float | None:
     """The largest noise factor below 1 that was seen to be convicted; None where not even 0 was.
 
     Bisection of the logarithm between 1e-3 and 1, each try with runs of its own: to within 6 %
@@ -16,7 +16,7 @@ def largest_factor(convicts: Callable[[float], bool], tries: int = 7) -> float |
     """
     if not convicts(0.0):
         return None
-    found, low, high = 0.0, LEAST, 1.0
+    found, low, high = 0.0, MIN_FACTOR, 1.0
     for _ in range(tries):
         middle = math.sqrt(low * high)
         if convicts(middle):
@@ -26,10 +26,12 @@ def largest_factor(convicts: Callable[[float], bool], tries: int = 7) -> float |
     return found
 
 
-def in_words(factor: float | None) -> str:
+def describe_factor(factor: float | None) -> str:
     """What the search found."""
     if factor is None:
         return "not convicted even without noise"
     if factor == 0:
-        return f"convicted without noise, and at no factor of {LEAST:g} or above that was tried"
+        return (
+            f"convicted without noise, and at no factor of {MIN_FACTOR:g} or above that was tried"
+        )
     return f"still convicted with noise times {factor:.3g}"

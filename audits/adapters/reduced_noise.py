@@ -16,19 +16,19 @@ import numpy as np
 
 from accountant.domains import Interval
 from accountant.errors import ParameterError
-from accountant.ledger.gate import released
+from accountant.ledger.gate import drawing_mechanism
 from accountant.ledger.interfaces import Query, Releasable
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
 from accountant.randomness import Rng
-from algorithms.base.non_private import Revealed
-from mechanisms.families.selection import Selection
+from algorithms.base.non_private import NoPrivacy
+from mechanisms.families.selection import SelectionMechanism
 
-FACTOR = Interval(0.0, 1.0)
-MOST_ODDS = 36.0  # logarithm of odds that a float still tells from certainty
+NOISE_FACTOR = Interval(0.0, 1.0)
+MAX_LOG_ODDS = 36.0  # logarithm of odds that a float still tells from certainty
 
 
-class FainterLedger(Ledger):
+class ReducedNoiseLedger(Ledger):
     """A ledger whose noise is ``factor`` times what the plan says; for audits only.
 
     With ``local`` it refuses what the local model of one report a user has not: a release of all
@@ -45,20 +45,22 @@ class FainterLedger(Ledger):
         local: bool = False,
     ) -> None:
         super().__init__(data, plan, rng=rng, public=public)
-        self.factor = FACTOR.check("noise", factor)
+        self.factor = NOISE_FACTOR.check("noise", factor)
         self.local = local
-        self._spoke = np.zeros(self._users, dtype=bool)
+        self._reported = np.zeros(self._users, dtype=bool)
 
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         if self.local:
-            if who is None or self._spoke[who].any():
+            if who is None or self._reported[who].any():
                 got = "one that asks all users together" if who is None else "one that asks twice"
                 raise ParameterError("algorithm", got, "local, with one report of each user")
-            self._spoke[who] = True
+            self._reported[who] = True
         return super()._answer(mechanism, query, who)
 
     def _draw(self, mechanism: Releasable, value: Any) -> Any:
-        return fainter(released(mechanism), value, self.factor, self._noise)
+        return release_with_less_noise(
+            drawing_mechanism(mechanism), value, self.factor, self._noise
+        )
 
     def _answer_blocks(
         self,
@@ -72,33 +74,35 @@ class FainterLedger(Ledger):
             yield self._answer(mechanism, query, who)
 
 
-def fainter(mechanism: Any, value: Any, factor: float, rng: np.random.Generator) -> Any:
+def release_with_less_noise(
+    mechanism: Any, value: Any, factor: float, rng: np.random.Generator
+) -> Any:
     """What ``mechanism`` releases of ``value`` with ``factor`` times its noise.
 
     A ``scale`` is multiplied; a randomised number or vector z of v becomes ``v + factor (z - v)``;
     a randomised response gets ``epsilon / factor``.  Raises `ParameterError` for other mechanisms.
     """
-    if factor == 1 or isinstance(mechanism, Revealed):
+    if factor == 1 or isinstance(mechanism, NoPrivacy):
         return mechanism.release(value, rng)
     if hasattr(mechanism, "scale") and factor > 0:
         return dataclasses.replace(mechanism, scale=factor * mechanism.scale).release(value, rng)
-    if isinstance(mechanism, Selection):
+    if isinstance(mechanism, SelectionMechanism):
         return np.argmax(value, axis=-1)
     output = mechanism.release(value, rng)
     if np.shape(output) == np.shape(value) and np.asarray(output).dtype.kind == "f":
         given = np.asarray(value, dtype=float)
         return given + factor * (output - given) if factor > 0 else given.copy()
-    return _surer(mechanism, factor).release(value, rng)
+    return _sharper_response(mechanism, factor).release(value, rng)
 
 
-def _surer(mechanism: Any, factor: float) -> Any:
+def _sharper_response(mechanism: Any, factor: float) -> Any:
     """A randomised response of ``epsilon / factor``: its log-odds are linear in epsilon."""
     for name, sign in (("keep", 1), ("q", -1)):
         chance = getattr(mechanism, name, None)
         if chance is not None and mechanism.loss.pure < math.inf:
             more = mechanism.loss.pure * (1 / factor - 1) if factor > 0 else math.inf
             odds = math.log(chance) - math.log1p(-chance) + sign * more
-            odds = min(max(odds, -MOST_ODDS), MOST_ODDS)
+            odds = min(max(odds, -MAX_LOG_ODDS), MAX_LOG_ODDS)
             return dataclasses.replace(mechanism, **{name: 1 / (1 + math.exp(-odds))})
     allowed = "of additive noise, a selection, a randomised mean or response, to have less noise"
     raise ParameterError("mechanism", mechanism, allowed)

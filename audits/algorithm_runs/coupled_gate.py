@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from accountant.amplification.poisson_sampling import PoissonSampled
-from accountant.ledger.gate import Gate, released
+from accountant.ledger.gate import Gate, drawing_mechanism
 from accountant.ledger.interfaces import Query, Releasable
 from accountant.ledger.private_data import Users
 from accountant.plans.plan import Plan
@@ -17,7 +17,7 @@ from accountant.plans.plan import Plan
 
 @final
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PendingRelease:
     """A release that one of the runs asked for: its value and an output drawn for it, or why not.
 
     ``who`` are the users of the local model.
@@ -30,7 +30,7 @@ class Asked:
     error: Exception | None = None
 
 
-class Side(Gate):
+class CoupledGate(Gate):
     """One run's data, and the other run's answers."""
 
     def __init__(
@@ -41,26 +41,28 @@ class Side(Gate):
         coin_words: Sequence[int],
         noise: np.random.Generator,
         samples: list[Users],
-        meet: Callable[[Asked], Any],
+        exchange: Callable[[PendingRelease], Any],
     ) -> None:
         super().__init__(data, plan, public, coin_words)
-        self._noise, self._samples, self._meet = noise, samples, meet
+        self._noise, self._samples, self._exchange = noise, samples, exchange
 
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
-        asked = self._asked(mechanism, query, who)
-        output = self._meet(asked)
+        asked = self._pending_release(mechanism, query, who)
+        output = self._exchange(asked)
         if asked.error is not None:  # on the other data too: the algorithm sees the same
             raise asked.error
         return output
 
-    def _asked(self, mechanism: Releasable, query: Query, who: Users | None) -> Asked:
+    def _pending_release(
+        self, mechanism: Releasable, query: Query, who: Users | None
+    ) -> PendingRelease:
         try:
             # a copy: a query may hand out its own working memory
-            value = np.array(self._value(mechanism, query, who))
-            output = released(mechanism).release(value, self._noise)
+            value = np.array(self._query_value(mechanism, query, who))
+            output = drawing_mechanism(mechanism).release(value, self._noise)
         except Exception as error:  # whatever a query raises
-            return Asked(mechanism, who, error=error)
-        return Asked(mechanism, who, value, output)
+            return PendingRelease(mechanism, who, error=error)
+        return PendingRelease(mechanism, who, value, output)
 
     def _sample(self, mechanism: PoissonSampled) -> Users:
         # the run that comes second takes the sample that the first one drew

@@ -20,69 +20,73 @@ import numpy as np
 from accountant.ledger.ledger import read_only
 from accountant.ledger.private_data import Users
 from accountant.plans.plan import Plan
-from audits.algorithm_runs.coupled_gate import Asked, Side
+from audits.algorithm_runs.coupled_gate import CoupledGate, PendingRelease
 from audits.algorithm_runs.recording import OffTranscript, same_users
 
-Answer = Callable[[Asked, Asked], Any]
+JointAnswer = Callable[[PendingRelease, PendingRelease], Any]
 
 
-def run_in_lockstep(
+def run_coupled(
     algorithm: Any,
-    both: tuple[Any, Any],
+    datasets: tuple[Any, Any],
     plan: Plan,
     public: Any,
     coin_words: Sequence[int],
     noise: np.random.Generator,
-    answer: Answer,
+    answer: JointAnswer,
 ) -> tuple[Any, Any]:
     """Run on both data sets and return both results; ``answer`` gives each release's output.
 
     Raises `OffTranscript` where the runs do not ask for the same, and whatever either run raises.
     """
     samples: list[Users] = []
-    meeting = _Meeting(answer)
-    first = Side(both[0], plan, public, coin_words, noise, samples, meeting.of_first)
-    second = Side(both[1], plan, public, coin_words, noise, samples, meeting.of_second)
+    meeting = Rendezvous(answer)
+    first = CoupledGate(
+        datasets[0], plan, public, coin_words, noise, samples, meeting.release_of_first
+    )
+    second = CoupledGate(
+        datasets[1], plan, public, coin_words, noise, samples, meeting.release_of_second
+    )
     # what a run sets on the algorithm itself must not be seen by the other
     twin = algorithm
     with contextlib.suppress(TypeError):
         twin = copy.copy(algorithm)
-    with meeting.other(lambda: twin.run(second)):
+    with meeting.second_run(lambda: twin.run(second)):
         try:
             result = algorithm.run(first)
-            return result, meeting.result_of_other()
+            return result, meeting.result_of_second()
         except Exception:
-            if meeting.broken is not None:  # also where the algorithm hid it, or failed after it
-                raise meeting.broken from None
+            if meeting.failure is not None:  # also where the algorithm hid it, or failed after it
+                raise meeting.failure from None
             raise
 
 
-class _Abandoned(BaseException):
+class _RunAbandoned(BaseException):
     """Unwinds the second run when the first is over."""
 
 
-class _Meeting:
+class Rendezvous:
     """Where the runs wait for each other at every release."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: JointAnswer) -> None:
         self._answer = answer
-        self._asks: SimpleQueue[Any] = SimpleQueue()
+        self._requests: SimpleQueue[Any] = SimpleQueue()
         self._answers: SimpleQueue[Any] = SimpleQueue()
         self._abandoned = False
         self._output: Any = None
         self._count = 0
-        self.broken: BaseException | None = None
+        self.failure: BaseException | None = None
 
     @contextlib.contextmanager
-    def other(self, run: Callable[[], Any]) -> Iterator[None]:
+    def second_run(self, run: Callable[[], Any]) -> Iterator[None]:
         """The second run, which begins when the first one asks, and is over afterwards."""
 
         def work() -> None:
             self._answers.get()
             try:
-                self._asks.put((None, None if self._abandoned else run()))
+                self._requests.put((None, None if self._abandoned else run()))
             except BaseException as error:  # raised again in the first run
-                self._asks.put((error, None))
+                self._requests.put((error, None))
 
         # numpy's error state belongs to a context
         context = contextvars.copy_context()
@@ -95,63 +99,63 @@ class _Meeting:
             self._answers.put(None)
             thread.join()
 
-    def of_first(self, mine: Asked) -> Any:
+    def release_of_first(self, mine: PendingRelease) -> Any:
         """The output for both runs, when the other one asks for the same."""
-        if self.broken is not None:
-            raise self.broken
-        theirs = self._resume()
-        if not isinstance(theirs, Asked):
-            self._break(f"the run stopped after {self._count} releases on other data")
+        if self.failure is not None:
+            raise self.failure
+        theirs = self._resume_second()
+        if not isinstance(theirs, PendingRelease):
+            self._fail(f"the run stopped after {self._count} releases on other data")
         if theirs.mechanism != mine.mechanism:
-            self._break(f"asked for {theirs.mechanism!r}, recorded was {mine.mechanism!r}")
+            self._fail(f"asked for {theirs.mechanism!r}, recorded was {mine.mechanism!r}")
         if not same_users(theirs.who, mine.who):
-            self._break(f"release {self._count} asked other users than the recorded one")
+            self._fail(f"release {self._count} asked other users than the recorded one")
         self._count += 1
         if theirs.error is not None or mine.error is not None:
             if mine.error is None:
                 words = f"the release failed on other data alone: {type(theirs.error).__name__}"
-                self._break(words)
+                self._fail(words)
             if theirs.error is None:
-                self._break("the release failed on the recorded data alone")
+                self._fail("the release failed on the recorded data alone")
             self._output = None
         else:
             if theirs.value.shape != mine.value.shape:
                 shapes = f"shape {theirs.value.shape}, recorded was {mine.value.shape}"
-                self._break(f"a value of {shapes}")
+                self._fail(f"a value of {shapes}")
             try:
                 self._output = read_only(self._answer(mine, theirs))
             except Exception as error:
-                self.broken = error
+                self.failure = error
                 raise
         return self._output
 
-    def of_second(self, mine: Asked) -> Any:
+    def release_of_second(self, mine: PendingRelease) -> Any:
         """The same output, when the first run goes on to its next release."""
         if not self._abandoned:
-            self._asks.put(mine)
+            self._requests.put(mine)
             self._answers.get()
         if self._abandoned:
-            raise _Abandoned
+            raise _RunAbandoned
         return self._output
 
-    def result_of_other(self) -> Any:
+    def result_of_second(self) -> Any:
         """What the second run returns, now that the first one has returned."""
-        if self.broken is not None:
-            raise self.broken
-        last = self._resume()
-        if isinstance(last, Asked):
-            self._break(f"the run asked for more than the {self._count} recorded releases")
+        if self.failure is not None:
+            raise self.failure
+        last = self._resume_second()
+        if isinstance(last, PendingRelease):
+            self._fail(f"the run asked for more than the {self._count} recorded releases")
         return last[1]
 
-    def _resume(self) -> Any:
+    def _resume_second(self) -> Any:
         """Let the second run work until it asks, or ends with (None, its result)."""
         self._answers.put(None)
-        said = self._asks.get()
-        if not isinstance(said, Asked) and said[0] is not None:
-            self.broken = said[0]
+        said = self._requests.get()
+        if not isinstance(said, PendingRelease) and said[0] is not None:
+            self.failure = said[0]
             raise said[0]
         return said
 
-    def _break(self, words: str) -> NoReturn:
-        self.broken = OffTranscript(words)
-        raise self.broken
+    def _fail(self, words: str) -> NoReturn:
+        self.failure = OffTranscript(words)
+        raise self.failure

@@ -17,37 +17,38 @@ from typing import Any, final
 import numpy as np
 
 from accountant.amplification.poisson_sampling import PoissonSampled
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from audits.algorithm_runs.coupled_gate import Asked
-from audits.algorithm_runs.coupled_runs import run_in_lockstep
+from audits.algorithm_runs.coupled_gate import PendingRelease
+from audits.algorithm_runs.coupled_runs import run_coupled
 from audits.algorithm_runs.recording import OffTranscript
 from audits.algorithm_runs.replaying import Algorithm, declared_plan
-from audits.algorithm_runs.tilt_schedule import Ladder
+from audits.algorithm_runs.tilt_schedule import TiltSchedule
 from mechanisms.base.values import Integers, Reals, Scores
 
-ADDITIVE = (Reals, Scores, Integers)  # values that may be any numbers
-LARGE = 2.0**53  # whole numbers beyond it are not all floats
+ADDITIVE_VALUES = (Reals, Scores, Integers)  # values that may be any numbers
+MAX_EXACT_INTEGER = 2.0**53  # whole numbers beyond it are not all floats
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class WeightedLoss:
     """One run: its privacy loss log p/q, and how likely it is on each data set.
 
-    ``first`` and ``second`` are p and q over the density that it was drawn from; ``plain`` tells
-    that it was drawn from p itself, ``pilot`` that it is one of the first, by which t was chosen.
+    ``first_weight`` and ``second_weight`` are p and q over the density that it was drawn from;
+    ``untilted`` tells that it was drawn from p itself, ``pilot`` that it is one of the first, by
+    which t was chosen.
     """
 
     loss: float
-    first: float
-    second: float
-    plain: bool
+    first_weight: float
+    second_weight: float
+    untilted: bool
     pilot: bool
 
 
-def weighed_losses(
+def weighted_losses(
     algorithm: Algorithm,
     data: Any,
     neighbour: Any,
@@ -55,12 +56,12 @@ def weighed_losses(
     epsilon: float,
     public: Any = None,
     rng: Rng = None,
-) -> Iterator[Weighed]:
+) -> Iterator[WeightedLoss]:
     """Yield weighed runs, most of which lose about ``epsilon``, one run at a time.
 
     Raises `OffTranscript` where the algorithm's releases depend on the data.
     """
-    ladder = Ladder(Whole(1).check("runs", runs), epsilon)
+    ladder = TiltSchedule(IntegerRange(1).check("runs", runs), epsilon)
     plan = declared_plan(algorithm, data, public)
     for index, one in enumerate(generator(rng).spawn(runs)):
         # whoever knows the coins must not know the noise
@@ -68,30 +69,30 @@ def weighed_losses(
         words = coins.integers(1 << 32, size=4).tolist()
         tilts, shares = ladder.tilts, ladder.shares
         drawn = int(noise.choice(tilts.size, p=shares))
-        run = _Run(tilts, drawn, noise)
-        run_in_lockstep(algorithm, (data, neighbour), plan, public, words, noise, run.answer)
-        weighed = run.weighed(shares, pilot=index < ladder.pilot)
-        ladder.learn(drawn, weighed.loss)
+        run = _TiltedRun(tilts, drawn, noise)
+        run_coupled(algorithm, (data, neighbour), plan, public, words, noise, run.answer)
+        weighed = run.weighted_loss(shares, pilot=index < ladder.pilot_runs)
+        ladder.update(drawn, weighed.loss)
         yield weighed
 
 
-class _Run:
+class _TiltedRun:
     """Log-densities of one run's outputs under every tilt."""
 
     def __init__(self, tilts: Array, drawn: int, noise: np.random.Generator) -> None:
         self._tilts, self._drawn, self._noise = tilts, drawn, noise
         self._logs = np.zeros(tilts.size)
-        self._secret = False
+        self._has_secret_sample = False
 
-    def answer(self, mine: Asked, theirs: Asked) -> Any:
+    def answer(self, mine: PendingRelease, theirs: PendingRelease) -> Any:
         """The output of a release, drawn around the value of this run's tilt."""
         if isinstance(mine.mechanism, PoissonSampled):
-            self._secret = True  # the density would be a mixture over all samples
+            self._has_secret_sample = True  # the density would be a mixture over all samples
             return mine.output
         if mine.who is None:
             if np.all(mine.value == theirs.value):
                 return mine.output  # as likely under every tilt
-            return self._drawn_from(mine.mechanism, mine, theirs, None)
+            return self._draw_tilted(mine.mechanism, mine, theirs, None)
         changed = (mine.value != theirs.value).reshape(len(mine.value), -1).any(axis=1)
         users = np.flatnonzero(changed)
         if users.size > 1:
@@ -100,13 +101,15 @@ class _Run:
             raise OffTranscript(words)
         if users.size == 0:
             return mine.output
-        return self._drawn_from(mine.mechanism, mine, theirs, int(users[0]))
+        return self._draw_tilted(mine.mechanism, mine, theirs, int(users[0]))
 
-    def _drawn_from(self, mechanism: Any, mine: Asked, theirs: Asked, user: int | None) -> Any:
+    def _draw_tilted(
+        self, mechanism: Any, mine: PendingRelease, theirs: PendingRelease, user: int | None
+    ) -> Any:
         pair = (mine.value, theirs.value)
         if user is not None:
             pair = (mine.value[user], theirs.value[user])
-        values = _tilted(mechanism, *pair, self._tilts)
+        values = tilted_values(mechanism, *pair, self._tilts)
         output = (mine, theirs)[self._drawn].output if self._drawn < 2 else None
         if output is None:
             value = values[self._drawn]
@@ -118,28 +121,30 @@ class _Run:
         self._logs += _log_densities(mechanism, seen, values)
         return output
 
-    def weighed(self, shares: Array, *, pilot: bool) -> Weighed:
+    def weighted_loss(self, shares: Array, *, pilot: bool) -> WeightedLoss:
         """The loss and both weights, from the sums over all releases."""
         plain, logs = self._drawn == 0, self._logs
-        if self._secret:
-            return Weighed(math.nan, math.nan, math.nan, plain, pilot)
+        if self._has_secret_sample:
+            return WeightedLoss(math.nan, math.nan, math.nan, plain, pilot)
         first, second = float(logs[0]), float(logs[1])
         together = float(np.logaddexp.reduce(np.log(shares) + logs))
         if math.isnan(together) or together == -math.inf:
             # an answer that is impossible where it was drawn says nothing for the claim
-            return Weighed(math.inf, 1.0, 0.0, plain, pilot)
+            return WeightedLoss(math.inf, 1.0, 0.0, plain, pilot)
         loss = first - second if first > -math.inf else -math.inf
-        return Weighed(loss, math.exp(first - together), math.exp(second - together), plain, pilot)
+        return WeightedLoss(
+            loss, math.exp(first - together), math.exp(second - together), plain, pilot
+        )
 
 
-def _tilted(mechanism: Any, mine: Any, theirs: Any, tilts: Array) -> Any:
+def tilted_values(mechanism: Any, mine: Any, theirs: Any, tilts: Array) -> Any:
     """The values to draw around, one a tilt, the first two being both runs' own."""
     kind = mine.dtype.kind
     shape = (tilts.size, *mine.shape)
-    if kind in "iuf" and isinstance(getattr(mechanism, "values", None), ADDITIVE):
+    if kind in "iuf" and isinstance(getattr(mechanism, "values", None), ADDITIVE_VALUES):
         step = tilts.reshape(-1, *[1] * mine.ndim) * (mine.astype(float) - theirs)
         values = mine + (step if kind == "f" else np.rint(step))
-        if np.abs(values).max() < LARGE:
+        if np.abs(values).max() < MAX_EXACT_INTEGER:
             values = values.astype(mine.dtype, copy=False)
             values[0], values[1] = mine, theirs
             return values

@@ -14,17 +14,17 @@ from accountant.errors import OffPlan
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.plans.plan import Plan
-from audits.algorithm_runs.importance_sampling import Weighed, weighed_losses
+from audits.algorithm_runs.importance_sampling import WeightedLoss, weighted_losses
 from audits.algorithm_runs.recording import OffTranscript
 from audits.algorithm_runs.replaying import Algorithm, Replayed, declared_plan, replay
-from audits.algorithm_runs.tilt_schedule import PLAIN
+from audits.algorithm_runs.tilt_schedule import MIN_UNTILTED_SHARE
 from audits.claims.arguments import claimed_delta
-from audits.statistics.binomial_bounds import mean_band
+from audits.statistics.binomial_bounds import mean_confidence_band
 from audits.statistics.mean_bounds import mean_lower
 
 # Epsilons at which the profile is bounded, as shares of the claim's own: fixed before any sample
 # is seen, since the union bound over them must not be chosen by the data.
-SHARES = np.unique(
+EPSILON_SHARES = np.unique(
     np.concatenate([[0.0], 2.0 ** np.arange(-6.0, 3.1, 0.25), np.arange(0.9, 1.15, 0.1)]).round(12)
 )
 TOLERANCE = 1e-6  # a sampled loss this much (relative) above a pure claim is float rounding
@@ -32,7 +32,7 @@ TOLERANCE = 1e-6  # a sampled loss this much (relative) above a pure claim is fl
 
 @final
 @dataclass(frozen=True, slots=True)
-class Profile:
+class EmpiricalProfile:
     """The empirical profile of loss samples: its mean and band, beside the accountant's curve."""
 
     epsilon: Array
@@ -44,10 +44,10 @@ class Profile:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Examination:
+class AlgorithmAudit:
     """What replay and loss samples say of an algorithm on one pair of data sets.
 
-    ``losses`` are of all runs, ``plain`` tells which were drawn as the algorithm draws them and
+    ``losses`` are of all runs, ``untilted`` tells which were drawn as the algorithm draws them and
     ``pilot`` which came first; ``weights[i]`` are how likely run i is on either data set, over the
     density that it was drawn from.
     """
@@ -57,21 +57,21 @@ class Examination:
     replayed: Replayed
     losses: Array
     weights: Array
-    plain: NDArray[np.bool_]
+    untilted: NDArray[np.bool_]
     pilot: NDArray[np.bool_]
 
     def refutation(self, confidence: float) -> str:
         """Why the claim is false, in words; "" where the evidence does not say so."""
         if not self.replayed.sound:
             return f"replay: {self.replayed.witness}"
-        epsilons, pure = self.points(), self.claim.pure
+        epsilons, pure = self.epsilon_grid(), self.claim.pure
         claimed = np.array([self.claim.delta_at(e) for e in epsilons])  # over both directions
         for back, way in ((False, ""), (True, " from neighbour to data")):
             # a pure claim bounds every single loss, so one sample above it is a proof
-            most = self._most(back)
+            most = self._greatest_loss(back)
             if not most <= pure * (1 + TOLERANCE):
                 return f"privacy losses: one run lost {most:.4g}, the claim allows {pure:.4g}{way}"
-            lower = self.lower(epsilons, 1 - (1 - confidence) / 2, back=back)
+            lower = self.profile_lower(epsilons, 1 - (1 - confidence) / 2, reverse=back)
             over = np.flatnonzero(lower > claimed)
             if over.size:
                 at = over[np.argmax(lower[over] / np.maximum(claimed[over], 1e-300))]
@@ -85,27 +85,29 @@ class Examination:
         """Lower bound on the epsilon at ``delta`` between these data sets; None without losses."""
         if self.losses.size == 0:
             return None
-        epsilons, half = self.points(), 1 - (1 - confidence) / 2
-        lower = np.maximum(self.lower(epsilons, half), self.lower(epsilons, half, back=True))
+        epsilons, half = self.epsilon_grid(), 1 - (1 - confidence) / 2
+        lower = np.maximum(
+            self.profile_lower(epsilons, half), self.profile_lower(epsilons, half, reverse=True)
+        )
         return float(np.max(epsilons[lower > delta], initial=0.0))
 
-    def band(self, epsilons: Array, confidence: float) -> tuple[Array, Array, Array]:
+    def confidence_band(self, epsilons: Array, confidence: float) -> tuple[Array, Array, Array]:
         """Mean and simultaneous band of delta(epsilon) = E (1 - e^{eps - loss})_+."""
-        sticks = self._sticks(epsilons, back=False)
+        sticks = self._hockey_stick_terms(epsilons, reverse=False)
         if len(sticks) == 0:
             return np.zeros(epsilons.size), np.zeros(epsilons.size), np.ones(epsilons.size)
-        lower = self.lower(epsilons, 1 - (1 - confidence) / 2)
+        lower = self.profile_lower(epsilons, 1 - (1 - confidence) / 2)
         # no weight is above 1 / PLAIN; a loss that is not known may be any
-        most = np.where(np.isnan(sticks), 1.0, np.minimum(sticks * PLAIN, 1.0))
-        upper = mean_band(most, (1 - confidence) / epsilons.size)[1] / PLAIN
+        most = np.where(np.isnan(sticks), 1.0, np.minimum(sticks * MIN_UNTILTED_SHARE, 1.0))
+        upper = mean_confidence_band(most, (1 - confidence) / epsilons.size)[1] / MIN_UNTILTED_SHARE
         mean = np.nan_to_num(sticks).mean(axis=0)
         return np.minimum(mean, 1.0), lower, np.minimum(upper, 1.0)
 
-    def lower(self, epsilons: Array, confidence: float, *, back: bool = False) -> Array:
-        """Simultaneous lower bounds on the profile, ``back`` from the neighbour to the data."""
+    def profile_lower(self, epsilons: Array, confidence: float, *, reverse: bool = False) -> Array:
+        """Simultaneous lower bounds on the profile, ``reverse`` from the neighbour to the data."""
         # a loss is a sum of floats: what exceeds epsilon by their rounding is no excess
         beyond = epsilons * (1 + TOLERANCE) + 1e-9
-        sticks = np.nan_to_num(self._sticks(beyond, back=back))
+        sticks = np.nan_to_num(self._hockey_stick_terms(beyond, reverse=reverse))
         bound = mean_lower(sticks, (1 - confidence) / epsilons.size)
         # a profile falls: what holds at an epsilon holds at all smaller ones
         order = np.argsort(-epsilons)
@@ -113,38 +115,38 @@ class Examination:
         result[order] = np.maximum.accumulate(bound[order])
         return result
 
-    def points(self) -> Array:
+    def epsilon_grid(self) -> Array:
         """Epsilons from 0 to eight times the claim's."""
-        return np.asarray(own_epsilon(self.claim) * SHARES)
+        return np.asarray(claimed_epsilon(self.claim) * EPSILON_SHARES)
 
-    def profile(self, epsilons: Array, confidence: float) -> Profile:
+    def profile(self, epsilons: Array, confidence: float) -> EmpiricalProfile:
         """The empirical profile and the accountant's at the given epsilons."""
         curve = np.array([Tight().delta(self.plan, e) for e in epsilons])
-        return Profile(epsilons, *self.band(epsilons, confidence), curve)
+        return EmpiricalProfile(epsilons, *self.confidence_band(epsilons, confidence), curve)
 
-    def _most(self, back: bool) -> float:
+    def _greatest_loss(self, reverse: bool) -> float:
         """Greatest loss, or greatest gain, of a run that is possible on the data it is one of."""
-        possible = (self.weights[:, int(back)] != 0) & ~np.isnan(self.losses)
-        return float(np.max((-self.losses if back else self.losses)[possible], initial=-np.inf))
+        possible = (self.weights[:, int(reverse)] != 0) & ~np.isnan(self.losses)
+        return float(np.max((-self.losses if reverse else self.losses)[possible], initial=-np.inf))
 
-    def _sticks(self, epsilons: Array, *, back: bool) -> Array:
+    def _hockey_stick_terms(self, epsilons: Array, *, reverse: bool) -> Array:
         """Weighed (1 - e^{eps - loss})_+ of every run but the pilot's, a column an epsilon.
 
         Their mean is the profile; NaN is a loss that is not known.
         """
-        losses, weight = self.losses[~self.pilot], self.weights[~self.pilot, int(back)]
-        size = np.where(weight == 0, -np.inf, -losses if back else losses)
+        losses, weight = self.losses[~self.pilot], self.weights[~self.pilot, int(reverse)]
+        size = np.where(weight == 0, -np.inf, -losses if reverse else losses)
         sticks: Array = -np.expm1(np.minimum(epsilons - size[:, None], 0.0)) * weight[:, None]
         return sticks
 
 
-def own_epsilon(claim: Loss) -> float:
+def claimed_epsilon(claim: Loss) -> float:
     """The epsilon that a claim is about: at its own delta; 1 where that is none."""
     own = claim.epsilon_at(claimed_delta(claim))
     return own if 0 < own < np.inf else 1.0
 
 
-def examine(
+def audit_algorithm(
     algorithm: Algorithm,
     data: Any,
     neighbour: Any,
@@ -153,23 +155,23 @@ def examine(
     rng: np.random.Generator,
     public: Any = None,
     tick: Callable[[], None] = lambda: None,
-) -> Examination:
+) -> AlgorithmAudit:
     """Replay once, then sample ``runs`` privacy losses unless the replay already failed."""
     first, second = rng.spawn(2)
     replayed = replay(algorithm, data, neighbour, public=public, rng=first)
-    found: list[Weighed] = []
+    found: list[WeightedLoss] = []
     if replayed.sound:
-        aim = own_epsilon(claim)
+        aim = claimed_epsilon(claim)
         try:
-            for one in weighed_losses(algorithm, data, neighbour, runs, aim, public, second):
+            for one in weighted_losses(algorithm, data, neighbour, runs, aim, public, second):
                 found.append(one)
                 tick()
         except (OffTranscript, OffPlan) as error:
             replayed = Replayed(False, False, True, np.nan, str(error))
-    return Examination(
+    return AlgorithmAudit(
         declared_plan(algorithm, data, public), claim, replayed,
         np.array([one.loss for one in found]),
-        np.array([(one.first, one.second) for one in found]).reshape(-1, 2),
-        np.array([one.plain for one in found], dtype=bool),
+        np.array([(one.first_weight, one.second_weight) for one in found]).reshape(-1, 2),
+        np.array([one.untilted for one in found], dtype=bool),
         np.array([one.pilot for one in found], dtype=bool),
     )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from accountant.amplification.poisson_sampling import PoissonSampled
-from accountant.ledger.gate import Gate, released
+from accountant.ledger.gate import Gate, drawing_mechanism
 from accountant.ledger.interfaces import Query, Releasable
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
@@ -20,7 +20,7 @@ class OffTranscript(RuntimeError):
     """A replayed run asked for something else than the recorded one: releases depend on data."""
 
 
-class Recorder(Ledger):
+class RecordingLedger(Ledger):
     """A ledger that also keeps the private values it released; for audits only."""
 
     def __init__(self, data: Any, plan: Any, rng: Any, public: Any) -> None:
@@ -63,19 +63,21 @@ class Recorder(Ledger):
         return self.samples[-1]
 
 
-class Replay(Gate):
+class ReplayGate(Gate):
     """The recorded answers, coins and samples, other data, and no noise at all.
 
     ``loss`` sums log density(output | recorded value) - log density(output | value here); it is
     NaN where samples were secret: their density would be a mixture over all of them.
     """
 
-    def __init__(self, recorder: Recorder, data: Any) -> None:
+    def __init__(self, recorder: RecordingLedger, data: Any) -> None:
         super().__init__(data, recorder.plan, recorder.public, recorder.coin_words)
         self._entries = list(zip(recorder.transcript, recorder.values, strict=True))
         self._samples = iter(recorder.samples)
-        self._check = np.random.default_rng(0)  # validates values; its draws are thrown away
-        self._at = 0
+        self._validation_noise = np.random.default_rng(
+            0
+        )  # validates values; its draws are thrown away
+        self._position = 0
         self._violation = ""
         self.loss = 0.0
 
@@ -83,29 +85,37 @@ class Replay(Gate):
         """Raise `OffTranscript` unless all went as recorded, even if the algorithm hid an error."""
         if self._violation:
             raise OffTranscript(self._violation)
-        if self._at < len(self._entries):
+        if self._position < len(self._entries):
             total = len(self._entries)
-            self._refuse(f"the run stopped after {self._at} of {total} recorded releases")
+            self._raise_off_transcript(
+                f"the run stopped after {self._position} of {total} recorded releases"
+            )
 
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
-        if self._at == len(self._entries):
-            self._refuse(f"the run asked for more than the {self._at} recorded releases")
-        entry, recorded = self._entries[self._at]
+        if self._position == len(self._entries):
+            self._raise_off_transcript(
+                f"the run asked for more than the {self._position} recorded releases"
+            )
+        entry, recorded = self._entries[self._position]
         if mechanism != entry.mechanism:
-            self._refuse(f"asked for {mechanism!r}, recorded was {entry.mechanism!r}")
+            self._raise_off_transcript(f"asked for {mechanism!r}, recorded was {entry.mechanism!r}")
         if not same_users(who, entry.who):
-            self._refuse(f"release {self._at} asked other users than the recorded one")
-        self._at += 1
+            self._raise_off_transcript(
+                f"release {self._position} asked other users than the recorded one"
+            )
+        self._position += 1
         value = self._value_as_recorded(mechanism, query, who, entry.output)
         if value.shape != recorded.shape:
-            self._refuse(f"a value of shape {value.shape}, recorded was {recorded.shape}")
+            self._raise_off_transcript(
+                f"a value of shape {value.shape}, recorded was {recorded.shape}"
+            )
         if who is None:
-            self._account(mechanism, entry.output, recorded, value)
+            self._add_loss(mechanism, entry.output, recorded, value)
         elif value.size:
-            self._account_of_one(mechanism, entry.output, recorded, value)
+            self._add_local_loss(mechanism, entry.output, recorded, value)
         return entry.output
 
-    def _refuse(self, words: str) -> NoReturn:
+    def _raise_off_transcript(self, words: str) -> NoReturn:
         self._violation = self._violation or words
         raise OffTranscript(words)
 
@@ -114,30 +124,34 @@ class Replay(Gate):
     ) -> Any:
         """The query's value here, which must be one exactly where the recorded run had one."""
         try:
-            value = np.array(self._value(mechanism, query, who))
-            released(mechanism).release(value, self._check)
+            value = np.array(self._query_value(mechanism, query, who))
+            drawing_mechanism(mechanism).release(value, self._validation_noise)
         except Exception as error:
             if output is None:
                 raise  # it failed in the recorded run too: the algorithm sees the same
-            self._refuse(f"the release failed on other data alone: {type(error).__name__}")
+            self._raise_off_transcript(
+                f"the release failed on other data alone: {type(error).__name__}"
+            )
         if output is None:
-            self._refuse("the release failed on the recorded data alone")
+            self._raise_off_transcript("the release failed on the recorded data alone")
         return value
 
-    def _account_of_one(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
+    def _add_local_loss(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
         """In the local model at most one user's value may differ; the others' terms cancel."""
         changed = (value != recorded).reshape(len(value), -1).any(axis=1)
         count = np.count_nonzero(changed)
         if count > 1:
-            self._refuse(f"the values of {count} users changed with one user's record")
+            self._raise_off_transcript(
+                f"the values of {count} users changed with one user's record"
+            )
         if count:
-            self._account(mechanism, output[changed], recorded[changed], value[changed])
+            self._add_loss(mechanism, output[changed], recorded[changed], value[changed])
 
     def _sample(self, mechanism: PoissonSampled) -> Users:
         del mechanism
         return next(self._samples)
 
-    def _account(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
+    def _add_loss(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
         if isinstance(mechanism, PoissonSampled):
             self.loss = math.nan
             return

@@ -12,13 +12,13 @@ from typing import Any, Protocol, final
 
 import numpy as np
 
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.errors import OffPlan, ParameterError
 from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 from accountant.plans.plan import Plan
 from accountant.randomness import Rng, generator
-from audits.algorithm_runs.recording import OffTranscript, Recorder, Replay
+from audits.algorithm_runs.recording import OffTranscript, RecordingLedger, ReplayGate
 
 
 class Algorithm(Protocol):
@@ -64,8 +64,8 @@ def replay(
         recorder, result = _record(algorithm, data, public, generator(rng))
     except OffPlan as error:
         return Replayed(False, False, True, np.nan, f"the plan does not allow the run: {error}")
-    again = _again(algorithm, recorder, data, result)
-    other = _again(algorithm, recorder, neighbour, result)
+    again = _replay_run(algorithm, recorder, data, result)
+    other = _replay_run(algorithm, recorder, neighbour, result)
     deterministic = again.witness == ""
     leak_free = other.same_result
     on_plan = other.on_plan and again.on_plan
@@ -99,9 +99,9 @@ def sampled_losses(
     rng: Rng = None,
 ) -> Iterator[float]:
     """Yield what `privacy_losses` returns, one run at a time."""
-    for one in generator(rng).spawn(Whole(1).check("runs", runs)):
+    for one in generator(rng).spawn(IntegerRange(1).check("runs", runs)):
         recorder, _ = _record(algorithm, data, public, one)
-        gate = Replay(recorder, neighbour)
+        gate = ReplayGate(recorder, neighbour)
         algorithm.run(gate)
         gate.finish()
         yield gate.loss
@@ -109,7 +109,7 @@ def sampled_losses(
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class _ReplayRun:
     same_result: bool
     on_plan: bool
     loss: float
@@ -118,8 +118,8 @@ class _Outcome:
 
 def _record(
     algorithm: Algorithm, data: Any, public: Any, rng: np.random.Generator
-) -> tuple[Recorder, Any]:
-    recorder = Recorder(data, declared_plan(algorithm, data, public), rng=rng, public=public)
+) -> tuple[RecordingLedger, Any]:
+    recorder = RecordingLedger(data, declared_plan(algorithm, data, public), rng=rng, public=public)
     return recorder, algorithm.run(recorder)
 
 
@@ -128,19 +128,21 @@ def declared_plan(algorithm: Algorithm, data: Any, public: Any) -> Plan:
     return algorithm.plan(first_array(data if public is None else public).shape)
 
 
-def _again(algorithm: Algorithm, recorder: Recorder, data: Any, result: Any) -> _Outcome:
-    gate = Replay(recorder, data)
+def _replay_run(
+    algorithm: Algorithm, recorder: RecordingLedger, data: Any, result: Any
+) -> _ReplayRun:
+    gate = ReplayGate(recorder, data)
     try:
         replayed = algorithm.run(gate)
         gate.finish()
     except (OffTranscript, OffPlan) as error:
-        return _Outcome(False, False, np.nan, str(error))
+        return _ReplayRun(False, False, np.nan, str(error))
     except Exception as error:  # whatever it reached for is not behind the gate
         words = f"the run failed without its noise: {type(error).__name__}: {error}"
-        return _Outcome(False, True, np.nan, words)
+        return _ReplayRun(False, True, np.nan, words)
     gap = difference(result, replayed)
     words = f"the result changed although every answer was the same: {gap}" if gap else ""
-    return _Outcome(not gap, True, gate.loss, words)
+    return _ReplayRun(not gap, True, gate.loss, words)
 
 
 def difference(one: Any, other: Any) -> str:

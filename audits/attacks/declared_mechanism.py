@@ -12,92 +12,94 @@ import numpy as np
 
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
-from audits.attacks.evaluation import Tested, count_guesses
-from audits.claims.findings import Point
-from audits.classifiers.decision_rules import Guesser, Rule, Score, best_cuts
-from audits.classifiers.likelihood_ratio import density_score
-from audits.classifiers.objective import Aim, Prospect
-from audits.runs.parallel_runs import sides
+from audits.attacks.evaluation import RuleResult, count_correct
+from audits.claims.findings import ClaimPoint
+from audits.classifiers.decision_rules import DecisionRule, ScoreFunction, ThresholdRule, best_cuts
+from audits.classifiers.likelihood_ratio import likelihood_ratio_score
+from audits.classifiers.objective import ExpectedOutcome, Objective
+from audits.runs.parallel_runs import draw_both
 from mechanisms.base.mechanism import Mechanism
-from mechanisms.base.supports import Lattice, Line, panels
+from mechanisms.base.supports import Lattice, RealLine, gauss_legendre_panels
 
 # Where along the claim to look for the pair that reveals most: the shares of its epsilon.
-SHARES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98)
-PILOT, MOST_PILOT = 0.05, 50_000
-MOST_LISTED = 1 << 16  # outputs; of more, pilot runs tell what is needed
-WORDS = "the declared log-likelihood ratio"
+EPSILON_SHARES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98)
+PILOT_SHARE, MAX_PILOT_RUNS = 0.05, 50_000
+MAX_ENUMERATED = 1 << 16  # outputs; of more, pilot runs tell what is needed
+SCORE_DESCRIPTION = "the declared log-likelihood ratio"
 
 
-def densities(
+def audit_declared(
     mechanism: Mechanism,
     pair: tuple[Any, Any] | None,
     claim: Loss | None,
-    aim: Aim,
+    aim: Objective,
     points: Sequence[tuple[float, float]],
     rng: np.random.Generator,
     executor: Executor | None = None,
-) -> Tested:
+) -> RuleResult:
     """Test the pair and cut with the greatest expected bound, judged on pilot runs."""
     if pair is not None:
         pairs = [pair]
     else:
         top = (claim or mechanism.loss).epsilon_at(aim.delta)
-        candidates = [mechanism.worst_pair(share * min(top, 50.0)) for share in SHARES]
+        candidates = [mechanism.worst_pair(share * min(top, 50.0)) for share in EPSILON_SHARES]
         pairs = list({repr(one): one for one in candidates}.values())
-    scores = [density_score(mechanism, one) for one in pairs]
-    laws = [score_law(mechanism, one) for one in pairs]
+    scores = [likelihood_ratio_score(mechanism, one) for one in pairs]
+    laws = [score_distribution(mechanism, one) for one in pairs]
     known = [law for law in laws if law is not None]
     if len(known) < len(pairs):  # pilot runs tell what is not known
-        pilot = min(max(int(PILOT * aim.runs), 1), MOST_PILOT)
+        pilot = min(max(int(PILOT_SHARE * aim.runs), 1), MAX_PILOT_RUNS)
         aim = replace(aim, runs=aim.runs - pilot)
         each = max(pilot // len(pairs), 1)
         both = zip(pairs, scores, strict=True)
-        known = [_sampled(mechanism, one, score, each, rng, executor) for one, score in both]
+        known = [_sampled_scores(mechanism, one, score, each, rng, executor) for one, score in both]
     cuts = [best_cuts(values, aim, mass) for values, mass in known]
     at = max(range(len(pairs)), key=lambda place: cuts[place][2].bound)
     pair, score, law = pairs[at], scores[at], known[at]
-    rule = _rule(score, *cuts[at])
-    rules: list[Guesser] = [rule]
-    aims = [Aim(aim.runs, d, aim.alpha, e, whole=e == 0) for e, d in points]
+    rule = _threshold_rule(score, *cuts[at])
+    rules: list[DecisionRule] = [rule]
+    aims = [Objective(aim.runs, d, aim.alpha, e, every_run=e == 0) for e, d in points]
     # of its own claim the density says that no point is refuted: guess in every run, too
     own = claim == mechanism.loss
     if own:
         aims = [] if aim.delta == 0 else aims[:1]
-    best = max(aims, key=lambda one: best_cuts(law[0], one, law[1])[2].sureness, default=None)
+    best = max(aims, key=lambda one: best_cuts(law[0], one, law[1])[2].z_score, default=None)
     if best is None or best.epsilon is None or best.delta == aim.delta:
-        bound = count_guesses(mechanism.release, pair, rules, aim.runs, rng, executor)[0]
-        return Tested(pair, rule, bound)
-    rules.append(_rule(score, *best_cuts(law[0], best, law[1])))
-    bound, there = count_guesses(mechanism.release, pair, rules, aim.runs, rng, executor)
-    point = Point(best.epsilon, best.delta, there, alone=not own)
-    return Tested(pair, rule, bound, point, rules[1])
+        bound = count_correct(mechanism.release, pair, rules, aim.runs, rng, executor)[0]
+        return RuleResult(pair, rule, bound)
+    rules.append(_threshold_rule(score, *best_cuts(law[0], best, law[1])))
+    bound, there = count_correct(mechanism.release, pair, rules, aim.runs, rng, executor)
+    point = ClaimPoint(best.epsilon, best.delta, there, decides_alone=not own)
+    return RuleResult(pair, rule, bound, point, rules[1])
 
 
-def _rule(score: Score, cut: float, low: float, expected: Prospect) -> Rule:
-    return Rule(score, cut, expected, WORDS, low)
+def _threshold_rule(
+    score: ScoreFunction, cut: float, low: float, expected: ExpectedOutcome
+) -> ThresholdRule:
+    return ThresholdRule(score, cut, expected, SCORE_DESCRIPTION, low)
 
 
-def _sampled(
+def _sampled_scores(
     mechanism: Mechanism,
     pair: tuple[Any, Any],
-    score: Score,
+    score: ScoreFunction,
     runs: int,
     rng: np.random.Generator,
     executor: Executor | None,
 ) -> tuple[Array, Array]:
-    drawn = sides(mechanism.release, pair, runs, rng, executor)
+    drawn = draw_both(mechanism.release, pair, runs, rng, executor)
     scores = np.concatenate([score(output) for both in drawn for output in both])
     return scores, np.full(scores.size, 1 / scores.size)
 
 
-def score_law(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Array, Array] | None:
+def score_distribution(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Array, Array] | None:
     """Scores and their shares of all runs, by enumeration or quadrature; None where neither is."""
     line = mechanism.support
     axes, cells = mechanism.value_axes, None
     one = all(np.size(v) == 1 if axes is None else np.ndim(v) == axes for v in pair)
     if isinstance(line, Lattice):  # of single numbers
         one = one and axes is None
-    if one and getattr(line, "count", 0) <= MOST_LISTED:
+    if one and getattr(line, "count", 0) <= MAX_ENUMERATED:
         cells = line.cells(*pair)
     if cells is not None:
         log_p, log_q = (np.ravel(mechanism.log_density(cells.outputs, value)) for value in pair)
@@ -105,7 +107,7 @@ def score_law(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Array, Array
         some = share > 0
         return log_p[some] - log_q[some], share[some] / np.sum(share[some])
     if (
-        not isinstance(line, Line)
+        not isinstance(line, RealLine)
         or line.ends is not None
         or any(np.size(one) != 1 for one in pair)
     ):
@@ -115,7 +117,9 @@ def score_law(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Array, Array
     width = math.exp(-float(np.min(mechanism.log_density(np.array(values[0]), values[0]))))
     ladder = width * np.concatenate([np.linspace(0.0, 16.0, 65), 16 * 1.25 ** np.arange(1, 15)])
     points = [value + side * ladder for value in values for side in (-1, 1)]
-    nodes, weights, _ = panels(np.unique(np.concatenate([*points, *map(line.breaks, values)])))
+    nodes, weights, _ = gauss_legendre_panels(
+        np.unique(np.concatenate([*points, *map(line.breakpoints, values)]))
+    )
     log_p, log_q = (mechanism.log_density(nodes, value) for value in values)
     share = weights * (np.exp(log_p) + np.exp(log_q)) / 2
     some = share > 0

@@ -15,12 +15,18 @@ from typing import Any
 from accountant.domains import DELTA
 from accountant.losses.loss import Loss
 from accountant.randomness import Rng
-from audits.attacks.black_box import black_box
-from audits.attacks.declared_mechanism import densities
-from audits.claims.arguments import CONFIDENCE, RUNS, checked_pair, claimed_delta, seeded
-from audits.claims.claims import checked_claim, points_of
+from audits.attacks.black_box import audit_black_box
+from audits.attacks.declared_mechanism import audit_declared
+from audits.claims.arguments import (
+    CONFIDENCE,
+    RUNS,
+    checked_pair,
+    claimed_delta,
+    seed_and_generator,
+)
+from audits.claims.claims import checked_claim, claim_points
 from audits.claims.findings import Finding, Outcome
-from audits.classifiers.objective import Aim
+from audits.classifiers.objective import Objective
 from audits.runs.release_functions import vectorised
 from mechanisms.base.mechanism import Mechanism
 
@@ -39,19 +45,21 @@ def distinguish(
     start = time.perf_counter()
     runs = RUNS.check("runs", runs)
     confidence = CONFIDENCE.check("confidence", confidence)
-    seed, source = seeded(rng)
+    seed, source = seed_and_generator(rng)
     if isinstance(release, Mechanism) and claim is None:
         claim = release.loss
     claim = checked_claim(claim)
     at = claimed_delta(claim) if delta is None else DELTA.check("delta", delta)
     epsilon = None if claim is None else claim.epsilon_at(at)
-    aim = Aim(runs, at, 1 - confidence, epsilon if at == 0 or epsilon else None)
-    points = [] if claim is None or delta is not None else points_of(claim)
+    aim = Objective(runs, at, 1 - confidence, epsilon if at == 0 or epsilon else None)
+    points = [] if claim is None or delta is not None else claim_points(claim)
     if isinstance(release, Mechanism):
         one = None if pair is None else checked_pair(pair)
-        done = densities(release, one, claim, aim, points, source, executor)
+        done = audit_declared(release, one, claim, aim, points, source, executor)
     else:
-        done = black_box(vectorised(release), checked_pair(pair), aim, points, source, executor)
+        done = audit_black_box(
+            vectorised(release), checked_pair(pair), aim, points, source, executor
+        )
     finding = Finding(
         outcome=Outcome.SURVIVED,
         epsilon_lower=done.guesses.epsilon_lower(at, confidence),

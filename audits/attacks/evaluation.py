@@ -10,22 +10,22 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from audits.claims.findings import Guesses, Point
-from audits.classifiers.decision_rules import Guesser
-from audits.runs.parallel_runs import each_piece
+from audits.claims.findings import ClaimPoint, GuessCounts
+from audits.classifiers.decision_rules import DecisionRule
+from audits.runs.parallel_runs import map_pieces
 from audits.runs.release_functions import Draw
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Tested:
+class RuleResult:
     """A rule and its guesses on a pair, and the point of the claim where the verdict falls."""
 
     pair: tuple[Any, Any]
-    rule: Guesser
-    guesses: Guesses
-    point: Point | None = None
-    point_rule: Guesser | None = None
+    rule: DecisionRule
+    guesses: GuessCounts
+    point: ClaimPoint | None = None
+    point_rule: DecisionRule | None = None
 
     def witness(self) -> str:
         """What was guessed and how often that was right, in words."""
@@ -34,50 +34,51 @@ class Tested:
             rule, guesses = self.point_rule, self.point.guesses
             where = f"; tested at epsilon {self.point.epsilon:.3g}, delta {self.point.delta:.3g}"
         return (
-            f"guessing {rule.told(*map(shown, self.pair))} was right {guesses.correct:,} times of "
+            f"guessing {rule.describe(*map(format_value, self.pair))} was right "
+            f"{guesses.correct:,} times of "
             f"{guesses.made:,} (in {guesses.runs:,} runs{where})"
         )
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Counts:
+class _RuleCounts:
     """What each rule makes of outputs of the first and of the second value."""
 
-    rules: tuple[Guesser, ...]
+    rules: tuple[DecisionRule, ...]
 
     def __call__(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
         counts = [rule.counts(first, second) for rule in self.rules]
         return np.array(counts, dtype=np.int64)
 
 
-def count_guesses(
+def count_correct(
     draw: Draw,
     pair: tuple[Any, Any],
-    rules: Sequence[Guesser],
+    rules: Sequence[DecisionRule],
     runs: int,
     rng: np.random.Generator,
     executor: Executor | None = None,
-) -> list[Guesses]:
+) -> list[GuessCounts]:
     """Count the right guesses of fixed rules on the same fresh runs, in pieces."""
     counts = np.zeros((len(rules), 2), dtype=np.int64)
-    for found in each_piece(_Counts(tuple(rules)), draw, pair, runs, rng, executor):
+    for found in map_pieces(_RuleCounts(tuple(rules)), draw, pair, runs, rng, executor):
         counts += found
     return [
-        guessed(rule, int(right), int(made), runs)
+        guess_counts(rule, int(right), int(made), runs)
         for (right, made), rule in zip(counts, rules, strict=True)
     ]
 
 
-def guessed(rule: Guesser, right: int, made: int, runs: int) -> Guesses:
+def guess_counts(rule: DecisionRule, right: int, made: int, runs: int) -> GuessCounts:
     """The guesses of a rule, with what was known of it beforehand."""
-    expected = rule.expected.made * runs, rule.expected.share
-    return Guesses(right, made, runs, rule.sides, rule.whole, expected)
+    expected = rule.expected.guess_rate * runs, rule.expected.correct_rate
+    return GuessCounts(right, made, runs, rule.guessed_values, rule.every_run, expected)
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value of the pair, to four digits and not too long."""
-    array = np.asarray(value, dtype=object) if isinstance(value, (dict, set)) else _array(value)
+    array = np.asarray(value, dtype=object) if isinstance(value, (dict, set)) else _as_array(value)
     if array.dtype.kind not in "biufc":
         words = repr(value).splitlines()[0] if repr(value) else type(value).__name__
         return words if len(words) <= 60 else words[:57] + "..."
@@ -86,7 +87,7 @@ def shown(value: Any) -> str:
     )
 
 
-def _array(value: Any) -> Any:
+def _as_array(value: Any) -> Any:
     try:
         return np.asarray(value)
     except ValueError:  # ragged

@@ -17,16 +17,16 @@ from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.randomness import Rng
-from audits.attacks.output_codes import Codes, audit_codes, check
+from audits.attacks.output_codes import Codes, audit_by_codes, check_arguments
 from audits.claims.arguments import claimed_delta
 from audits.claims.findings import Finding
 from audits.runs.release_functions import Draw, vectorised
 from mechanisms.base.mechanism import Mechanism
 
 NO_BIT = 2000  # of zero; every other float has its lowest bit from 2^-1074 to 2^1023
-FINEST, COARSEST = -30, 20  # grids of noise, as powers of 2, that are looked for
-COLUMNS = 8  # numbers of one output that are looked at
-LOOK = 50  # runs that tell what kind of noise it is
+FINEST_GRID, COARSEST_GRID = -30, 20  # grids of noise, as powers of 2, that are looked for
+MAX_NUMBERS = 8  # numbers of one output that are looked at
+PILOT_RUNS = 50  # runs that tell what kind of noise it is
 
 
 def lowest_bit(x: NDArray[Any]) -> NDArray[np.int64]:
@@ -41,11 +41,12 @@ def lowest_bit(x: NDArray[Any]) -> NDArray[np.int64]:
 def noise_grid(x: Array, value: float) -> NDArray[np.int64]:
     """k of the coarsest grid 2^k whose noise, added to ``value``, rounds to each float.
 
-    From 2^-30 to 2^20: `FINEST` - 1 where all are too coarse, `NO_BIT` where no noise was added.
+    From 2^-30 to 2^20: `FINEST_GRID` - 1 where all are too coarse, `NO_BIT` where no noise was
+    added.
     """
-    found = np.full(x.size, FINEST - 1, dtype=np.int64)
+    found = np.full(x.size, FINEST_GRID - 1, dtype=np.int64)
     alive = np.flatnonzero(np.isfinite(x))
-    for k in range(FINEST, COARSEST + 1):
+    for k in range(FINEST_GRID, COARSEST_GRID + 1):
         near = np.ldexp(np.rint(np.ldexp(x[alive] - value, -k)), k)
         alive = alive[value + near == x[alive]]
         if alive.size == 0:
@@ -92,10 +93,10 @@ def audit_bits(
         draw: Draw = release.release
     else:
         draw = vectorised(release)
-    first, second = _two(pair)
-    check(runs, confidence, claim)
-    scale = _scale(draw, pair, claim)
-    width = min(first.size, COLUMNS) if first.shape == second.shape else 1
+    first, second = _pair_as_vectors(pair)
+    check_arguments(runs, confidence, claim)
+    scale = _laplace_scale(draw, pair, claim)
+    width = min(first.size, MAX_NUMBERS) if first.shape == second.shape else 1
     kinds = ["the lowest bit"]
     if first.size == second.size:
         kinds += ["the grid of noise on the first", "the grid of noise on the second"]
@@ -103,7 +104,7 @@ def audit_bits(
         kinds.append("which value Laplace noise reaches it from")
 
     def coded(value: Any, source: np.random.Generator, size: int) -> Codes:
-        numbers = _numbers(draw(value, source, size), size)[:, :COLUMNS]
+        numbers = _as_rows(draw(value, source, size), size)[:, :MAX_NUMBERS]
         columns = []
         for j in range(width):
             x = numbers[:, min(j, numbers.shape[1] - 1)]
@@ -116,10 +117,10 @@ def audit_bits(
         return np.stack(columns, axis=1)
 
     names = [kind if width == 1 else f"{kind}, number {j}" for j in range(width) for kind in kinds]
-    return audit_codes(coded, names, pair, claim, runs, confidence, rng=rng)
+    return audit_by_codes(coded, names, pair, claim, runs, confidence, rng=rng)
 
 
-def _two(pair: Any) -> tuple[Array, Array]:
+def _pair_as_vectors(pair: Any) -> tuple[Array, Array]:
     try:
         first, second = (np.atleast_1d(np.asarray(one, dtype=float)).ravel() for one in pair)
     except (TypeError, ValueError) as error:
@@ -127,25 +128,28 @@ def _two(pair: Any) -> tuple[Array, Array]:
     return first, second
 
 
-def _scale(draw: Draw, pair: Any, claim: Loss | None) -> float | None:
+def _laplace_scale(draw: Draw, pair: Any, claim: Loss | None) -> float | None:
     """The scale of Laplace noise that a pure claim about two numbers asks for.
 
     None where a few runs show that the noise is something else.
     """
-    first, second = _two(pair)
+    first, second = _pair_as_vectors(pair)
     if claim is None or first.size != 1 or second.size != 1 or claimed_delta(claim) > 0:
         return None
     apart, epsilon = abs(float(first[0] - second[0])), claim.epsilon_at(0.0)
     scale = apart / epsilon if 0 < epsilon < np.inf else 0.0
     source = np.random.default_rng(0)  # a look at what kind of noise it is, no part of the test
     known = scale > 0 and all(
-        np.mean(reachable(_numbers(draw(value, source, LOOK), LOOK)[:, 0], number, scale)) > 0.9
+        np.mean(
+            reachable(_as_rows(draw(value, source, PILOT_RUNS), PILOT_RUNS)[:, 0], number, scale)
+        )
+        > 0.9
         for value, number in zip(pair, (float(first[0]), float(second[0])), strict=True)
     )
     return scale if known else None
 
 
-def _numbers(output: Any, size: int) -> Array:
+def _as_rows(output: Any, size: int) -> Array:
     array = np.asarray(output)
     if array.dtype.kind not in "biuf":
         raise ParameterError("release", f"outputs of type {array.dtype}", "a release of numbers")

@@ -20,14 +20,14 @@ from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.randomness import Rng
 from audits.attacks.distinguishing import distinguish
-from audits.attacks.evaluation import shown
-from audits.claims.arguments import CONFIDENCE, RUNS, checked_pair, seeded
+from audits.attacks.evaluation import format_value
+from audits.claims.arguments import CONFIDENCE, RUNS, checked_pair, seed_and_generator
 from audits.claims.claims import checked_claim
 from audits.claims.findings import Finding, Outcome
 from audits.runs.release_functions import vectorised
 from mechanisms.base.mechanism import Mechanism
 
-LEAST = 100  # runs of a member
+MIN_MEMBER_RUNS = 100  # runs of a member
 Event = Callable[[NDArray[Any]], Any]
 
 
@@ -102,31 +102,31 @@ def audit_family(
         raise ParameterError("pairs, claims", (pairs, claims), "at least one pair and one claim")
     readings: dict[str, Any] = {"": release}
     for name, event in (events or {}).items():
-        readings[name] = _read(release, event, name)
+        readings[name] = _event_release(release, event, name)
     asked = list(itertools.product(each, said, readings.items()))
     share = runs // len(asked)
-    if share < LEAST:
+    if share < MIN_MEMBER_RUNS:
         raise ParameterError(
-            "runs", runs, f"at least {LEAST * len(asked):,} for {len(asked)} tests"
+            "runs", runs, f"at least {MIN_MEMBER_RUNS * len(asked):,} for {len(asked)} tests"
         )
-    seed, source = seeded(rng)
+    seed, source = seed_and_generator(rng)
     error = 1 - confidence
     alone = 1 - error / len(asked)
     members = [
         Member(
-            _named(pair, claim, event),
+            _member_name(pair, claim, event),
             distinguish(read, pair, claim, share, alone, rng=noise, executor=executor),
         )
         for (pair, claim, (event, read)), noise in zip(asked, source.spawn(len(asked)), strict=True)
     ]
-    fell = _holm([one.finding for one in members], error)
+    fell = _holm_rejections([one.finding for one in members], error)
     done = tuple(_with_outcome(one, at in fell) for at, one in enumerate(members))
     seconds = time.perf_counter() - start
     falsified = tuple(done[at] for at in sorted(fell))
     return Family(done, falsified, confidence, share * len(asked), seconds, seed)
 
 
-def _holm(findings: Sequence[Finding], error: float) -> set[int]:
+def _holm_rejections(findings: Sequence[Finding], error: float) -> set[int]:
     """Which findings fall: as claims fall, the error is shared by those that are left."""
     fell: set[int] = set()
     while len(fell) < len(findings):
@@ -138,7 +138,7 @@ def _holm(findings: Sequence[Finding], error: float) -> set[int]:
     return fell
 
 
-def _read(release: Mechanism | Callable[..., Any], event: Event, name: str) -> Any:
+def _event_release(release: Mechanism | Callable[..., Any], event: Event, name: str) -> Any:
     """The release as one reads it who only looks at an event."""
     if not callable(event):
         raise ParameterError(f"events[{name!r}]", event, "a function of outputs")
@@ -154,8 +154,8 @@ def _read(release: Mechanism | Callable[..., Any], event: Event, name: str) -> A
     return read
 
 
-def _named(pair: tuple[Any, Any], claim: Loss | None, event: str) -> str:
-    words = f"{shown(pair[0])} against {shown(pair[1])}"
+def _member_name(pair: tuple[Any, Any], claim: Loss | None, event: str) -> str:
+    words = f"{format_value(pair[0])} against {format_value(pair[1])}"
     words = words if claim is None else f"{words}, {claim!r}"
     return f"{words}, by {event}" if event else words
 

@@ -20,19 +20,19 @@ from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.randomness import Rng
 from audits.attacks.distinguishing import distinguish
-from audits.claims.arguments import CONFIDENCE, RUNS, seeded
+from audits.claims.arguments import CONFIDENCE, RUNS, seed_and_generator
 from audits.claims.findings import Finding
 
 Codes = NDArray[np.int64]
-Coded = Callable[[Any, np.random.Generator, int], Codes]
+CodedRelease = Callable[[Any, np.random.Generator, int], Codes]
 # An output is coded once more, by how much it tells: log-odds between these edges are one level.
-EDGES = np.array([0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0])
-OFTEN = 5  # times in the pilot make a code an atom
-PILOT = 8  # one run in so many chooses the code
+LEVEL_EDGES = np.array([0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0])
+MIN_PILOT_COUNT = 5  # times in the pilot make a code an atom
+RUNS_PER_PILOT_RUN = 8  # one run in so many chooses the code
 
 
-def audit_codes(
-    coded: Coded,
+def audit_by_codes(
+    coded: CodedRelease,
     names: Sequence[str],
     pair: Any,
     claim: Loss | None,
@@ -48,12 +48,12 @@ def audit_codes(
     ``confidence`` is that of the finding.
     """
     start = time.perf_counter()
-    check(runs, confidence, claim, delta)
-    seed, source = seeded(rng)
-    pilot = runs // PILOT
+    check_arguments(runs, confidence, claim, delta)
+    seed, source = seed_and_generator(rng)
+    pilot = runs // RUNS_PER_PILOT_RUN
     first = coded(pair[0], source, pilot // 2)
     second = coded(pair[1], source, pilot - pilot // 2)
-    levels, words = telling(first, second, names)
+    levels, words = most_informative_code(first, second, names)
 
     def leveled(value: Any, noise: np.random.Generator, size: int) -> Codes:
         return levels(coded(value, noise, size))
@@ -65,7 +65,7 @@ def audit_codes(
     )  # fmt: skip
 
 
-def check(
+def check_arguments(
     runs: int, confidence: float, claim: Loss | None = None, delta: float | None = None
 ) -> None:
     """Refuse nonsense before anything is drawn."""
@@ -77,18 +77,18 @@ def check(
         raise ParameterError("claim", claim, "a loss, such as PureLoss(1.0)")
 
 
-def telling(
+def most_informative_code(
     first: Codes, second: Codes, names: Sequence[str]
 ) -> tuple[Callable[[Codes], Codes], str]:
     """The level of an output by its most telling code, or by all together, and the code in words.
 
     A level is the log-odds of the first side, rounded.
     """
-    scores = [_score_of(j, *_log_odds(first[:, j], second[:, j])) for j in range(len(names))]
+    scores = [_column_score(j, *_log_odds(first[:, j], second[:, j])) for j in range(len(names))]
     if len(names) > 1:
         single = tuple(scores)
         scores.append(lambda codes: np.sum([score(codes) for score in single], axis=0))
-    best = int(np.argmax([_worth(score(first), score(second)) for score in scores]))
+    best = int(np.argmax([_pilot_epsilon_lower(score(first), score(second)) for score in scores]))
     chosen = scores[best]
     words = names[best] if best < len(names) else "all events together"
     return lambda codes: _level(chosen(codes)), words
@@ -102,17 +102,17 @@ def _log_odds(first: Codes, second: Codes) -> tuple[Codes, Array]:
     values, at = np.unique(np.concatenate([first, second]), return_inverse=True)
     ones = np.bincount(at[: first.size], minlength=values.size)
     zeros = np.bincount(at[first.size :], minlength=values.size)
-    often = ones + zeros >= OFTEN
-    odds: Array = np.log(_with_others(ones, often) / _with_others(zeros, often))
+    often = ones + zeros >= MIN_PILOT_COUNT
+    odds: Array = np.log(_counts_and_rest(ones, often) / _counts_and_rest(zeros, often))
     return values[often], odds
 
 
-def _with_others(counts: NDArray[np.intp], often: NDArray[np.bool_]) -> Array:
+def _counts_and_rest(counts: NDArray[np.intp], often: NDArray[np.bool_]) -> Array:
     others = counts[~often].sum()
     return np.append(counts[often], others) + 1.0
 
 
-def _score_of(column: int, values: Codes, odds: Array) -> Callable[[Codes], Array]:
+def _column_score(column: int, values: Codes, odds: Array) -> Callable[[Codes], Array]:
     """The log-odds of one code of an output."""
 
     def score(codes: Codes) -> Array:
@@ -125,15 +125,15 @@ def _score_of(column: int, values: Codes, odds: Array) -> Callable[[Codes], Arra
 
 
 def _level(score: Array) -> Codes:
-    level = np.sign(score) * np.searchsorted(EDGES, np.abs(score), side="right")
+    level = np.sign(score) * np.searchsorted(LEVEL_EDGES, np.abs(score), side="right")
     return level.astype(np.int64)
 
 
-def _worth(first: Array, second: Array) -> float:
+def _pilot_epsilon_lower(first: Array, second: Array) -> float:
     """A lower bound on epsilon that the pilot suggests: the best cut of the levels."""
     a, b = _level(first), _level(second)
     best = 0.0
-    for cut in range(1, EDGES.size + 1):
+    for cut in range(1, LEVEL_EDGES.size + 1):
         right = np.count_nonzero(a >= cut) + np.count_nonzero(b <= -cut)
         wrong = np.count_nonzero(a <= -cut) + np.count_nonzero(b >= cut)
         share = (right + 1.0) / (right + wrong + 2.0)

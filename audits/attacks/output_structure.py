@@ -16,10 +16,10 @@ import numpy as np
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.randomness import Rng
-from audits.attacks.output_codes import Codes, audit_codes, check
+from audits.attacks.output_codes import Codes, audit_by_codes, check_arguments
 from audits.claims.findings import Finding
 
-NAMES = (
+CODE_NAMES = (
     "the type of the output",
     "its length or shape",
     "the types of its parts",
@@ -46,22 +46,26 @@ def audit_atoms(
     a part of it, equals the answer on either value of the pair is an event.  An exception is an
     output too; its class is seen, and no message.
     """
-    check(runs, confidence, claim, delta)
+    check_arguments(runs, confidence, claim, delta)
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ParameterError("pair", pair, "two neighbouring values")
     if not callable(release):
         raise ParameterError("release", release, "a function")
-    answers = [frozenset(_atom(part) for part in parts(truth(value))) for value in pair]
-    each = outputs(release)
+    answers = [
+        frozenset(_comparable(part) for part in output_parts(truth(value))) for value in pair
+    ]
+    each = listed_outputs(release)
 
     def coded(value: Any, source: np.random.Generator, size: int) -> Codes:
-        rows = [_codes(output, answers) for output in each(value, source, size)]
-        return np.array(rows, dtype=np.int64).reshape(-1, len(NAMES))
+        rows = [_output_codes(output, answers) for output in each(value, source, size)]
+        return np.array(rows, dtype=np.int64).reshape(-1, len(CODE_NAMES))
 
-    return audit_codes(coded, NAMES, pair, claim, runs, confidence, delta, rng)
+    return audit_by_codes(coded, CODE_NAMES, pair, claim, runs, confidence, delta, rng)
 
 
-def outputs(release: Callable[..., Any]) -> Callable[[Any, np.random.Generator, int], list[Any]]:
+def listed_outputs(
+    release: Callable[..., Any],
+) -> Callable[[Any, np.random.Generator, int], list[Any]]:
     """``release`` as a function of (value, rng, size) that gives a list of outputs of any kind.
 
     What it raises is an output: the exception's class.
@@ -91,7 +95,7 @@ def outputs(release: Callable[..., Any]) -> Callable[[Any, np.random.Generator, 
     return many
 
 
-def parts(output: Any) -> Sequence[Any]:
+def output_parts(output: Any) -> Sequence[Any]:
     """The parts of an output: of a tuple, a list, a dictionary, an array, else itself alone."""
     if isinstance(output, dict):
         return [*output.keys(), *output.values()]
@@ -102,10 +106,10 @@ def parts(output: Any) -> Sequence[Any]:
     return [output]
 
 
-def _codes(output: Any, answers: Iterable[frozenset[Any]]) -> list[int]:
-    inside = parts(output)
-    atoms = [_atom(part) for part in inside]
-    equal = [_share(atoms, answer) for answer in answers]
+def _output_codes(output: Any, answers: Iterable[frozenset[Any]]) -> list[int]:
+    inside = output_parts(output)
+    atoms = [_comparable(part) for part in inside]
+    equal = [_contains_answer(atoms, answer) for answer in answers]
     first, last = (atoms[0], atoms[-1]) if atoms else ("", "")
     return [
         _hash(type(output), output if isinstance(output, type) else None),
@@ -116,11 +120,11 @@ def _codes(output: Any, answers: Iterable[frozenset[Any]]) -> list[int]:
     ]  # fmt: skip
 
 
-def _share(atoms: list[Any], answer: frozenset[Any]) -> int:
+def _contains_answer(atoms: list[Any], answer: frozenset[Any]) -> int:
     return int(any(atom in answer for atom in atoms))
 
 
-def _atom(part: Any) -> Any:
+def _comparable(part: Any) -> Any:
     """Something that equals itself and says what the part is: a number by its value."""
     if isinstance(part, (bool, np.bool_)):
         return ("bool", bool(part))  # True equals 1 in Python
@@ -128,7 +132,7 @@ def _atom(part: Any) -> Any:
         return int(part)
     if isinstance(part, (float, np.floating)):
         number = float(part)
-        return "nan" if number != number else number  # noqa: PLR0124  # NaN equals nothing
+        return "nan" if number != number else number  # NaN equals nothing  # noqa: PLR0124
     if isinstance(part, (str, bytes)) or part is None:
         return part
     if isinstance(part, type):
@@ -136,7 +140,7 @@ def _atom(part: Any) -> Any:
     if isinstance(part, np.ndarray):
         return part.tobytes()
     if isinstance(part, (tuple, list, dict, set, frozenset)):
-        return tuple(_atom(one) for one in parts(part))
+        return tuple(_comparable(one) for one in output_parts(part))
     return type(part).__qualname__  # an object says no more than its type
 
 

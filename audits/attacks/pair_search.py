@@ -17,26 +17,26 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.randomness import Rng
 from audits.attacks.distinguishing import distinguish
-from audits.attacks.output_codes import check
-from audits.claims.arguments import seeded
+from audits.attacks.output_codes import check_arguments
+from audits.claims.arguments import seed_and_generator
 from audits.claims.findings import Finding
-from audits.neighbours.patterns import Candidate, candidate_pairs, different
-from audits.neighbours.value_spaces import Box, Relation, neighbour, relation_of
+from audits.neighbours.patterns import NeighbourPair, candidate_pairs, distinct_pairs
+from audits.neighbours.value_spaces import Box, Relation, checked_relation, random_neighbour
 from audits.runs.release_functions import vectorised
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.values import Values
 
-__all__ = ["Box", "Candidate", "Relation", "Search", "candidate_pairs", "search_pairs"]
+__all__ = ["Box", "NeighbourPair", "Relation", "Search", "candidate_pairs", "search_pairs"]
 
 Generator = np.random.Generator
-CANDIDATES = 32  # pairs that enter the search
-SCREEN = 250  # least runs of a screening
-SEARCH = 0.5  # share of the runs that the search may use
+MAX_CANDIDATES = 32  # pairs that enter the search
+MIN_SCREENING_RUNS = 250  # least runs of a screening
+SEARCH_SHARE = 0.5  # share of the runs that the search may use
 
 
 @final
@@ -50,8 +50,8 @@ class Search:
     """
 
     finding: Finding
-    candidate: Candidate
-    screened: tuple[tuple[Candidate, float], ...]
+    candidate: NeighbourPair
+    screened: tuple[tuple[NeighbourPair, float], ...]
     refused: int
     search_runs: int
 
@@ -72,17 +72,17 @@ def search_pairs(
     search never saw, so its error rate is ``1 - confidence`` however long the search was.
     """
     start = time.perf_counter()
-    Whole(4 * SCREEN).check("runs", runs)
-    check(runs, confidence, claim, delta)
-    seed, source = seeded(rng)
-    by = relation_of(relation, space)
-    field = _field(space, by, int(SEARCH * runs), source)
+    IntegerRange(4 * MIN_SCREENING_RUNS).check("runs", runs)
+    check_arguments(runs, confidence, claim, delta)
+    seed, source = seed_and_generator(rng)
+    by = checked_relation(relation, space)
+    field = _candidates(space, by, int(SEARCH_SHARE * runs), source)
     rounds = _rounds(len(field))
-    found: dict[int, tuple[Candidate, float]] = {}
+    found: dict[int, tuple[NeighbourPair, float]] = {}
     spent = refused = 0
     for turn in range(rounds):
-        each = max(SCREEN, int(SEARCH * runs) // (rounds * len(field)))
-        bounds = [_screened(release, one, each, delta, source) for one in field]
+        each = max(MIN_SCREENING_RUNS, int(SEARCH_SHARE * runs) // (rounds * len(field)))
+        bounds = [_prescreened(release, one, each, delta, source) for one in field]
         spent += each * len(field)
         refused += bounds.count(None)
         scored = [
@@ -97,10 +97,10 @@ def search_pairs(
         field = best
         if turn + 2 < rounds:
             parents = [*best, *[None] * len(best)]  # None breeds from nothing
-            field = [*best, *different(_bred(space, by, one, source) for one in parents)]
+            field = [*best, *distinct_pairs(_mutated(space, by, one, source) for one in parents)]
     if not found:
         raise ParameterError("release", "an error on every pair", "a function that accepts values")
-    finding = _audited(release, best[0], claim, runs - spent, confidence, delta, source)
+    finding = _audit_pair(release, best[0], claim, runs - spent, confidence, delta, source)
     finding = dataclasses.replace(
         finding, seed=seed, runs=runs, witness=f"{best[0].kind}: {finding.witness}",
         seconds=time.perf_counter() - start,
@@ -114,20 +114,22 @@ def _rounds(field: int) -> int:
     return max(1, math.ceil(math.log2(field)))
 
 
-def _field(space: Box | Values, relation: Relation, budget: int, rng: Generator) -> list[Candidate]:
+def _candidates(
+    space: Box | Values, relation: Relation, budget: int, rng: Generator
+) -> list[NeighbourPair]:
     """Pairs that enter the search: as many as the budget can screen, a quarter of them random."""
-    most = CANDIDATES
-    while most > 2 and most * SCREEN * _rounds(most) > budget:
+    most = MAX_CANDIDATES
+    while most > 2 and most * MIN_SCREENING_RUNS * _rounds(most) > budget:
         most //= 2
     made = candidate_pairs(space, relation)
     structured = [made[i] for i in rng.permutation(len(made))[: max(1, 3 * most // 4)]]
-    random = (_bred(space, relation, None, rng) for _ in range(most - len(structured)))
-    return different([*structured, *random])
+    random = (_mutated(space, relation, None, rng) for _ in range(most - len(structured)))
+    return distinct_pairs([*structured, *random])
 
 
-def _audited(
+def _audit_pair(
     release: Any,
-    candidate: Candidate,
+    candidate: NeighbourPair,
     claim: Loss | None,
     runs: int,
     confidence: float,
@@ -145,28 +147,30 @@ def _audited(
     )  # fmt: skip
 
 
-def _screened(
-    release: Any, candidate: Candidate, runs: int, delta: float | None, rng: Generator
+def _prescreened(
+    release: Any, candidate: NeighbourPair, runs: int, delta: float | None, rng: Generator
 ) -> float | None:
     """A low-confidence bound, to rank pairs by; None where the release raises."""
     try:
-        found = _audited(release, candidate, None, runs, 0.7, delta, rng)
+        found = _audit_pair(release, candidate, None, runs, 0.7, delta, rng)
     except Exception:  # somebody else's code; counted, and told in the result
         return None
     # the share of right guesses ranks pairs whose bounds are both 0
     return found.epsilon_lower + 1e-3 * found.guesses.share + 1e-9
 
 
-def _bred(
-    space: Box | Values, relation: Relation, parent: Candidate | None, rng: Generator
-) -> Candidate:
+def _mutated(
+    space: Box | Values, relation: Relation, parent: NeighbourPair | None, rng: Generator
+) -> NeighbourPair:
     """A random pair of neighbours, near a parent where there is one."""
     if not isinstance(space, Box):
         value = space.example(rng) if parent is None or rng.random() < 0.5 else parent.first
-        return Candidate("found by the search", value, space.neighbour(value, rng))
+        return NeighbourPair("found by the search", value, space.neighbour(value, rng))
     value = space.random(rng)
     if parent is not None and np.shape(parent.first) == np.shape(value):
         # every number is the parent's, or with some chance a new one
         fresh = rng.random(space.shape) < rng.choice([0.0, 0.1, 0.5])
         value = space.array(np.where(fresh, value, parent.first))
-    return Candidate("found by the search", value, neighbour(space, relation, value, rng))
+    return NeighbourPair(
+        "found by the search", value, random_neighbour(space, relation, value, rng)
+    )

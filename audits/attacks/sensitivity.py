@@ -17,21 +17,23 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.domains import NON_NEGATIVE, Interval, Whole
+from accountant.domains import NON_NEGATIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.randomness import Rng
-from audits.claims.arguments import seeded
+from audits.claims.arguments import seed_and_generator
 from audits.claims.claims import Sensitivity
-from audits.claims.findings import Finding, Guesses, Outcome
-from audits.neighbours.adjacent_chains import Link, around, chains, nearby
+from audits.claims.findings import Finding, GuessCounts, Outcome
+from audits.neighbours.adjacent_chains import Step, adjacent_chains, bounding_box, neighbours_near
 from audits.neighbours.patterns import candidate_pairs
-from audits.neighbours.value_spaces import Box, Relation, relation_of
+from audits.neighbours.value_spaces import Box, Relation, checked_relation
 from mechanisms.base.values import Values
 
 TOLERANCE = 1e-9  # relative: rounding of an honest sum moves its last bits
 NORM = Interval(1.0, np.inf)
-BUDGET = Whole(1)
-STAIRCASES = 0.7  # share of the budget for structured neighbours; the rest climbs from the best
+BUDGET = IntegerRange(1)
+STRUCTURED_SHARE = (
+    0.7  # share of the budget for structured neighbours; the rest climbs from the best
+)
 
 
 @final
@@ -59,7 +61,8 @@ class Probe:
     def witness(self) -> str:
         """In words, without the data themselves."""
         return (
-            f"{self.kind}: answers {_shown(self.answers[0])} and {_shown(self.answers[1])} "
+            f"{self.kind}: answers {_format_answer(self.answers[0])} and "
+            f"{_format_answer(self.answers[1])} "
             f"are {self.found:.6g} apart, {self.declared:.6g} is declared "
             f"({self.evaluations:,} evaluations)"
         )
@@ -88,21 +91,21 @@ def probe_sensitivity(
     declared = NON_NEGATIVE.check("declared", declared)
     budget = BUDGET.check("budget", budget)
     norm = NORM.check("norm", norm)
-    by = relation_of(relation, space)
-    seed, source = seeded(rng)
-    search = _Search(query, norm, budget)
+    by = checked_relation(relation, space)
+    seed, source = seed_and_generator(rng)
+    search = _DistanceSearch(query, norm, budget)
     if isinstance(space, (Box, np.ndarray)):
-        data, box = (None, space) if isinstance(space, Box) else (space, around(space))
-        for chain in chains(box, by, data, hostile, ordered, source):
-            search.along(chain, int(STAIRCASES * budget))
-        search.climb(lambda pair: nearby(box, by, pair, source))
+        data, box = (None, space) if isinstance(space, Box) else (space, bounding_box(space))
+        for chain in adjacent_chains(box, by, data, hostile, ordered, source):
+            search.compare_chain(chain, int(STRUCTURED_SHARE * budget))
+        search.search_near_best(lambda pair: neighbours_near(box, by, pair, source))
     else:
         for one in candidate_pairs(space):
-            search.along([(one.kind, one.first), (one.kind, one.second)], budget)
-        while search.left(budget):
+            search.compare_chain([(one.kind, one.first), (one.kind, one.second)], budget)
+        while search.has_budget(budget):
             value = space.example(source)
             other = space.neighbour(value, source)
-            search.along([("drawn at random", value), ("drawn at random", other)], budget)
+            search.compare_chain([("drawn at random", value), ("drawn at random", other)], budget)
     return search.probe(declared, seed)
 
 
@@ -124,51 +127,53 @@ def audit_sensitivity(
     if isinstance(space, tuple):
         if len(space) != 2:
             raise ParameterError("pair", space, "two neighbouring data sets")
-        search = _Search(query, claim.norm, 2)
-        search.along([("the pair", one) for one in space], 2)
-        probe = search.probe(claim.value, seeded(rng)[0])
+        search = _DistanceSearch(query, claim.norm, 2)
+        search.compare_chain([("the pair", one) for one in space], 2)
+        probe = search.probe(claim.value, seed_and_generator(rng)[0])
     else:
         probe = probe_sensitivity(query, space, "replace", claim.value, claim.norm, budget, rng)
     return Finding(
         probe.outcome, 0.0, 0.0, probe.evaluations, confidence, probe.witness,
-        time.perf_counter() - start, probe.seed, None, Guesses(0, 0, 0),
+        time.perf_counter() - start, probe.seed, None, GuessCounts(0, 0, 0),
     )  # fmt: skip
 
 
-class _Search:
+class _DistanceSearch:
     """Evaluates, and keeps the two neighbours whose answers are furthest apart."""
 
     def __init__(self, query: Callable[[Any], Any], norm: float, budget: int) -> None:
         self.query, self.norm, self.budget = query, norm, budget
-        self.found, self.kind = -1.0, "no two answers"
+        self.greatest_distance, self.kind = -1.0, "no two answers"
         self.pair: tuple[Any, Any] = (None, None)
         self.answers: tuple[Any, Any] = (None, None)
         self.evaluations = self.refused = 0
 
-    def left(self, most: int) -> bool:
+    def has_budget(self, most: int) -> bool:
         """Whether two more evaluations are within the first ``most``."""
-        return self.evaluations + 2 <= most and np.isfinite(self.found)
+        return self.evaluations + 2 <= most and np.isfinite(self.greatest_distance)
 
-    def along(self, chain: Iterable[Link], most: int) -> None:
+    def compare_chain(self, chain: Iterable[Step], most: int) -> None:
         """Compare the answers on each data set of a chain and on the next, its neighbour."""
         before: tuple[Any, Any] | None = None
         for kind, data in chain:
-            if not (self.left(most) or (before is not None and self.evaluations < self.budget)):
+            if not (
+                self.has_budget(most) or (before is not None and self.evaluations < self.budget)
+            ):
                 return
-            answer = self.ask(data)
+            answer = self.evaluate(data)
             if before is not None and answer is not None and before[1] is not None:
-                apart = distance(before[1], answer, self.norm)
-                if apart > self.found:
-                    self.found, self.kind = apart, kind
+                apart = answer_distance(before[1], answer, self.norm)
+                if apart > self.greatest_distance:
+                    self.greatest_distance, self.kind = apart, kind
                     self.pair, self.answers = (before[0], data), (before[1], answer)
             before = data, answer
 
-    def climb(self, nearby: Callable[[tuple[Any, Any]], list[Link]]) -> None:
+    def search_near_best(self, neighbours: Callable[[tuple[Any, Any]], list[Step]]) -> None:
         """Spend what is left on pairs near the best one."""
-        while self.pair[0] is not None and self.left(self.budget):
-            self.along(nearby(self.pair), self.budget)
+        while self.pair[0] is not None and self.has_budget(self.budget):
+            self.compare_chain(neighbours(self.pair), self.budget)
 
-    def ask(self, data: Any) -> Any:
+    def evaluate(self, data: Any) -> Any:
         """The answer, or None where the query refuses; it gets a copy."""
         self.evaluations += 1
         try:
@@ -181,15 +186,22 @@ class _Search:
 
     def probe(self, declared: float, seed: int | None) -> Probe:
         """What was found against what is declared."""
-        fell = self.found > declared * (1 + TOLERANCE)
+        fell = self.greatest_distance > declared * (1 + TOLERANCE)
         return Probe(
             Outcome.FALSIFIED if fell else Outcome.SURVIVED,
-            max(self.found, 0.0), declared, self.norm, self.kind, self.pair, self.answers,
-            self.evaluations, self.refused, seed,
-        )  # fmt: skip
+            max(self.greatest_distance, 0.0),
+            declared,
+            self.norm,
+            self.kind,
+            self.pair,
+            self.answers,
+            self.evaluations,
+            self.refused,
+            seed,
+        )
 
 
-def distance(first: Any, second: Any, norm: float) -> float:
+def answer_distance(first: Any, second: Any, norm: float) -> float:
     """The norm of the difference of two answers; infinite where it is no number.
 
     Whole numbers are subtracted as such: their floats could be equal.
@@ -210,5 +222,5 @@ def distance(first: Any, second: Any, norm: float) -> float:
     return float(np.linalg.norm(size, norm)) if size.size else 0.0
 
 
-def _shown(answer: Any) -> str:
+def _format_answer(answer: Any) -> str:
     return np.array2string(np.asarray(answer), threshold=6, precision=17)

@@ -19,17 +19,17 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.randomness import Rng
-from audits.claims.arguments import CONFIDENCE, seeded
+from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
 from audits.runs.release_functions import vectorised
 from mechanisms.base.mechanism import Mechanism
 
-PAIRS = Whole(8, 100_000)
-BATCH = Whole(1)
+PAIRS = IntegerRange(8, 100_000)
+BATCH = IntegerRange(1)
 
 
 @final
@@ -74,9 +74,9 @@ def audit_timing(
     confidence = CONFIDENCE.check("confidence", confidence)
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ParameterError("pair", pair, "two neighbouring values")
-    seed, source = seeded(rng)
+    seed, source = seed_and_generator(rng)
     draw = release.release if isinstance(release, Mechanism) else vectorised(release)
-    spent, noise = _timed(draw, pair, pairs, batch, source, clock)
+    spent, noise = _measure_times(draw, pair, pairs, batch, source, clock)
     value_p = signed_rank_p(spent[:, 1] - spent[:, 0])
     even = 2 * (pairs // 2)
     slower = spent[1:even:2] - spent[0:even:2]  # of two batches of one value, each value apart
@@ -131,7 +131,7 @@ def signed_rank_p(differences: Array) -> float:
     return min(1.0, 2 * float(chance[far:].sum()))
 
 
-def _timed(
+def _measure_times(
     draw: Callable[..., Any],
     pair: Any,
     pairs: int,
@@ -152,14 +152,14 @@ def _timed(
                 begin = clock()
                 output = draw(pair[column], rng, batch)
                 spent[row, column] = clock() - begin
-                noise[row, column] = _size_of_noise(output, pair[column])
+                noise[row, column] = _mean_noise(output, pair[column])
     finally:
         if collecting:
             gc.enable()
     return spent, noise
 
 
-def _size_of_noise(output: Any, value: Any) -> float:
+def _mean_noise(output: Any, value: Any) -> float:
     """Mean distance of outputs from the value; 0 where either is no number."""
     outputs, at = np.asarray(output), np.asarray(value)
     if outputs.dtype.kind not in "biuf" or at.dtype.kind not in "biuf":

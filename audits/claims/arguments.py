@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from accountant.domains import Interval, Whole
+from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.randomness import Rng, generator
 
 CONFIDENCE = Interval(0.0, 1.0, "()")
-RUNS = Whole(10)
+RUNS = IntegerRange(10)
 
 
 def claimed_delta(claim: Loss | None) -> float:
@@ -26,7 +26,7 @@ def claimed_delta(claim: Loss | None) -> float:
     return own if own > 1e-12 or np.isfinite(claim.pure) else 1e-5
 
 
-def seeded(rng: Rng) -> tuple[int | None, np.random.Generator]:
+def seed_and_generator(rng: Rng) -> tuple[int | None, np.random.Generator]:
     """The seed that repeats the work, and its generator; a given generator has no seed to tell."""
     if isinstance(rng, np.random.Generator):
         return None, rng

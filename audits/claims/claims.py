@@ -17,19 +17,19 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import NON_NEGATIVE, POSITIVE, Interval
 from accountant.errors import ParameterError
-from accountant.losses.loss import Loss, Symmetric, epsilons
+from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.numerics import Array
 
 INDEPENDENT = ApproxLoss(0.0, 0.0)  # the output does not depend on the input
-DELTAS = 10.0 ** -np.arange(1.0, 7.0)  # where tails of a profile are looked at
+TAIL_DELTAS = 10.0 ** -np.arange(1.0, 7.0)  # where tails of a profile are looked at
 ORDER = Interval(1.0, 1e300, "()")
-CHANCE = Interval(0.0, 1.0)
+PROBABILITY = Interval(0.0, 1.0)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class RenyiLoss(Symmetric):
+class RenyiLoss(SymmetricLoss):
     """Any release whose Rényi divergence of one order is at most ``value``, both ways.
 
     Its profile is the best that follows: the greatest over pairs of coins, by data processing.
@@ -44,7 +44,7 @@ class RenyiLoss(Symmetric):
         object.__setattr__(self, "value", POSITIVE.check("value", self.value))
 
     @property
-    def envelope(self) -> bool:
+    def is_upper_envelope(self) -> bool:
         """Always: many mechanisms have this divergence."""
         return True
 
@@ -55,12 +55,12 @@ class RenyiLoss(Symmetric):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """``max p - e^eps q`` over coins p, q within the divergence."""
-        return coin_profile(epsilons(epsilon), np.array([self.order]), np.array([self.value]))
+        return bernoulli_profile(epsilons(epsilon), np.array([self.order]), np.array([self.value]))
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class TradeoffLoss(Symmetric):
+class TradeoffLoss(SymmetricLoss):
     """No test has a pair of errors below the line through ``points`` of (type I, type II).
 
     Source: Dong, Roth & Su (2022); a curve through points is the profile of finitely many lines.
@@ -69,7 +69,9 @@ class TradeoffLoss(Symmetric):
     points: tuple[tuple[float, float], ...]
 
     def __post_init__(self) -> None:
-        given = [(CHANCE.check("points", a), CHANCE.check("points", b)) for a, b in self.points]
+        given = [
+            (PROBABILITY.check("points", a), PROBABILITY.check("points", b)) for a, b in self.points
+        ]
         falls = [b for a, b in given if a == 0.0]
         line = [(0.0, min(falls, default=1.0)), *sorted(p for p in given if p[0] > 0), (1.0, 0.0)]
         gap = np.diff(np.array(sorted(set(line))), axis=0)
@@ -79,7 +81,7 @@ class TradeoffLoss(Symmetric):
         object.__setattr__(self, "points", tuple(sorted(set(line))))
 
     @property
-    def envelope(self) -> bool:
+    def is_upper_envelope(self) -> bool:
         """Always: a claim, of no pair."""
         return True
 
@@ -117,28 +119,28 @@ def checked_claim(claim: Any) -> Loss | None:
     raise ParameterError("claim", claim, "a loss, such as PureLoss(1.0)")
 
 
-def points_of(claim: Loss) -> list[tuple[float, float]]:
+def claim_points(claim: Loss) -> list[tuple[float, float]]:
     """Points (epsilon, delta) of a claim that is more than one of them; else none.
 
     A pure or approximate claim is all said by its own epsilon and delta.
     """
     if isinstance(claim, (PureLoss, ApproxLoss)):
         return []
-    if isinstance(claim, RenyiLoss) or claim.by_renyi:
-        top = claim.epsilon_at(float(DELTAS[-1]))
+    if isinstance(claim, RenyiLoss) or claim.determined_by_rdp:
+        top = claim.epsilon_at(float(TAIL_DELTAS[-1]))
         found = np.concatenate([[0.0], top * np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0])])
         orders = 1 + np.geomspace(1e-3, 1e3, 25)
-        values = claim.renyi(orders) if claim.by_renyi else np.empty(0)
+        values = claim.renyi(orders) if claim.determined_by_rdp else np.empty(0)
         deltas = np.array([claim.delta_at(float(e)) for e in found])
-        if claim.by_renyi:
-            deltas = np.minimum(deltas, coin_profile(found, orders, np.asarray(values)))
+        if claim.determined_by_rdp:
+            deltas = np.minimum(deltas, bernoulli_profile(found, orders, np.asarray(values)))
         return [(float(e), float(d)) for e, d in zip(found, deltas, strict=True) if d < 1]
-    tails = [(claim.epsilon_at(float(d)), float(d)) for d in DELTAS]
+    tails = [(claim.epsilon_at(float(d)), float(d)) for d in TAIL_DELTAS]
     points = [(0.0, claim.delta_at(0.0)), *tails, (claim.pure, 0.0)]
     return [(e, d) for e, d in points if math.isfinite(e) and d < 1]
 
 
-def coin_profile(epsilon: Array, orders: Array, values: Array) -> Array:
+def bernoulli_profile(epsilon: Array, orders: Array, values: Array) -> Array:
     """Greatest ``p - e^eps q`` of coins whose divergences of all orders are within the values.
 
     ``p^a q^(1-a) + (1-p)^a (1-q)^(1-a) <= e^{(a-1) value}``, both ways: for each p the least q is
@@ -152,7 +154,9 @@ def coin_profile(epsilon: Array, orders: Array, values: Array) -> Array:
         inside = np.ones(p.size, dtype=bool)
         for order, value in zip(orders, values, strict=True):
             limit = (order - 1) * value
-            inside &= (_coin_moment(p, q, order) <= limit) & (_coin_moment(q, p, order) <= limit)
+            inside &= (_bernoulli_log_moment(p, q, order) <= limit) & (
+                _bernoulli_log_moment(q, p, order) <= limit
+            )
         low, high = np.where(inside, low, q), np.where(inside, q, high)
     p, low = np.append(0.0, p), np.append(0.0, low)
     gap = p - np.exp(np.minimum(epsilon, 60.0))[..., None] * low  # falls with epsilon
@@ -169,7 +173,7 @@ def coin_profile(epsilon: Array, orders: Array, values: Array) -> Array:
     return best
 
 
-def _coin_moment(p: Array, q: Array, order: float) -> Array:
+def _bernoulli_log_moment(p: Array, q: Array, order: float) -> Array:
     """``ln(p^a q^(1-a) + (1-p)^a (1-q)^(1-a))``."""
     with np.errstate(divide="ignore", invalid="ignore"):
         heads = order * np.log(p) + (1 - order) * np.log(q)

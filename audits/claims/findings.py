@@ -9,9 +9,9 @@ from typing import final
 import numpy as np
 
 from accountant.losses.loss import Loss
-from audits.statistics.binomial_bounds import epsilon_lower, whole_lower
-from audits.statistics.combined_tests import combined_lower
-from audits.statistics.delta_leaks import leaky_lower
+from audits.statistics.binomial_bounds import epsilon_lower, epsilon_lower_every_run
+from audits.statistics.combined_tests import combined_epsilon_lower
+from audits.statistics.delta_leaks import epsilon_lower_with_leaks
 
 
 class Outcome(enum.Enum):
@@ -23,35 +23,39 @@ class Outcome(enum.Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Guesses:
+class GuessCounts:
     """``correct`` of ``made`` guesses of the side were right, in ``runs`` test runs.
 
-    ``sides`` tells how many of the two values the rule ever guesses, ``whole`` that it guesses in
-    every run by its nature, ``expected`` how many guesses and which share of them right were
-    expected; all are known before the runs.  Several rules, each fixed before
-    its own runs, make ``blocks``; the totals are their sums.
+    ``guessed_values`` tells how many of the two values the rule ever guesses, ``every_run`` that it
+    guesses in every run by its nature, ``expected`` how many guesses and which share of them right
+    were expected; all are known before the runs.  Several rules, each fixed before its own runs,
+    make ``blocks``; the totals are their sums.
     """
 
     correct: int
     made: int
     runs: int
-    sides: int = 2
-    whole: bool = False
+    guessed_values: int = 2
+    every_run: bool = False
     expected: tuple[float, float] | None = None
-    blocks: tuple[Guesses, ...] = ()
+    blocks: tuple[GuessCounts, ...] = ()
 
     def epsilon_lower(self, delta: float, confidence: float) -> float:
         """Lower bound on the epsilon of the audited release at ``delta``."""
         alpha = 1 - confidence
         if self.blocks and delta == 0:
-            return combined_lower([(b.correct, b.made, b.runs) for b in self.blocks], alpha)
+            return combined_epsilon_lower([(b.correct, b.made, b.runs) for b in self.blocks], alpha)
         if self.blocks:  # leaks are counted once: the last block has most of the runs
             return self.blocks[-1].epsilon_lower(delta, confidence)
-        if self.whole and delta > 0:
-            return whole_lower(self.correct, self.runs, delta, alpha)
+        if self.every_run and delta > 0:
+            return epsilon_lower_every_run(self.correct, self.runs, delta, alpha)
         if self.expected is not None and delta > 0:
-            leaking = delta * self.sides / 2  # runs of one side leak to guesses of that side
-            return leaky_lower(self.correct, self.made, self.runs, leaking, alpha, self.expected)
+            leaking = (
+                delta * self.guessed_values / 2
+            )  # runs of one side leak to guesses of that side
+            return epsilon_lower_with_leaks(
+                self.correct, self.made, self.runs, leaking, alpha, self.expected
+            )
         correct, made = np.array(float(self.correct)), np.array(float(self.made))
         return float(epsilon_lower(correct, made, self.runs, delta, alpha))
 
@@ -65,29 +69,34 @@ class Guesses:
         return claim is not None and self.epsilon_lower(delta, confidence) > claim.epsilon_at(delta)
 
 
-def together(blocks: list[Guesses]) -> Guesses:
+def pool(blocks: list[GuessCounts]) -> GuessCounts:
     """The guesses of several rules, each fixed before its own runs."""
     if len(blocks) == 1:
         return blocks[0]
-    return Guesses(
-        sum(b.correct for b in blocks), sum(b.made for b in blocks), sum(b.runs for b in blocks),
-        max(b.sides for b in blocks), all(b.whole for b in blocks), None, tuple(blocks),
-    )  # fmt: skip
+    return GuessCounts(
+        sum(b.correct for b in blocks),
+        sum(b.made for b in blocks),
+        sum(b.runs for b in blocks),
+        max(b.guessed_values for b in blocks),
+        all(b.every_run for b in blocks),
+        None,
+        tuple(blocks),
+    )
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Point:
+class ClaimPoint:
     """The point of a claim's profile where its verdict is decided, and the guesses there.
 
     It was chosen by learning runs, as the most revealing; ``delta`` is the claim's at ``epsilon``.
-    Where it is not ``alone`` the bound decides too, each with half of the error.
+    Where it is not ``decides_alone`` the bound decides too, each with half of the error.
     """
 
     epsilon: float
     delta: float
-    guesses: Guesses
-    alone: bool = True
+    guesses: GuessCounts
+    decides_alone: bool = True
 
     def refutes(self, confidence: float) -> bool:
         """Whether the guesses contradict (epsilon, delta)-DP at ``confidence``."""
@@ -115,8 +124,8 @@ class Finding:
     seconds: float
     seed: int | None
     claim: Loss | None
-    guesses: Guesses
-    point: Point | None = None
+    guesses: GuessCounts
+    point: ClaimPoint | None = None
     stopped: int | None = None
 
     def refutes(self, confidence: float) -> bool:
@@ -124,7 +133,7 @@ class Finding:
         if self.stopped is not None:  # the bets stopped at what they proved
             return confidence <= self.confidence
         if self.point is not None:
-            if self.point.alone:
+            if self.point.decides_alone:
                 return self.point.refutes(confidence)
             half = (1 + confidence) / 2
             bound = self.guesses.refutes(self.claim, self.delta, half)

@@ -14,27 +14,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
-from audits.classifiers.objective import NOTHING, Aim, Prospect
+from audits.classifiers.objective import NO_GUESS, ExpectedOutcome, Objective
 
-Score = Callable[[NDArray[Any]], Array]
-FEW = 8  # bands that comparisons count faster than a search
+ScoreFunction = Callable[[NDArray[Any]], Array]
+MAX_COMPARED_INTERVALS = 8  # bands that comparisons count faster than a search
 
 
-class Guesser(Protocol):
+class DecisionRule(Protocol):
     """A rule: what it counts, what is expected of it, and what it does in words."""
 
     @property
-    def expected(self) -> Prospect:
+    def expected(self) -> ExpectedOutcome:
         """What was expected when the rule was chosen."""
         ...
 
     @property
-    def sides(self) -> int:
+    def guessed_values(self) -> int:
         """How many of the two values it ever guesses."""
         ...
 
     @property
-    def whole(self) -> bool:
+    def every_run(self) -> bool:
         """Whether it guesses in every run."""
         ...
 
@@ -42,39 +42,39 @@ class Guesser(Protocol):
         """(right guesses, guesses) on outputs of the first and of the second value."""
         ...
 
-    def told(self, first: str, second: str) -> str:
+    def describe(self, first: str, second: str) -> str:
         """Which value it guesses where."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ThresholdRule:
     """Guess the first value where the score is at least ``cut``, the second where at most ``low``.
 
     ``low`` is -cut where it is not given.
     """
 
-    score: Score
+    score: ScoreFunction
     cut: float
-    expected: Prospect
-    words: str
+    expected: ExpectedOutcome
+    description: str
     low: float | None = None
 
     @property
-    def least(self) -> float:
+    def lower_cut(self) -> float:
         """The score at and below which the second value is guessed."""
         return -self.cut if self.low is None else self.low
 
     @property
-    def sides(self) -> int:
+    def guessed_values(self) -> int:
         """How many of the two values it ever guesses."""
-        return int(self.cut < np.inf) + int(self.least > -np.inf)
+        return int(self.cut < np.inf) + int(self.lower_cut > -np.inf)
 
     @property
-    def whole(self) -> bool:
+    def every_run(self) -> bool:
         """Whether it guesses in every run."""
-        return bool(self.least >= np.nextafter(self.cut, -np.inf))
+        return bool(self.lower_cut >= np.nextafter(self.cut, -np.inf))
 
     def counts(self, first: NDArray[Any], second: NDArray[Any]) -> tuple[int, int]:
         """(right guesses, guesses) on outputs of the first and of the second value."""
@@ -83,25 +83,25 @@ class Rule:
             if len(output):
                 score = self.score(output)
                 high = int(np.count_nonzero(score >= self.cut))
-                below = min(self.least, float(np.nextafter(self.cut, -np.inf)))
+                below = min(self.lower_cut, float(np.nextafter(self.cut, -np.inf)))
                 low = int(np.count_nonzero(score <= below))
                 right, made = right + (high if is_first else low), made + high + low
         return right, made
 
-    def told(self, first: str, second: str) -> str:
+    def describe(self, first: str, second: str) -> str:
         """Which value it guesses where."""
         parts = []
         if self.cut < np.inf:
-            parts.append(f"{first} where {self.words} is at least {self.cut:.4g}")
-        if self.least > -np.inf:
-            where = self.words if not parts else "it"
-            parts.append(f"{second} where {where} is at most {self.least:.4g}")
+            parts.append(f"{first} where {self.description} is at least {self.cut:.4g}")
+        if self.lower_cut > -np.inf:
+            where = self.description if not parts else "it"
+            parts.append(f"{second} where {where} is at most {self.lower_cut:.4g}")
         return " and ".join(parts) or "nothing"
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Bands:
+class IntervalRule:
     """Guesses by where one number lies: a label for each band ``(edges[k-1], edges[k]]``.
 
     Labels are 1 for the first value, -1 for the second, 0 for no guess.  NaN counts as beyond
@@ -110,45 +110,45 @@ class Bands:
 
     edges: NDArray[Any]
     labels: NDArray[np.int8]
-    expected: Prospect
+    expected: ExpectedOutcome
 
     @property
-    def sides(self) -> int:
+    def guessed_values(self) -> int:
         """How many of the two values it ever guesses."""
         return int((self.labels == 1).any()) + int((self.labels == -1).any())
 
     @property
-    def whole(self) -> bool:
+    def every_run(self) -> bool:
         """Whether it guesses in every run."""
         return bool((self.labels != 0).all())
 
     def counts(self, first: NDArray[Any], second: NDArray[Any]) -> tuple[int, int]:
         """(right guesses, guesses) on outputs of the first and of the second value."""
-        (ones, wrong), (mistaken, zeros) = self._told(first), self._told(second)
+        (ones, wrong), (mistaken, zeros) = self._count_labels(first), self._count_labels(second)
         return ones + zeros, ones + zeros + wrong + mistaken
 
-    def _told(self, numbers: NDArray[Any]) -> tuple[int, int]:
+    def _count_labels(self, numbers: NDArray[Any]) -> tuple[int, int]:
         """How many of the numbers are called the first value, and how many the second."""
-        if len(self.labels) > FEW:
+        if len(self.labels) > MAX_COMPARED_INTERVALS:
             found = self.labels[np.searchsorted(self.edges, numbers)]
             return int(np.count_nonzero(found == 1)), int(np.count_nonzero(found == -1))
         # numbers above each edge, NaN among them
-        above = [len(numbers), *(_above(numbers, edge) for edge in self.edges), 0]
+        above = [len(numbers), *(_count_above(numbers, edge) for edge in self.edges), 0]
         each = -np.diff(above)
         return int(each[self.labels == 1].sum()), int(each[self.labels == -1].sum())
 
-    def told(self, first: str, second: str) -> str:
+    def describe(self, first: str, second: str) -> str:
         """Which value it guesses where."""
         names = {1: first, -1: second}
         parts = []
         for label, name in names.items():
-            where = [self._band(int(k)) for k in np.flatnonzero(self.labels == label)]
+            where = [self._interval_text(int(k)) for k in np.flatnonzero(self.labels == label)]
             if where:
                 more = f" or in {len(where) - 4} more bands" if len(where) > 4 else ""
                 parts.append(f"{name} where the output is {' or '.join(where[:4])}{more}")
         return " and ".join(parts) or "nothing"
 
-    def _band(self, k: int) -> str:
+    def _interval_text(self, k: int) -> str:
         if len(self.edges) == 0:
             return "anything"
         if k == 0:
@@ -158,19 +158,21 @@ class Bands:
         return f"in ({self.edges[k - 1]:.4g}, {self.edges[k]:.4g}]"
 
 
-def _above(numbers: NDArray[Any], edge: Any) -> int:
+def _count_above(numbers: NDArray[Any], edge: Any) -> int:
     if numbers.dtype.kind == "f":
         return len(numbers) - int(np.count_nonzero(numbers <= edge))
     return int(np.count_nonzero(numbers > edge))
 
 
-def merged(edges: NDArray[Any], labels: NDArray[np.int8], expected: Prospect) -> Bands:
+def merge_intervals(
+    edges: NDArray[Any], labels: NDArray[np.int8], expected: ExpectedOutcome
+) -> IntervalRule:
     """Bands with neighbours of one label made one."""
     change = labels[1:] != labels[:-1]
-    return Bands(edges[change], labels[np.append(True, change)], expected)
+    return IntervalRule(edges[change], labels[np.append(True, change)], expected)
 
 
-def best_cuts(scores: Array, aim: Aim, mass: Array) -> tuple[float, float, Prospect]:
+def best_cuts(scores: Array, aim: Objective, mass: Array) -> tuple[float, float, ExpectedOutcome]:
     """The cuts of exact log-odds that serve the aim best, upper and lower, and what to expect.
 
     A guess at score s is right with probability ``1 / (1 + e^-|s|)``, so the expected count of
@@ -178,23 +180,23 @@ def best_cuts(scores: Array, aim: Aim, mass: Array) -> tuple[float, float, Prosp
     the share of all runs that each score stands for.  Both values are guessed at one size of the
     score, or one of them alone.
     """
-    if aim.whole:
+    if aim.every_run:
         right = mass @ (1 / (1 + np.exp(-np.abs(scores))))
-        return 0.0, 0.0, aim.best(np.array([right]), np.ones(1), np.ones(1, dtype=bool))[1]
+        return 0.0, 0.0, aim.best_rule(np.array([right]), np.ones(1), np.ones(1, dtype=bool))[1]
     sides = [np.abs(scores), scores, -scores]
-    tails = [_tail(side, mass) for side in sides]
+    tails = [_tail_rates(side, mass) for side in sides]
     size, made, right = (np.concatenate(parts) for parts in zip(*tails, strict=True))
     if size.size == 0:
-        return np.inf, -np.inf, NOTHING
+        return np.inf, -np.inf, NO_GUESS
     kind = np.repeat([0, 1, 2], [len(tail[0]) for tail in tails])
-    best, expected = aim.best(right, made, kind == 0)
+    best, expected = aim.best_rule(right, made, kind == 0)
     # Scores have atoms; a cut exactly on one would read float rounding.
     cut = float(size[best]) * (1 - 1e-9)
     upper = np.inf if kind[best] == 2 else cut
     return upper, -np.inf if kind[best] == 1 else -cut, expected
 
 
-def _tail(scores: Array, mass: Array) -> tuple[Array, Array, Array]:
+def _tail_rates(scores: Array, mass: Array) -> tuple[Array, Array, Array]:
     """Cuts of positive scores, the share of runs beyond each, and that of right guesses there."""
     place = np.flatnonzero(scores > 0)
     place = place[np.argsort(-scores[place], kind="stable")]

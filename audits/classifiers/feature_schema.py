@@ -9,9 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
-from audits.classifiers.output_features import RAW, Codes, Features, features, summaries
+from audits.classifiers.output_features import (
+    RAW_COLUMNS,
+    Codes,
+    Features,
+    extract_features,
+    summary_columns,
+)
 
-STRUCTURES = 16  # that are told apart by a column of their own
+MAX_STRUCTURES = 16  # that are told apart by a column of their own
 Outputs = NDArray[Any]
 
 
@@ -29,29 +35,29 @@ def as_numbers(outputs: Outputs) -> Outputs:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FeatureSchema:
     """What was seen in the learning runs: arrays or objects, how wide, which structures."""
 
-    arrays: bool
+    is_array: bool
     width: int
     structures: Codes
 
     def numbers(self, outputs: Outputs) -> Array:
         """The numbers of each output, NaN where it has fewer."""
-        return self._widened(self.features_of(outputs))
+        return self._padded(self.features_of(outputs))
 
-    def atoms(self, outputs: Outputs) -> Codes:
+    def categories(self, outputs: Outputs) -> Codes:
         """A code of each output as a whole."""
-        return self.features_of(outputs).atom
+        return self.features_of(outputs).category
 
-    def rows(self, outputs: Outputs) -> Array:
+    def feature_matrix(self, outputs: Outputs) -> Array:
         """Columns to learn from: numbers, summaries of them, frequent structures."""
         found = self.features_of(outputs)
-        numbers = self._widened(found)
+        numbers = self._padded(found)
         shapes = (found.structure[:, None] == self.structures).astype(float)
-        return np.hstack([numbers[:, :RAW], summaries(numbers), shapes])
+        return np.hstack([numbers[:, :RAW_COLUMNS], summary_columns(numbers), shapes])
 
-    def _widened(self, found: Features) -> Array:
+    def _padded(self, found: Features) -> Array:
         numbers = found.numbers[:, : self.width]
         short = self.width - numbers.shape[1]
         return np.hstack([numbers, np.full((len(numbers), short), np.nan)]) if short else numbers
@@ -59,23 +65,23 @@ class Layout:
     def features_of(self, outputs: Outputs) -> Features:
         """Features of a chunk, read as the learning runs were."""
         alike = outputs.dtype != object
-        if alike == self.arrays or not len(outputs):
-            return features(outputs)
+        if alike == self.is_array or not len(outputs):
+            return extract_features(outputs)
         if alike:  # a chunk that happened to hold one type only
             boxed = np.empty(len(outputs), dtype=object)
             for place, one in enumerate(outputs):
                 boxed[place] = one
-            return features(boxed)
-        return features(outputs)
+            return extract_features(boxed)
+        return extract_features(outputs)
 
 
-def layout_of(first: Outputs, second: Outputs) -> Layout:
+def infer_schema(first: Outputs, second: Outputs) -> FeatureSchema:
     """The layout of the learning runs of both sides."""
     kinds = {(side.dtype.kind, side.shape[1:]) for side in (first, second) if len(side)}
     arrays = len(kinds) <= 1 and not any(kind == "O" for kind, _ in kinds)
-    blank = Layout(arrays, 0, np.empty(0, np.uint64))
+    blank = FeatureSchema(arrays, 0, np.empty(0, np.uint64))
     found = [blank.features_of(side) for side in (first, second)]
     seen, counts = np.unique(np.concatenate([f.structure for f in found]), return_counts=True)
     width = max(f.numbers.shape[1] for f in found)
-    often = seen[np.argsort(-counts, kind="stable")[:STRUCTURES]]
-    return Layout(arrays, width, often if seen.size > 1 else often[:0])
+    often = seen[np.argsort(-counts, kind="stable")[:MAX_STRUCTURES]]
+    return FeatureSchema(arrays, width, often if seen.size > 1 else often[:0])

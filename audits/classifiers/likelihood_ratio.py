@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
-from audits.classifiers.decision_rules import Score
+from audits.classifiers.decision_rules import ScoreFunction
 from mechanisms.base.mechanism import Mechanism
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Ratio:
+class LogLikelihoodRatio:
     """The log-likelihood ratio of a pair of values under a declared mechanism."""
 
     mechanism: Mechanism
@@ -30,7 +30,7 @@ class Ratio:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Table:
+class LogOddsTable:
     """The log-odds of outputs 0, 1, 2 and so on."""
 
     log_odds: Array
@@ -41,9 +41,9 @@ class Table:
         return found
 
 
-def density_score(mechanism: Mechanism, pair: tuple[Any, Any]) -> Score:
+def likelihood_ratio_score(mechanism: Mechanism, pair: tuple[Any, Any]) -> ScoreFunction:
     """The exact log-likelihood ratio of a declared mechanism."""
-    ratio, outcomes = Ratio(mechanism, *pair), mechanism.support.outcomes(pair[0])
+    ratio, outcomes = LogLikelihoodRatio(mechanism, *pair), mechanism.support.outcomes(pair[0])
     if outcomes is None or np.ndim(pair[0]) != mechanism.value_axes:
         return ratio
-    return Table(ratio(outcomes))
+    return LogOddsTable(ratio(outcomes))

@@ -18,14 +18,14 @@ from accountant.numerics import Array
 from audits.classifiers.output_features import Codes
 
 FEW_VALUES = 8
-COLUMNS = 48  # of the additive model: those whose means differ most
-STEPS = 12
-MOST_CROSSED = 4
+MAX_COLUMNS = 48  # of the additive model: those whose means differ most
+LOGISTIC_STEPS = 12
+MAX_CROSSED_COLUMNS = 4
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Atoms:
+class CategoryTable:
     """Log-odds of known outputs; 0 of any other."""
 
     known: Codes
@@ -39,19 +39,19 @@ class Atoms:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Weighted:
+class LinearScore:
     """A weighted sum of columns."""
 
     weights: NDArray[Any]
 
     def __call__(self, design: NDArray[Any]) -> Array:
         """The sums of rows."""
-        return _sums(design, self.weights).astype(float)
+        return _weighted_sums(design, self.weights).astype(float)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Chain:
+class Pipeline:
     """One function after another."""
 
     steps: tuple[Callable[[Any], Any], ...]
@@ -63,16 +63,16 @@ class Chain:
         return outputs
 
 
-def atom_table(codes: Codes, sides: Array) -> Callable[[Codes], Array]:
+def fit_category_table(codes: Codes, sides: Array) -> Callable[[Codes], Array]:
     """Log-odds of each distinct output, with 1.5 pseudo-runs a side; 0 for outputs never seen."""
     known, place = np.unique(codes, return_inverse=True)
     ones = np.bincount(place, sides, minlength=known.size)
     zeros = np.bincount(place, 1 - sides, minlength=known.size)
     log_odds = np.log((ones + 1.5) / (zeros + 1.5))
-    return Atoms(known, log_odds - np.log((ones.sum() + 1.5) / (zeros.sum() + 1.5)))
+    return CategoryTable(known, log_odds - np.log((ones.sum() + 1.5) / (zeros.sum() + 1.5)))
 
 
-def contrast(rows: Array, sides: Array) -> Array:
+def mean_difference_weights(rows: Array, sides: Array) -> Array:
     """Weights of the sum whose mean moves most, coordinates taken as independent."""
     x = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
     gap = x[sides == 1].mean(axis=0) - x[sides == 0].mean(axis=0)
@@ -83,7 +83,7 @@ def contrast(rows: Array, sides: Array) -> Array:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Basis:
+class SplineBasis:
     """Functions of each column: few values are told apart, others are clipped, bent and cut."""
 
     columns: tuple[tuple[int, Array, float, float], ...]
@@ -111,7 +111,7 @@ class Basis:
         return design
 
 
-def basis_of(rows: Array, sides: Array, width: int) -> Basis:
+def fit_spline_basis(rows: Array, sides: Array, width: int) -> SplineBasis:
     """A basis for the columns whose means differ most between the sides.
 
     The first ``width`` columns are an output's own numbers; where they are few they are crossed.
@@ -121,7 +121,7 @@ def basis_of(rows: Array, sides: Array, width: int) -> Basis:
     with np.errstate(over="ignore", invalid="ignore"):
         gap = ranked[sides == 1].mean(axis=0) - ranked[sides == 0].mean(axis=0)
         strength = np.abs(np.nan_to_num(gap / np.maximum(ranked.std(axis=0), 1e-300)))
-    chosen = np.sort(np.argsort(-strength, kind="stable")[:COLUMNS])
+    chosen = np.sort(np.argsort(-strength, kind="stable")[:MAX_COLUMNS])
     columns, missing = [], []
     for column in chosen.tolist():
         known = x[:, column][~np.isnan(rows[:, column])]
@@ -136,12 +136,12 @@ def basis_of(rows: Array, sides: Array, width: int) -> Basis:
         spread = (high - low) if high > low else float(np.std(np.clip(known, -1e150, 1e150)))
         knots = (np.array([low, middle, high]) - middle) / max(spread, 1e-300)
         columns.append((column, knots, float(middle), max(float(spread), 1e-300)))
-    return Basis(tuple(columns), tuple(missing), width if width <= MOST_CROSSED else 0)
+    return SplineBasis(tuple(columns), tuple(missing), width if width <= MAX_CROSSED_COLUMNS else 0)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Pooled:
+class PooledSteps:
     """Steps of each number, added over the numbers with the sign of the move of each."""
 
     signs: Array
@@ -151,11 +151,11 @@ class Pooled:
         """One column a step, after a constant."""
         design = np.ones((len(rows), 1 + len(self.knots)), np.float32)
         for place, knot in enumerate(self.knots, 1):
-            design[:, place] = _sums((rows > knot).astype(np.float32), self.signs)
+            design[:, place] = _weighted_sums((rows > knot).astype(np.float32), self.signs)
         return design
 
 
-def pooled_steps(rows: Array, sides: Array) -> Pooled:
+def fit_pooled_steps(rows: Array, sides: Array) -> PooledSteps:
     """Steps at deciles: for many numbers that move alike, such as one noise on each of them."""
     x = np.nan_to_num(rows, nan=0.0, posinf=1e300, neginf=-1e300)
     knots = np.quantile(x, np.arange(0.1, 0.91, 0.1), axis=0)
@@ -163,20 +163,22 @@ def pooled_steps(rows: Array, sides: Array) -> Pooled:
     gap = beyond[sides == 1].mean(axis=0) - beyond[sides == 0].mean(axis=0)
     # by how many standard errors: what does not move has no say
     signs = np.clip(gap * np.sqrt(len(x)) / 2, -1.0, 1.0)
-    return Pooled(signs.astype(np.float32), knots)
+    return PooledSteps(signs.astype(np.float32), knots)
 
 
-Block = tuple[NDArray[np.float32], NDArray[np.float32], Array]  # design, sides, design' design
+DesignBlock = tuple[
+    NDArray[np.float32], NDArray[np.float32], Array
+]  # design, sides, design' design
 
 
-def block_of(first: NDArray[np.float32], second: NDArray[np.float32]) -> Block:
+def design_block(first: NDArray[np.float32], second: NDArray[np.float32]) -> DesignBlock:
     """Designs of both sides as one, and the products that every fit needs."""
     design = np.concatenate([first, second])
     sides = np.append(np.ones(len(first), np.float32), np.zeros(len(second), np.float32))
     return design, sides, (design.T @ design).astype(float)
 
 
-def logistic(blocks: Sequence[Block], penalty: float) -> Array:
+def fit_logistic(blocks: Sequence[DesignBlock], penalty: float) -> Array:
     """Ridge logistic weights on blocks of runs; the first column is the constant."""
     from scipy.linalg import cho_factor, cho_solve
 
@@ -186,16 +188,16 @@ def logistic(blocks: Sequence[Block], penalty: float) -> Array:
     ridge[0] = 1e-3
     factor = cho_factor(curvature + np.diag(ridge))
     weights = np.zeros(len(curvature))
-    for _ in range(STEPS):
+    for _ in range(LOGISTIC_STEPS):
         gradient = -ridge * weights
         for design, sides, _ in blocks:
-            odds = np.clip(_sums(design, weights.astype(np.float32)), -30, 30)
+            odds = np.clip(_weighted_sums(design, weights.astype(np.float32)), -30, 30)
             gradient = gradient + np.einsum("ij,i->j", design, sides - 1 / (1 + np.exp(-odds)))
         weights = weights + cho_solve(factor, gradient)
     return weights
 
 
-def _sums(rows: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+def _weighted_sums(rows: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
     # not BLAS: its bits may depend on its threads, which wait for each other on busy cores
     sums: NDArray[Any] = np.einsum("ij,j->i", rows, weights)
     return sums

@@ -13,74 +13,80 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
-from audits.statistics.binomial_bounds import expected_right
+from audits.statistics.binomial_bounds import max_correct_probability
 
 # A verdict is aimed at where it is in reach and not certain: in standard errors of the count.
-IN_REACH, CERTAIN = 2.0, 9.0
-SELECTION = 1.2  # standard errors of the learning runs that choosing a rule may have gained
-NEAR = 0.2  # of them, within which rules are taken for equal
+Z_IN_REACH, Z_CERTAIN = 2.0, 9.0
+SELECTION_MARGIN = 1.2  # standard errors of the learning runs that choosing a rule may have gained
+EQUAL_MARGIN = 0.2  # of them, within which rules are taken for equal
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Prospect:
+class ExpectedOutcome:
     """What to expect of a rule: its bound, by how many standard errors it refutes the claim.
 
-    ``made`` is the share of runs with a guess, ``share`` that of right ones among them.
+    ``guess_rate`` is the share of runs with a guess, ``correct_rate`` that of right ones among
+    them.
     """
 
     bound: float
-    sureness: float = -np.inf
-    made: float = 0.0
-    share: float = 0.5
+    z_score: float = -np.inf
+    guess_rate: float = 0.0
+    correct_rate: float = 0.5
 
 
-NOTHING = Prospect(-np.inf)
+NO_GUESS = ExpectedOutcome(-np.inf)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Aim:
+class Objective:
     """A test with ``runs`` runs at ``delta`` and error ``alpha``, of a claim of ``epsilon``.
 
-    ``learned`` is the number of runs whose counts are judged, None where the scores are exact;
-    ``whole`` asks for a rule that guesses in every run, so that leaks need not be counted.
+    ``learning_runs`` is the number of runs whose counts are judged, None where the scores are
+    exact; ``every_run`` asks for a rule that guesses in every run, so that leaks need not be
+    counted.
     """
 
     runs: int
     delta: float
     alpha: float
     epsilon: float | None = None
-    learned: int | None = None
-    whole: bool = False
+    learning_runs: int | None = None
+    every_run: bool = False
 
-    def best(self, right: Array, made: Array, both: NDArray[np.bool_]) -> tuple[int, Prospect]:
+    def best_rule(
+        self, right: Array, made: Array, both: NDArray[np.bool_]
+    ) -> tuple[int, ExpectedOutcome]:
         """Place of the best of some rules, and what to expect of it.
 
         ``right`` and ``made`` are shares of all runs; ``both`` tells rules that guess both sides.
         """
-        bound, sureness = self._judged(right, made, both)
+        bound, sureness = self._bounds_and_z_scores(right, made, both)
         at = int(np.argmax(bound))
-        if self.learned is not None and self.delta == 0 and bound[at] > -np.inf:
+        if self.learning_runs is not None and self.delta == 0 and bound[at] > -np.inf:
             # what is hardly worse on more runs was less likely chosen by luck (with delta the best
             # guesses are rare, and more runs are no better)
             share = np.clip(right[at] / made[at], 0.01, 0.99)
-            error = 1 / np.sqrt(made[at] * self.learned * share * (1 - share))
-            near = np.flatnonzero(bound >= bound[at] - NEAR * error)
+            error = 1 / np.sqrt(made[at] * self.learning_runs * share * (1 - share))
+            near = np.flatnonzero(bound >= bound[at] - EQUAL_MARGIN * error)
             at = int(near[np.argmax(made[near])])
         if self.epsilon is not None:
             surest = int(np.argmax(sureness))
-            if sureness[surest] > IN_REACH and sureness[at] < CERTAIN:
+            if sureness[surest] > Z_IN_REACH and sureness[at] < Z_CERTAIN:
                 at = surest
         share = float(right[at] / max(made[at], 1e-300))
-        return at, Prospect(float(bound[at]), float(sureness[at]), float(made[at]), share)
+        return at, ExpectedOutcome(float(bound[at]), float(sureness[at]), float(made[at]), share)
 
-    def _judged(self, right: Array, made: Array, both: NDArray[np.bool_]) -> tuple[Array, Array]:
+    def _bounds_and_z_scores(
+        self, right: Array, made: Array, both: NDArray[np.bool_]
+    ) -> tuple[Array, Array]:
         """The expected bound of each rule, and by how many standard errors it refutes the claim."""
         from scipy.special import ndtri
 
-        if self.whole:
-            return self._judged_whole(right, made)
+        if self.every_run:
+            return self._z_scores_every_run(right, made)
         leaks = self.runs * self.delta * np.where(both, 1.0, 0.5)
         guesses = made * self.runs - leaks
         some = guesses > 1.0
@@ -89,8 +95,8 @@ class Aim:
         # a leak in excess of the mean is a right guess instead of one with that chance
         excess = leaks * (1 - share) / share / guesses
         errors = -float(ndtri(self.alpha)) * np.sqrt((1 + excess) / guesses)
-        if self.learned is not None:
-            errors = errors + SELECTION / np.sqrt(np.maximum(made * self.learned, 1.0))
+        if self.learning_runs is not None:
+            errors = errors + SELECTION_MARGIN / np.sqrt(np.maximum(made * self.learning_runs, 1.0))
         # Wilson (1927): the chance c with (share - c)^2 = errors^2 c (1 - c), the lower one
         half = errors * errors / 2
         root = errors * np.sqrt(share * (1 - share) + half / 2)
@@ -98,13 +104,13 @@ class Aim:
         bound = np.where(some, np.log(chance) - np.log1p(-chance), -np.inf)
         if self.epsilon is None:
             return bound, np.full(bound.shape, -np.inf)
-        allowed = expected_right(self.epsilon)
+        allowed = max_correct_probability(self.epsilon)
         variance = guesses * max(allowed * (1 - allowed), 1e-12) + leaks * (1 - allowed) ** 2
         sureness = guesses * (share - allowed) / np.sqrt(variance)
         return bound, np.where(some, sureness, -np.inf)
 
-    def _judged_whole(self, right: Array, made: Array) -> tuple[Array, Array]:
-        allowed = expected_right(self.epsilon or 0.0)
+    def _z_scores_every_run(self, right: Array, made: Array) -> tuple[Array, Array]:
+        allowed = max_correct_probability(self.epsilon or 0.0)
         allowed = self.delta + (1 - self.delta) * allowed
         error = np.sqrt(max(allowed * (1 - allowed), 1e-12) / self.runs)
         sureness = np.where(made >= 1 - 1e-9, (right - allowed) / error, -np.inf)

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
-from audits.runs.release_functions import Raised
+from audits.runs.release_functions import RaisedOutcome
 
-WIDTH = 4096  # numbers of one output that are looked at
-RAW = 64  # of them that are columns of their own
-DEPTH = 16  # of nested containers; deeper ones and cycles are cut off
+MAX_NUMBERS = 4096  # numbers of one output that are looked at
+RAW_COLUMNS = 64  # of them that are columns of their own
+MAX_DEPTH = 16  # of nested containers; deeper ones and cycles are cut off
 Codes = NDArray[np.uint64]
 # what an array holds and what Python holds are one: chunks may come as either
-NAMES = {"float64": "float", "int64": "int", "bool_": "bool", "str_": "str", "bytes_": "bytes"}
+TYPE_NAMES = {"float64": "float", "int64": "int", "bool_": "bool", "str_": "str", "bytes_": "bytes"}
 
 
 @final
@@ -34,27 +34,27 @@ class Features:
 
     numbers: Array
     structure: Codes
-    atom: Codes
+    category: Codes
 
 
-def features(outputs: NDArray[Any]) -> Features:
+def extract_features(outputs: NDArray[Any]) -> Features:
     """What there is to learn from outputs, one row a run."""
     kind, count = outputs.dtype.kind, len(outputs)
     if kind in "biufcmM":
-        flat = outputs.reshape(count, -1)[:, :WIDTH]
+        flat = outputs.reshape(count, -1)[:, :MAX_NUMBERS]
         if kind == "c":
             flat = np.hstack([flat.real, flat.imag])
         flat = flat.astype(np.int64) if kind in "mM" else flat
-        return Features(flat.astype(float), np.zeros(count, np.uint64), _hashed(flat))
+        return Features(flat.astype(float), np.zeros(count, np.uint64), _hash_rows(flat))
     if kind in "US":
         flat = outputs.reshape(count, -1)
         lengths = np.char.str_len(flat).astype(float)
-        codes = _hashed(np.ascontiguousarray(flat).view(np.uint8).reshape(count, -1))
+        codes = _hash_rows(np.ascontiguousarray(flat).view(np.uint8).reshape(count, -1))
         return Features(lengths, codes, codes)
-    return _walked(outputs)
+    return _walk_outputs(outputs)
 
 
-def summaries(numbers: Array) -> Array:
+def summary_columns(numbers: Array) -> Array:
     """Sum, extremes and their places, first change, ties, slope: what vectors give away."""
     count, width = numbers.shape
     if width < 2 or count == 0:
@@ -80,7 +80,7 @@ def summaries(numbers: Array) -> Array:
     return result
 
 
-def _hashed(rows: NDArray[Any]) -> Codes:
+def _hash_rows(rows: NDArray[Any]) -> Codes:
     """A 64-bit code of each row's bytes; -0.0 and 0.0 differ, as do the many NaN."""
     rows = np.ascontiguousarray(rows)
     if rows.dtype.kind == "f" and rows.dtype.itemsize == 8:
@@ -96,18 +96,18 @@ def _hashed(rows: NDArray[Any]) -> Codes:
     return code
 
 
-def _walked(outputs: NDArray[Any]) -> Features:
+def _walk_outputs(outputs: NDArray[Any]) -> Features:
     structure, atom = np.empty((2, len(outputs)), np.uint64)
     rows: list[list[float]] = []
     for place, output in enumerate(outputs):
         numbers: list[float] = []
         words, exact = [], []
         try:
-            for word, number in itertools.islice(_walk(output, 0), 2 * WIDTH):
+            for word, number in itertools.islice(_walk_output(output, 0), 2 * MAX_NUMBERS):
                 if word is not None:
                     words.append(word)
                 else:
-                    numbers.append(_real(number))
+                    numbers.append(_as_float(number))
                     exact.append(
                         float.hex(numbers[-1]) if isinstance(number, float) else hex(number)
                     )
@@ -124,13 +124,13 @@ def _walked(outputs: NDArray[Any]) -> Features:
     return Features(table, structure, atom)
 
 
-def _walk(output: Any, depth: int) -> Iterator[tuple[str | None, Any]]:
+def _walk_output(output: Any, depth: int) -> Iterator[tuple[str | None, Any]]:
     """Words of structure as (word, None), numbers as (None, number)."""
-    name = NAMES.get(type(output).__name__, type(output).__name__)
-    if depth > DEPTH:
+    name = TYPE_NAMES.get(type(output).__name__, type(output).__name__)
+    if depth > MAX_DEPTH:
         yield "...", None
-    elif isinstance(output, Raised):
-        yield f"raised {output.kind} {output.words}", None
+    elif isinstance(output, RaisedOutcome):
+        yield f"raised {output.kind} {output.message}", None
     elif output is None or isinstance(output, (str, bytes)):
         yield f"{name} {output!r}", None
         if output is not None:
@@ -141,16 +141,18 @@ def _walk(output: Any, depth: int) -> Iterator[tuple[str | None, Any]]:
             yield None, part
     elif isinstance(output, np.ndarray) and output.dtype.kind in "biufc":
         yield f"{name} {output.dtype} {output.shape}", None
-        for number in output.ravel()[:WIDTH].tolist():
-            yield from _walk(number, depth + 1) if isinstance(number, complex) else [(None, number)]
+        for number in output.ravel()[:MAX_NUMBERS].tolist():
+            yield from (
+                _walk_output(number, depth + 1) if isinstance(number, complex) else [(None, number)]
+            )
     else:
         yield name, None
-        for key, part in _parts(output):
+        for key, part in _children(output):
             yield key, None
-            yield from _walk(part, depth + 1)
+            yield from _walk_output(part, depth + 1)
 
 
-def _parts(output: Any) -> Iterator[tuple[str, Any]]:
+def _children(output: Any) -> Iterator[tuple[str, Any]]:
     """What a container or an object is made of; an opaque object tells its type alone."""
     if isinstance(output, Mapping):
         yield f"keys {len(output)}", None
@@ -177,7 +179,7 @@ def _as_array(output: Any) -> Any:
         return None
 
 
-def _real(number: Any) -> float:
+def _as_float(number: Any) -> float:
     try:
         return float(number)
     except OverflowError:  # an integer beyond the floats

@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
-MOST_ATOMS = 64
-REPEATED = 4  # times that a value is seen on average, to be an atom
+MAX_CATEGORIES = 64
+MIN_MEAN_COUNT = 4  # times that a value is seen on average, to be an atom
 # Tail shares of the quantile cells; between the last two, 2 % steps.
-TAIL = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.08])
-SHARES = np.concatenate([TAIL, np.arange(0.1, 0.9001, 0.02), 1 - TAIL[::-1]])
+TAIL_SHARES = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.08])
+QUANTILE_SHARES = np.concatenate([TAIL_SHARES, np.arange(0.1, 0.9001, 0.02), 1 - TAIL_SHARES[::-1]])
 RIDGE = 0.01
-LEAST = 8  # runs in a cell, on average
+MIN_CELL_RUNS = 8  # runs in a cell, on average
 Smoothing = tuple[bool, float]
-WEIGHTS = (0.1, 2.0, 40.0, 800.0, 20_000.0)
+SMOOTHING_WEIGHTS = (0.1, 2.0, 40.0, 800.0, 20_000.0)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Cells:
+class HistogramCells:
     """Cells ``(edges[k-1], edges[k]]``, their log-odds of the first side, and shares of runs.
 
     ``smoothing`` is how they were smoothed: along ranks or numbers, and how much.
@@ -38,27 +38,27 @@ class Cells:
     mass: Array
     smoothing: Smoothing | None = None
 
-    def at(self, numbers: NDArray[Any]) -> NDArray[np.intp]:
+    def cell_of(self, numbers: NDArray[Any]) -> NDArray[np.intp]:
         """The cell of every number."""
         return np.searchsorted(self.edges, numbers)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Steps:
+class StepFunction:
     """Smoothed log-odds of a number: constant on cells."""
 
-    cells: Cells
+    cells: HistogramCells
 
     def __call__(self, numbers: NDArray[Any]) -> Array:
         """The log-odds of the cells that the numbers lie in."""
-        log_odds: Array = self.cells.log_odds[self.cells.at(numbers)]
+        log_odds: Array = self.cells.log_odds[self.cells.cell_of(numbers)]
         return log_odds
 
 
-def cells_of(
+def histogram_cells(
     first: NDArray[Any], second: NDArray[Any], smoothing: Smoothing | None = None
-) -> Cells:
+) -> HistogramCells:
     """Cells of numbers of both sides: each number where there are few, else smoothed quantiles.
 
     The smoothing is chosen where it is not given.
@@ -66,13 +66,13 @@ def cells_of(
     pooled = np.concatenate([first, second])
     values, counts = np.unique(pooled, return_counts=True)
     # numbers that hardly repeat are no atoms, however few they are
-    few = values.size <= min(MOST_ATOMS, pooled.size // REPEATED)
-    edges = between(values) if few else _edges(values, counts, pooled)
+    few = values.size <= min(MAX_CATEGORIES, pooled.size // MIN_MEAN_COUNT)
+    edges = edges_between(values) if few else _edges(values, counts, pooled)
     ones = np.bincount(np.searchsorted(edges, first), minlength=edges.size + 1).astype(float)
     zeros = np.bincount(np.searchsorted(edges, second), minlength=edges.size + 1).astype(float)
     mass = (ones + zeros) / pooled.size
     if few or ones.size < 4:
-        return Cells(edges, raw_log_odds(ones, zeros), mass)
+        return HistogramCells(edges, raw_log_odds(ones, zeros), mass)
     total = np.bincount(
         np.searchsorted(edges, pooled),
         np.nan_to_num(pooled.astype(float), nan=1e300, posinf=1e300, neginf=-1e300),
@@ -80,10 +80,10 @@ def cells_of(
     )  # fmt: skip
     place = total / np.maximum(ones + zeros, 1.0)
     chosen = best_smoothing(ones, zeros, place) if smoothing is None else smoothing
-    return Cells(edges, smoothed_log_odds(ones, zeros, place, chosen), mass, chosen)
+    return HistogramCells(edges, smoothed_log_odds(ones, zeros, place, chosen), mass, chosen)
 
 
-def between(values: NDArray[Any]) -> NDArray[Any]:
+def edges_between(values: NDArray[Any]) -> NDArray[Any]:
     """Edges that separate sorted values: each value is the upper end of its own cell."""
     return values[:-1]
 
@@ -106,8 +106,8 @@ def best_smoothing(ones: Array, zeros: Array, place: Array) -> Smoothing:
     found: list[tuple[float, int, Smoothing]] = []
     for by_rank in (False, True):
         rough = _roughness(np.arange(ones.size, dtype=float) if by_rank else place)
-        for weight in WEIGHTS:
-            held = _held_out(half_ones, half_zeros, ones, zeros, weight * rough)
+        for weight in SMOOTHING_WEIGHTS:
+            held = _held_out_likelihood(half_ones, half_zeros, ones, zeros, weight * rough)
             found.append((held, -len(found), (by_rank, 2 * weight)))
     return max(found)[2]
 
@@ -117,15 +117,15 @@ def smoothed_log_odds(ones: Array, zeros: Array, place: Array, smoothing: Smooth
     by_rank, weight = smoothing
     rough = _roughness(np.arange(ones.size, dtype=float) if by_rank else place)
     total_odds = np.log((ones.sum() + 1.0) / (zeros.sum() + 1.0))
-    log_odds: Array = _fit(ones, zeros, weight * rough) - total_odds
+    log_odds: Array = _fit_log_odds(ones, zeros, weight * rough) - total_odds
     return log_odds
 
 
-def _held_out(a: Array, b: Array, ones: Array, zeros: Array, penalty: Array) -> float:
+def _held_out_likelihood(a: Array, b: Array, ones: Array, zeros: Array, penalty: Array) -> float:
     """Likelihood of either half of the counts under the fit of the other."""
     total = 0.0
     for x, y in ((a, b), (ones - a, zeros - b)):
-        fit = _fit(x, y, penalty)
+        fit = _fit_log_odds(x, y, penalty)
         total -= float((ones - x) @ np.logaddexp(0, -fit) + (zeros - y) @ np.logaddexp(0, fit))
     return total
 
@@ -133,7 +133,7 @@ def _held_out(a: Array, b: Array, ones: Array, zeros: Array, penalty: Array) -> 
 def _edges(values: NDArray[Any], counts: NDArray[np.intp], pooled: NDArray[Any]) -> NDArray[Any]:
     """Upper ends of the cells: quantiles, and both sides of every atom of half a percent."""
     # not np.quantile: NaN stands beyond every number
-    shares = SHARES[:: max(1, -(-SHARES.size * LEAST // pooled.size))]
+    shares = QUANTILE_SHARES[:: max(1, -(-QUANTILE_SHARES.size * MIN_CELL_RUNS // pooled.size))]
     cuts = np.sort(pooled)[np.ceil(shares * pooled.size).astype(int) - 1]
     own = np.flatnonzero(counts >= max(0.005 * pooled.size, 2.0))
     below = values[own[own > 0] - 1]
@@ -142,7 +142,7 @@ def _edges(values: NDArray[Any], counts: NDArray[np.intp], pooled: NDArray[Any])
     return edges
 
 
-def _fit(ones: Array, zeros: Array, penalty: Array) -> Array:
+def _fit_log_odds(ones: Array, zeros: Array, penalty: Array) -> Array:
     """Penalised likelihood by Newton's method; ``penalty`` is banded, diagonal first."""
     from scipy.linalg.lapack import dpbsv
 
@@ -150,7 +150,7 @@ def _fit(ones: Array, zeros: Array, penalty: Array) -> Array:
     odds = np.full(ones.size, np.log((ones.sum() + 1.0) / (zeros.sum() + 1.0)))
     for _ in range(25):
         chance = 1 / (1 + np.exp(-odds))
-        slope = ones - runs * chance - _times(penalty, odds) - RIDGE * odds
+        slope = ones - runs * chance - _banded_product(penalty, odds) - RIDGE * odds
         hessian = penalty.copy()
         hessian[0] += runs * chance * (1 - chance) + RIDGE
         _, step, failed = dpbsv(hessian, slope, lower=1)
@@ -163,7 +163,7 @@ def _fit(ones: Array, zeros: Array, penalty: Array) -> Array:
     return odds
 
 
-def _times(banded: Array, x: Array) -> Array:
+def _banded_product(banded: Array, x: Array) -> Array:
     """A symmetric matrix of two off-diagonals times a vector."""
     result: Array = banded[0] * x
     for k in (1, 2):

@@ -15,112 +15,123 @@ from typing import Any, final
 import numpy as np
 
 from accountant.numerics import Array
-from audits.classifiers.decision_rules import Bands, Guesser, Rule, merged
+from audits.classifiers.decision_rules import (
+    DecisionRule,
+    IntervalRule,
+    ThresholdRule,
+    merge_intervals,
+)
 from audits.classifiers.feature_schema import Outputs, as_numbers
-from audits.classifiers.linear_scores import Chain
-from audits.classifiers.model_candidates import Candidate, candidates
-from audits.classifiers.objective import NOTHING, Aim, Prospect
-from audits.classifiers.smoothed_log_odds import Cells, Steps, cells_of
+from audits.classifiers.linear_scores import Pipeline
+from audits.classifiers.model_candidates import ModelCandidate, model_candidates
+from audits.classifiers.objective import NO_GUESS, ExpectedOutcome, Objective
+from audits.classifiers.smoothed_log_odds import HistogramCells, StepFunction, histogram_cells
 
-LONGER = 0.3  # standard errors by which a candidate must beat those before it
+CANDIDATE_MARGIN = 0.3  # standard errors by which a candidate must beat those before it
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Learned:
-    """A trained score and its calibrated cells; ``learned`` runs went into it."""
+class TrainedScore:
+    """A trained score and its calibrated cells; ``learning_runs`` runs went into it."""
 
-    candidate: Candidate
+    candidate: ModelCandidate
     score: Any
-    cells: Cells
-    learned: int
+    cells: HistogramCells
+    learning_runs: int
 
-    def sureness(self, aim: Aim) -> float:
+    def z_score(self, aim: Objective) -> float:
         """By how many standard errors the best rule is expected to refute the aim's claim."""
-        return tails(self.cells, replace(aim, learned=self.learned))[3].sureness
+        return best_tails(self.cells, replace(aim, learning_runs=self.learning_runs))[3].z_score
 
-    def rule(self, aim: Aim) -> Guesser:
+    def rule(self, aim: Objective) -> DecisionRule:
         """The tails that serve the aim best."""
-        low, high, up, expected = tails(self.cells, replace(aim, learned=self.learned))
-        if self.candidate.number:
-            return Numbers(self._bands(low, high, up, expected))
+        low, high, up, expected = best_tails(
+            self.cells, replace(aim, learning_runs=self.learning_runs)
+        )
+        if self.candidate.is_number:
+            return NumericRule(self._interval_rule(low, high, up, expected))
         # what travels to other processes: the score, not the runs that it was learned from
-        edges, words = self.cells.edges, self.candidate.words
-        score = Chain((self.candidate.extract, self.score))
+        edges, words = self.cells.edges, self.candidate.description
+        score = Pipeline((self.candidate.extract, self.score))
         # the lower tail is at most, the upper tail above, an edge
         least = -np.inf if low == 0 else np.inf if low > edges.size else float(edges[low - 1])
         cut = np.inf if high > edges.size else -np.inf if high == 0 else float(edges[high - 1])
         cut = float(np.nextafter(cut, np.inf)) if math.isfinite(cut) else cut
         if up < 0:
-            return Rule(Chain((score, np.negative)), -least, expected, f"minus {words}", -cut)
-        return Rule(score, cut, expected, words, least)
+            return ThresholdRule(
+                Pipeline((score, np.negative)), -least, expected, f"minus {words}", -cut
+            )
+        return ThresholdRule(score, cut, expected, words, least)
 
     def log_odds(self, outputs: Outputs) -> Array:
         """Calibrated log-odds of the first value."""
-        return self.cells.log_odds[self.cells.at(self._of_outputs(outputs))]
+        return self.cells.log_odds[self.cells.cell_of(self._scores(outputs))]
 
-    def _of_outputs(self, outputs: Outputs) -> Array:
+    def _scores(self, outputs: Outputs) -> Array:
         result: Array = self.score(self.candidate.extract(outputs))
         return result
 
-    def _bands(self, low: int, high: int, up: int, expected: Prospect) -> Bands:
+    def _interval_rule(
+        self, low: int, high: int, up: int, expected: ExpectedOutcome
+    ) -> IntervalRule:
         """The two tails as bands of the number itself."""
         edges, at = self.cells.edges, np.arange(self.cells.edges.size + 1)
-        if isinstance(self.score, Steps):
-            edges, at = self.score.cells.edges, self.cells.at(self.score.cells.log_odds)
+        if isinstance(self.score, StepFunction):
+            edges, at = self.score.cells.edges, self.cells.cell_of(self.score.cells.log_odds)
         labels = np.where(at >= high, up, np.where(at < low, -up, 0)).astype(np.int8)
-        return merged(edges, labels, expected)
+        return merge_intervals(edges, labels, expected)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class NumericRule:
     """Bands of outputs that were all numbers when the bands were learned."""
 
-    bands: Bands
+    intervals: IntervalRule
 
     @property
-    def expected(self) -> Prospect:
+    def expected(self) -> ExpectedOutcome:
         """What was expected when the rule was chosen."""
-        return self.bands.expected
+        return self.intervals.expected
 
     @property
-    def sides(self) -> int:
+    def guessed_values(self) -> int:
         """How many of the two values it ever guesses."""
-        return self.bands.sides
+        return self.intervals.guessed_values
 
     @property
-    def whole(self) -> bool:
+    def every_run(self) -> bool:
         """Whether it guesses in every run."""
-        return self.bands.whole
+        return self.intervals.every_run
 
     def counts(self, first: Outputs, second: Outputs) -> tuple[int, int]:
         """(right guesses, guesses) on outputs of the first and of the second value."""
-        return self.bands.counts(as_numbers(first), as_numbers(second))
+        return self.intervals.counts(as_numbers(first), as_numbers(second))
 
-    def told(self, first: str, second: str) -> str:
+    def describe(self, first: str, second: str) -> str:
         """Which value it guesses where."""
-        return self.bands.told(first, second)
+        return self.intervals.describe(first, second)
 
 
-def learn(first: Outputs, second: Outputs, aim: Aim) -> Learned:
+def train_score(first: Outputs, second: Outputs, aim: Objective) -> TrainedScore:
     """The candidate with the greatest out-of-fold bound, trained on all runs."""
     runs = len(first) + len(second)
-    aim = replace(aim, learned=runs)
-    margin = LONGER / math.sqrt(0.2 * runs)
+    aim = replace(aim, learning_runs=runs)
+    margin = CANDIDATE_MARGIN / math.sqrt(0.2 * runs)
     best, most = None, -math.inf
-    for one in candidates(first, second):
-        cells = cells_of(*_out_of_fold(one))
-        expected = tails(cells, aim)[3].bound
+    for one in model_candidates(first, second):
+        cells = histogram_cells(*_out_of_fold(one))
+        expected = best_tails(cells, aim)[3].bound
         if best is None or expected > most + margin:
             best, most = (one, cells), expected
     if best is None:
         raise AssertionError("there is always a candidate")
     one, cells = best
-    return Learned(one, one.train(list(range(len(one.parts)))), cells, runs)
+    return TrainedScore(one, one.train(list(range(len(one.folds)))), cells, runs)
 
 
-def tails(cells: Cells, aim: Aim) -> tuple[int, int, int, Prospect]:
+def best_tails(cells: HistogramCells, aim: Objective) -> tuple[int, int, int, ExpectedOutcome]:
     """(low, high, up, what to expect) of the best two tails.
 
     One side is guessed below cell ``low``, the other from ``high`` on; ``up`` is 1 where the upper
@@ -136,23 +147,23 @@ def tails(cells: Cells, aim: Aim) -> tuple[int, int, int, Prospect]:
     low, high = np.triu_indices(size + 1)
     made = mass[low] + mass[-1] - mass[high]
     both = (low > 0) & (high < size)
-    best = (0, size, 1, NOTHING)
+    best = (0, size, 1, NO_GUESS)
     for up, below, above in ((1, second, first), (-1, first, second)):
         right = below[low] + above[-1] - above[high]
-        at, expected = aim.best(right, made, both)
+        at, expected = aim.best_rule(right, made, both)
         if expected.bound > best[3].bound:
             best = int(low[at]), int(high[at]), up, expected
     return best
 
 
-def _out_of_fold(one: Candidate) -> tuple[Array, Array]:
+def _out_of_fold(one: ModelCandidate) -> tuple[Array, Array]:
     """Scores of both sides, each run's by weights that were learned from the other folds."""
-    folds = range(len(one.parts))
+    folds = range(len(one.folds))
 
     def each() -> Iterator[tuple[Array, Array]]:
         for fold in folds:
             score = one.train([other for other in folds if other != fold or len(folds) == 1])
-            a, b = one.parts[fold]
+            a, b = one.folds[fold]
             yield score(a), score(b)
 
     first, second = zip(*each(), strict=True)

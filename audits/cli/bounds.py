@@ -9,7 +9,7 @@ import typer
 from audits.cli.options import Html, Json, Seed
 
 if TYPE_CHECKING:
-    from audits.minimax.performance.answers import Answer
+    from audits.minimax.performance.answers import ProblemReport
 
 FAILED = 1
 QUICK, THOROUGH = (4, 3), (6, 4)  # greatest p and n of the enumeration
@@ -71,9 +71,9 @@ def bounds(
 
     from rich.console import Console
 
-    from accountant.cli.exit_status import number
-    from accountant.domains import POSITIVE, OneOf, Whole
-    from accountant.files import check_writable, write_whole
+    from accountant.cli.exit_status import parse_number
+    from accountant.domains import POSITIVE, IntegerRange, OneOf
+    from accountant.files import check_writable, write_atomically
     from audits.minimax.problems import PROBLEMS
 
     words = {
@@ -82,29 +82,32 @@ def bounds(
         "noise_bound": noise_bound, "rip": rip, "slope": slope, "lipschitz": lipschitz,
         "diameter": diameter, "radius": radius,
     }  # fmt: skip
-    given = {name: number(text) for name, text in words.items() if text is not None}
+    given = {name: parse_number(text) for name, text in words.items() if text is not None}
     chosen = [OneOf(tuple(PROBLEMS)).check("PROBLEM", problem)] if problem else list(PROBLEMS)
     if problem is None and (given or error is not None):
         _refuse_options(given, error)
-    least = None if error is None else POSITIVE.check("--error", number(error))
-    often = Whole(2, 100_000).check("--runs", number(runs))
-    start = Whole(0).check("--seed", number(seed or "0"))
+    least = None if error is None else POSITIVE.check("--error", parse_number(error))
+    often = IntegerRange(2, 100_000).check("--runs", parse_number(runs))
+    start = IntegerRange(0).check("--seed", parse_number(seed or "0"))
     check_writable({"--json": None if json == "-" else json, "--html": html})
-    answers, checks = _answered(chosen, given, least, often, start, THOROUGH if thorough else QUICK)
+    answers, checks = _problem_reports(
+        chosen, given, least, often, start, THOROUGH if thorough else QUICK
+    )
 
-    from audits.report.bounds import as_document, show
+    from audits.report.bounds import as_document, print_bounds
 
-    show(answers, checks, Console(stderr=json == "-"))
+    print_bounds(answers, checks, Console(stderr=json == "-"))
     if json is not None:
         import json as encoder
 
         text = encoder.dumps(as_document(answers, checks, start), indent=2, allow_nan=False) + "\n"
-        sys.stdout.write(text) if json == "-" else write_whole(Path(json), text)
+        sys.stdout.write(text) if json == "-" else write_atomically(Path(json), text)
     if html is not None:
         from audits.report.bounds_page import to_html
 
-        write_whole(
-            Path(html), to_html(answers, checks, _again(problem, words, error, often, start))
+        write_atomically(
+            Path(html),
+            to_html(answers, checks, _repeat_command(problem, words, error, often, start)),
         )
     raise typer.Exit(0 if all(one.holds for one in checks) else FAILED)
 
@@ -116,21 +119,21 @@ def _refuse_options(given: dict[str, object], error: str | None) -> None:
     raise ParameterError(f"--{name}", value, "given together with a PROBLEM")
 
 
-def _answered(
+def _problem_reports(
     problems: list[str],
     given: dict[str, object],
     error: float | None,
     runs: int,
     seed: int,
     largest: tuple[int, int],
-) -> tuple[list[Answer], list[Any]]:
+) -> tuple[list[ProblemReport], list[Any]]:
     """Everything that is shown; progress on stderr where a person sees it."""
     import numpy as np
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from audits.minimax.checks.enumeration import enumerate_checks
-    from audits.minimax.performance.answers import answer
+    from audits.minimax.performance.answers import report_problem
 
     screen, streams = Console(stderr=True), np.random.default_rng(seed).spawn(len(problems))
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("left"),
@@ -143,13 +146,13 @@ def _answered(
             def told(words: str) -> None:
                 bar.update(task, description=words)
 
-            answers.append(answer(problem, given, error, runs, stream, told))
+            answers.append(report_problem(problem, given, error, runs, stream, told))
             bar.advance(task)
         bar.update(task, description="enumerating")
         return answers, enumerate_checks(0, *largest)
 
 
-def _again(
+def _repeat_command(
     problem: str | None, words: dict[str, str | None], error: str | None, runs: int, seed: int
 ) -> str:
     """The command that repeats this."""

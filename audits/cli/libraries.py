@@ -45,16 +45,16 @@ def libraries(
     Exit status: 0 all as known, 1 a fault was missed or a sound control was falsified, 2 bad
     usage, 3 inconclusive under --strict, 130 interrupted.
     """  # fmt: skip
-    from audits.cli.perform import asked, perform, report, status
-    from audits.libraries import LIBRARIES, present
-    from audits.runner.execution import chosen
+    from audits.cli.perform import exit_status, parse_request, run_cases, write_reports
+    from audits.libraries import LIBRARIES, available_cases
+    from audits.runner.execution import select_cases
 
     options = Options(samples, confidence, seed, jobs, dask, json, html, junit, resume, strict)
-    request, threads = asked("libraries", names, options)
-    every, missing = present(list(request.names))
+    request, threads = parse_request("libraries", names, options)
+    every, missing = available_cases(list(request.names))
     # a library that is not there is no misspelt name
     left = [one for one in request.names if not any(one.strip().lower() in m for m in missing)]
-    todo = chosen(left, every) if left or not request.names else []
-    result = perform("libraries", todo, request, threads, options, missing, tuple(LIBRARIES))
-    report(result, options)
-    raise typer.Exit(status(result.rows, strict))
+    todo = select_cases(left, every) if left or not request.names else []
+    result = run_cases("libraries", todo, request, threads, options, missing, tuple(LIBRARIES))
+    write_reports(result, options)
+    raise typer.Exit(exit_status(result.rows, strict))

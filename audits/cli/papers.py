@@ -44,12 +44,12 @@ def papers(
 
     Exit status: 0 all as known, 1 a verdict is not what it was, 2 bad usage, 130 interrupted.
     """  # fmt: skip
-    from audits.cli.perform import asked, perform, report, status
+    from audits.cli.perform import exit_status, parse_request, run_cases, write_reports
     from audits.papers.cases import cases
-    from audits.runner.execution import chosen
+    from audits.runner.execution import select_cases
 
     options = Options(samples, confidence, seed, jobs, dask, json, html, junit, resume, strict)
-    request, threads = asked("papers", names, options)
-    result = perform("papers", chosen(request.names, cases()), request, threads, options)
-    report(result, options)
-    raise typer.Exit(status(result.rows, strict))
+    request, threads = parse_request("papers", names, options)
+    result = run_cases("papers", select_cases(request.names, cases()), request, threads, options)
+    write_reports(result, options)
+    raise typer.Exit(exit_status(result.rows, strict))

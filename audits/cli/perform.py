@@ -7,35 +7,39 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from accountant.cli.exit_status import number
-from accountant.domains import Whole
+from accountant.cli.exit_status import parse_number
+from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
-from accountant.files import check_writable, write_whole
+from accountant.files import check_writable, write_atomically
 from audits.cli.options import Options
-from audits.cli.resume import Form, rows_of
-from audits.results.result_file import Request, Result, read, to_json, versions
-from audits.results.rows import Case, Row
+from audits.cli.resume import RowFormat, run_remaining
+from audits.results.result_file import Request, Result, read_result, to_json, versions
+from audits.results.rows import AuditCase, ReportRow
 
 FAILED, INCONCLUSIVE = 1, 3
 
 
-def asked(
+def parse_request(
     command: str,
     names: list[str] | None,
     options: Options,
     more: dict[str, Any] | None = None,
 ) -> tuple[Request, int]:
     """The request and the number of threads; raises `ParameterError` before anything runs."""
-    from audits.claims.arguments import CONFIDENCE, RUNS, seeded
+    from audits.claims.arguments import CONFIDENCE, RUNS, seed_and_generator
 
-    runs = RUNS.check("--samples", number(options.samples))
-    level = CONFIDENCE.check("--confidence", number(options.confidence))
+    runs = RUNS.check("--samples", parse_number(options.samples))
+    level = CONFIDENCE.check("--confidence", parse_number(options.confidence))
     threads = os.cpu_count() or 1
     if options.jobs is not None:
-        threads = Whole(1, 1024).check("--jobs", number(options.jobs))
-    start = None if options.seed is None else Whole(0).check("--seed", number(options.seed))
+        threads = IntegerRange(1, 1024).check("--jobs", parse_number(options.jobs))
+    start = (
+        None
+        if options.seed is None
+        else IntegerRange(0).check("--seed", parse_number(options.seed))
+    )
     check_reports(options)
-    used = seeded(start)[0] or 0
+    used = seed_and_generator(start)[0] or 0
     request = Request(
         command, tuple(names or []), runs, level, used, options.html is not None, more or {}
     )
@@ -50,9 +54,9 @@ def check_reports(options: Options) -> None:
     check_writable({"--json": written, "--html": options.html, "--junit": options.junit})
 
 
-def perform(
+def run_cases(
     family: str,
-    todo: list[Case],
+    todo: list[AuditCase],
     request: Request,
     threads: int,
     options: Options,
@@ -61,40 +65,40 @@ def perform(
 ) -> Result:
     """Run the cases that are not done yet; an interruption leaves what is done in FILE.part."""
 
-    def result(request: Request, rows: list[Row]) -> Result:
+    def result(request: Request, rows: list[ReportRow]) -> Result:
         return Result(request, rows, versions(extra), absent or {})
 
-    def begun(path: str, argument: str) -> tuple[Request, list[Row]]:
-        left = read(path, argument)
+    def begun(path: str, argument: str) -> tuple[Request, list[ReportRow]]:
+        left = read_result(path, argument)
         return left.request, left.rows
 
-    form = Form(begun, lambda request, rows: to_json(result(request, rows)))
-    return result(*rows_of(family, todo, request, threads, options, form))
+    form = RowFormat(begun, lambda request, rows: to_json(result(request, rows)))
+    return result(*run_remaining(family, todo, request, threads, options, form))
 
 
-def report(result: Result, options: Options) -> None:
+def write_reports(result: Result, options: Options) -> None:
     """Table on stdout (on stderr where stdout is JSON), and the files that were asked for."""
     from rich.console import Console
 
-    from audits.report.terminal import show
+    from audits.report.terminal import print_report
 
-    show(result, Console(stderr=options.json == "-"))
+    print_report(result, Console(stderr=options.json == "-"))
     written = to_json(result)
     if options.json == "-":
         sys.stdout.write(written)
     elif options.json is not None:
-        write_whole(Path(options.json), written)
+        write_atomically(Path(options.json), written)
     if options.junit is not None:
         from audits.report.junit import to_junit
 
-        write_whole(Path(options.junit), to_junit(result))
+        write_atomically(Path(options.junit), to_junit(result))
     if options.html is not None:
         from audits.report.page import to_html
 
-        write_whole(Path(options.html), to_html(result))
+        write_atomically(Path(options.html), to_html(result))
 
 
-def status(rows: list[Row], strict: bool) -> int:
+def exit_status(rows: list[ReportRow], strict: bool) -> int:
     """0 all as expected, 1 something was not, 3 too few runs to decide under --strict."""
     wrong = [row for row in rows if not row.as_expected]
     if any(row.decisive for row in wrong):

@@ -10,7 +10,7 @@ import typer
 from audits.cli.options import CONFIDENCE, Confidence, Json
 
 if TYPE_CHECKING:
-    from audits.known_densities.sample_size import Needed
+    from audits.known_densities.sample_size import RunsNeeded
     from mechanisms import Mechanism
 
 POWERS = (0.5, 0.95)
@@ -38,38 +38,40 @@ def power(
 
     Exit status: 0 answered, 2 bad usage, 130 interrupted.
     """
-    from accountant.cli.exit_status import number
+    from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA, Interval
     from accountant.files import check_writable
     from audits.claims.arguments import CONFIDENCE as LEVEL
-    from audits.known_densities.outcome_models import mechanism_pair, shapes
-    from audits.known_densities.sample_size import check_truth, needed
+    from audits.known_densities.outcome_models import example_pairs, worst_outcome_pair
+    from audits.known_densities.sample_size import check_truth, runs_needed
 
-    epsilon = Interval(0.0, 50.0).check("--claim", number(claim))
-    true = Interval(0.0, 50.0, "(]").check("--truth", number(truth))
-    at = DELTA.check("--delta", number(delta))
-    level = LEVEL.check("--confidence", number(confidence))
+    epsilon = Interval(0.0, 50.0).check("--claim", parse_number(claim))
+    true = Interval(0.0, 50.0, "(]").check("--truth", parse_number(truth))
+    at = DELTA.check("--delta", parse_number(delta))
+    level = LEVEL.check("--confidence", parse_number(confidence))
     check_writable({"--json": None if json == "-" else json})
     if name is None:
         check_truth(epsilon, true)
-        pairs = shapes(true, at)
+        pairs = example_pairs(true, at)
     else:
-        pairs = [mechanism_pair(one, epsilon) for one in _named(name)]
-    found = [[needed(pair, epsilon, at, 1 - level, share) for share in POWERS] for pair in pairs]
+        pairs = [worst_outcome_pair(one, epsilon) for one in _named_mechanisms(name)]
+    found = [
+        [runs_needed(pair, epsilon, at, 1 - level, share) for share in POWERS] for pair in pairs
+    ]
     told = f"claim {epsilon:g}" + (f", truth {true:g}" if name is None else "")
-    _tell(f"{told}, delta {at:g}, confidence {level:g}: runs in all", found, json)
+    _show_runs_needed(f"{told}, delta {at:g}, confidence {level:g}: runs in all", found, json)
 
 
-def _named(name: str) -> list[Mechanism]:
-    from audits.runner.execution import chosen
+def _named_mechanisms(name: str) -> list[Mechanism]:
+    from audits.runner.execution import select_cases
     from mechanisms import registry
 
     instances = {repr(one): one for cls in registry() for one in cls.instances()}
-    every = [case for case in chosen([]) if case.subject in instances]
-    return [instances[case.subject] for case in chosen([name], every)]
+    every = [case for case in select_cases([]) if case.subject in instances]
+    return [instances[case.subject] for case in select_cases([name], every)]
 
 
-def _tell(title: str, found: list[list[Needed]], json: str | None) -> None:
+def _show_runs_needed(title: str, found: list[list[RunsNeeded]], json: str | None) -> None:
     import dataclasses
     import json as encoder
     import sys
@@ -77,35 +79,42 @@ def _tell(title: str, found: list[list[Needed]], json: str | None) -> None:
 
     from rich.console import Console
 
-    from accountant.files import write_whole
-    from audits.report.terminal import plain_table, safe
+    from accountant.files import write_atomically
+    from audits.report.terminal import borderless_table, literal_text
 
-    table = plain_table(title)
+    table = borderless_table(title)
     table.add_column("release", overflow="fold")
     for share in POWERS:
         table.add_column(f"limit, {share:.0%}", justify="right")
         table.add_column(f"guess test, {share:.0%}", justify="right")
     for few in found:
-        cells = [_runs(x) for one in few for x in (one.limit, one.guess)]
-        table.add_row(safe(few[0].name), *cells)
+        cells = [_runs_text(x) for one in few for x in (one.limit, one.guess)]
+        table.add_row(literal_text(few[0].name), *cells)
     screen = Console(stderr=json == "-")
     screen.print(table)
     screen.print(f"{POWERS[0]:.0%}, {POWERS[1]:.0%}: the chance of seeing it.", style="dim")
-    rows = [{**dataclasses.asdict(one), "limit": _whole(one.limit), "guess": _whole(one.guess)}
-            for few in found for one in few]  # fmt: skip
+    rows = [
+        {
+            **dataclasses.asdict(one),
+            "limit": _rounded_up_runs(one.limit),
+            "guess": _rounded_up_runs(one.guess),
+        }
+        for few in found
+        for one in few
+    ]
     text = encoder.dumps({"schema": 1, "title": title, "needed": rows}, indent=2) + "\n"
     if json == "-":
         sys.stdout.write(text)
     elif json is not None:
-        write_whole(Path(json), text)
+        write_atomically(Path(json), text)
 
 
-def _runs(x: float) -> str:
-    whole = _whole(x)
+def _runs_text(x: float) -> str:
+    whole = _rounded_up_runs(x)
     return "never" if whole is None else f"{whole:,}"
 
 
-def _whole(x: float) -> int | None:
+def _rounded_up_runs(x: float) -> int | None:
     """Runs to three digits, rounded up."""
     if not math.isfinite(x):
         return None

@@ -8,12 +8,12 @@ from concurrent.futures import Executor
 from typing import Any
 
 from accountant.errors import ParameterError
-from audits.runner.execution import Subject
+from audits.runner.execution import RunnableCase
 
 
 @contextlib.contextmanager
-def progress(
-    todo: Sequence[Subject[Any]], ticking: bool
+def progress_bar(
+    todo: Sequence[RunnableCase[Any]], ticking: bool
 ) -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
     """A bar on stderr with the time left, where somebody watches it."""
     from rich.console import Console
@@ -40,7 +40,7 @@ def progress(
 
 
 @contextlib.contextmanager
-def cluster(address: str | None) -> Iterator[Executor | None]:
+def dask_executor(address: str | None) -> Iterator[Executor | None]:
     """The executor of a Dask cluster; none without an address."""
     if address is None:
         yield None

@@ -28,26 +28,30 @@ def replay(
     """
     from rich.console import Console
 
-    from accountant.cli.exit_status import number
-    from accountant.domains import Whole
-    from audits.cli.rerun import again, differences
-    from audits.report.terminal import safe
-    from audits.results.result_file import read, timeless
+    from accountant.cli.exit_status import parse_number
+    from accountant.domains import IntegerRange
+    from audits.cli.rerun import differences, rerun
+    from audits.report.terminal import literal_text
+    from audits.results.result_file import read_result, without_times
 
-    threads = None if jobs is None else Whole(1, 1024).check("--jobs", number(jobs))
-    before = read(result, "RESULT.json")
-    now = again(before, threads, allow_import)
+    threads = None if jobs is None else IntegerRange(1, 1024).check("--jobs", parse_number(jobs))
+    before = read_result(result, "RESULT.json")
+    now = rerun(before, threads, allow_import)
     screen = Console()
     if now.versions != before.versions:
         changed = [f"{name} {before.versions.get(name, '-')} -> {now.versions.get(name, '-')}"
                    for name in {**before.versions, **now.versions}
                    if before.versions.get(name) != now.versions.get(name)]  # fmt: skip
-        screen.print(safe(f"versions differ: {', '.join(changed)}"), style="yellow")
+        screen.print(literal_text(f"versions differ: {', '.join(changed)}"), style="yellow")
     found = differences(before, now)
     for line in found[:20]:
-        screen.print(safe(line))
+        screen.print(literal_text(line))
     if found:
         screen.print(f"[bold red]{len(found)} differences[/] in {len(before.rows)} rows")
         raise typer.Exit(CHANGED)
-    same = "the same bytes, times aside" if timeless(before) == timeless(now) else "same verdicts"
+    same = (
+        "the same bytes, times aside"
+        if without_times(before) == without_times(now)
+        else "same verdicts"
+    )
     screen.print(f"[green]{same}[/]: {len(now.rows)} rows, seed {now.request.seed}")

@@ -5,29 +5,29 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from audits.claims.arguments import CONFIDENCE, RUNS
 from audits.cli.options import Options
-from audits.cli.perform import perform
+from audits.cli.perform import run_cases
 from audits.results.result_file import Request, Result, document
-from audits.results.rows import Case
-from audits.runner.execution import chosen
+from audits.results.rows import AuditCase
+from audits.runner.execution import select_cases
 
 FILE = "RESULT.json"
 OWN_RANDOMNESS = {"libraries"}
 
 
-def again(before: Result, threads: int | None, allow_import: bool) -> Result:
+def rerun(before: Result, threads: int | None, allow_import: bool) -> Result:
     """The same request once more; a request that nobody could have made is refused."""
     request = before.request
     RUNS.check(f"{FILE}: samples", request.samples)
     CONFIDENCE.check(f"{FILE}: confidence", request.confidence)
-    Whole(0).check(f"{FILE}: seed", request.seed)
+    IntegerRange(0).check(f"{FILE}: seed", request.seed)
     if not all(isinstance(name, str) for name in request.names):
         raise ParameterError(f"{FILE}: names", request.names, "a list of words")
     todo, extra = _cases(request, allow_import)
-    return perform(
+    return run_cases(
         request.command, todo, request, threads or os.cpu_count() or 1, Options(), {}, extra
     )
 
@@ -44,28 +44,30 @@ def differences(before: Result, now: Result) -> list[str]:
             if key == "seconds" or (verdict_only and key != "outcome"):
                 continue
             if new[name][key] != value:
-                found.append(f"{name}: {key} was {_short(value)}, is {_short(new[name][key])}")
+                found.append(f"{name}: {key} was {_shorten(value)}, is {_shorten(new[name][key])}")
     return found
 
 
-def _cases(request: Request, allow_import: bool) -> tuple[list[Case], tuple[str, ...]]:
+def _cases(request: Request, allow_import: bool) -> tuple[list[AuditCase], tuple[str, ...]]:
     if request.command == "run":
-        return chosen(request.names), ()
+        return select_cases(request.names), ()
     if request.command == "papers":
         from audits.papers.cases import cases as papers
 
-        return chosen(request.names, papers()), ()
+        return select_cases(request.names, papers()), ()
     if request.command == "libraries":
-        from audits.libraries import LIBRARIES, present
+        from audits.libraries import LIBRARIES, available_cases
 
-        return chosen(request.names, present(list(request.names))[0]), tuple(LIBRARIES)
+        return select_cases(request.names, available_cases(list(request.names))[0]), tuple(
+            LIBRARIES
+        )
     if request.command == "target":
-        from audits.runner.target import Asked, target_cases
+        from audits.runner.target import TargetRequest, target_cases
 
         if not allow_import:
             name = request.names[0] if request.names else ""
             raise ParameterError("--allow-import", name, "given, for this file names code to run")
-        return target_cases(Asked.of(request)), ()
+        return target_cases(TargetRequest.from_request(request)), ()
     raise ParameterError(f"{FILE}: command", request.command, "run, papers, libraries or target")
 
 
@@ -77,6 +79,6 @@ def _by_subject(result: Result) -> dict[str, dict[str, Any]]:
     }
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     words = repr(value)
     return words if len(words) <= 60 else words[:57] + "..."

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar, final
 
 from accountant.errors import ParameterError
-from accountant.files import write_whole
+from accountant.files import write_atomically
 from audits.cli.options import Options
-from audits.cli.progress import cluster, progress
-from audits.results.result_file import PART, Request
+from audits.cli.progress import dask_executor, progress_bar
+from audits.results.result_file import PARTIAL_SUFFIX, Request
 from audits.results.rows import Settings
 from audits.runner import execution as running
-from audits.runner.execution import Subject, WorkerFailed
+from audits.runner.execution import RunnableCase, WorkerFailed
 
 Row = TypeVar("Row")  # of a report, or a score: with the name of its subject
 
@@ -26,23 +26,23 @@ class Interrupted(Exception):  # that is what happened
 
 @final
 @dataclass(frozen=True, slots=True)
-class Form(Generic[Row]):
+class RowFormat(Generic[Row]):
     """How the rows of a command are written to a file and read back from one."""
 
     read: Callable[[str, str], tuple[Request, list[Row]]]
     write: Callable[[Request, list[Row]], str]
 
 
-def rows_of(
+def run_remaining(
     family: str,
-    todo: Sequence[Subject[Any]],
+    todo: Sequence[RunnableCase[Any]],
     request: Request,
     threads: int,
     options: Options,
-    form: Form[Any],
+    form: RowFormat[Any],
 ) -> tuple[Request, list[Any]]:
     """Run what is not done yet; an interruption or a failure leaves what is done in FILE.part."""
-    rows, request = _begun(request, options, form)
+    rows, request = _partial_rows(request, options, form)
     left = [case for case in todo if case.subject not in rows]
     settings = Settings(
         request.samples, request.confidence, request.seed, request.curves,
@@ -58,12 +58,15 @@ def rows_of(
         """What is left of it, in words."""
         if not rows or options.json in {None, "-"}:
             return "nothing was written"
-        part = f"{options.json}{PART}"
-        write_whole(Path(part), form.write(request, done()))
+        part = f"{options.json}{PARTIAL_SUFFIX}"
+        write_atomically(Path(part), form.write(request, done()))
         return f"{len(done())} of {len(todo)} rows are in {part}; go on with --resume"
 
     try:
-        with cluster(options.dask) as executor, progress(left, executor is None) as (told, step):
+        with (
+            dask_executor(options.dask) as executor,
+            progress_bar(left, executor is None) as (told, step),
+        ):
 
             def add(row: Any) -> None:
                 rows[row.subject] = row
@@ -77,19 +80,21 @@ def rows_of(
         allowed = f"{error.allowed} ({kept()})"
         raise WorkerFailed(error.argument, error.value, allowed) from error
     if options.json not in {None, "-"}:
-        Path(f"{options.json}{PART}").unlink(missing_ok=True)
+        Path(f"{options.json}{PARTIAL_SUFFIX}").unlink(missing_ok=True)
     return request, done()
 
 
-def _begun(request: Request, options: Options, form: Form[Any]) -> tuple[dict[str, Any], Request]:
+def _partial_rows(
+    request: Request, options: Options, form: RowFormat[Any]
+) -> tuple[dict[str, Any], Request]:
     """Rows that an interrupted run of the same request has left, and its seed."""
     if not options.resume:
         return {}, request
-    part = f"{options.json}{PART}"
+    part = f"{options.json}{PARTIAL_SUFFIX}"
     before, rows = form.read(part, "--resume")
     seed = request.seed if options.seed is not None else before.seed
     same = dataclasses.replace(request, seed=seed)
     if same != before:
-        words = before.again + (" --html FILE" if before.curves else "")
+        words = before.repeat_command + (" --html FILE" if before.curves else "")
         raise ParameterError("--resume", part, f"of the same request, which was: {words}")
     return {row.subject: row for row in rows}, same

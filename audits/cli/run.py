@@ -50,14 +50,14 @@ def run(
     Exit status: 0 all as expected, 1 a claim was falsified or a broken specimen survived,
     2 bad usage or input, 3 inconclusive under --strict, 130 interrupted.
     """  # fmt: skip
-    from audits.cli.perform import asked, perform, report, status
-    from audits.runner.execution import chosen
+    from audits.cli.perform import exit_status, parse_request, run_cases, write_reports
+    from audits.runner.execution import select_cases
 
     options = Options(samples, confidence, seed, jobs, dask, json, html, junit, resume, strict)
-    request, threads = asked("run", names, options)
-    result = perform("run", chosen(request.names), request, threads, options)
-    report(result, options)
-    raise typer.Exit(status(result.rows, strict))
+    request, threads = parse_request("run", names, options)
+    result = run_cases("run", select_cases(request.names), request, threads, options)
+    write_reports(result, options)
+    raise typer.Exit(exit_status(result.rows, strict))
 
 
 def list_() -> None:
@@ -66,10 +66,10 @@ def list_() -> None:
     from rich.table import Table
 
     from audits.papers.cases import cases as papers
-    from audits.report.terminal import safe
+    from audits.report.terminal import literal_text
     from audits.runner.cases import cases
 
     table = Table("kind", "subject", "about")
     for case in [*cases(), *papers()]:
-        table.add_row(case.kind, safe(case.subject), safe(case.about))
+        table.add_row(case.kind, literal_text(case.subject), literal_text(case.about))
     Console().print(table)

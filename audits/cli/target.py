@@ -64,8 +64,8 @@ def target(
     from pathlib import Path
 
     from accountant.errors import ParameterError
-    from audits.cli.perform import asked, perform, report, status
-    from audits.runner.target import Asked, target_cases
+    from audits.cli.perform import exit_status, parse_request, run_cases, write_reports
+    from audits.runner.target import TargetRequest, target_cases
 
     if not allow_import:
         raise ParameterError("--allow-import", name, "given, for the target's code will run")
@@ -77,8 +77,8 @@ def target(
         "epsilon": epsilon, "delta": delta, "pair": [str(Path(one)) for one in pair],
         "bits": bits, "allow-import": True,
     }  # fmt: skip
-    request, threads = asked("target", [name], options, more)
-    todo = target_cases(Asked.of(request))
-    result = perform("target", todo, request, threads, options)
-    report(result, options)
-    raise typer.Exit(status(result.rows, strict))
+    request, threads = parse_request("target", [name], options, more)
+    todo = target_cases(TargetRequest.from_request(request))
+    result = run_cases("target", todo, request, threads, options)
+    write_reports(result, options)
+    raise typer.Exit(exit_status(result.rows, strict))

@@ -49,35 +49,35 @@ def zoo(
 
     from rich.console import Console
 
-    from accountant.cli.exit_status import number
-    from accountant.domains import Whole
-    from accountant.files import write_whole
-    from audits.cli.perform import asked
-    from audits.cli.resume import Form, rows_of
-    from audits.runner.execution import chosen
+    from accountant.cli.exit_status import parse_number
+    from accountant.domains import IntegerRange
+    from accountant.files import write_atomically
+    from audits.cli.perform import parse_request
+    from audits.cli.resume import RowFormat, run_remaining
+    from audits.runner.execution import select_cases
     from audits.zoo import scorecard_file as scored
     from audits.zoo.scorecard import cases
 
     options = Options(samples, confidence, seed, jobs, dask, json, resume=resume)
-    times = Whole(1, 10_000).check("--repeats", number(repeats))
-    request, threads = asked("zoo", names, options, {"repeats": times})
-    todo, form = chosen(request.names, cases()), Form(scored.read, scored.to_json)
-    request, rows = rows_of("zoo", todo, request, threads, options, form)
+    times = IntegerRange(1, 10_000).check("--repeats", parse_number(repeats))
+    request, threads = parse_request("zoo", names, options, {"repeats": times})
+    todo, form = select_cases(request.names, cases()), RowFormat(scored.read_scores, scored.to_json)
+    request, rows = run_remaining("zoo", todo, request, threads, options, form)
     _show(rows, request.samples, request.confidence, Console(stderr=json == "-"))
     text = scored.to_json(request, rows)
     if json == "-":
         sys.stdout.write(text)
     elif json is not None:
-        write_whole(Path(json), text)
+        write_atomically(Path(json), text)
     raise typer.Exit(0 if all(row.as_expected for row in rows) else WRONG)
 
 
 def _show(rows: list[Any], runs: int, level: float, screen: Any) -> None:
-    from audits.report.terminal import plain_table, safe
-    from audits.report.words import number, percent
+    from audits.report.terminal import borderless_table, literal_text
+    from audits.report.words import format_number, format_percent
     from audits.zoo.scorecard import totals
 
-    table = plain_table(f"The zoo at {runs:,} runs, bounds at {percent(level)}")
+    table = borderless_table(f"The zoo at {runs:,} runs, bounds at {format_percent(level)}")
     table.add_column("specimen", overflow="fold", min_width=16)
     for name in ("true", "at least", "share", "found at", "alarms", "s", "verdict"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -85,8 +85,8 @@ def _show(rows: list[Any], runs: int, level: float, screen: Any) -> None:
         colour = "green" if row.as_expected else "bold red"
         found = "-" if row.detected_at is None else f"{row.detected_at:,}"
         table.add_row(
-            safe(row.name), number(row.true_epsilon, ".3f"),
-            number(row.epsilon_lower, ".3f"), number(row.share, ".0%"), found,
+            literal_text(row.name), format_number(row.true_epsilon, ".3f"),
+            format_number(row.epsilon_lower, ".3f"), format_number(row.share, ".0%"), found,
             f"{row.alarms}/{row.repeats}", f"{row.seconds:.1f}",
             f"[{colour}]{row.outcome.name}[/]",
         )  # fmt: skip

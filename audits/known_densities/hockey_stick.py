@@ -12,7 +12,7 @@ from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from mechanisms.base.mechanism import Mechanism
-from mechanisms.base.supports import Line, panels
+from mechanisms.base.supports import RealLine, gauss_legendre_panels
 
 
 def exact(mechanism: Mechanism, epsilon: float) -> float:
@@ -32,11 +32,13 @@ def hockey_stick(mechanism: Mechanism, pair: tuple[Any, Any], epsilon: float) ->
     cells = mechanism.support.cells(first, second)
     if cells is not None:
         p, q = (mechanism.log_density(cells.outputs, value) for value in pair)
-        return float(np.sum(cells.measure * _stick(p, q, epsilon)))
+        return float(np.sum(cells.measure * _hockey_stick_terms(p, q, epsilon)))
     line = mechanism.support
-    if np.size(first) != 1 or not isinstance(line, Line):
+    if np.size(first) != 1 or not isinstance(line, RealLine):
         raise ParameterError("pair", f"shape {np.shape(first)}", "two single numbers")
-    return _on_the_line(mechanism, line, (float(np.sum(first)), float(np.sum(second))), epsilon)
+    return _integrate_on_line(
+        mechanism, line, (float(np.sum(first)), float(np.sum(second))), epsilon
+    )
 
 
 def exact_epsilon(mechanism: Mechanism, delta: float) -> float:
@@ -56,7 +58,7 @@ def exact_epsilon(mechanism: Mechanism, delta: float) -> float:
     return low
 
 
-def _stick(log_p: Array, log_q: Array, epsilon: float) -> Array:
+def _hockey_stick_terms(log_p: Array, log_q: Array, epsilon: float) -> Array:
     """``(p - e^epsilon q)_+`` from logarithms, without cancelling more than it must."""
     with np.errstate(invalid="ignore", over="ignore"):
         gap = np.where(np.isneginf(log_q), -np.inf, epsilon + log_q - log_p)
@@ -64,22 +66,22 @@ def _stick(log_p: Array, log_q: Array, epsilon: float) -> Array:
     return np.where(np.isneginf(log_p), 0.0, stick)
 
 
-def _on_the_line(
-    mechanism: Mechanism, line: Line, values: tuple[float, float], epsilon: float
+def _integrate_on_line(
+    mechanism: Mechanism, line: RealLine, values: tuple[float, float], epsilon: float
 ) -> float:
     """Composite Gauss-Legendre between values, jumps, sign changes and a ladder around them."""
     log_p, log_q = (functools.partial(_density, mechanism, value) for value in values)
     at_ends = 0.0
     if line.ends is not None:
         ends = np.array(line.ends)
-        at_ends = float(np.sum(_stick(log_p(ends), log_q(ends), epsilon)))
+        at_ends = float(np.sum(_hockey_stick_terms(log_p(ends), log_q(ends), epsilon)))
         points = np.concatenate([np.linspace(line.ends[0], line.ends[1], 257), np.array(values)])
     else:
         # one over the density's height at its centre is about its width
         width = math.exp(-min(float(log_p(np.array(values[0]))), float(log_q(np.array(values[1])))))
         ladder = width * np.concatenate([np.linspace(0.0, 16.0, 65), 16 * 1.25 ** np.arange(1, 22)])
         points = np.concatenate([v + side * ladder for v in values for side in (-1, 1)])
-    points = np.concatenate([points, *map(line.breaks, values)])
+    points = np.concatenate([points, *map(line.breakpoints, values)])
     points = np.unique(points if line.ends is None else np.clip(points, *line.ends))
 
     def excess(x: Array) -> Array:
@@ -94,8 +96,10 @@ def _on_the_line(
         middle = (low + high) / 2
         upper = (excess(middle) > 0) == rising
         low, high = np.where(upper, low, middle), np.where(upper, middle, high)
-    nodes, weights, _ = panels(np.unique(np.concatenate([points, low])))
-    return at_ends + float(np.sum(weights * _stick(log_p(nodes), log_q(nodes), epsilon)))
+    nodes, weights, _ = gauss_legendre_panels(np.unique(np.concatenate([points, low])))
+    return at_ends + float(
+        np.sum(weights * _hockey_stick_terms(log_p(nodes), log_q(nodes), epsilon))
+    )
 
 
 def _density(mechanism: Mechanism, value: float, x: Array) -> Array:

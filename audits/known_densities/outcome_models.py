@@ -16,7 +16,7 @@ CELLS, DRAWS = 4000, 200_000
 
 @final
 @dataclass(frozen=True, slots=True)
-class Pair:
+class OutcomePair:
     """Probabilities of the outcomes of two neighbouring releases."""
 
     name: str
@@ -31,28 +31,28 @@ class Pair:
         return found
 
 
-def two_outcomes(truth: float) -> Pair:
+def two_outcomes(truth: float) -> OutcomePair:
     """Binary randomised response: nothing is easier to see."""
     keep = 1 / (1 + math.exp(-truth))
-    return Pair("two outcomes", np.array([keep, 1 - keep]), np.array([1 - keep, keep]))
+    return OutcomePair("two outcomes", np.array([keep, 1 - keep]), np.array([1 - keep, keep]))
 
 
-def ten_outcomes(truth: float) -> Pair:
+def ten_outcomes(truth: float) -> OutcomePair:
     """Ten-ary randomised response."""
     keep, other = math.exp(truth) / (math.exp(truth) + 9), 1 / (math.exp(truth) + 9)
     first = np.array([keep, other, 8 * other])
-    return Pair("ten outcomes", first, first[[1, 0, 2]])
+    return OutcomePair("ten outcomes", first, first[[1, 0, 2]])
 
 
-def laplace(truth: float) -> Pair:
+def laplace(truth: float) -> OutcomePair:
     """Laplace noise whose two values are ``truth`` scales apart."""
     x = np.linspace(0.0, truth, CELLS + 1)
     # cells between the values, and one beyond either
     first = 0.5 * np.concatenate([[1.0], -np.diff(np.exp(-x)), [math.exp(-truth)]])
-    return Pair("Laplace", first, first[::-1].copy())
+    return OutcomePair("Laplace", first, first[::-1].copy())
 
 
-def gaussian(truth: float, delta: float) -> Pair:
+def gaussian(truth: float, delta: float) -> OutcomePair:
     """Gaussian noise that costs ``truth`` at ``delta``."""
     from scipy.special import ndtr
 
@@ -68,16 +68,16 @@ def gaussian(truth: float, delta: float) -> Pair:
         for at in (0.0, mu)
     )
     keep = (first > 0) & (second > 0)
-    return Pair("Gaussian", first[keep], second[keep])
+    return OutcomePair("Gaussian", first[keep], second[keep])
 
 
-def shapes(truth: float, delta: float) -> list[Pair]:
+def example_pairs(truth: float, delta: float) -> list[OutcomePair]:
     """What releases with a true epsilon may look like, from the easiest to see to the hardest."""
     found = [two_outcomes(truth), laplace(truth), ten_outcomes(truth)]
     return [*found, gaussian(truth, delta)] if delta > 0 else found
 
 
-def mechanism_pair(mechanism: Mechanism, epsilon: float) -> Pair:
+def worst_outcome_pair(mechanism: Mechanism, epsilon: float) -> OutcomePair:
     """The worst pair of a declared mechanism: its outcomes, or 200,000 draws with their density."""
     first, second = mechanism.worst_pair(epsilon)
     cells = mechanism.support.cells(first, second)
@@ -85,7 +85,7 @@ def mechanism_pair(mechanism: Mechanism, epsilon: float) -> Pair:
         p, q = (np.ravel(cells.measure * np.exp(mechanism.log_density(cells.outputs, value)))
                 for value in (first, second))  # fmt: skip
         keep = (p > 0) | (q > 0)
-        return Pair(repr(mechanism), p[keep], q[keep])
+        return OutcomePair(repr(mechanism), p[keep], q[keep])
     rng, half = np.random.default_rng(0), DRAWS // 2
     drawn = [mechanism.release(value, rng, half) for value in (first, second)]
     losses = np.concatenate([
@@ -94,4 +94,4 @@ def mechanism_pair(mechanism: Mechanism, epsilon: float) -> Pair:
     ])  # fmt: skip
     # the mixture's draws weigh equally; the first value's share of each is its posterior
     p, q = 1 / (1 + np.exp(-losses)), 1 / (1 + np.exp(losses))
-    return Pair(repr(mechanism), p / p.sum(), q / q.sum())
+    return OutcomePair(repr(mechanism), p / p.sum(), q / q.sum())

@@ -16,16 +16,16 @@ import numpy as np
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from audits.known_densities.outcome_models import Pair
-from audits.statistics.binomial_bounds import most_leaks
+from audits.known_densities.outcome_models import OutcomePair
+from audits.statistics.binomial_bounds import leak_count_quantile
 
-MOST = 2**50
-CUTS = 60
+MAX_RUNS = 2**50
+MAX_CUTS = 60
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Needed:
+class RunsNeeded:
     """Runs in all, both values together, to see a violation with probability ``power``."""
 
     name: str
@@ -34,19 +34,23 @@ class Needed:
     guess: float
 
 
-def needed(pair: Pair, claim: float, delta: float, alpha: float, power: float) -> Needed:
+def runs_needed(
+    pair: OutcomePair, claim: float, delta: float, alpha: float, power: float
+) -> RunsNeeded:
     """Runs that the best conceivable test and the guess test need; infinite where none suffice."""
-    limit, guess = limit_runs(pair, claim, delta, alpha, power), math.inf
-    for cut in _cuts(pair, claim, delta, alpha, power):
-        guess = min(guess, guess_runs(pair, cut, claim, delta, alpha, power))
-    return Needed(pair.name, power, min(limit, guess), guess)
+    limit, guess = neyman_pearson_runs(pair, claim, delta, alpha, power), math.inf
+    for cut in _promising_cuts(pair, claim, delta, alpha, power):
+        guess = min(guess, guess_test_runs(pair, cut, claim, delta, alpha, power))
+    return RunsNeeded(pair.name, power, min(limit, guess), guess)
 
 
-def limit_runs(pair: Pair, claim: float, delta: float, alpha: float, power: float) -> float:
+def neyman_pearson_runs(
+    pair: OutcomePair, claim: float, delta: float, alpha: float, power: float
+) -> float:
     """Neyman & Pearson's runs against the nearest pair that keeps the claim."""
     from scipy.special import ndtri
 
-    near = nearest(pair, claim, delta)
+    near = nearest_allowed_pair(pair, claim, delta)
     truth = 0.5 * np.concatenate([pair.first, pair.second])
     null = 0.5 * np.concatenate(near)
     some = truth > 0
@@ -61,7 +65,7 @@ def limit_runs(pair: Pair, claim: float, delta: float, alpha: float, power: floa
     return float(max(root, 0.0) ** 2) or 1.0
 
 
-def nearest(pair: Pair, claim: float, delta: float) -> tuple[Array, Array]:
+def nearest_allowed_pair(pair: OutcomePair, claim: float, delta: float) -> tuple[Array, Array]:
     """The (claim, delta)-indistinguishable pair least surprised by the truth.
 
     Where the odds exceed the claim by little, the posterior is clipped at it; beyond, with a delta
@@ -97,27 +101,27 @@ def nearest(pair: Pair, claim: float, delta: float) -> tuple[Array, Array]:
     return first, second
 
 
-def guess_runs(
-    pair: Pair, cut: float, claim: float, delta: float, alpha: float, power: float
+def guess_test_runs(
+    pair: OutcomePair, cut: float, claim: float, delta: float, alpha: float, power: float
 ) -> float:
     """Fewest runs with which the guess test at this cut sees the violation; by bisection."""
-    made, right = rates(pair, cut)
+    made, right = guess_rates(pair, cut)
     if right <= 1 / (1 + math.exp(-claim)):
         return math.inf
     high = 2
-    while guess_power(high, made, right, claim, delta, alpha) < power:
+    while guess_test_power(high, made, right, claim, delta, alpha) < power:
         high *= 2
-        if high > MOST:
+        if high > MAX_RUNS:
             return math.inf
     low = high // 2
     while high - low > max(1, low // 2000):
         middle = (low + high) // 2
-        enough = guess_power(middle, made, right, claim, delta, alpha) >= power
+        enough = guess_test_power(middle, made, right, claim, delta, alpha) >= power
         low, high = (low, middle) if enough else (middle, high)
     return float(high)
 
 
-def rates(pair: Pair, cut: float) -> tuple[float, float]:
+def guess_rates(pair: OutcomePair, cut: float) -> tuple[float, float]:
     """How often a run is guessed, and how often a guess is right."""
     up, down = pair.losses >= cut, pair.losses <= -cut
     right = float(pair.first[up].sum() + pair.second[down].sum()) / 2
@@ -125,13 +129,13 @@ def rates(pair: Pair, cut: float) -> tuple[float, float]:
     return min(made, 1.0), right / made if made > 0 else 0.0
 
 
-def guess_power(
+def guess_test_power(
     runs: int, made: float, right: float, claim: float, delta: float, alpha: float
 ) -> float:
     """Probability that the bound from ``runs`` runs exceeds the claim."""
     from scipy.stats import binom
 
-    leaks = most_leaks(runs, delta, alpha / 10)
+    leaks = leak_count_quantile(runs, delta, alpha / 10)
     share = alpha if delta == 0 else 0.9 * alpha
     # the number of guesses is binomial; its mass on a few hundred points is enough
     low, high = (int(binom.ppf(x, runs, made)) for x in (1e-9, 1 - 1e-9))
@@ -145,7 +149,9 @@ def guess_power(
     return float(weight @ np.where(guesses >= leaks, binom.sf(least - 1, guesses, right), 0.0))
 
 
-def _cuts(pair: Pair, claim: float, delta: float, alpha: float, power: float) -> list[float]:
+def _promising_cuts(
+    pair: OutcomePair, claim: float, delta: float, alpha: float, power: float
+) -> list[float]:
     """The cuts that need the fewest runs by the normal approximation."""
     from scipy.special import ndtri
 
@@ -153,11 +159,11 @@ def _cuts(pair: Pair, claim: float, delta: float, alpha: float, power: float) ->
     sizes = sizes[sizes > 0]
     if np.isinf(pair.losses).any():
         sizes = np.append(sizes, 700.0)
-    cuts = sizes[np.unique(np.linspace(0, sizes.size - 1, CUTS).astype(int))] * (1 - 1e-9)
+    cuts = sizes[np.unique(np.linspace(0, sizes.size - 1, MAX_CUTS).astype(int))] * (1 - 1e-9)
     allowed, about = 1 / (1 + math.exp(-claim)), []
     z = -ndtri(alpha if delta == 0 else 0.9 * alpha), ndtri(power), -ndtri(alpha / 10)
     for cut in cuts:
-        made, right = rates(pair, float(cut))
+        made, right = guess_rates(pair, float(cut))
         if right <= allowed or made <= 0:
             continue
         # N made (right - allowed) = sd sqrt(N made)

@@ -1,7 +1,7 @@
 """Other libraries under audit: pinned known faults that must be found, and sound controls.
 
-An adapter is a file of `Check`s about one library, imported when it is asked for; a library that
-is not installed, or does not import, is reported and skipped.
+An adapter is a file of `LibraryCheck`s about one library, imported when it is asked for; a library
+that is not installed, or does not import, is reported and skipped.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import importlib
 import importlib.metadata
 
 from audits.claims.findings import Outcome
-from audits.libraries.checks import Check, row_of
-from audits.results.rows import Case
+from audits.libraries.checks import LibraryCheck, check_row
+from audits.results.rows import AuditCase
 
 # distribution -> (module to try, adapter); numpy is always there
 LIBRARIES = {
@@ -24,17 +24,17 @@ LIBRARIES = {
 }
 
 
-def cases() -> list[Case]:
+def cases() -> list[AuditCase]:
     """One case a check of every library that is there."""
-    return present([])[0]
+    return available_cases([])[0]
 
 
-def absent() -> dict[str, str]:
+def missing_libraries() -> dict[str, str]:
     """What is not there, and why."""
-    return present([])[1]
+    return available_cases([])[1]
 
 
-def present(names: list[str]) -> tuple[list[Case], dict[str, str]]:
+def available_cases(names: list[str]) -> tuple[list[AuditCase], dict[str, str]]:
     """The cases of libraries that are there, and the others; all libraries without names.
 
     Only libraries whose name a word is part of are imported, or all if one word is of no library.
@@ -42,9 +42,9 @@ def present(names: list[str]) -> tuple[list[Case], dict[str, str]]:
     asked = [word.strip().lower() for word in names]
     some = [one for one in LIBRARIES if any(word and word in one for word in asked)]
     every = not asked or any(not any(word in one for one in LIBRARIES) for word in asked)
-    found: list[Case] = []
+    found: list[AuditCase] = []
     missing: dict[str, str] = {}
-    checks: list[Check] = []
+    checks: list[LibraryCheck] = []
     for library in LIBRARIES if every else some:
         module, adapter = LIBRARIES[library]
         why = _missing(library, module)
@@ -56,8 +56,8 @@ def present(names: list[str]) -> tuple[list[Case], dict[str, str]]:
     for check in checks:
         expected = check.expected(version(check.library))
         name = f"{check.library}: {check.name}"
-        run = functools.partial(row_of, check, name, expected)
-        found.append(Case(name, "library", check.about, expected or Outcome.SURVIVED, run))
+        run = functools.partial(check_row, check, name, expected)
+        found.append(AuditCase(name, "library", check.about, expected or Outcome.SURVIVED, run))
     return found, missing
 
 

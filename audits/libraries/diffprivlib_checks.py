@@ -15,12 +15,12 @@ from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.attacks.floating_point import audit_bits
 from audits.attacks.front import audit
 from audits.attacks.output_structure import audit_atoms
-from audits.libraries.checks import Check, Look, Seen, guessed
+from audits.libraries.checks import CheckFunction, CheckResult, LibraryCheck, result_of_finding
 from audits.results.rows import Settings
 
 library: Any = importlib.import_module("diffprivlib")
 mechanisms: Any = library.mechanisms
-BIG, ROWS = 2.0**50, 1024
+LARGE_BOUND, ROWS = 2.0**50, 1024
 ATTEMPTS, THREADS = 40, 8
 
 
@@ -32,15 +32,17 @@ def _release(made: Any) -> Callable[..., Any]:
     return release
 
 
-def _looked(make: Callable[[], Any], claim: Loss, by: Callable[..., Any]) -> Look:
-    def look(settings: Settings, rng: np.random.Generator) -> Seen:
+def _check_with(make: Callable[[], Any], claim: Loss, by: Callable[..., Any]) -> CheckFunction:
+    def look(settings: Settings, rng: np.random.Generator) -> CheckResult:
         release, runs = _release(make()), settings.samples
-        return guessed(by(release, (0.0, 1.0), claim, runs, settings.confidence, rng=rng), claim)
+        return result_of_finding(
+            by(release, (0.0, 1.0), claim, runs, settings.confidence, rng=rng), claim
+        )
 
     return look
 
 
-def regression(settings: Settings, rng: np.random.Generator) -> Seen:
+def regression(settings: Settings, rng: np.random.Generator) -> CheckResult:
     """With bounds (0, 1) the sum of squares gets noise for a sensitivity of 0."""
     claim = PureLoss(0.1)
     y = np.linspace(0.0, 1.0, 50)
@@ -54,16 +56,16 @@ def regression(settings: Settings, rng: np.random.Generator) -> Seen:
             epsilon=0.1, bounds_X=(0.0, 1.0), bounds_y=(0.0, 1.0), fit_intercept=False,
             accountant=library.BudgetAccountant(),
         )  # fmt: skip
-        return float(model.fit(x, y)._obj_coefs[2][0, 0])  # noqa: SLF001  # what the fit keeps
+        return float(model.fit(x, y)._obj_coefs[2][0, 0])  # what the fit keeps  # noqa: SLF001
 
     found = audit_atoms(
         release, (first, second), claim, min(settings.samples, 400), settings.confidence,
         rng=rng, truth=lambda x: float(np.einsum("ij,ik", x, x)[0, 0]),
     )  # fmt: skip
-    return guessed(found, claim)
+    return result_of_finding(found, claim)
 
 
-def rounded_sum(settings: Settings, rng: np.random.Generator) -> Seen:
+def rounded_sum(settings: Settings, rng: np.random.Generator) -> CheckResult:
     """Between 2^50 and 2^50 + 1 one record moves the float sum of 1024 by 256."""
     first, second = _rounding_pair()
     claim = PureLoss(1.0)
@@ -71,50 +73,58 @@ def rounded_sum(settings: Settings, rng: np.random.Generator) -> Seen:
     def release(data: Any, rng: np.random.Generator) -> float:
         del rng
         found = library.tools.sum(
-            data, epsilon=1.0, bounds=(BIG, BIG + 1), accountant=library.BudgetAccountant()
+            data,
+            epsilon=1.0,
+            bounds=(LARGE_BOUND, LARGE_BOUND + 1),
+            accountant=library.BudgetAccountant(),
         )
-        return float(found - BIG * ROWS)
+        return float(found - LARGE_BOUND * ROWS)
 
     moved = abs(float(np.sum(first)) - float(np.sum(second)))
     found = audit(
         release, (first, second), claim, min(settings.samples, 4000), settings.confidence, rng=rng
     )
-    seen = guessed(found, claim)
-    return Seen(seen.false, f"one record moves the sum by {moved:g} of 1; {seen.witness}",
-                seen.lower, seen.runs, seen.claim)  # fmt: skip
+    seen = result_of_finding(found, claim)
+    return CheckResult(
+        seen.falsified,
+        f"one record moves the sum by {moved:g} of 1; {seen.witness}",
+        seen.lower,
+        seen.runs,
+        seen.claim,
+    )
 
 
 def _rounding_pair() -> tuple[Any, Any]:
     """Neighbours between the bounds whose float sums differ most, of a staircase of data."""
     best: tuple[float, Any, Any] = (0.0, None, None)
     for size in range(1, ROWS + 1):
-        first = np.full(ROWS, BIG)
-        first[: size - 1] = BIG + 0.5
+        first = np.full(ROWS, LARGE_BOUND)
+        first[: size - 1] = LARGE_BOUND + 0.5
         second = first.copy()
-        second[size - 1] = BIG + 0.5
+        second[size - 1] = LARGE_BOUND + 0.5
         moved = abs(float(np.sum(first)) - float(np.sum(second)))
         if moved > best[0]:
             best = moved, first, second
     return best[1], best[2]
 
 
-def accountant(settings: Settings, rng: np.random.Generator) -> Seen:
+def accountant(settings: Settings, rng: np.random.Generator) -> CheckResult:
     """Threads that ask at once are all told that there is budget."""
     del settings, rng
     worst, interval = 0.0, sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         for _ in range(ATTEMPTS):
-            worst = max(worst, _raced())
+            worst = max(worst, _race_threads())
             if worst > 1.0 + 1e-9:
                 break
     finally:
         sys.setswitchinterval(interval)
     words = f"{THREADS} threads spent {worst:.4g} of a budget of 1 in up to {ATTEMPTS} attempts"
-    return Seen(worst > 1.0 + 1e-9, words, None, ATTEMPTS, (1.0, 0.0))
+    return CheckResult(worst > 1.0 + 1e-9, words, None, ATTEMPTS, (1.0, 0.0))
 
 
-def _raced() -> float:
+def _race_threads() -> float:
     shared, start = library.BudgetAccountant(epsilon=1.0, delta=0.0), threading.Barrier(THREADS)
 
     def spend() -> None:
@@ -137,20 +147,56 @@ def _snapping() -> Any:
     return mechanisms.Snapping(epsilon=1.0, sensitivity=1.0, lower=-10.0, upper=10.0)
 
 
-NOW = ("0.6.6",)
-ONE, TWO = PureLoss(1.0), ApproxLoss(1.0, 1e-6)
+FAULTY_VERSIONS = ("0.6.6",)
+PURE_CLAIM, APPROXIMATE_CLAIM = PureLoss(1.0), ApproxLoss(1.0, 1e-6)
 CHECKS = [
-    Check("diffprivlib", "Laplace, bits", "low-order bits",
-          _looked(lambda: mechanisms.Laplace(epsilon=1.0, sensitivity=1.0), ONE, audit_bits), NOW),
-    Check("diffprivlib", "GaussianAnalytic, bits", "low-order bits",
-          _looked(lambda: mechanisms.GaussianAnalytic(epsilon=1.0, delta=1e-6, sensitivity=1.0),
-                  TWO, audit_bits), NOW),
-    Check("diffprivlib", "LinearRegression, bounds (0, 1)", "equality with the answer",
-          regression, NOW),
-    Check("diffprivlib", "tools.sum, large bounds", "rounding of a float sum", rounded_sum, NOW),
-    Check("diffprivlib", "accountant, 8 threads", "stress of the ledger", accountant, NOW),
-    Check("diffprivlib", "Snapping, values", "guesses of its releases",
-          _looked(_snapping, ONE, audit)),
-    Check("diffprivlib", "Snapping, bits", "low-order bits",
-          _looked(_snapping, ONE, audit_bits)),
-]  # fmt: skip
+    LibraryCheck(
+        "diffprivlib",
+        "Laplace, bits",
+        "low-order bits",
+        _check_with(
+            lambda: mechanisms.Laplace(epsilon=1.0, sensitivity=1.0), PURE_CLAIM, audit_bits
+        ),
+        FAULTY_VERSIONS,
+    ),
+    LibraryCheck(
+        "diffprivlib",
+        "GaussianAnalytic, bits",
+        "low-order bits",
+        _check_with(
+            lambda: mechanisms.GaussianAnalytic(epsilon=1.0, delta=1e-6, sensitivity=1.0),
+            APPROXIMATE_CLAIM,
+            audit_bits,
+        ),
+        FAULTY_VERSIONS,
+    ),
+    LibraryCheck(
+        "diffprivlib",
+        "LinearRegression, bounds (0, 1)",
+        "equality with the answer",
+        regression,
+        FAULTY_VERSIONS,
+    ),
+    LibraryCheck(
+        "diffprivlib",
+        "tools.sum, large bounds",
+        "rounding of a float sum",
+        rounded_sum,
+        FAULTY_VERSIONS,
+    ),
+    LibraryCheck(
+        "diffprivlib", "accountant, 8 threads", "stress of the ledger", accountant, FAULTY_VERSIONS
+    ),
+    LibraryCheck(
+        "diffprivlib",
+        "Snapping, values",
+        "guesses of its releases",
+        _check_with(_snapping, PURE_CLAIM, audit),
+    ),
+    LibraryCheck(
+        "diffprivlib",
+        "Snapping, bits",
+        "low-order bits",
+        _check_with(_snapping, PURE_CLAIM, audit_bits),
+    ),
+]

@@ -10,7 +10,7 @@ import numpy as np
 
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.plans.plan import Plan, Repeat
-from audits.libraries.checks import DELTA, Check, Seen, below_truth
+from audits.libraries.checks import DELTA, CheckResult, LibraryCheck, compare_with_certified
 from audits.results.rows import Settings
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
@@ -19,13 +19,13 @@ library: Any = importlib.import_module("dp_accounting")
 ACCOUNTANTS = {"rdp": "RdpAccountant", "pld": "PLDAccountant"}
 
 
-def made(kind: str) -> Any:
+def make_accountant(kind: str) -> Any:
     """A fresh accountant."""
     module = importlib.import_module(f"dp_accounting.{kind}")
     return getattr(module, ACCOUNTANTS[kind])()
 
 
-def nonsense(settings: Settings, rng: np.random.Generator) -> Seen:
+def nan_noise(settings: Settings, rng: np.random.Generator) -> CheckResult:
     """Noise that is no number must be refused, and never cost nothing."""
     del settings, rng
     nan, free = float("nan"), []
@@ -35,7 +35,7 @@ def nonsense(settings: Settings, rng: np.random.Generator) -> Seen:
         for kind in ACCOUNTANTS:
             for event in events:
                 try:
-                    epsilon = float(made(kind).compose(event).get_epsilon(DELTA))
+                    epsilon = float(make_accountant(kind).compose(event).get_epsilon(DELTA))
                 except Exception:  # refused, as it should be
                     continue
                 if not epsilon > 0:
@@ -43,13 +43,15 @@ def nonsense(settings: Settings, rng: np.random.Generator) -> Seen:
     finally:
         logging.disable(logging.NOTSET)
     words = f"noise NaN: {'; '.join(free)}" if free else "noise NaN is refused everywhere"
-    return Seen(bool(free), words, None, 2 * len(events))
+    return CheckResult(bool(free), words, None, 2 * len(events))
 
 
-def _against(kind: str, event: Any, plan: Plan) -> Any:
-    def look(settings: Settings, rng: np.random.Generator) -> Seen:
+def _check_against(kind: str, event: Any, plan: Plan) -> Any:
+    def look(settings: Settings, rng: np.random.Generator) -> CheckResult:
         del settings, rng
-        return below_truth(made(kind).compose(event()).get_epsilon(DELTA), plan, kind)
+        return compare_with_certified(
+            make_accountant(kind).compose(event()).get_epsilon(DELTA), plan, kind
+        )
 
     return look
 
@@ -73,7 +75,17 @@ PLANS: dict[str, tuple[Any, Plan]] = {
     "200 sampled Gaussians": (_sampled, Repeat(PoissonSampled(Gaussian(1.0), 0.01), 200)),
 }
 CHECKS = [
-    Check("dp-accounting", "noise NaN", "parameters that are no numbers", nonsense, ("0.6.0",)),
-    *(Check("dp-accounting", f"{kind}, {name}", "its bound against a certified one",
-            _against(kind, *PLANS[name])) for kind in ACCOUNTANTS for name in PLANS),
-]  # fmt: skip
+    LibraryCheck(
+        "dp-accounting", "noise NaN", "parameters that are no numbers", nan_noise, ("0.6.0",)
+    ),
+    *(
+        LibraryCheck(
+            "dp-accounting",
+            f"{kind}, {name}",
+            "its bound against a certified one",
+            _check_against(kind, *PLANS[name]),
+        )
+        for kind in ACCOUNTANTS
+        for name in PLANS
+    ),
+]

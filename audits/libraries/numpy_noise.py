@@ -11,12 +11,12 @@ from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.attacks.floating_point import audit_bits
 from audits.attacks.front import audit
-from audits.libraries.checks import Check, Look, Seen, guessed
+from audits.libraries.checks import CheckFunction, CheckResult, LibraryCheck, result_of_finding
 from audits.results.rows import Settings
 
-ONE = PureLoss(1.0)
-GAUSSIAN = 3.7306317  # calibrated to (1, 1e-5), Balle & Wang (2018)
-ALWAYS = (np.__version__,)
+PURE_CLAIM = PureLoss(1.0)
+GAUSSIAN_SCALE = 3.7306317  # calibrated to (1, 1e-5), Balle & Wang (2018)
+FAULTY_VERSIONS = (np.__version__,)
 
 
 def laplace(value: float, rng: np.random.Generator, size: int) -> Any:
@@ -26,28 +26,46 @@ def laplace(value: float, rng: np.random.Generator, size: int) -> Any:
 
 def gaussian(value: float, rng: np.random.Generator, size: int) -> Any:
     """Gaussian noise for (1, 1e-5) on one number."""
-    return value + rng.normal(scale=GAUSSIAN, size=size)
+    return value + rng.normal(scale=GAUSSIAN_SCALE, size=size)
 
 
-def _bits(release: Callable[..., Any], claim: Loss) -> Look:
-    def look(settings: Settings, rng: np.random.Generator) -> Seen:
+def _bits_check(release: Callable[..., Any], claim: Loss) -> CheckFunction:
+    def look(settings: Settings, rng: np.random.Generator) -> CheckResult:
         runs, level = settings.samples, settings.confidence
-        return guessed(audit_bits(release, (0.0, 1.0), claim, runs, level, rng=rng), claim)
+        return result_of_finding(
+            audit_bits(release, (0.0, 1.0), claim, runs, level, rng=rng), claim
+        )
 
     return look
 
 
-def _guesses(release: Callable[..., Any], claim: Loss) -> Look:
-    def look(settings: Settings, rng: np.random.Generator) -> Seen:
+def _guess_check(release: Callable[..., Any], claim: Loss) -> CheckFunction:
+    def look(settings: Settings, rng: np.random.Generator) -> CheckResult:
         runs, level = settings.samples, settings.confidence
-        return guessed(audit(release, (0.0, 1.0), claim, runs, level, rng=rng), claim)
+        return result_of_finding(audit(release, (0.0, 1.0), claim, runs, level, rng=rng), claim)
 
     return look
 
 
 CHECKS = [
-    Check("numpy", "Laplace on a float, bits", "low-order bits", _bits(laplace, ONE), ALWAYS),
-    Check("numpy", "Gaussian on a float, bits", "low-order bits",
-          _bits(gaussian, ApproxLoss(1.0, 1e-5)), ALWAYS),
-    Check("numpy", "Laplace on a float, as a real number", "its values", _guesses(laplace, ONE)),
-]  # fmt: skip
+    LibraryCheck(
+        "numpy",
+        "Laplace on a float, bits",
+        "low-order bits",
+        _bits_check(laplace, PURE_CLAIM),
+        FAULTY_VERSIONS,
+    ),
+    LibraryCheck(
+        "numpy",
+        "Gaussian on a float, bits",
+        "low-order bits",
+        _bits_check(gaussian, ApproxLoss(1.0, 1e-5)),
+        FAULTY_VERSIONS,
+    ),
+    LibraryCheck(
+        "numpy",
+        "Laplace on a float, as a real number",
+        "its values",
+        _guess_check(laplace, PURE_CLAIM),
+    ),
+]

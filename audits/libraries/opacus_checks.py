@@ -9,7 +9,13 @@ import numpy as np
 
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.plans.plan import Repeat
-from audits.libraries.checks import DELTA, Check, Look, Seen, below_truth
+from audits.libraries.checks import (
+    DELTA,
+    CheckFunction,
+    CheckResult,
+    LibraryCheck,
+    compare_with_certified,
+)
 from audits.results.rows import Settings
 from mechanisms.gaussian import Gaussian
 
@@ -17,22 +23,22 @@ library: Any = importlib.import_module("opacus.accountants")
 NOISE, RATE, STEPS = 0.8, 0.004, 1500
 
 
-def _against(name: str) -> Look:
-    def look(settings: Settings, rng: np.random.Generator) -> Seen:
+def _check_against(name: str) -> CheckFunction:
+    def look(settings: Settings, rng: np.random.Generator) -> CheckResult:
         del settings, rng
         accountant = getattr(library, name)()
         accountant.history = [(NOISE, RATE, STEPS)]
         plan = Repeat(PoissonSampled(Gaussian(NOISE), RATE), STEPS)
-        return below_truth(float(accountant.get_epsilon(DELTA)), plan, name)
+        return compare_with_certified(float(accountant.get_epsilon(DELTA)), plan, name)
 
     return look
 
 
 CHECKS = [
-    Check("opacus", "GaussianAccountant", "its bound against a certified one",
-          _against("GaussianAccountant"), ("1.5.4",)),
-    Check("opacus", "RDPAccountant", "its bound against a certified one",
-          _against("RDPAccountant")),
-    Check("opacus", "PRVAccountant", "its bound against a certified one",
-          _against("PRVAccountant")),
+    LibraryCheck("opacus", "GaussianAccountant", "its bound against a certified one",
+          _check_against("GaussianAccountant"), ("1.5.4",)),
+    LibraryCheck("opacus", "RDPAccountant", "its bound against a certified one",
+          _check_against("RDPAccountant")),
+    LibraryCheck("opacus", "PRVAccountant", "its bound against a certified one",
+          _check_against("PRVAccountant")),
 ]  # fmt: skip

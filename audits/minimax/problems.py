@@ -25,10 +25,10 @@ PROBLEMS = {
     "private_histogram": "bounds.histogram",
     "private_selection": "bounds.selection",
 }
-_MOST_USERS = 2**50
+_MAX_USERS = 2**50
 
 
-def bound_of(problem: str) -> Callable[..., LowerBound]:
+def bound_function(problem: str) -> Callable[..., LowerBound]:
     """The function of a problem's bound."""
     name = OneOf(tuple(PROBLEMS)).check("problem", problem)
     found: Callable[..., LowerBound] = getattr(
@@ -42,12 +42,12 @@ def lower_bound(problem: str, **parameters: Any) -> LowerBound:
 
     ``parameters`` are those of the function of that name.
     """
-    function = bound_of(problem)
+    function = bound_function(problem)
     signature = inspect.signature(function)
     try:
         signature.bind(**parameters)
     except TypeError as error:
-        allowed = f"those of {problem}{_shown(signature)}"
+        allowed = f"those of {problem}{_signature_text(signature)}"
         raise ParameterError("parameters", sorted(parameters), f"{allowed}: {error}") from None
     return function(**parameters)
 
@@ -69,7 +69,7 @@ def sample_size(problem: str, error: float, epsilon: float | None = None, **para
     low, high = 0, 1
     ladder = [value(1), value(2)]
     while ladder[-2] > error:
-        if high >= _MOST_USERS:
+        if high >= _MAX_USERS:
             allowed = f"above {ladder[-2]:.3g}, the bound of 2^50 users"
             raise ParameterError("error", error, allowed)
         low, high = high, 2 * high
@@ -83,5 +83,5 @@ def sample_size(problem: str, error: float, epsilon: float | None = None, **para
     return high
 
 
-def _shown(signature: inspect.Signature) -> str:
+def _signature_text(signature: inspect.Signature) -> str:
     return str(signature.replace(return_annotation=inspect.Signature.empty)).replace("'", "")

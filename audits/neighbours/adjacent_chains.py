@@ -13,13 +13,13 @@ import numpy as np
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from audits.neighbours.patterns import candidate_pairs
-from audits.neighbours.value_spaces import Box, Relation, neighbour
+from audits.neighbours.value_spaces import Box, Relation, random_neighbour
 
-HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, -0.0, 5e-324)
-Link = tuple[str, Any]  # how a data set was made, and the data set
+EXTREME_RECORDS = (np.nan, np.inf, -np.inf, 1e308, -1e308, -0.0, 5e-324)
+Step = tuple[str, Any]  # how a data set was made, and the data set
 
 
-def around(data: Array) -> Box:
+def bounding_box(data: Array) -> Box:
     """The box of one data set's own numbers."""
     if data.dtype.kind not in "iuf" or data.ndim == 0 or data.size == 0:
         raise ParameterError("space", f"data of type {data.dtype}", "numbers, a row for a record")
@@ -29,20 +29,20 @@ def around(data: Array) -> Box:
     return Box(low, high if high > low else low + 1.0, data.shape, whole)
 
 
-def chains(
+def adjacent_chains(
     box: Box,
     relation: Relation,
     data: Array | None,
     hostile: bool,
     ordered: bool,
     rng: np.random.Generator,
-) -> Iterator[Iterable[Link]]:
+) -> Iterator[Iterable[Step]]:
     """Chains of data sets, each a neighbour of the next."""
     answers = relation is Relation.EACH  # a vector of answers, no records
     if data is not None:
-        yield from _from(box, relation, data, hostile and not answers, rng)
+        yield from _neighbour_steps(box, relation, data, hostile and not answers, rng)
         if not (ordered or answers):
-            yield from _orders(data, rng)
+            yield from _reordered(data, rng)
         return
     for one in candidate_pairs(box, relation):
         yield [(one.kind, one.first), (one.kind, one.second)]
@@ -50,24 +50,24 @@ def chains(
         return
     for _, value in box.patterns():
         if not ordered:
-            yield from _orders(value, rng)
+            yield from _reordered(value, rng)
         if hostile:
-            yield from _from(box, relation, value, hostile, rng)
+            yield from _neighbour_steps(box, relation, value, hostile, rng)
     if relation is Relation.ADD_REMOVE:
-        yield from _shrinking(box)
+        yield from _shrinking_sizes(box)
     else:
         yield from _staircases(box, rng)
 
 
-def _from(
+def _neighbour_steps(
     box: Box, relation: Relation, value: Array, hostile: bool, rng: np.random.Generator
-) -> Iterator[Iterable[Link]]:
+) -> Iterator[Iterable[Step]]:
     """Neighbours of one data set, with hostile records among them."""
     for _ in range(min(len(value), 16)):
-        other = neighbour(box, relation, value, rng)
+        other = random_neighbour(box, relation, value, rng)
         yield [("a neighbour of the data", value), ("a neighbour of the data", other)]
     if hostile and not box.whole:
-        for record in HOSTILE:
+        for record in EXTREME_RECORDS:
             row = np.full((1, *value.shape[1:]), record)
             if relation is Relation.ADD_REMOVE:
                 other = np.concatenate([value, row])
@@ -76,7 +76,7 @@ def _from(
             yield [("", value), (f"a record of {record}", other)]
 
 
-def _orders(value: Array, rng: np.random.Generator) -> Iterator[Iterable[Link]]:
+def _reordered(value: Array, rng: np.random.Generator) -> Iterator[Iterable[Step]]:
     """The same records in another order: no neighbour even, the data being a set."""
     if len(value) < 2:
         return
@@ -87,17 +87,17 @@ def _orders(value: Array, rng: np.random.Generator) -> Iterator[Iterable[Link]]:
             yield [("", value), (f"the same records, {name}", value[order])]
 
 
-def _staircases(box: Box, rng: np.random.Generator) -> Iterator[Iterable[Link]]:
+def _staircases(box: Box, rng: np.random.Generator) -> Iterator[Iterable[Step]]:
     """From all low to all high, a record a step: somewhere between, every sum rounds or wraps."""
     rows = box.shape[0]
     orders = (np.arange(rows), np.arange(rows)[::-1], rng.permutation(rows),
               np.argsort(np.arange(rows) % 8, kind="stable"))  # fmt: skip
     names = ("from the first", "from the last", "in random order", "every eighth first")
     for name, order in zip(names, orders, strict=True):
-        yield _steps(box, order, f"a staircase {name}")
+        yield _staircase(box, order, f"a staircase {name}")
 
 
-def _steps(box: Box, order: Any, name: str) -> Iterator[Link]:
+def _staircase(box: Box, order: Any, name: str) -> Iterator[Step]:
     low, high = (box.array(np.full(box.shape, end)) for end in box.ends)
     data = low.copy()
     for count, at in enumerate(order):
@@ -106,7 +106,7 @@ def _steps(box: Box, order: Any, name: str) -> Iterator[Link]:
     yield f"{name}, all high", data
 
 
-def _shrinking(box: Box) -> Iterator[Iterable[Link]]:
+def _shrinking_sizes(box: Box) -> Iterator[Iterable[Step]]:
     """All records, one fewer, ... to none: what is divided by a private count shows here."""
     values = dict(box.patterns())
     for name, value in values.items():
@@ -119,9 +119,9 @@ def _shrinking(box: Box) -> Iterator[Iterable[Link]]:
                 yield [(name, shorter), (f"{name}, {size} records and a {end} one", more)]
 
 
-def nearby(
+def neighbours_near(
     box: Box, relation: Relation, pair: tuple[Any, Any], rng: np.random.Generator
-) -> list[Link]:
+) -> list[Step]:
     """Both data sets changed in the same few places, else a new neighbour of the first."""
     first, second = pair
     name = "near the best"
@@ -134,6 +134,6 @@ def nearby(
             one[same], two[same] = fresh[same], fresh[same]
             return [(name, one), (name, two)]
     if np.ndim(first) == 0 or np.shape(first) == box.shape:
-        return [(name, first), (name, neighbour(box, relation, first, rng))]
+        return [(name, first), (name, random_neighbour(box, relation, first, rng))]
     value = box.random(rng)
-    return [(name, value), (name, neighbour(box, relation, value, rng))]
+    return [(name, value), (name, random_neighbour(box, relation, value, rng))]

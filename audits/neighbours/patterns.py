@@ -14,13 +14,13 @@ from typing import Any, final
 import numpy as np
 
 from accountant.numerics import Array
-from audits.neighbours.value_spaces import Box, Relation, relation_of
-from mechanisms.base.values import Ball, Categories, Integers, Reals, Scores, Segment, Values
+from audits.neighbours.value_spaces import Box, Relation, checked_relation
+from mechanisms.base.values import Ball, BoundedNumbers, Categories, Integers, Reals, Scores, Values
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class NeighbourPair:
     """Two neighbours, and in words how they were made."""
 
     kind: str
@@ -33,16 +33,16 @@ class Candidate:
         return self.first, self.second
 
 
-def candidate_pairs(space: Box | Values, relation: str = Relation.REPLACE) -> list[Candidate]:
+def candidate_pairs(space: Box | Values, relation: str = Relation.REPLACE) -> list[NeighbourPair]:
     """Structured pairs of neighbours: all equal, one off, extremes, halves, ties.
 
     A mechanism's `Values` know their neighbours, and ``relation`` is not looked at.
     """
-    by = relation_of(relation, space)
-    return different(_of_box(space, by) if isinstance(space, Box) else _of_values(space))
+    by = checked_relation(relation, space)
+    return distinct_pairs(_box_pairs(space, by) if isinstance(space, Box) else _value_pairs(space))
 
 
-def different(candidates: Iterable[Candidate]) -> list[Candidate]:
+def distinct_pairs(candidates: Iterable[NeighbourPair]) -> list[NeighbourPair]:
     """Those whose two values differ, each pair once."""
     seen, kept = set(), []
     for one in candidates:
@@ -53,18 +53,18 @@ def different(candidates: Iterable[Candidate]) -> list[Candidate]:
     return kept
 
 
-def _of_box(space: Box, relation: Relation) -> Iterator[Candidate]:
+def _box_pairs(space: Box, relation: Relation) -> Iterator[NeighbourPair]:
     patterns = list(space.patterns())
     if relation is Relation.ANY or (relation is Relation.REPLACE and not space.shape):
         for (a, first), (b, second) in itertools.combinations(patterns, 2):
-            yield Candidate(f"{a} against {b}", first, second)
+            yield NeighbourPair(f"{a} against {b}", first, second)
         return
     for name, value in patterns:
-        for how, other in _moves(space, relation, value):
-            yield Candidate(f"{name}, {how}", value, other)
+        for how, other in _structured_neighbours(space, relation, value):
+            yield NeighbourPair(f"{name}, {how}", value, other)
 
 
-def _moves(space: Box, relation: Relation, value: Any) -> Iterator[tuple[str, Any]]:
+def _structured_neighbours(space: Box, relation: Relation, value: Any) -> Iterator[tuple[str, Any]]:
     """Structured neighbours of one value."""
     if relation is Relation.EACH:
         size = np.shape(value)
@@ -100,7 +100,7 @@ def _moves(space: Box, relation: Relation, value: Any) -> Iterator[tuple[str, An
         yield f"{place} a tie", other
 
 
-def _of_values(space: Values) -> Iterator[Candidate]:
+def _value_pairs(space: Values) -> Iterator[NeighbourPair]:
     """Pairs a mechanism's own values allow, extremes first."""
     rng = np.random.default_rng(0)  # chooses pairs, never noise
     if isinstance(space, (Reals, Integers)):
@@ -109,34 +109,38 @@ def _of_values(space: Values) -> Iterator[Candidate]:
         for start in (0, -step, 1000 * step):
             first = np.full(size, start) if size else start
             second = first + (np.eye(size, dtype=type(step))[0] * step if size else step)
-            yield Candidate(f"one sensitivity from {start:g}", first, second)
+            yield NeighbourPair(f"one sensitivity from {start:g}", first, second)
     elif isinstance(space, Categories):
         for a, b in ((0, 1), (0, space.count - 1), (space.count - 2, space.count - 1)):
-            yield Candidate(f"label {a} against {b}", a, b)
-    elif isinstance(space, Segment):
+            yield NeighbourPair(f"label {a} against {b}", a, b)
+    elif isinstance(space, BoundedNumbers):
         for a, b in ((-1, 1), (0, 1), (0, -1)):
-            yield Candidate("ends" if a else "the middle and an end", *_two(space.radius, a, b))
+            yield NeighbourPair(
+                "ends" if a else "the middle and an end", *_scaled_pair(space.radius, a, b)
+            )
     elif isinstance(space, Ball):
-        flat = np.ones(space.dimension) * _share(space)
+        flat = np.ones(space.dimension) * _diagonal_length(space)
         axis = np.eye(space.dimension)[0]
         for name, way in (("along an axis", axis), ("along the diagonal", flat)):
-            yield Candidate(f"opposite {name}", space.radius * way, -space.radius * way)
-            yield Candidate(f"the middle and an end {name}", 0 * way, space.radius * way)
+            yield NeighbourPair(f"opposite {name}", space.radius * way, -space.radius * way)
+            yield NeighbourPair(f"the middle and an end {name}", 0 * way, space.radius * way)
     elif isinstance(space, Scores):
         for count in (2, 5, 10):
             for how, steps in _score_steps(count, space.monotone):
                 equal = np.zeros(count)
-                yield Candidate(f"{count} equal, {how}", equal, equal + space.sensitivity * steps)
+                yield NeighbourPair(
+                    f"{count} equal, {how}", equal, equal + space.sensitivity * steps
+                )
     for _ in range(4):
         value = space.example(rng)
-        yield Candidate("drawn at random", value, space.neighbour(value, rng))
+        yield NeighbourPair("drawn at random", value, space.neighbour(value, rng))
 
 
-def _two(radius: float, a: float, b: float) -> tuple[float, float]:
+def _scaled_pair(radius: float, a: float, b: float) -> tuple[float, float]:
     return radius * a, radius * b
 
 
-def _share(space: Ball) -> float:
+def _diagonal_length(space: Ball) -> float:
     return 1.0 if space.order == np.inf else space.dimension ** (-1 / space.order)
 
 

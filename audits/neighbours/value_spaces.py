@@ -13,7 +13,7 @@ from accountant.domains import OneOf
 from accountant.errors import ParameterError
 
 Generator = np.random.Generator
-FAR = 2.0**50  # stands for a bound that a space does not have
+UNBOUNDED_END = 2.0**50  # stands for a bound that a space does not have
 
 
 class Relation(enum.StrEnum):
@@ -48,8 +48,8 @@ class Box:
     def ends(self) -> tuple[float, float]:
         """The bounds, far numbers where there are none."""
         return (
-            self.low if self.low > -np.inf else min(-FAR, self.high - FAR),
-            self.high if self.high < np.inf else max(FAR, self.low + FAR),
+            self.low if self.low > -np.inf else min(-UNBOUNDED_END, self.high - UNBOUNDED_END),
+            self.high if self.high < np.inf else max(UNBOUNDED_END, self.low + UNBOUNDED_END),
         )
 
     def array(self, numbers: Any) -> Any:
@@ -87,7 +87,7 @@ class Box:
         )
 
 
-def relation_of(relation: str, space: Any) -> Relation:
+def checked_relation(relation: str, space: Any) -> Relation:
     """The relation by its name, where the space has such neighbours."""
     if not (isinstance(space, (Box, np.ndarray)) or hasattr(space, "neighbour")):
         raise ParameterError("space", space, "a Box, or the values of a mechanism")
@@ -97,7 +97,7 @@ def relation_of(relation: str, space: Any) -> Relation:
     return by
 
 
-def neighbour(space: Box, relation: Relation, value: Any, rng: Generator) -> Any:
+def random_neighbour(space: Box, relation: Relation, value: Any, rng: Generator) -> Any:
     """Some neighbour of a value, extremes among them."""
     if relation is Relation.EACH:
         steps = rng.choice([-1.0, 1.0, 1.0, rng.uniform(-1, 1)], size=space.shape)

@@ -19,36 +19,36 @@ from audits.papers.frank_wolfe import attacked_epsilon, printed_selections
 from audits.papers.private_labels import PrintedRate, printed_lower_rate, printed_upper_rate
 from audits.papers.sign_votes import printed_noisy_threshold, printed_peeling, printed_votes
 from audits.papers.sparse_regression import (
-    Published,
+    PublishedClaim,
     printed_label_noise,
     printed_probability,
     public_label_noise,
 )
-from audits.results.rows import FAMILY_ERROR, Case, Row, Settings
+from audits.results.rows import FAMILY_ERROR, AuditCase, ReportRow, Settings
 from mechanisms.gaussian import Gaussian
 
 DELTA = 1e-3
-NOTHING = float("nan")
+NOT_A_NUMBER = float("nan")
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Attack:
-    """What is known from below: ``certain`` is computed, ``sampled`` a bound from runs."""
+class AttackResult:
+    """What is known from below: ``computed`` is computed, ``sampled`` a bound from runs."""
 
-    certain: float | None
+    computed: float | None
     sampled: float | None
     refuted: bool
     runs: int
-    words: str
+    description: str
 
 
-Attacker = Callable[[Published, Settings, np.random.Generator], Attack]
+Attacker = Callable[[PublishedClaim, Settings, np.random.Generator], AttackResult]
 
 
-def cases() -> list[Case]:
+def cases() -> list[AuditCase]:
     """One case a published claim."""
-    two: list[tuple[Published, Attacker, Outcome]] = [
+    two: list[tuple[PublishedClaim, Attacker, Outcome]] = [
         (printed_label_noise(1.0, DELTA, 5, 0.05), _gaussian, Outcome.FALSIFIED),
         (printed_label_noise(1.0, DELTA, 5, 1.0), _gaussian, Outcome.FALSIFIED),
         (printed_label_noise(1.0, DELTA, 4, 3.0), _gaussian, Outcome.SURVIVED),
@@ -56,12 +56,12 @@ def cases() -> list[Case]:
         (printed_selections(1.0, 1e-6, 50), _selections, Outcome.SURVIVED),
         (printed_selections(1.0, 1e-6, 50, relation="add-remove"), _selections, Outcome.SURVIVED),
         (printed_selections(1.0, 1e-6, 50, "gumbel"), _selections, Outcome.SURVIVED),
-        (printed_votes(1.0, DELTA, 10), _nothing, Outcome.SURVIVED),
-        (printed_peeling(1.0, DELTA, 10), _nothing, Outcome.SURVIVED),
-        (printed_noisy_threshold(1.0, DELTA, 10), _nothing, Outcome.SURVIVED),
+        (printed_votes(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),
+        (printed_peeling(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),
+        (printed_noisy_threshold(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),
     ]
     found = [_published_case(*one) for one in two]
-    found.append(_coin_case(5, 5, 0.05))
+    found.append(_probability_case(5, 5, 0.05))
     return found + [_rate_case(rate) for rate in (printed_upper_rate(100), printed_lower_rate(100))]
 
 
@@ -70,33 +70,33 @@ def verdict_confidence() -> float:
     return 1 - FAMILY_ERROR / len(cases())
 
 
-def _published_case(claim: Published, attack: Attacker, expected: Outcome) -> Case:
-    check = functools.partial(_published, claim, attack, expected)
-    return Case(claim.name, "paper", claim.where, expected, check)
+def _published_case(claim: PublishedClaim, attack: Attacker, expected: Outcome) -> AuditCase:
+    check = functools.partial(_published_row, claim, attack, expected)
+    return AuditCase(claim.name, "paper", claim.source, expected, check)
 
 
-def _published(
-    claim: Published,
+def _published_row(
+    claim: PublishedClaim,
     attack: Attacker,
     expected: Outcome,
     settings: Settings,
     rng: np.random.Generator,
-) -> Row:
+) -> ReportRow:
     start = time.perf_counter()
     provable, found = claim.true_epsilon, attack(claim, settings, rng)
-    shown = max((x for x in (found.certain, found.sampled) if x is not None), default=None)
-    false = found.refuted or (found.certain is not None and found.certain > claim.epsilon)
+    shown = max((x for x in (found.computed, found.sampled) if x is not None), default=None)
+    false = found.refuted or (found.computed is not None and found.computed > claim.epsilon)
     words = "holds" if claim.holds else "false" if false else "neither proved nor refuted"
-    evidence = f"{words}; provable {provable:.4g}{found.words}"
-    return Row(
+    evidence = f"{words}; provable {provable:.4g}{found.description}"
+    return ReportRow(
         claim.name, "paper", (claim.epsilon, claim.delta), provable, shown, settings.confidence,
         found.runs, Outcome.FALSIFIED if false else Outcome.SURVIVED, expected,
-        f"{claim.where}: {evidence}", evidence, round(time.perf_counter() - start, 6), True,
-        found.certain, None, (), None,
+        f"{claim.source}: {evidence}", evidence, round(time.perf_counter() - start, 6), True,
+        found.computed, None, (), None,
     )  # fmt: skip
 
 
-def _gaussian(claim: Published, settings: Settings, rng: np.random.Generator) -> Attack:
+def _gaussian(claim: PublishedClaim, settings: Settings, rng: np.random.Generator) -> AttackResult:
     """The exact density of one Gaussian, and guesses of its releases."""
     plan: Plan | Gaussian = claim.plan
     if not isinstance(plan, Gaussian):
@@ -109,49 +109,55 @@ def _gaussian(claim: Published, settings: Settings, rng: np.random.Generator) ->
     certain = exact_epsilon(plan, claim.delta)
     words = f", exactly {certain:.4g} by its density; guesses show {finding.epsilon_lower:.3g}"
     refuted = finding.refutes(verdict_confidence())
-    return Attack(certain, finding.epsilon_lower, refuted, settings.samples, words)
+    return AttackResult(certain, finding.epsilon_lower, refuted, settings.samples, words)
 
 
-def _selections(claim: Published, settings: Settings, rng: np.random.Generator) -> Attack:
+def _selections(
+    claim: PublishedClaim, settings: Settings, rng: np.random.Generator
+) -> AttackResult:
     """Two candidates at the worst gap, composed exactly: a computed lower bound."""
     del settings, rng
     least = attacked_epsilon(claim)
-    return Attack(least, None, False, 0, f", at least {least:.4g} by two candidates")
+    return AttackResult(least, None, False, 0, f", at least {least:.4g} by two candidates")
 
 
-def _nothing(claim: Published, settings: Settings, rng: np.random.Generator) -> Attack:
+def _not_attacked(
+    claim: PublishedClaim, settings: Settings, rng: np.random.Generator
+) -> AttackResult:
     del claim, settings, rng
-    return Attack(None, None, False, 0, "; not attacked")
+    return AttackResult(None, None, False, 0, "; not attacked")
 
 
-def _coin_case(sparsity: int, true_sparsity: int, noise_bound: float) -> Case:
+def _probability_case(sparsity: int, true_sparsity: int, noise_bound: float) -> AuditCase:
     name = f"gradient reports, s=s*={sparsity}, C={noise_bound:g}"
     where = "Wang & Xu (2021), Algorithms 1 and 4"
 
-    def check(settings: Settings, rng: np.random.Generator) -> Row:
+    def check(settings: Settings, rng: np.random.Generator) -> ReportRow:
         del rng
         asked = printed_probability(sparsity, true_sparsity, noise_bound)
         words = f"asks a coin to fall with probability {asked:.4g}"
-        return _computed(
+        return _computed_row(
             name, f"{where}: {words}: as printed it is no mechanism", words, asked > 1, settings
         )
 
-    return Case(name, "paper", where, Outcome.FALSIFIED, check)
+    return AuditCase(name, "paper", where, Outcome.FALSIFIED, check)
 
 
-def _rate_case(rate: PrintedRate) -> Case:
-    def check(settings: Settings, rng: np.random.Generator) -> Row:
+def _rate_case(rate: PrintedRate) -> AuditCase:
+    def check(settings: Settings, rng: np.random.Generator) -> ReportRow:
         del rng
         found, printed = f"{rate.true_power:.3g}", f"{rate.power:g}"
         words = f"squared risk grows like epsilon^-{found}, printed epsilon^-{printed}"
-        return _computed(rate.name, f"{rate.where}: {words}", words, not rate.holds, settings)
+        return _computed_row(rate.name, f"{rate.source}: {words}", words, not rate.holds, settings)
 
-    return Case(rate.name, "paper", rate.where, Outcome.FALSIFIED, check)
+    return AuditCase(rate.name, "paper", rate.source, Outcome.FALSIFIED, check)
 
 
-def _computed(subject: str, witness: str, words: str, false: Any, settings: Settings) -> Row:
+def _computed_row(
+    subject: str, witness: str, words: str, false: Any, settings: Settings
+) -> ReportRow:
     outcome = Outcome.FALSIFIED if false else Outcome.SURVIVED
-    return Row(
-        subject, "paper", (NOTHING, NOTHING), None, None, settings.confidence, 0, outcome,
+    return ReportRow(
+        subject, "paper", (NOT_A_NUMBER, NOT_A_NUMBER), None, None, settings.confidence, 0, outcome,
         Outcome.FALSIFIED, witness, words, 0.0, True,
     )  # fmt: skip

@@ -15,13 +15,13 @@ from accountant.accountants.rdp import RDP
 from accountant.domains import OneOf
 from accountant.numerics import Array, smallest_root
 from accountant.plans.plan import Repeat
-from audits.papers.sparse_regression import Published
-from mechanisms.noisy_max import NoisyMax, difference, laplace_wins
+from audits.papers.sparse_regression import PublishedClaim
+from mechanisms.noisy_max import NoisyMax, laplace_difference_cdf, laplace_log_win_probabilities
 
 RELATION = OneOf(("replace", "add-remove"))
 # (scores, moves), over the scale: five candidates each whose log-ratios of probabilities have a
 # range above the range e0 of their moves
-WIDE = (
+WIDE_RANGE_EXAMPLES = (
     ((0.0, -0.03959529, -0.03959529, -0.15069543, -0.15069543), (-0.05, 0.05, 0.05, -0.05, -0.05)),
     ((0.0, 0.0, -0.42414379, -0.61562093, -0.61562093), (-0.5, -0.5, 0.5, 0.5, 0.5)),
 )
@@ -29,7 +29,7 @@ WIDE = (
 
 def printed_selections(
     epsilon: float, delta: float, iterates: int, noise: str = "laplace", relation: str = "replace"
-) -> Published:
+) -> PublishedClaim:
     """Algorithm 2: ``T - 1`` noisy minima at scale ``sqrt(8 T ln(1/delta)) / epsilon``.
 
     The constant fits one record added; one replaced moves a score by twice as much.  What is
@@ -38,18 +38,18 @@ def printed_selections(
     scale = math.sqrt(8 * iterates * math.log(1 / delta)) / epsilon
     moved = 2.0 if RELATION.check("relation", relation) == "replace" else 1.0
     plan = Repeat(NoisyMax(scale, moved, noise), iterates - 1)
-    return Published(
+    return PublishedClaim(
         f"private LASSO, {noise}, T={iterates}, {relation}",
         "Talwar, Thakurta & Zhang (2015), Algorithm 2",
         epsilon, delta, plan,
     )  # fmt: skip
 
 
-def attacked_epsilon(claim: Published) -> float:
+def attacked_epsilon(claim: PublishedClaim) -> float:
     """What the plan costs at least: two candidates at the worst gap, in every round the same."""
     plan: Any = claim.plan
     e0 = 2 * plan.part.sensitivity / plan.part.scale
-    wins = difference if plan.part.noise == "laplace" else logistic
+    wins = laplace_difference_cdf if plan.part.noise == "laplace" else logistic
     least = 0.0
     for gap in np.linspace(-1.0, 1.0, 21):
         ahead, behind = float(wins(np.array(gap + e0))), float(wins(np.array(gap)))
@@ -75,7 +75,7 @@ def binomial_epsilon(first: float, second: float, count: int, delta: float) -> f
     return smallest_root(stick, delta, math.inf) * (1 - 1e-9)
 
 
-def verdict(claim: Published) -> str:
+def verdict(claim: PublishedClaim) -> str:
     """One line: the claim, what can be proved, what an attack shows, and what follows."""
     provable, renyi = claim.true_epsilon, RDP().epsilon(claim.plan, claim.delta)
     shown = attacked_epsilon(claim)
@@ -86,13 +86,15 @@ def verdict(claim: Published) -> str:
     )
 
 
-def range_of_laplace(scores: tuple[float, ...], moves: tuple[float, ...]) -> float:
+def laplace_log_ratio_range(scores: tuple[float, ...], moves: tuple[float, ...]) -> float:
     """Range of the log-ratios of a Laplace noisy maximum's probabilities, over its e0.
 
     Bounded range would make it 1 at most; the probabilities are exact quadrature.
     """
     before = np.array(scores)
-    ratios = laplace_wins(before + np.array(moves)) - laplace_wins(before)
+    ratios = laplace_log_win_probabilities(
+        before + np.array(moves)
+    ) - laplace_log_win_probabilities(before)
     return float(np.ptp(ratios) / (2 * np.abs(moves).max()))
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from accountant.domains import POSITIVE, Whole
+from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
 from algorithms.label_privacy.label_randomizers import CLASSES, second_moments
 
@@ -24,7 +24,7 @@ class PrintedRate:
     """A claim in print that some squared risk grows like ``epsilon^-power`` as epsilon vanishes."""
 
     name: str
-    where: str
+    source: str
     power: float
     squared_risk: Callable[[float], float]
 
@@ -73,7 +73,7 @@ def lower_bound(
     ``c = min((e^epsilon - 1)^2, 4 e^epsilon)`` and ``n >= K^2 / (2 c)``.  The hard labels come in
     pairs of probability ``(1 +- d) / K``, ``d = K / (2 sqrt(2 n c))``, under the linear loss.
     """
-    k, users = CLASSES.check("classes", classes), Whole(1).check("users", users)
+    k, users = CLASSES.check("classes", classes), IntegerRange(1).check("users", users)
     epsilon = POSITIVE.check("epsilon", epsilon)
     if k % 2:
         raise ParameterError("classes", classes, "even: hard labels come in pairs")

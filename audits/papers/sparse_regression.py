@@ -23,11 +23,11 @@ from mechanisms.gaussian import Gaussian
 
 @final
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedClaim:
     """A claim in print: where it stands, what it says, and the plan that its constants make."""
 
     name: str
-    where: str
+    source: str
     epsilon: float
     delta: float
     plan: Plan
@@ -55,7 +55,7 @@ def printed_label_noise(
     true_sparsity: int,
     noise_bound: float,
     link: str | Link = "identity",
-) -> Published:
+) -> PublishedClaim:
     """Label noise of Wang & Xu (2021), Algorithms 2 and 5: ``tau^2 = 32 C^2 ln(1.25/delta)/eps^2``.
 
     That is the Gaussian mechanism for a sensitivity of 4 C.  A label moves by up to twice its
@@ -64,7 +64,7 @@ def printed_label_noise(
     """
     tau = noise_bound * math.sqrt(32 * math.log(1.25 / delta)) / epsilon
     moved = 2 * label_bound(true_sparsity, noise_bound, link)
-    return Published(
+    return PublishedClaim(
         f"label noise, s*={true_sparsity}, C={noise_bound:g}, {link_of(link).name}",
         "Wang, Smith & Xu (2018); Wang & Xu (2021), Algorithms 2 and 5",
         epsilon, delta, Gaussian(tau, moved),
@@ -73,10 +73,10 @@ def printed_label_noise(
 
 def public_label_noise(
     epsilon: float, delta: float, true_sparsity: int, noise_bound: float
-) -> Published:
+) -> PublishedClaim:
     """The same in public code for the experiments: ``tau = 2 sqrt2 C sqrt(ln(1/delta)) / eps``."""
     tau = noise_bound * math.sqrt(8 * math.log(1 / delta)) / epsilon
-    return Published(
+    return PublishedClaim(
         f"label noise in code, s*={true_sparsity}, C={noise_bound:g}",
         "public MATLAB code with the same experiment (authorship unverified)",
         epsilon, delta, Gaussian(tau, 2 * label_bound(true_sparsity, noise_bound)),

@@ -16,28 +16,28 @@ from accountant.domains import DELTA
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.plans.plan import Plan, Release
-from audits.algorithm_runs.loss_profile import examine
+from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.replaying import declared_plan
 from audits.attacks.front import audit
 from audits.claims.arguments import RUNS, claimed_delta
-from audits.claims.findings import Finding, Outcome, Point
+from audits.claims.findings import ClaimPoint, Finding, Outcome
 from audits.pytest_support.failures import (
     ClaimFailed,
     Trial,
-    bound_words,
-    failure,
-    in_words,
-    kind_of,
-    misused,
-    name_of,
+    bound_text,
+    display_name,
+    fail_misuse,
+    failure_text,
+    report_parameter_errors,
+    type_text,
 )
 from mechanisms.base.mechanism import Mechanism
 
 TOLERANCE = 1e-9  # a cost this much (relative) above the claim is float rounding
 RUNS_OF_ONE_LOSS = 1000  # a run of an algorithm, with its replay, stands for so many of a release
 MOST_RUNS = 10**12
-ASKED, OWN = "as the test asks", "as it declares"
-SHAPES = (
+TEST_CLAIM, DECLARED_CLAIM = "as the test asks", "as it declares"
+RETURN_FORMS = (
     "a test marked dp must return a declared mechanism; (release, pair); (release, pair, claim); "
     "(algorithm, data, neighbour); or (algorithm, data, neighbour, public)"
 )
@@ -50,7 +50,7 @@ def assert_returned(
 
     ``runs`` are those of the trial unless given; an algorithm runs once for every thousand.
     """
-    with in_words():
+    with report_parameter_errors():
         claim = ApproxLoss(epsilon, delta)
         runs = trial.runs if runs is None else RUNS.check("runs", runs)
     first, *rest = returned if isinstance(returned, tuple) and returned else (returned,)
@@ -62,7 +62,7 @@ def assert_returned(
         given = rest[1] if len(rest) == 2 else None
         _assert_returned_release(first, rest[0], given, claim, runs, trial)
     else:
-        misused(f"{SHAPES}. This one returned {kind_of(returned)}")
+        fail_misuse(f"{RETURN_FORMS}. This one returned {type_text(returned)}")
 
 
 def assert_release(
@@ -71,52 +71,67 @@ def assert_release(
     """Assert a claim of a mechanism (by default its own) or of a function, as `audit` tests it."""
     __tracebackhide__ = True
     if not _is_release(release):
-        misused(f"audit takes a mechanism or a function of (value, rng), not {kind_of(release)}")
+        fail_misuse(
+            f"audit takes a mechanism or a function of (value, rng), not {type_text(release)}"
+        )
     if claim is None and not isinstance(release, Mechanism):
-        misused("audit of a function needs the claim that it makes, such as PureLoss(1.0)")
-    with in_words():
+        fail_misuse("audit of a function needs the claim that it makes, such as PureLoss(1.0)")
+    with report_parameter_errors():
         runs = trial.runs if runs is None else RUNS.check("runs", runs)
         at = None if delta is None else DELTA.check("delta", delta)
     if isinstance(release, Mechanism) and (claim is None or isinstance(claim, Loss)):
         if claim is not None:
             at_cost = claimed_delta(claim) if at is None else at
             _assert_costs(repr(release), release, claim, at_cost, trial)
-        return _attack(release, pair, release.loss, OWN, at, runs, trial)
-    return _attack(release, pair, claim, ASKED, at, runs, trial)
+        return _attack(release, pair, release.loss, DECLARED_CLAIM, at, runs, trial)
+    return _attack(release, pair, claim, TEST_CLAIM, at, runs, trial)
 
 
 def _assert_returned_release(
-    release: Any, pair: Any, given: Any, asked: ApproxLoss, runs: int, trial: Trial
+    release: Any, pair: Any, given: Any, requested: ApproxLoss, runs: int, trial: Trial
 ) -> None:
     """Attack what is declared (a claim given, or the mechanism's own), else what is asked.
 
     What is declared costs no more than what is asked, so it is attacked where it reveals most.
     """
     if given is not None and not isinstance(given, Loss):
-        misused(f"the claim of (release, pair, claim) must be a loss, not {kind_of(given)}")
-    delta = asked.delta
+        fail_misuse(f"the claim of (release, pair, claim) must be a loss, not {type_text(given)}")
+    delta = requested.delta
     if isinstance(release, Mechanism):
-        _assert_costs(repr(release), release, asked, delta, trial)
-        _attack(release, pair, release.loss, OWN, None, runs, trial)
+        _assert_costs(repr(release), release, requested, delta, trial)
+        _attack(release, pair, release.loss, DECLARED_CLAIM, None, runs, trial)
     elif given is not None:
-        _assert_costs(f"the claim {given!r}", given, asked, delta, trial)
+        _assert_costs(f"the claim {given!r}", given, requested, delta, trial)
         _attack(release, pair, given, "as the test returned it", None, runs, trial)
     else:
-        _attack(release, pair, asked, ASKED, delta, runs, trial)
+        _attack(release, pair, requested, TEST_CLAIM, delta, runs, trial)
 
 
 def _attack(
-    release: Any, pair: Any, claim: Any, whose: str, delta: float | None, runs: int, trial: Trial
+    release: Any,
+    pair: Any,
+    claim: Any,
+    claim_source: str,
+    delta: float | None,
+    runs: int,
+    trial: Trial,
 ) -> Finding:
     """Audit, and fail unless the claim survives a test that could have falsified it."""
     __tracebackhide__ = True
     finding = audit(release, pair, claim, runs, trial.confidence, delta, trial.seed)
-    headline, event = f"FALSIFIED: {name_of(release)}", finding.witness.partition(" was right ")[0]
+    headline, event = (
+        f"FALSIFIED: {display_name(release)}",
+        finding.witness.partition(" was right ")[0],
+    )
     if not isinstance(claim, Loss):  # a claim about no noise has no guesses
         if finding.outcome is Outcome.FALSIFIED:
-            raise ClaimFailed(failure(headline, trial, event=event, claim=f"{claim!r}, {whose}"))
+            raise ClaimFailed(
+                failure_text(headline, trial, event=event, claim=f"{claim!r}, {claim_source}")
+            )
         return finding
-    point = finding.point or Point(claim.epsilon_at(finding.delta), finding.delta, finding.guesses)
+    point = finding.point or ClaimPoint(
+        claim.epsilon_at(finding.delta), finding.delta, finding.guesses
+    )
     if finding.outcome is Outcome.SURVIVED:
         _assert_decisive(point, runs, trial)
         return finding
@@ -124,12 +139,12 @@ def _attack(
     least = guesses.epsilon_lower(point.delta, trial.confidence)
     leaks = f" beside {point.delta:.4g} of the runs" if point.delta else ""
     raise ClaimFailed(
-        failure(
+        failure_text(
             headline, trial, event=event,
             counts=f"{guesses.correct:,} right of {guesses.made:,} guesses ({guesses.share:.2%}; "
             f"the claim allows {allowed:.2%}{leaks}) in {guesses.runs:,} runs",
-            bound=bound_words(least, point.delta, trial),
-            claim=f"epsilon <= {point.epsilon:.6g} at delta = {point.delta:.4g}, {whose}",
+            bound=bound_text(least, point.delta, trial),
+            claim=f"epsilon <= {point.epsilon:.6g} at delta = {point.delta:.4g}, {claim_source}",
         )
     )  # fmt: skip
 
@@ -144,36 +159,36 @@ def _assert_algorithm(
     runs: int,
     trial: Trial,
 ) -> None:
-    name, delta = name_of(algorithm), claim.delta
+    name, delta = display_name(algorithm), claim.delta
     plan = declared_plan(algorithm, data, public)
     # what is attacked is what the plan declares: no more than what is asked
     cost = _assert_costs(f"the plan of {name}", plan, claim, delta, trial)
     declared = ApproxLoss(cost, delta)
     losses, rng = -(-runs // RUNS_OF_ONE_LOSS), np.random.default_rng(trial.seed)
-    found = examine(algorithm, data, neighbour, declared, losses, rng, public=public)
+    found = audit_algorithm(algorithm, data, neighbour, declared, losses, rng, public=public)
     why = found.refutation(trial.confidence)
     if why:
         bound = found.epsilon_lower(delta, trial.confidence)
         words = "none: the runs themselves tell the data apart"
         raise ClaimFailed(
-            failure(
+            failure_text(
                 f"FALSIFIED: {name}", trial, event=why,
                 counts=f"a run and its replay, {found.losses.size:,} privacy losses",
-                bound=words if bound is None else bound_words(bound, delta, trial),
-                claim=f"epsilon <= {cost:.6g} at delta = {delta:g}, {OWN}",
+                bound=words if bound is None else bound_text(bound, delta, trial),
+                claim=f"epsilon <= {cost:.6g} at delta = {delta:g}, {DECLARED_CLAIM}",
             )
         )  # fmt: skip
 
 
 def _assert_costs(
-    name: str, declared: Release | Plan | Loss, asked: Loss, delta: float, trial: Trial
+    name: str, declared: Release | Plan | Loss, requested: Loss, delta: float, trial: Trial
 ) -> float:
     """The cost of what is declared, at most what is asked: arithmetic, nothing is sampled."""
     __tracebackhide__ = True
-    cost, allowed = Tight().epsilon(declared, delta), asked.epsilon_at(delta)
+    cost, allowed = Tight().epsilon(declared, delta), requested.epsilon_at(delta)
     if cost > allowed * (1 + TOLERANCE):
         raise ClaimFailed(
-            failure(
+            failure_text(
                 f"OVERCLAIMED: {name} costs more than the test claims; nothing was sampled", trial,
                 cost=f"epsilon = {cost:.6g} at delta = {delta:g}, by the accountant",
                 claim=f"epsilon <= {allowed:.6g} at delta = {delta:g}",
@@ -182,7 +197,7 @@ def _assert_costs(
     return cost
 
 
-def _assert_decisive(point: Point, runs: int, trial: Trial) -> None:
+def _assert_decisive(point: ClaimPoint, runs: int, trial: Trial) -> None:
     """A test that no outcome could fail says nothing: ask for more runs."""
     __tracebackhide__ = True
     share = point.guesses.runs / runs
@@ -192,24 +207,24 @@ def _assert_decisive(point: Point, runs: int, trial: Trial) -> None:
     while more < MOST_RUNS and not _could_refute(point, more * share, trial):
         more *= 2
     advice = f"; {more:,} would do (--dp-runs, or runs= of the test)" if more < MOST_RUNS else ""
-    misused(
+    fail_misuse(
         f"{runs:,} runs are too few: whatever they show, a claim of epsilon = "
         f"{point.epsilon:.6g} at delta = {point.delta:.4g} survives{advice}"
     )
 
 
-def _could_refute(point: Point, runs: float, trial: Trial) -> bool:
+def _could_refute(point: ClaimPoint, runs: float, trial: Trial) -> bool:
     """Whether runs that are all guessed, and all rightly, falsify the claim."""
     most = replace(point.guesses, correct=int(runs), made=int(runs), runs=int(runs), blocks=())
     return replace(point, guesses=most).refutes(trial.confidence)
 
 
-def _is_algorithm(thing: Any) -> bool:
-    both = (getattr(thing, name, None) for name in ("plan", "run"))
-    return not isinstance(thing, (type, Mechanism)) and all(map(callable, both))
+def _is_algorithm(value: Any) -> bool:
+    both = (getattr(value, name, None) for name in ("plan", "run"))
+    return not isinstance(value, (type, Mechanism)) and all(map(callable, both))
 
 
-def _is_release(thing: Any) -> bool:
-    return isinstance(thing, Mechanism) or (
-        callable(thing) and not isinstance(thing, type) and not _is_algorithm(thing)
+def _is_release(value: Any) -> bool:
+    return isinstance(value, Mechanism) or (
+        callable(value) and not isinstance(value, type) and not _is_algorithm(value)
     )

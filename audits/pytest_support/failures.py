@@ -25,10 +25,10 @@ class Trial:
     runs: int
     confidence: float
     seed: int
-    repeat: str
+    repeat_command: str
 
 
-def bound_words(epsilon: float, delta: float, trial: Trial) -> str:
+def bound_text(epsilon: float, delta: float, trial: Trial) -> str:
     """What an attacker showed, and how often that is wrong."""
     chance = 1 - trial.confidence
     return (
@@ -36,30 +36,30 @@ def bound_words(epsilon: float, delta: float, trial: Trial) -> str:
     )
 
 
-def failure(headline: str, trial: Trial, **facts: str) -> str:
+def failure_text(headline: str, trial: Trial, **facts: str) -> str:
     """A headline, what was seen, and the command that shows it again."""
-    facts |= {"seed": str(trial.seed), "repeat": trial.repeat}
+    facts |= {"seed": str(trial.seed), "repeat": trial.repeat_command}
     return "\n".join([headline, *(f"  {name:<8}{words}" for name, words in facts.items())])
 
 
-def name_of(thing: Any) -> str:
+def display_name(value: Any) -> str:
     """A mechanism as it is, anything else by its name."""
-    if isinstance(thing, Mechanism):
-        return repr(thing)
-    return str(getattr(thing, "__name__", type(thing).__name__))
+    if isinstance(value, Mechanism):
+        return repr(value)
+    return str(getattr(value, "__name__", type(value).__name__))
 
 
-def kind_of(thing: Any) -> str:
+def type_text(value: Any) -> str:
     """What it is, by types alone: data are not shown."""
-    if isinstance(thing, tuple):
-        return f"({', '.join(map(kind_of, thing))})"
-    if isinstance(thing, type):
-        return f"the class {thing.__name__}, not an instance"
-    return "None" if thing is None else f"{type(thing).__name__}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(type_text, value))})"
+    if isinstance(value, type):
+        return f"the class {value.__name__}, not an instance"
+    return "None" if value is None else f"{type(value).__name__}"
 
 
 @contextmanager
-def in_words() -> Iterator[None]:
+def report_parameter_errors() -> Iterator[None]:
     """A refused parameter fails the test in its own words."""
     try:
         yield
@@ -67,7 +67,7 @@ def in_words() -> Iterator[None]:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
-def misused(words: str) -> NoReturn:
+def fail_misuse(words: str) -> NoReturn:
     """Fail a test that does not say what is to be audited, or cannot fail."""
     __tracebackhide__ = True
     pytest.fail(words, pytrace=False)

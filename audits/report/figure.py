@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from audits.report.words import number
-from audits.results.rows import Curve, Row
+from audits.report.words import format_number
+from audits.results.rows import ProfileCurve, ReportRow
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 310, 64, 28, 34, 44
-FLOOR = 1e-8  # the smallest delta that is drawn
-BAR, TALL = 150, 22
+MIN_DELTA = 1e-8  # the smallest delta that is drawn
+BAR_WIDTH, BAR_HEIGHT = 150, 22
 Points = Sequence[tuple[float, float]]
 
 
@@ -48,12 +48,12 @@ class Axes:
         while 10.0**power <= self.high * (1 + 1e-9):
             y = self.y(10.0**power)
             parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            parts.append(_words(LEFT - 6, y + 4, f"1e{power}" if power else "1", "end"))
+            parts.append(_svg_text(LEFT - 6, y + 4, f"1e{power}" if power else "1", "end"))
             power += step
         for at in range(6):
             value = self.left + (self.right - self.left) * at / 5
-            parts.append(_words(self.x(value), HEIGHT - BOTTOM + 20, f"{value:.2f}", "middle"))
-        parts.append(_words((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, across, "middle"))
+            parts.append(_svg_text(self.x(value), HEIGHT - BOTTOM + 20, f"{value:.2f}", "middle"))
+        parts.append(_svg_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, across, "middle"))
         parts.append(
             f'<text x="14" y="{(HEIGHT - BOTTOM) / 2:.0f}" text-anchor="middle" '
             f'transform="rotate(-90 14 {(HEIGHT - BOTTOM) / 2:.0f})">{html.escape(down)}</text>'
@@ -61,12 +61,12 @@ class Axes:
         return parts
 
 
-def profile_figure(curve: Curve, claimed: str = "claimed") -> str:
+def profile_figure(curve: ProfileCurve, claimed: str = "claimed") -> str:
     """Delta against epsilon: claimed, exact, and of the samples with their band."""
     # dashed lines are drawn over the whole one, so that all are seen where they agree
     lines = {"mean": curve.mean, "claimed": curve.claimed, "exact": curve.exact}
-    seen = [d for values in lines.values() for d in values if d >= FLOOR]
-    low = max(FLOOR, 10.0 ** math.floor(math.log10(min(seen, default=1e-2)) - 1e-9))
+    seen = [d for values in lines.values() for d in values if d >= MIN_DELTA]
+    low = max(MIN_DELTA, 10.0 ** math.floor(math.log10(min(seen, default=1e-2)) - 1e-9))
     axes = Axes(curve.epsilon[0], curve.epsilon[-1], min(low, 1e-2), 1.0)
     parts = axes.frame("epsilon", "delta", 1 if low > 1e-5 else 2)
     if curve.upper:
@@ -103,26 +103,30 @@ def power_figure(guess: Points, limit: Points, samples: int, claim: str) -> str:
     return _svg(parts, "runs needed against the true epsilon")
 
 
-def interval_figure(row: Row) -> str:
+def interval_figure(row: ReportRow) -> str:
     """The bound as an interval from the least epsilon upwards, the claim a bar, exact a dot."""
     lower, claim, exact = row.epsilon_lower, row.claim[0], row.exact_epsilon
     known = [x for x in (lower, claim, exact) if x is not None and math.isfinite(x)]
     if lower is None or not known or max(known) <= 0:
         return ""
-    scale, middle = (BAR - 12) / (1.25 * max(known)), TALL / 2
+    scale, middle = (BAR_WIDTH - 12) / (1.25 * max(known)), BAR_HEIGHT / 2
     start, colour = 4 + scale * lower, "good" if row.as_expected else "bad"
-    parts = [f'<line x1="4" x2="{BAR - 6}" y1="{middle}" y2="{middle}"/>',
+    parts = [f'<line x1="4" x2="{BAR_WIDTH - 6}" y1="{middle}" y2="{middle}"/>',
              f'<rect class="{colour}" x="{start:.1f}" y="{middle - 3}" height="6" '
-             f'width="{BAR - 8 - start:.1f}"/>',
-             f'<path class="{colour}" d="M{BAR - 9} {middle - 6}l8 6l-8 6z"/>']  # fmt: skip
+             f'width="{BAR_WIDTH - 8 - start:.1f}"/>',
+             f'<path class="{colour}" d="M{BAR_WIDTH - 9} {middle - 6}l8 6l-8 6z"/>']  # fmt: skip
     if math.isfinite(claim):
         at = 4 + scale * claim
-        parts.append(f'<path class="claim" d="M{at:.1f} 2V{TALL - 2}"/>')
+        parts.append(f'<path class="claim" d="M{at:.1f} 2V{BAR_HEIGHT - 2}"/>')
     if exact is not None:
         parts.append(f'<circle cx="{4 + scale * exact:.1f}" cy="{middle}" r="3.5"/>')
-    words = f"at least {number(lower)}, claimed {number(claim)}, exact {number(exact)}"
+    words = (
+        f"at least {format_number(lower)}, claimed {format_number(claim)}, exact "
+        f"{format_number(exact)}"
+    )
     return (
-        f'<svg class="interval" viewBox="0 0 {BAR} {TALL}" width="{BAR}" height="{TALL}" '
+        f'<svg class="interval" viewBox="0 0 {BAR_WIDTH} {BAR_HEIGHT}" '
+        f'width="{BAR_WIDTH}" height="{BAR_HEIGHT}" '
         f'role="img" aria-label="{words}"><title>{words}</title>{"".join(parts)}</svg>'
     )
 
@@ -131,11 +135,11 @@ def _legend(place: int, name: str, words: str) -> list[str]:
     x = 14 + 208 * place  # a row above the picture
     return [
         f'<polyline class="{name}" points="{x},14 {x + 26},14"/>',
-        _words(x + 32, 18, words, "start"),
+        _svg_text(x + 32, 18, words, "start"),
     ]
 
 
-def _words(x: float, y: float, words: str, anchor: str) -> str:
+def _svg_text(x: float, y: float, words: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{html.escape(words)}</text>'
 
 

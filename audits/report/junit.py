@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as Xml
 
-from audits.report.words import number, plain
+from audits.report.words import escape_control, format_number
 from audits.results.facts import CLOSING
 from audits.results.result_file import Result
-from audits.results.rows import Row
+from audits.results.rows import ReportRow
 
 
 def to_junit(result: Result) -> str:
@@ -19,17 +19,19 @@ def to_junit(result: Result) -> str:
         "skipped": str(len(result.absent)), "time": f"{sum(row.seconds for row in rows):.6f}",
     })  # fmt: skip
     properties = Xml.SubElement(suite, "properties")
-    told = {"command": result.request.again, "seed": result.request.seed, "note": CLOSING,
+    told = {"command": result.request.repeat_command, "seed": result.request.seed, "note": CLOSING,
             **result.versions}  # fmt: skip
     for name, value in told.items():
-        Xml.SubElement(properties, "property", {"name": plain(name), "value": plain(value)})
+        Xml.SubElement(
+            properties, "property", {"name": escape_control(name), "value": escape_control(value)}
+        )
     for row in rows:
         _case(suite, row)
     for library, why in result.absent.items():
         case = Xml.SubElement(
-            suite, "testcase", {"classname": "audits.library", "name": plain(library)}
+            suite, "testcase", {"classname": "audits.library", "name": escape_control(library)}
         )
-        Xml.SubElement(case, "skipped", {"message": plain(why)})
+        Xml.SubElement(case, "skipped", {"message": escape_control(why)})
     whole = Xml.Element("testsuites")
     whole.append(suite)
     Xml.indent(whole)
@@ -37,17 +39,18 @@ def to_junit(result: Result) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
 
 
-def _case(suite: Xml.Element, row: Row) -> None:
+def _case(suite: Xml.Element, row: ReportRow) -> None:
     case = Xml.SubElement(suite, "testcase", {
-        "classname": f"audits.{plain(row.kind)}", "name": plain(row.subject),
+        "classname": f"audits.{escape_control(row.kind)}", "name": escape_control(row.subject),
         "time": f"{row.seconds:.6f}",
     })  # fmt: skip
     lines = [
-        f"claim: epsilon {number(row.claim[0])}, delta {number(row.claim[1])}",
-        f"exact: {number(row.exact_epsilon)}",
-        f"at least: {number(row.epsilon_lower)} (confidence {row.confidence:g}, {row.runs:,} runs)",
+        f"claim: epsilon {format_number(row.claim[0])}, delta {format_number(row.claim[1])}",
+        f"exact: {format_number(row.exact_epsilon)}",
+        f"at least: {format_number(row.epsilon_lower)} (confidence {row.confidence:g}, "
+        f"{row.runs:,} runs)",
         f"outcome: {row.outcome.name.lower()}, expected {row.expected.name.lower()}",
-        f"witness: {plain(row.witness)}",
+        f"witness: {escape_control(row.witness)}",
     ]
     if not row.as_expected:
         message = f"{row.outcome.name.lower()}, expected {row.expected.name.lower()}"

@@ -1,10 +1,10 @@
 """How the page looks: one column, light and dark, wide and narrow."""
 
-from accountant.reports.html_document import asset
+from accountant.reports.html_document import read_asset
 
 # what all pages of the house share, and then what is this one's own
 STYLE = (
-    asset("base.css")
+    read_asset("base.css")
     + """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto;
   padding: 0 1rem; background: var(--page); color: var(--ink) }

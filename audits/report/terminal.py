@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from audits.report.words import number, percent, plain
+from audits.report.words import escape_control, format_number, format_percent
 from audits.results.facts import CLOSING, PROFILE_HEAD, profile_rows, title_of
 from audits.results.result_file import Result
-from audits.results.rows import Row
+from audits.results.rows import ReportRow
 
 
-def show(result: Result, console: Console) -> None:
+def print_report(result: Result, console: Console) -> None:
     """Print tables by kind, the algorithms' stories, and one closing line."""
     rows, seed = result.rows, result.request.seed
     for kind in dict.fromkeys(row.kind for row in rows):
@@ -23,35 +23,35 @@ def show(result: Result, console: Console) -> None:
         console.print()
     for row in rows:
         if row.facts:
-            _story(row, console)
+            _print_facts(row, console)
     for library, why in result.absent.items():
-        console.print(safe(f"not audited: {library}, {why}"), style="yellow")
+        console.print(literal_text(f"not audited: {library}, {why}"), style="yellow")
     wrong = [row for row in rows if not row.as_expected]
     weak = sum(not row.decisive for row in rows)
     line = Text(f"{len(rows) - len(wrong)} of {len(rows)} as expected", "green")
     if wrong:
-        line.append(f", {len(wrong)} not: {_names(wrong)}", "red")
+        line.append(f", {len(wrong)} not: {_subject_names(wrong)}", "red")
     line.append(f", {weak} with too few runs to decide" if weak else "", "default")
     told = f"; verdicts hold together at 1 - 1e-6; repeat with --seed {seed}"
     console.print(line.append(told, "default"))
     console.print(CLOSING, style="dim")
 
 
-def safe(words: object) -> Text:
+def literal_text(words: object) -> Text:
     """The words as rich shows them to the letter: no markup, no escapes."""
-    return Text(plain(words))
+    return Text(escape_control(words))
 
 
-def plain_table(title: str, *, head: bool = True) -> Table:
+def borderless_table(title: str, *, head: bool = True) -> Table:
     """A table without borders."""
     return Table(
-        title=safe(title), title_justify="left", title_style="bold", box=SIMPLE_HEAD,
+        title=literal_text(title), title_justify="left", title_style="bold", box=SIMPLE_HEAD,
         show_header=head, pad_edge=False, collapse_padding=True, show_edge=False,
     )  # fmt: skip
 
 
-def _table(title: str, rows: Sequence[Row]) -> Table:
-    table = plain_table(f"{title} ({percent(rows[0].confidence)})")
+def _table(title: str, rows: Sequence[ReportRow]) -> Table:
+    table = borderless_table(f"{title} ({format_percent(rows[0].confidence)})")
     kind = rows[0].kind
     table.add_column("subject", overflow="fold", min_width=20)
     exact = "provable" if kind == "paper" else "exact"
@@ -62,33 +62,36 @@ def _table(title: str, rows: Sequence[Row]) -> Table:
         table.add_column(caught[kind], overflow="fold")
     for row in rows:
         colour = "green" if row.as_expected else "bold red"
-        claimed = number(row.claim[0]) + (f", {row.claim[1]:g}" if row.claim[1] > 0 else "")
-        exact, lower = number(row.exact_epsilon, ".4f"), number(row.epsilon_lower, ".4f")
+        claimed = format_number(row.claim[0]) + (f", {row.claim[1]:g}" if row.claim[1] > 0 else "")
+        exact, lower = (
+            format_number(row.exact_epsilon, ".4f"),
+            format_number(row.epsilon_lower, ".4f"),
+        )
         word = row.outcome.name if row.decisive else f"{row.outcome.name}?"
-        seen = [safe(row.evidence)] if kind in caught else []
+        seen = [literal_text(row.evidence)] if kind in caught else []
         verdict = Text(word, colour)
-        table.add_row(safe(row.subject), claimed, exact, lower, verdict, *seen)
+        table.add_row(literal_text(row.subject), claimed, exact, lower, verdict, *seen)
     return table
 
 
-def _story(row: Row, console: Console) -> None:
-    table = plain_table(row.subject, head=False)
+def _print_facts(row: ReportRow, console: Console) -> None:
+    table = borderless_table(row.subject, head=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for what, value in row.facts:
-        table.add_row(safe(what), safe(value))
+        table.add_row(literal_text(what), literal_text(value))
     console.print(table)
     console.print()
     if row.curve is None or not row.curve.mean:
         return
-    curve = plain_table("delta(epsilon) of the samples beside what was paid")
+    curve = borderless_table("delta(epsilon) of the samples beside what was paid")
     for head in PROFILE_HEAD:
         curve.add_column(head, justify="right")
     for cells in profile_rows(row.curve):
-        curve.add_row(*map(safe, cells))
+        curve.add_row(*map(literal_text, cells))
     console.print(curve)
     console.print()
 
 
-def _names(rows: Sequence[Row]) -> str:
-    return ", ".join(plain(row.subject) for row in rows)
+def _subject_names(rows: Sequence[ReportRow]) -> str:
+    return ", ".join(escape_control(row.subject) for row in rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from audits.results.rows import Curve
+from audits.results.rows import ProfileCurve
 
 TITLES = {
     "mechanism": "Declared mechanisms: claimed, exact, attacked",
@@ -18,7 +18,7 @@ TITLES = {
 }
 CLOSING = "An audit falsifies or fails to; SURVIVED proves nothing."
 PROFILE_HEAD = ("epsilon", "empirical delta", "band", "accountant's delta")
-SHOWN = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares of the greatest epsilon of a curve
+SHOWN_SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares of the greatest epsilon of a curve
 
 
 def title_of(kind: str) -> str:
@@ -26,7 +26,7 @@ def title_of(kind: str) -> str:
     return TITLES.get(kind, kind)
 
 
-def facts(
+def algorithm_facts(
     lasso: Any, data: Any, found: Any, claim: tuple[float, float]
 ) -> Iterator[tuple[str, str]]:
     """(what, value) of an algorithm's row."""
@@ -46,19 +46,19 @@ def facts(
     yield "test R2, scikit-learn", f"{r2_score(y_test, bare.predict(x_test)):.3f}, no privacy"
     yield "replay", found.replayed.witness
     yield "leak free, on plan", f"{found.replayed.leak_free}, {found.replayed.on_plan}"
-    losses, plain = found.losses, found.losses[found.plain]
+    losses, plain = found.losses, found.losses[found.untilted]
     drawn = f"{losses.size - plain.size} of them drawn where losses are rare, and weighed"
     yield "privacy losses", f"{losses.size} runs against one extreme record, {drawn}"
     if plain.size:
         yield "mean, deviation", f"{plain.mean():.4f}, {plain.std():.4f}"
         yield "greatest", f"{plain.max():.4f} of the epsilon {claim[0]:g} that was paid"
-        yield "rarest loss seen", _rarest(found, 0.95)
+        yield "rarest loss seen", _rarest_loss(found, 0.95)
 
 
-def _rarest(found: Any, confidence: float) -> str:
+def _rarest_loss(found: Any, confidence: float) -> str:
     """How far down the samples show the profile."""
-    epsilons = found.points()
-    lower = found.lower(epsilons, confidence)
+    epsilons = found.epsilon_grid()
+    lower = found.profile_lower(epsilons, confidence)
     seen = [i for i in range(len(lower)) if lower[i] > 1e-12]
     if not seen:
         return "none"
@@ -66,10 +66,10 @@ def _rarest(found: Any, confidence: float) -> str:
     return f"delta at epsilon {epsilons[at]:.3g} is at least {lower[at]:.1e} ({confidence:.0%})"
 
 
-def profile_rows(curve: Curve) -> list[list[str]]:
+def profile_rows(curve: ProfileCurve) -> list[list[str]]:
     """One line an epsilon: empirical delta, its band, the accountant's delta."""
     top, lines = curve.epsilon[-1], []
-    for share in SHOWN:
+    for share in SHOWN_SHARES:
         at = min(range(len(curve.epsilon)), key=lambda i: abs(curve.epsilon[i] - share * top))
         band = f"[{curve.lower[at]:.1e}, {curve.upper[at]:.1e}]"
         lines.append(

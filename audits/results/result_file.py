@@ -14,11 +14,11 @@ from typing import Any, final
 
 from accountant.errors import ParameterError
 from audits.claims.findings import Outcome
-from audits.results.rows import Curve, Row
+from audits.results.rows import ProfileCurve, ReportRow
 
 SCHEMA = 1
-PART = ".part"
-MOST_BYTES = 100_000_000
+PARTIAL_SUFFIX = ".part"
+MAX_BYTES = 100_000_000
 PACKAGES = ("dp-attest", "numpy", "scipy")
 
 
@@ -36,7 +36,7 @@ class Request:
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def again(self) -> str:
+    def repeat_command(self) -> str:
         """The command that repeats it."""
         words = ["python", "-m", "audits", *([] if self.command == "run" else [self.command])]
         words += [*self.names, "--seed", str(self.seed), "--samples", str(self.samples)]
@@ -55,7 +55,7 @@ class Result:
     """Rows, what was asked, who computed them, and which libraries were not there."""
 
     request: Request
-    rows: list[Row]
+    rows: list[ReportRow]
     versions: dict[str, str]
     absent: dict[str, str] = field(default_factory=dict)
 
@@ -78,7 +78,7 @@ def document(result: Result) -> dict[str, Any]:
         "seed": result.request.seed,
         "findings": [_finding(row) for row in result.rows],
         "request": {**dataclasses.asdict(result.request), "names": list(result.request.names)},
-        "command": result.request.again,
+        "command": result.request.repeat_command,
         "versions": result.versions,
         "absent": result.absent,
         "details": [_detail(row) for row in result.rows],
@@ -90,22 +90,22 @@ def to_json(result: Result) -> str:
     return json.dumps(document(result), indent=2, allow_nan=False) + "\n"
 
 
-ALLOWED = "a result of schema 1 with its request and details, written by --json"
-SPOILT = (KeyError, TypeError, ValueError, AttributeError)  # what a document that is none raises
+EXPECTED_DOCUMENT = "a result of schema 1 with its request and details, written by --json"
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError)  # what a document that is none raises
 
 
-def loaded(path: str, argument: str) -> dict[str, Any]:
+def load_document(path: str, argument: str) -> dict[str, Any]:
     """The document that a file holds; anything else raises `ParameterError`."""
     try:
-        if Path(path).stat().st_size > MOST_BYTES:
-            raise ParameterError(argument, path, f"a file of at most {MOST_BYTES:,} bytes")
+        if Path(path).stat().st_size > MAX_BYTES:
+            raise ParameterError(argument, path, f"a file of at most {MAX_BYTES:,} bytes")
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise ParameterError(argument, path, f"a file to read ({error.strerror})") from None
     except (ValueError, RecursionError):
-        raise ParameterError(argument, path, ALLOWED) from None
+        raise ParameterError(argument, path, EXPECTED_DOCUMENT) from None
     if not isinstance(found, dict) or found.get("schema") != SCHEMA:
-        raise ParameterError(argument, path, ALLOWED)
+        raise ParameterError(argument, path, EXPECTED_DOCUMENT)
     return found
 
 
@@ -115,26 +115,26 @@ def request_of(found: dict[str, Any]) -> Request:
     return Request(**{**asked, "names": tuple(asked["names"])})
 
 
-def read(path: str, argument: str) -> Result:
+def read_result(path: str, argument: str) -> Result:
     """The result that a file holds; anything else raises `ParameterError`."""
-    found = loaded(path, argument)
+    found = load_document(path, argument)
     try:
         rows = [
             _row(one, more) for one, more in zip(found["findings"], found["details"], strict=True)
         ]
         return Result(request_of(found), rows, dict(found["versions"]), dict(found["absent"]))
-    except SPOILT:
-        raise ParameterError(argument, path, ALLOWED) from None
+    except MALFORMED:
+        raise ParameterError(argument, path, EXPECTED_DOCUMENT) from None
 
 
-def timeless(result: Result) -> str:
+def without_times(result: Result) -> str:
     """The document without what a clock or the place of the run decides."""
     found = document(result)
     found["findings"] = [{**row, "seconds": 0.0} for row in found["findings"]]
     return json.dumps({key: found[key] for key in ("findings", "details")}, sort_keys=True)
 
 
-def _finding(row: Row) -> dict[str, Any]:
+def _finding(row: ReportRow) -> dict[str, Any]:
     return {
         "subject": row.subject,
         "kind": row.kind,
@@ -150,7 +150,7 @@ def _finding(row: Row) -> dict[str, Any]:
     }
 
 
-def _detail(row: Row) -> dict[str, Any]:
+def _detail(row: ReportRow) -> dict[str, Any]:
     return {
         "evidence": row.evidence,
         "decisive": row.decisive,
@@ -163,22 +163,34 @@ def _detail(row: Row) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _columns(curve: Curve) -> dict[str, tuple[float, ...]]:
+def _columns(curve: ProfileCurve) -> dict[str, tuple[float, ...]]:
     return {one.name: getattr(curve, one.name) for one in dataclasses.fields(curve)}
 
 
-def _row(one: dict[str, Any], more: dict[str, Any]) -> Row:
+def _row(one: dict[str, Any], more: dict[str, Any]) -> ReportRow:
     claim = tuple(math.nan if x is None else float(x) for x in one["claim"].values())
     curve, guesses = more["curve"], more["guesses"]
-    return Row(
-        str(one["subject"]), str(one["kind"]), (claim[0], claim[1]), one["exact_epsilon"],
-        one["epsilon_lower"], one["confidence"], one["runs"],
-        Outcome[one["outcome"].upper()], Outcome[one["expected"].upper()],
-        str(one["witness"]), str(more["evidence"]), one["seconds"], more["decisive"],
-        more["verdict_lower"], None if guesses is None else tuple(guesses),
+    return ReportRow(
+        str(one["subject"]),
+        str(one["kind"]),
+        (claim[0], claim[1]),
+        one["exact_epsilon"],
+        one["epsilon_lower"],
+        one["confidence"],
+        one["runs"],
+        Outcome[one["outcome"].upper()],
+        Outcome[one["expected"].upper()],
+        str(one["witness"]),
+        str(more["evidence"]),
+        one["seconds"],
+        more["decisive"],
+        more["verdict_lower"],
+        None if guesses is None else tuple(guesses),
         tuple((str(what), str(value)) for what, value in more["facts"]),
-        None if curve is None else Curve(**{name: tuple(values) for name, values in curve.items()}),
-    )  # fmt: skip
+        None
+        if curve is None
+        else ProfileCurve(**{name: tuple(values) for name, values in curve.items()}),
+    )
 
 
 def _finite(x: float | None) -> float | None:

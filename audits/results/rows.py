@@ -16,7 +16,7 @@ from audits.claims.findings import Outcome
 FAMILY_ERROR = 1e-6  # chance that any honest row of a whole run is called falsified
 
 
-def quiet(subject: str) -> None:
+def no_progress(subject: str) -> None:
     """Tell nobody that a step of the subject is done."""
     del subject
 
@@ -33,7 +33,7 @@ class Settings:
     confidence: float
     seed: int
     curves: bool = False
-    tick: Callable[[str], None] = field(default=quiet)
+    tick: Callable[[str], None] = field(default=no_progress)
     jobs: int = 1
     repeats: int = 1
 
@@ -49,7 +49,7 @@ class Settings:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Curve:
+class ProfileCurve:
     """Deltas at some epsilons: as claimed, as the density says, and of samples with their band.
 
     ``claimed`` and ``exact`` are empty where they are not known.
@@ -65,7 +65,7 @@ class Curve:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReportRow:
     """One line of the report; ``decisive`` says the test could have falsified the claim.
 
     ``verdict_lower`` is the bound at the confidence of the verdict, ``guesses`` the (right, made,
@@ -88,7 +88,7 @@ class Row:
     verdict_lower: float | None = None
     guesses: tuple[int, int, int] | None = None
     facts: tuple[tuple[str, str], ...] = ()
-    curve: Curve | None = None
+    curve: ProfileCurve | None = None
 
     @property
     def as_expected(self) -> bool:
@@ -98,16 +98,16 @@ class Row:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Case:
+class AuditCase:
     """A subject with what is known of it beforehand."""
 
     subject: str
     kind: str
     about: str
     expected: Outcome
-    check: Callable[[Settings, np.random.Generator], Row]
+    check: Callable[[Settings, np.random.Generator], ReportRow]
 
-    def run(self, settings: Settings) -> Row:
+    def run(self, settings: Settings) -> ReportRow:
         """Check the subject; its seed depends on its name, not on what else is run."""
         own = np.random.SeedSequence([settings.seed, zlib.crc32(self.subject.encode())])
         return self.check(settings, np.random.default_rng(own))

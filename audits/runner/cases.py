@@ -8,33 +8,39 @@ import numpy as np
 
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss
-from audits.algorithm_runs.loss_profile import Examination, examine
+from audits.algorithm_runs.loss_profile import AlgorithmAudit, audit_algorithm
 from audits.attacks.floating_point import audit_bits
 from audits.attacks.front import audit
 from audits.claims.arguments import claimed_delta
-from audits.claims.findings import Finding, Guesses, Outcome, Point
+from audits.claims.findings import ClaimPoint, Finding, GuessCounts, Outcome
 from audits.known_densities.hockey_stick import exact_epsilon
-from audits.results.rows import FAMILY_ERROR, Case, Curve, Row, Settings
+from audits.results.rows import FAMILY_ERROR, AuditCase, ProfileCurve, ReportRow, Settings
 from audits.runner.california_housing import load
 from audits.runner.profile_curves import mechanism_curve, profile_curve
 from audits.zoo.catalogue import ZOO, Specimen
 from mechanisms import EXACT, Mechanism, registry
-from mechanisms.base.supports import Line
-from mechanisms.families.additive import Additive
+from mechanisms.base.supports import RealLine
+from mechanisms.families.additive import AdditiveNoise
 
 LOSS_SAMPLES = 300
 HOUSING = "PrivateLasso on California housing"
 EPSILON, DELTA, RADIUS, ROUNDS = 1.0, 1e-6, 1.5, 100
 
 
-def cases() -> list[Case]:
+def cases() -> list[AuditCase]:
     """Every registry instance, every specimen of the zoo, every algorithm."""
     instances = [one for cls in registry() for one in cls.instances()]
     rows = [_mechanism_case(one) for one in instances]
-    rows += [_bits_case(one) for one in instances if _adds_floats(one)]
+    rows += [_bits_case(one) for one in instances if _adds_continuous_noise(one)]
     rows += [_specimen_case(one) for one in ZOO]
     rows.append(
-        Case(HOUSING, "algorithm", "replayed and attacked on real data", Outcome.SURVIVED, _housing)
+        AuditCase(
+            HOUSING,
+            "algorithm",
+            "replayed and attacked on real data",
+            Outcome.SURVIVED,
+            _housing_row,
+        )
     )
     return rows
 
@@ -44,90 +50,96 @@ def verdict_confidence() -> float:
     return 1 - FAMILY_ERROR / len(cases())
 
 
-def _mechanism_case(mechanism: Mechanism) -> Case:
+def _mechanism_case(mechanism: Mechanism) -> AuditCase:
     subject, expected = repr(mechanism), Outcome.SURVIVED
 
-    def check(settings: Settings, rng: np.random.Generator) -> Row:
+    def check(settings: Settings, rng: np.random.Generator) -> ReportRow:
         runs, confidence = settings.samples, settings.confidence
         with settings.workers() as pool:
             finding = audit(mechanism, runs=runs, confidence=confidence, rng=rng, executor=pool)
         exact = exact_epsilon(mechanism, finding.delta)
         curve = mechanism_curve(mechanism, settings) if settings.curves else None
-        return guessed(
+        return guess_test_row(
             subject, "mechanism", mechanism.loss, finding, expected, exact,
             verdict_confidence(), curve,
         )  # fmt: skip
 
-    return Case(subject, "mechanism", mechanism.releases, expected, check)
+    return AuditCase(subject, "mechanism", mechanism.releases, expected, check)
 
 
-def _adds_floats(mechanism: Mechanism) -> bool:
-    return isinstance(mechanism, Additive) and isinstance(mechanism.support, Line)
+def _adds_continuous_noise(mechanism: Mechanism) -> bool:
+    return isinstance(mechanism, AdditiveNoise) and isinstance(mechanism.support, RealLine)
 
 
-def _bits_case(mechanism: Mechanism) -> Case:
+def _bits_case(mechanism: Mechanism) -> AuditCase:
     """Idealised samplers must be found out by their low-order bits, exact ones not."""
     subject = f"low bits of {mechanism!r}"
     expected = Outcome.SURVIVED if mechanism.arithmetic is EXACT else Outcome.FALSIFIED
 
-    def check(settings: Settings, rng: np.random.Generator) -> Row:
+    def check(settings: Settings, rng: np.random.Generator) -> ReportRow:
         finding = audit_bits(
             mechanism, runs=settings.samples, confidence=settings.confidence, rng=rng
         )
-        return guessed(
+        return guess_test_row(
             subject, "bits", mechanism.loss, finding, expected, None, verdict_confidence()
         )
 
-    return Case(subject, "bits", "the lowest bit of a release", expected, check)
+    return AuditCase(subject, "bits", "the lowest bit of a release", expected, check)
 
 
-def _specimen_case(specimen: Specimen) -> Case:
+def _specimen_case(specimen: Specimen) -> AuditCase:
     name, claim, expected = specimen.name, specimen.claim, specimen.expected
 
-    def guess(settings: Settings, rng: np.random.Generator) -> Row:
+    def guess(settings: Settings, rng: np.random.Generator) -> ReportRow:
         runs, confidence = settings.samples, settings.confidence
         with settings.workers() as pool:
             finding = audit(
-                specimen.broken, specimen.pair, claim, runs, confidence, rng=rng, executor=pool
+                specimen.implementation,
+                specimen.pair,
+                claim,
+                runs,
+                confidence,
+                rng=rng,
+                executor=pool,
             )
-        return guessed(
+        return guess_test_row(
             name, "specimen", claim, finding, expected, specimen.true_epsilon,
             verdict_confidence(),
         )  # fmt: skip
 
-    def replayed(settings: Settings, rng: np.random.Generator) -> Row:
+    def replayed(settings: Settings, rng: np.random.Generator) -> ReportRow:
         start = time.perf_counter()
-        found = examine(specimen.broken, *specimen.pair, claim, LOSS_SAMPLES, rng)
-        return _examined(
+        found = audit_algorithm(specimen.implementation, *specimen.pair, claim, LOSS_SAMPLES, rng)
+        return _algorithm_row(
             name, "specimen", found, expected, settings,
             specimen.true_epsilon, time.perf_counter() - start,
         )  # fmt: skip
 
     check = guess if specimen.caught_by == "guess test" else replayed
-    return Case(name, "specimen", specimen.flaw, expected, check)
+    return AuditCase(name, "specimen", specimen.description, expected, check)
 
 
-def _housing(settings: Settings, rng: np.random.Generator) -> Row:
+def _housing_row(settings: Settings, rng: np.random.Generator) -> ReportRow:
     from algorithms import PrivateLasso
-    from audits.results.facts import facts
+    from audits.results.facts import algorithm_facts
 
     start = time.perf_counter()
     data = load()
     lasso = PrivateLasso(EPSILON, DELTA, radius=RADIUS, rounds=ROUNDS, random_state=rng.spawn(1)[0])
     claim = ApproxLoss(EPSILON, DELTA)
-    found = examine(
+    found = audit_algorithm(
         lasso, data.train, data.neighbour(), claim, LOSS_SAMPLES, rng,
         tick=lambda: settings.tick(HOUSING),
     )  # fmt: skip
     lasso.fit(*data.train)
-    story = tuple(facts(lasso, data, found, (EPSILON, DELTA)))
-    return _examined(
+    story = tuple(algorithm_facts(lasso, data, found, (EPSILON, DELTA)))
+    return _algorithm_row(
         HOUSING, "algorithm", found, Outcome.SURVIVED, settings, None,
         time.perf_counter() - start, story, profile_curve(found, settings.confidence),
     )  # fmt: skip
 
 
-def guessed(
+def guess_test_row(
     subject: str,
     kind: str,
     claim: Loss,
@@ -135,48 +147,60 @@ def guessed(
     expected: Outcome,
     exact: float | None,
     verdict: float,
-    curve: Curve | None = None,
-) -> Row:
+    curve: ProfileCurve | None = None,
+) -> ReportRow:
     """The row of a guess test whose verdict holds at the confidence ``verdict``."""
     delta, guesses = finding.delta, finding.guesses
     epsilon = claim.epsilon_at(delta)
     allowed = 1 / (1 + np.exp(-epsilon))
     evidence = f"guess test: {guesses.share:.1%} right, the claim allows {allowed:.1%}"
     lower = guesses.epsilon_lower(delta, verdict)
-    return Row(
-        subject, kind, (epsilon, delta), finite(exact), finding.epsilon_lower, finding.confidence,
-        finding.runs, Outcome.FALSIFIED if finding.refutes(verdict) else Outcome.SURVIVED,
-        expected, finding.witness, evidence, round(finding.seconds, 6),
-        _decisive(finding, claim, verdict), finite(lower),
-        (guesses.correct, guesses.made, guesses.runs), (), curve,
-    )  # fmt: skip
+    return ReportRow(
+        subject,
+        kind,
+        (epsilon, delta),
+        finite_or_none(exact),
+        finding.epsilon_lower,
+        finding.confidence,
+        finding.runs,
+        Outcome.FALSIFIED if finding.refutes(verdict) else Outcome.SURVIVED,
+        expected,
+        finding.witness,
+        evidence,
+        round(finding.seconds, 6),
+        _decisive(finding, claim, verdict),
+        finite_or_none(lower),
+        (guesses.correct, guesses.made, guesses.runs),
+        (),
+        curve,
+    )
 
 
 def _decisive(finding: Finding, claim: Loss, verdict: float) -> bool:
     """Had every guess of every run been right, would the claim have fallen?"""
     point, runs = finding.point, finding.guesses.runs
-    best = Guesses(runs, runs, runs)
+    best = GuessCounts(runs, runs, runs)
     if point is not None:
-        return Point(point.epsilon, point.delta, best).refutes(verdict)
+        return ClaimPoint(point.epsilon, point.delta, best).refutes(verdict)
     return best.refutes(claim, finding.delta, verdict)
 
 
-def _examined(
+def _algorithm_row(
     subject: str,
     kind: str,
-    found: Examination,
+    found: AlgorithmAudit,
     expected: Outcome,
     settings: Settings,
     exact: float | None,
     seconds: float,
     facts: tuple[tuple[str, str], ...] = (),
-    curve: Curve | None = None,
-) -> Row:
+    curve: ProfileCurve | None = None,
+) -> ReportRow:
     delta = claimed_delta(found.claim)
     why = found.refutation(verdict_confidence())
     witness = why or f"replay: {found.replayed.witness}; {found.losses.size} privacy losses"
-    return Row(
-        subject, kind, (found.claim.epsilon_at(delta), delta), finite(exact),
+    return ReportRow(
+        subject, kind, (found.claim.epsilon_at(delta), delta), finite_or_none(exact),
         found.epsilon_lower(delta, settings.confidence), settings.confidence,
         int(found.losses.size) or 1, Outcome.FALSIFIED if why else Outcome.SURVIVED,
         expected, witness, witness, round(seconds, 6), True,
@@ -184,6 +208,6 @@ def _examined(
     )  # fmt: skip
 
 
-def finite(x: float | None) -> float | None:
+def finite_or_none(x: float | None) -> float | None:
     """The number as JSON knows it: nothing for what is not finite."""
     return float(x) if x is not None and np.isfinite(x) else None

@@ -10,7 +10,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_complete
 from typing import Any, Protocol, TypeVar
 
 from accountant.errors import ParameterError
-from audits.results.rows import Settings, quiet
+from audits.results.rows import Settings, no_progress
 from audits.runner.cases import cases
 
 # where other processes find a case again by its name
@@ -22,7 +22,7 @@ Done = TypeVar("Done")  # a row, or a score
 Row_co = TypeVar("Row_co", covariant=True)
 
 
-class Subject(Protocol[Row_co]):
+class RunnableCase(Protocol[Row_co]):
     """What is run: a name, a kind, and how it becomes a row."""
 
     @property
@@ -44,7 +44,7 @@ class WorkerFailed(ParameterError):
     """A row that could not be made, by its name: what was raised where it was worked on."""
 
 
-def chosen(names: Sequence[str], every: list[Any] | None = None) -> list[Any]:
+def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[Any]:
     """Cases whose subject is one of the names, or has it in it; all without names."""
     every = cases() if every is None else every
     if not names:
@@ -66,34 +66,34 @@ def chosen(names: Sequence[str], every: list[Any] | None = None) -> list[Any]:
 
 
 def run_all(
-    todo: Sequence[Subject[Done]],
+    todo: Sequence[RunnableCase[Done]],
     settings: Settings,
     jobs: int,
-    done: Callable[[Done], None],
+    on_row: Callable[[Done], None],
     executor: Executor | None = None,
     family: str = "run",
 ) -> list[Done]:
     """Run the cases on ``jobs`` threads, or on an executor; return rows in the given order.
 
-    ``done`` is told of each row as it comes.  To an executor only names and numbers travel, and
+    ``on_row`` is told of each row as it comes.  To an executor only names and numbers travel, and
     rows travel back; it may be a pool of processes, or a cluster.
     """
     # the longest first: algorithms take seconds, the others milliseconds
     order = sorted(todo, key=lambda case: case.kind != "algorithm")
     pool = ThreadPoolExecutor(max_workers=jobs) if executor is None else executor
-    silent = dataclasses.replace(settings, tick=quiet)
+    silent = dataclasses.replace(settings, tick=no_progress)
     futures: dict[Future[Done], str] = {}
     try:
         for case in order:
             if executor is None:
                 futures[pool.submit(case.run, settings)] = case.subject
             else:
-                futures[pool.submit(by_name, family, case.subject, silent)] = case.subject
+                futures[pool.submit(run_by_name, family, case.subject, silent)] = case.subject
         rows = {}
         for future in as_completed(futures):
             subject = futures[future]
             row = rows[subject] = _result(future, subject)
-            done(row)
+            on_row(row)
         return [rows[case.subject] for case in todo]
     finally:
         for future in futures:
@@ -102,9 +102,9 @@ def run_all(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def by_name(family: str, subject: str, settings: Settings) -> Any:
+def run_by_name(family: str, subject: str, settings: Settings) -> Any:
     """Run one case in whatever process this is."""
-    every: list[Subject[Any]] = importlib.import_module(FAMILIES[family]).cases()
+    every: list[RunnableCase[Any]] = importlib.import_module(FAMILIES[family]).cases()
     for case in every:
         if case.subject == subject:
             return case.run(settings)

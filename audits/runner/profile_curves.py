@@ -10,21 +10,21 @@ import numpy as np
 from accountant.accountants.tight import Tight
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
-from audits.algorithm_runs.loss_profile import Examination
+from audits.algorithm_runs.loss_profile import AlgorithmAudit
 from audits.known_densities.hockey_stick import exact
-from audits.results.rows import Curve, Settings
-from audits.statistics.binomial_bounds import mean_band
+from audits.results.rows import ProfileCurve, Settings
+from audits.statistics.binomial_bounds import mean_confidence_band
 from mechanisms.base.mechanism import Mechanism
 
 POINTS, PAIRS, DRAWS = 17, 5, 20_000
 
 
-def mechanism_curve(mechanism: Mechanism, settings: Settings) -> Curve:
+def mechanism_curve(mechanism: Mechanism, settings: Settings) -> ProfileCurve:
     """The profile of a declared mechanism at its worst pair, up to a little beyond its claim.
 
     The samples are of its own sampler and density; their noise is apart from the audit's.
     """
-    epsilons = np.linspace(0.0, 1.1 * _top(mechanism.loss), POINTS)
+    epsilons = np.linspace(0.0, 1.1 * _greatest_epsilon(mechanism.loss), POINTS)
     name = zlib.crc32(repr(mechanism).encode())
     rng = np.random.default_rng(np.random.SeedSequence([settings.seed, name, 1]))
     # which pair is the worst may depend on epsilon: a few pairs, each around its own
@@ -33,31 +33,35 @@ def mechanism_curve(mechanism: Mechanism, settings: Settings) -> Curve:
     for group in np.array_split(np.arange(POINTS), PAIRS):
         pair = mechanism.worst_pair(float(epsilons[group].mean()))
         if repr(pair) not in drawn:
-            drawn[repr(pair)] = sampled(mechanism, pair, rng)
+            drawn[repr(pair)] = sample_losses(mechanism, pair, rng)
         losses = drawn[repr(pair)]
         sticks = -np.expm1(np.minimum(epsilons[group] - losses[:, None], 0.0))
         mean[group] = sticks.mean(axis=0)
-        lower[group], upper[group] = mean_band(sticks, (1 - settings.confidence) / POINTS)
-    return Curve(
-        *map(_plain, (epsilons, [mechanism.loss.delta_at(float(e)) for e in epsilons],
+        lower[group], upper[group] = mean_confidence_band(
+            sticks, (1 - settings.confidence) / POINTS
+        )
+    return ProfileCurve(
+        *map(_as_floats, (epsilons, [mechanism.loss.delta_at(float(e)) for e in epsilons],
                       [exact(mechanism, float(e)) for e in epsilons], mean, lower, upper))
     )  # fmt: skip
 
 
-def profile_curve(found: Examination, confidence: float) -> Curve:
+def profile_curve(found: AlgorithmAudit, confidence: float) -> ProfileCurve:
     """The empirical profile of an algorithm's privacy losses beside its accountant's curve.
 
     Its losses are weighed, so that the profile reaches below one over the number of runs.
     """
-    epsilons = np.linspace(0.0, _top(found.claim), 41)
+    epsilons = np.linspace(0.0, _greatest_epsilon(found.claim), 41)
     curve = [Tight().delta(found.plan, float(e)) for e in epsilons]
     if found.losses.size == 0:
-        return Curve(_plain(epsilons), _plain(curve), (), (), (), ())
-    mean, lower, upper = found.band(epsilons, confidence)
-    return Curve(_plain(epsilons), _plain(curve), (), *map(_plain, (mean, lower, upper)))
+        return ProfileCurve(_as_floats(epsilons), _as_floats(curve), (), (), (), ())
+    mean, lower, upper = found.confidence_band(epsilons, confidence)
+    return ProfileCurve(
+        _as_floats(epsilons), _as_floats(curve), (), *map(_as_floats, (mean, lower, upper))
+    )
 
 
-def sampled(mechanism: Mechanism, pair: tuple[Any, Any], rng: np.random.Generator) -> Array:
+def sample_losses(mechanism: Mechanism, pair: tuple[Any, Any], rng: np.random.Generator) -> Array:
     """Privacy losses ``log p - log q`` of a mechanism's own releases of the first value."""
     first, second = pair
     output = mechanism.release(first, rng, DRAWS)
@@ -66,11 +70,11 @@ def sampled(mechanism: Mechanism, pair: tuple[Any, Any], rng: np.random.Generato
     return losses.reshape(-1)
 
 
-def _top(claim: Loss) -> float:
+def _greatest_epsilon(claim: Loss) -> float:
     delta = max(claim.infinity, claim.reversed.infinity)
     top = claim.epsilon_at(delta if np.isfinite(claim.pure) or delta > 1e-12 else 1e-5)
     return float(min(top, 20.0)) or 1.0
 
 
-def _plain(values: Any) -> tuple[float, ...]:
+def _as_floats(values: Any) -> tuple[float, ...]:
     return tuple(float(v) for v in values)

@@ -18,22 +18,22 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.cli.exit_status import number
+from accountant.cli.exit_status import parse_number
 from accountant.domains import DELTA, EPSILON
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.claims.findings import Outcome
 from audits.results.result_file import Request
-from audits.results.rows import FAMILY_ERROR, Case, Row, Settings
+from audits.results.rows import FAMILY_ERROR, AuditCase, ReportRow, Settings
 
-NAME = "PKG.MODULE:FUNCTION"
-LONGEST = 60_000  # characters of an answer
+TARGET_METAVAR = "PKG.MODULE:FUNCTION"
+MAX_ANSWER_CHARACTERS = 60_000  # characters of an answer
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TargetRequest:
     """What to audit: the words of the command line, checked."""
 
     name: str
@@ -43,21 +43,21 @@ class Asked:
     bits: bool
 
     @classmethod
-    def of(cls, request: Request) -> Asked:
+    def from_request(cls, request: Request) -> TargetRequest:
         """From a request; raises `ParameterError` before any code is imported."""
         given = request.options
         name = request.names[0] if len(request.names) == 1 else ""
         module, colon, function = name.partition(":")
         words = [*module.split("."), *function.split(".")]
         if not colon or not all(word.isidentifier() for word in words):
-            raise ParameterError(NAME, name, "written package.module:function")
-        epsilon = EPSILON.check("--epsilon", number(str(given.get("epsilon"))))
-        delta = DELTA.check("--delta", number(str(given.get("delta", 0))))
+            raise ParameterError(TARGET_METAVAR, name, "written package.module:function")
+        epsilon = EPSILON.check("--epsilon", parse_number(str(given.get("epsilon"))))
+        delta = DELTA.check("--delta", parse_number(str(given.get("delta", 0))))
         pair = given.get("pair")
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ParameterError("--pair", pair, "two .npy files")
         found = cls(name, epsilon, delta, (str(pair[0]), str(pair[1])), given.get("bits") is True)
-        first, second = map(loaded, found.pair)
+        first, second = map(load_value, found.pair)
         if np.shape(first) != np.shape(second):
             shapes = f"shapes {np.shape(first)} and {np.shape(second)}"
             raise ParameterError("--pair", shapes, "two neighbouring values of one shape")
@@ -69,21 +69,21 @@ class Asked:
         return ApproxLoss(self.epsilon, self.delta) if self.delta > 0 else PureLoss(self.epsilon)
 
 
-def target_cases(asked: Asked) -> list[Case]:
+def target_cases(target: TargetRequest) -> list[AuditCase]:
     """The guess test of the function's outputs, and on request of their low-order bits."""
-    verdict = 1 - FAMILY_ERROR / (2 if asked.bits else 1)
-    kinds = ["outputs", "bits"] if asked.bits else ["outputs"]
+    verdict = 1 - FAMILY_ERROR / (2 if target.bits else 1)
+    kinds = ["outputs", "bits"] if target.bits else ["outputs"]
     return [
-        Case(
-            asked.name if kind == "outputs" else f"low bits of {asked.name}", "target",
+        AuditCase(
+            target.name if kind == "outputs" else f"low bits of {target.name}", "target",
             "a function of yours", Outcome.SURVIVED,
-            functools.partial(_in_a_child, asked, kind, verdict),
+            functools.partial(_audit_in_child, target, kind, verdict),
         )
         for kind in kinds
     ]  # fmt: skip
 
 
-def loaded(path: str) -> Any:
+def load_value(path: str) -> Any:
     """An array, or a number, from a .npy file that holds no objects."""
     try:
         value = np.load(path, allow_pickle=False)
@@ -97,12 +97,12 @@ def loaded(path: str) -> Any:
     return value.item() if value.ndim == 0 else value
 
 
-def _in_a_child(
-    asked: Asked, kind: str, verdict: float, settings: Settings, rng: np.random.Generator
-) -> Row:
+def _audit_in_child(
+    target: TargetRequest, kind: str, verdict: float, settings: Settings, rng: np.random.Generator
+) -> ReportRow:
     """The row that a process of its own found."""
     work = {
-        "asked": asdict(asked), "kind": kind, "verdict": verdict, "samples": settings.samples,
+        "asked": asdict(target), "kind": kind, "verdict": verdict, "samples": settings.samples,
         "confidence": settings.confidence, "seed": int(rng.integers(2**53)), "jobs": settings.jobs,
     }  # fmt: skip
     reader, writer = os.pipe()
@@ -119,24 +119,26 @@ def _in_a_child(
         child.wait()
         os.set_blocking(reader, False)  # a grandchild may still hold the pipe
         with open(reader, encoding="utf-8", errors="replace", closefd=False) as answer:
-            line = (answer.read(LONGEST) or "").partition("\n")[0]
+            line = (answer.read(MAX_ANSWER_CHARACTERS) or "").partition("\n")[0]
     finally:
         child.kill()
         child.communicate()
         os.close(reader)
-    return _row(asked, kind, line, child.returncode)
+    return _row(target, kind, line, child.returncode)
 
 
-def _row(asked: Asked, kind: str, line: str, code: int) -> Row:
+def _row(target: TargetRequest, kind: str, line: str, code: int) -> ReportRow:
     try:
         found = json.loads(line)
     except ValueError:
-        raise ParameterError(NAME, asked.name, f"code that ends: it left with {code}") from None
+        raise ParameterError(
+            TARGET_METAVAR, target.name, f"code that ends: it left with {code}"
+        ) from None
     if "error" in found:
-        raise ParameterError(NAME, asked.name, str(found["error"]))
-    return Row(
-        asked.name if kind == "outputs" else f"low bits of {asked.name}", "target",
-        (asked.epsilon, asked.delta), None, found["epsilon_lower"], found["confidence"],
+        raise ParameterError(TARGET_METAVAR, target.name, str(found["error"]))
+    return ReportRow(
+        target.name if kind == "outputs" else f"low bits of {target.name}", "target",
+        (target.epsilon, target.delta), None, found["epsilon_lower"], found["confidence"],
         found["runs"], Outcome[found["outcome"]], Outcome.SURVIVED, found["witness"],
         found["evidence"], found["seconds"], found["decisive"], found["verdict_lower"],
         tuple(found["guesses"]), (), None,

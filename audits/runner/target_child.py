@@ -15,35 +15,35 @@ import numpy as np
 from accountant.errors import ParameterError
 from audits.claims.findings import Outcome
 from audits.results.rows import Settings
-from audits.runner.target import Asked, loaded
+from audits.runner.target import TargetRequest, load_value
 
 
-def _child(answer: int) -> None:
+def _run_child(answer: int) -> None:
     """Audit what standard input says, and answer on the pipe."""
     held = os.dup(0)
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)  # the code has nothing to read
     with open(held, "rb") as parent:
         work = json.loads(parent.readline())
-        threading.Thread(target=_end_with, args=(os.dup(held),), daemon=True).start()
+        threading.Thread(target=_exit_with_parent, args=(os.dup(held),), daemon=True).start()
     try:
-        told = _audited(work)
+        told = _audit_target(work)
     except ParameterError as error:
         told = {"error": f"a release that can be audited: {error}"}
     except BaseException as error:  # whatever the code throws, sys.exit too
-        told = {"error": f"code that runs: {_said(error)}"}
+        told = {"error": f"code that runs: {_error_text(error)}"}
     os.write(answer, json.dumps(told).encode() + b"\n")  # a pipe takes 64 kB at once
     os._exit(0)
 
 
-def _end_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     """Leave when the process that asked is gone."""
     while os.read(parent, 1):
         pass
     os._exit(1)
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """The class of an exception and the first line of its words."""
     try:
         words = (str(error).splitlines() or [""])[0][:200]
@@ -52,17 +52,17 @@ def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
-def _audited(work: dict[str, Any]) -> dict[str, Any]:
+def _audit_target(work: dict[str, Any]) -> dict[str, Any]:
     from audits.attacks.floating_point import audit_bits
     from audits.attacks.front import audit
-    from audits.runner.cases import guessed
+    from audits.runner.cases import guess_test_row
 
     given = work["asked"]
-    asked = Asked(**{**given, "pair": tuple(given["pair"])})
+    asked = TargetRequest(**{**given, "pair": tuple(given["pair"])})
     sys.path.insert(0, "")
     warnings.simplefilter("ignore")
-    first, second = map(loaded, asked.pair)
-    release = _found(asked.name)
+    first, second = map(load_value, asked.pair)
+    release = _import_function(asked.name)
     settings = Settings(work["samples"], work["confidence"], work["seed"], jobs=work["jobs"])
     known = (release, (first, second), asked.claim, settings.samples, settings.confidence)
     rng = np.random.default_rng(settings.seed)
@@ -71,7 +71,7 @@ def _audited(work: dict[str, Any]) -> dict[str, Any]:
             finding = audit(*known, rng=rng, executor=pool)
     else:
         finding = audit_bits(*known, rng=rng)
-    row = guessed(
+    row = guess_test_row(
         asked.name, "target", asked.claim, finding, Outcome.SURVIVED, None, work["verdict"]
     )
     return {
@@ -82,7 +82,7 @@ def _audited(work: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _found(name: str) -> Any:
+def _import_function(name: str) -> Any:
     module, _, function = name.partition(":")
     found: Any = importlib.import_module(module)
     for word in function.split("."):
@@ -93,4 +93,4 @@ def _found(name: str) -> Any:
 
 
 if __name__ == "__main__":
-    _child(int(sys.argv[1]))
+    _run_child(int(sys.argv[1]))

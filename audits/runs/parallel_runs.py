@@ -16,42 +16,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
-from accountant.ledger.ordered_map import in_order
-from audits.runs.release_functions import CHUNK, Draw, Raised, joined
+from accountant.ledger.ordered_map import map_in_order
+from audits.runs.release_functions import CHUNK, Draw, RaisedOutcome, concatenate_outputs
 
-PARTS = 32  # pieces of a test, so that slow functions keep many workers busy
-LEAST, MOST = 1 << 10, 8 * CHUNK  # runs of a piece: its generator costs as much as 500 draws
-TASKS = 64  # pieces travel to workers in so many groups at most
-Both = tuple[NDArray[Any], NDArray[Any]]  # outputs of the first and of the second value
+PIECES_PER_TEST = 32  # pieces of a test, so that slow functions keep many workers busy
+MIN_PIECE_RUNS, MAX_PIECE_RUNS = (
+    1 << 10,
+    8 * CHUNK,
+)  # runs of a piece: its generator costs as much as 500 draws
+MAX_TASKS = 64  # pieces travel to workers in so many groups at most
+OutputPair = tuple[NDArray[Any], NDArray[Any]]  # outputs of the first and of the second value
 Result = TypeVar("Result")
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Runs:
+class RunPlan:
     """``runs`` runs of a release on a pair; ``root`` and the kind of bits seed every piece."""
 
     draw: Draw
     pair: tuple[Any, Any]
     runs: int
     root: int
-    bits: type[np.random.BitGenerator]
+    bit_generator: type[np.random.BitGenerator]
 
     @property
-    def size(self) -> int:
+    def piece_size(self) -> int:
         """Runs of every piece but the last."""
-        return min(max(self.runs // PARTS, LEAST), MOST)
+        return min(max(self.runs // PIECES_PER_TEST, MIN_PIECE_RUNS), MAX_PIECE_RUNS)
 
     @property
-    def count(self) -> int:
+    def piece_count(self) -> int:
         """How many pieces there are."""
-        return -(-self.runs // self.size)
+        return -(-self.runs // self.piece_size)
 
-    def piece(self, place: int) -> Iterator[Both]:
+    def draw_piece(self, place: int) -> Iterator[OutputPair]:
         """Yield outputs of both values in one piece, a coin for each run, in chunks."""
-        left = min(self.size, self.runs - place * self.size)
+        left = min(self.piece_size, self.runs - place * self.piece_size)
         seed: Any = np.random.SeedSequence(self.root, spawn_key=(place,))
-        rng = np.random.Generator(self.bits(seed))
+        rng = np.random.Generator(self.bit_generator(seed))
         for done in range(0, left, CHUNK):
             size = min(CHUNK, left - done)
             # n ~ Bin(size, 1/2) runs of one side equal a coin a run, since only counts are kept
@@ -65,13 +68,13 @@ class _Task(Generic[Result]):
     """What a worker does with a few pieces."""
 
     work: Callable[[NDArray[Any], NDArray[Any]], Result]
-    runs: Runs
+    runs: RunPlan
 
     def __call__(self, places: range) -> list[Result]:
-        return [self.work(*both) for place in places for both in self.runs.piece(place)]
+        return [self.work(*both) for place in places for both in self.runs.draw_piece(place)]
 
 
-def each_piece(
+def map_pieces(
     work: Callable[[NDArray[Any], NDArray[Any]], Result],
     draw: Draw,
     pair: tuple[Any, Any],
@@ -84,18 +87,18 @@ def each_piece(
     Without an executor all is done here.  Only the root of the pieces is drawn from ``rng``.
     """
     root = int.from_bytes(rng.bytes(16), "little")
-    these = Runs(draw, pair, runs, root, type(rng.bit_generator))
-    task, count = _Task(work, these), these.count
+    these = RunPlan(draw, pair, runs, root, type(rng.bit_generator))
+    task, count = _Task(work, these), these.piece_count
     if executor is None:
-        yield from (work(*both) for place in range(count) for both in these.piece(place))
+        yield from (work(*both) for place in range(count) for both in these.draw_piece(place))
         return
     if not isinstance(executor, Executor):
         raise ParameterError("executor", executor, "a concurrent.futures.Executor, or None")
-    _check_travels(task, executor)
-    group = -(-count // TASKS)
+    _check_picklable(task, executor)
+    group = -(-count // MAX_TASKS)
     groups = [range(at, min(at + group, count)) for at in range(0, count, group)]
     try:
-        for found in in_order(task, groups, executor):
+        for found in map_in_order(task, groups, executor):
             yield from found
     except ParameterError:
         raise
@@ -107,39 +110,42 @@ def each_piece(
         raise ParameterError("executor", shown, allowed) from error
 
 
-def sides(
+def draw_both(
     draw: Draw,
     pair: tuple[Any, Any],
     runs: int,
     rng: np.random.Generator,
     executor: Executor | None = None,
-) -> Iterator[Both]:
+) -> Iterator[OutputPair]:
     """Yield outputs of the first and of the second value, a coin for each run, in chunks."""
-    return each_piece(_both, draw, pair, runs, rng, executor)
+    return map_pieces(_as_pair, draw, pair, runs, rng, executor)
 
 
-def gathered(
+def collect_both(
     draw: Draw,
     pair: tuple[Any, Any],
     runs: int,
     rng: np.random.Generator,
     executor: Executor | None = None,
-) -> Both:
+) -> OutputPair:
     """All outputs of the first and of the second value, for a rule to be learned from."""
-    drawn = list(sides(draw, pair, runs, rng, executor))
-    first, second = joined([a for a, _ in drawn]), joined([b for _, b in drawn])
+    drawn = list(draw_both(draw, pair, runs, rng, executor))
+    first, second = (
+        concatenate_outputs([a for a, _ in drawn]),
+        concatenate_outputs([b for _, b in drawn]),
+    )
     outcomes = [*first[:1000].ravel(), *second[:1000].ravel()] if first.dtype == object else []
-    if outcomes and all(isinstance(one, Raised) for one in outcomes):
-        shown = f"{outcomes[0].kind}: {outcomes[0].words} in every run"
+    if outcomes and all(isinstance(one, RaisedOutcome) for one in outcomes):
+        shown = f"{outcomes[0].kind}: {outcomes[0].message} in every run"
         raise ParameterError("release", shown, "a function that releases something")
     return first, second
 
 
-def _both(first: NDArray[Any], second: NDArray[Any]) -> Both:
+def _as_pair(first: NDArray[Any], second: NDArray[Any]) -> OutputPair:
     return first, second
 
 
-def _check_travels(task: _Task[Any], executor: Executor) -> None:
+def _check_picklable(task: _Task[Any], executor: Executor) -> None:
     """Processes get their work pickled; what cannot be is refused before any run."""
     from concurrent.futures import ProcessPoolExecutor
 

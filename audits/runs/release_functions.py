@@ -19,24 +19,24 @@ from accountant.errors import ParameterError
 
 CHUNK = 1 << 15  # runs at a time: stays in the processor's cache, and bounds memory
 Draw = Callable[[Any, np.random.Generator, int], NDArray[Any]]
-PLAIN = (bool, int, float, str, bytes, np.generic)  # types that arrays hold as they are
+ARRAY_TYPES = (bool, int, float, str, bytes, np.generic)  # types that arrays hold as they are
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Raised:
+class RaisedOutcome:
     """The outcome of a run that raised: the exception's type and its words."""
 
     kind: str
-    words: str = ""
+    message: str = ""
 
 
-def joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def concatenate_outputs(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Outputs of several draws as one array, of objects where the draws differ in kind."""
     some = [part for part in parts if len(part)] or list(parts[:1])
     if len({(part.dtype.kind, part.shape[1:]) for part in some}) <= 1:
         return np.concatenate(some)
-    return np.concatenate([_objects(list(part)) for part in some])
+    return np.concatenate([_as_object_array(list(part)) for part in some])
 
 
 @final
@@ -54,7 +54,7 @@ class Vectorised:
             return np.empty(0)
         release = self.release
         if not (self.by_name or self.by_position):
-            return packed([_outcome(release, value, rng) for _ in range(size)])
+            return as_output_array([_outcome(release, value, rng) for _ in range(size)])
         try:
             many = release(value, rng, size=size) if self.by_name else release(value, rng, size)
         except Exception as error:
@@ -62,7 +62,7 @@ class Vectorised:
             shown = f"one that raised {type(error).__name__}: {error}"
             allowed = "a function that does not raise; without size an exception is an outcome"
             raise ParameterError("release", shown, allowed) from error
-        return _as_outputs(many, size)
+        return _checked_outputs(many, size)
 
 
 def vectorised(release: Callable[..., Any]) -> Draw:
@@ -72,7 +72,7 @@ def vectorised(release: Callable[..., Any]) -> Draw:
     return Vectorised(release, *_takes_size(release))
 
 
-def packed(outputs: list[Any]) -> NDArray[Any]:
+def as_output_array(outputs: list[Any]) -> NDArray[Any]:
     """Outputs as an array of numbers or strings where all are alike, else of objects."""
     kinds = {type(one) for one in outputs}
     if len(kinds) == 1:
@@ -80,29 +80,29 @@ def packed(outputs: list[Any]) -> NDArray[Any]:
         if issubclass(kind, np.ndarray):
             if len({(one.dtype, one.shape) for one in outputs}) == 1:
                 return np.stack(outputs)
-        elif issubclass(kind, PLAIN):
+        elif issubclass(kind, ARRAY_TYPES):
             array = np.asarray(outputs)
             # Python's integers may be too long; strings would lose their trailing nulls
             if array.dtype.kind in "biuf":
                 return array
-    return _objects(outputs)
+    return _as_object_array(outputs)
 
 
 def _outcome(release: Callable[..., Any], value: Any, rng: np.random.Generator) -> Any:
     try:
         return release(value, rng)
     except Exception as error:
-        return Raised(type(error).__name__, str(error)[:200])
+        return RaisedOutcome(type(error).__name__, str(error)[:200])
 
 
-def _as_outputs(many: Any, size: int) -> NDArray[Any]:
+def _checked_outputs(many: Any, size: int) -> NDArray[Any]:
     if isinstance(many, list) and len(many) == size:
-        return packed(many)
+        return as_output_array(many)
     if isinstance(many, tuple) and len(many) != size:
         # columns: each an array over the runs
         columns = [np.asarray(column) for column in many]
         if columns and all(column.shape[:1] == (size,) for column in columns):
-            return _objects(list(zip(*columns, strict=True)))
+            return _as_object_array(list(zip(*columns, strict=True)))
     try:
         output = np.asarray(many)
     except ValueError:  # ragged
@@ -113,7 +113,7 @@ def _as_outputs(many: Any, size: int) -> NDArray[Any]:
     return output
 
 
-def _objects(outputs: list[Any]) -> NDArray[Any]:
+def _as_object_array(outputs: list[Any]) -> NDArray[Any]:
     array = np.empty(len(outputs), dtype=object)
     for place, one in enumerate(outputs):  # a slice would look inside the outputs
         array[place] = one

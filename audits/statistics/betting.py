@@ -20,51 +20,51 @@ from typing import final
 import numpy as np
 
 from accountant.numerics import Array
-from audits.statistics.binomial_bounds import expected_right
+from audits.statistics.binomial_bounds import max_correct_probability
 
 # Experts guess where the learned log-odds say that a guess is worth it, or nearly, and stake as
 # if it were by so much more than the claim: learned odds scatter, where they exceed it does not.
-EXCESS = (0.12, 0.3, 1.0)
-NEARLY = 0.1
-MOST = 5.0  # greatest log-odds that anybody stakes on, above the claim
+EXPERT_EXCESSES = (0.12, 0.3, 1.0)
+CLAIM_MARGIN = 0.1
+MAX_EXCESS = 5.0  # greatest log-odds that anybody stakes on, above the claim
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Bets:
+class ExpertWealth:
     """Wealth of every expert as logarithms, after some runs."""
 
-    wealth: Array
+    log_wealth: Array
 
 
-def together(wealth: Array) -> Array:
+def log_mean_wealth(wealth: Array) -> Array:
     """Logarithm of the average wealth of experts (the first axis) that began with equal shares."""
     top = np.max(wealth, axis=0)
     result: Array = top + np.log(np.mean(np.exp(wealth - top), axis=0))
     return result
 
 
-def opening(experts: int) -> Bets:
+def initial_wealth(experts: int) -> ExpertWealth:
     """Everybody begins with 1."""
-    return Bets(np.zeros(experts))
+    return ExpertWealth(np.zeros(experts))
 
 
-def opinions(log_odds: Array, epsilon: float, *, exact: bool) -> Array:
+def expert_odds(log_odds: Array, epsilon: float, *, exact: bool) -> Array:
     """By how much each expert takes the odds of a guess to exceed the claim's, a row each.
 
     ``exact`` log-odds, of a density, need no second opinion.
     """
-    excess = np.minimum(np.abs(log_odds) - epsilon, MOST)
+    excess = np.minimum(np.abs(log_odds) - epsilon, MAX_EXCESS)
     if exact:
         return np.maximum(excess, 0.0)[None, :]
-    return np.stack([np.where(excess > -NEARLY, size, 0.0) for size in EXCESS])
+    return np.stack([np.where(excess > -CLAIM_MARGIN, size, 0.0) for size in EXPERT_EXCESSES])
 
 
-def growth(excess: Array, right: Array, epsilon: float, delta: float) -> Array:
+def log_growth(excess: Array, right: Array, epsilon: float, delta: float) -> Array:
     """Logarithm of each run's factor for every expert; ``right`` tells which guesses were."""
-    q = expected_right(epsilon)
+    q = max_correct_probability(epsilon)
     stake = 1 / (1 + np.exp(-(excess + epsilon))) / q - 1
-    most = (1 / (1 + np.exp(-(MOST + epsilon))) / q - 1) if delta else 0.0
+    most = (1 / (1 + np.exp(-(MAX_EXCESS + epsilon))) / q - 1) if delta else 0.0
     # the least factor, of a wrong guess with the greatest stake, stays above zero
     scale = 1 / (1 + most * delta / max(1 - most * q / (1 - q), 1e-6)) if delta else 1.0
     stake = stake * scale

@@ -13,7 +13,7 @@ import numpy as np
 from accountant.numerics import Array
 
 
-def success_lower(successes: Array, trials: Array, alpha: float | Array) -> Array:
+def clopper_pearson_lower(successes: Array, trials: Array, alpha: float | Array) -> Array:
     """Lower bound on a probability, elementwise: covers with at least ``1 - alpha``."""
     from scipy.special import betaincinv
 
@@ -23,7 +23,7 @@ def success_lower(successes: Array, trials: Array, alpha: float | Array) -> Arra
     return np.where(some, bound, 0.0)
 
 
-def most_leaks(runs: int, delta: float, alpha: float) -> int:
+def leak_count_quantile(runs: int, delta: float, alpha: float) -> int:
     """Least count that Bin(runs, delta) exceeds with probability at most ``alpha``."""
     from scipy.special import bdtrc
 
@@ -36,7 +36,7 @@ def most_leaks(runs: int, delta: float, alpha: float) -> int:
     return high
 
 
-def expected_right(epsilon: float) -> float:
+def max_correct_probability(epsilon: float) -> float:
     """``e^eps / (1 + e^eps)``: how often a guess may be right under epsilon-DP."""
     return 1 / (1 + math.exp(-min(epsilon, 700.0)))
 
@@ -49,39 +49,41 @@ def epsilon_lower(correct: Array, guesses: Array, runs: int, delta: float, alpha
     one binomial tail at ``alpha``, of which a tenth goes to the count of leaks.
     """
     share = alpha if delta == 0 else 0.9 * alpha
-    leaks = most_leaks(runs, delta, alpha / 10)
+    leaks = leak_count_quantile(runs, delta, alpha / 10)
     left = np.maximum(np.asarray(correct, dtype=float) - leaks, 0.0)
     tried = np.maximum(np.asarray(guesses, dtype=float) - leaks, left)
-    chance = success_lower(left, tried, share)
+    chance = clopper_pearson_lower(left, tried, share)
     with np.errstate(divide="ignore"):
         bound: Array = np.maximum(np.log(chance) - np.log1p(-chance), 0.0)
         return bound
 
 
-def whole_lower(correct: int, runs: int, delta: float, alpha: float) -> float:
+def epsilon_lower_every_run(correct: int, runs: int, delta: float, alpha: float) -> float:
     """Lower bound on epsilon at ``delta`` from right guesses where every run is guessed.
 
     Under (epsilon, delta)-DP a run is right with probability at most
     ``delta + (1 - delta) e^eps / (1 + e^eps)``: one binomial, and no leaks to count.
     """
-    chance = float(success_lower(np.array(float(correct)), np.array(float(runs)), alpha))
+    chance = float(clopper_pearson_lower(np.array(float(correct)), np.array(float(runs)), alpha))
     chance = (chance - delta) / (1 - delta)
     if chance <= 0.5:
         return 0.0
     return math.log(chance) - math.log1p(-chance) if chance < 1 else math.inf
 
 
-def mean_band(samples: Array, alpha: float) -> tuple[Array, Array]:
+def mean_confidence_band(samples: Array, alpha: float) -> tuple[Array, Array]:
     """Lower and upper bound on the means of ``samples[:, j]`` in [0, 1].
 
     Each covers with ``1 - alpha / 2`` at least, by Hoeffding's inequality
     ``P(mean >= m) <= e^{-n kl(m, mu)}`` inverted in mu.
     """
     mean, budget = samples.mean(axis=0), math.log(2 / alpha) / len(samples)
-    return _invert(mean, np.zeros_like(mean), budget), _invert(mean, np.ones_like(mean), budget)
+    return _invert_kl(mean, np.zeros_like(mean), budget), _invert_kl(
+        mean, np.ones_like(mean), budget
+    )
 
 
-def _invert(mean: Array, end: Array, budget: float) -> Array:
+def _invert_kl(mean: Array, end: Array, budget: float) -> Array:
     """The point between ``mean`` and ``end`` where kl(mean, .) reaches the budget."""
     inside, outside = mean.copy(), end.copy()
     for _ in range(60):

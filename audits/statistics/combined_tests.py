@@ -14,53 +14,56 @@ from collections.abc import Sequence
 import numpy as np
 
 from accountant.numerics import legendre
-from audits.statistics.binomial_bounds import expected_right
+from audits.statistics.binomial_bounds import max_correct_probability
 
-Counts = tuple[int, int, int]  # right guesses, guesses, runs
-SHARES = ((0.1, 0.2), (0.3, 0.7))  # (learned from the first, tested on the next) share of runs
-MOST_LEARNED = 100_000
-WORST = -0.5  # standard errors by which the first block can speak for the claim
-NODES = legendre(64)
-SPLIT_FROM = 2_000  # runs; fewer are not worth two rules
+BlockCounts = tuple[int, int, int]  # right guesses, guesses, runs
+BLOCK_SHARES = (
+    (0.1, 0.2),
+    (0.3, 0.7),
+)  # (learned from the first, tested on the next) share of runs
+MAX_LEARNING_RUNS = 100_000
+MIN_FIRST_SCORE = -0.5  # standard errors by which the first block can speak for the claim
+QUADRATURE = legendre(64)
+MIN_RUNS_TO_SPLIT = 2_000  # runs; fewer are not worth two rules
 
 
-def schedule(runs: int, pure: bool) -> list[tuple[int, int]]:
+def block_schedule(runs: int, pure: bool) -> list[tuple[int, int]]:
     """(runs known when a rule is learned, runs it is tested on), in order.
 
     With delta, leaks are counted once: a single split.
     """
-    first = int(SHARES[0][0] * runs)
-    if not pure or runs < SPLIT_FROM or first >= MOST_LEARNED:
-        known = min(runs // 5, MOST_LEARNED)
+    first = int(BLOCK_SHARES[0][0] * runs)
+    if not pure or runs < MIN_RUNS_TO_SPLIT or first >= MAX_LEARNING_RUNS:
+        known = min(runs // 5, MAX_LEARNING_RUNS)
         return [(known, runs - known)]
-    known = int(SHARES[1][0] * runs)
+    known = int(BLOCK_SHARES[1][0] * runs)
     return [(first, known - first), (known, runs - known)]
 
 
-def tail(counts: Counts, epsilon: float) -> float:
+def binomial_p_value(counts: BlockCounts, epsilon: float) -> float:
     """Chance of as many right guesses under epsilon-DP, at most, by the binomial law."""
     from scipy.special import bdtrc
 
     correct, made, _ = counts
-    return float(bdtrc(correct - 1, made, expected_right(epsilon))) if correct > 0 else 1.0
+    return float(bdtrc(correct - 1, made, max_correct_probability(epsilon))) if correct > 0 else 1.0
 
 
-def combined_tail(blocks: Sequence[Counts], epsilon: float) -> float:
+def combined_p_value(blocks: Sequence[BlockCounts], epsilon: float) -> float:
     """The blocks' tails as one: at most uniform when epsilon-DP holds.
 
-    The first block's score counts as `WORST` where it is worse: an early rule that reveals less
-    than the later one must not speak against it.
+    The first block's score counts as `MIN_FIRST_SCORE` where it is worse: an early rule that
+    reveals less than the later one must not speak against it.
     """
     if len(blocks) == 1:
-        return tail(blocks[0], epsilon)
+        return binomial_p_value(blocks[0], epsilon)
     from scipy.special import ndtri
 
     first, second = blocks
     share = first[2] / (first[2] + second[2])
     one, two = math.sqrt(share), math.sqrt(1 - share)
     # clipped upwards, which errs to the claim's side
-    scores = [-float(ndtri(max(tail(block, epsilon), 1e-300))) for block in blocks]
-    score = one * max(scores[0], WORST) + two * scores[1]
+    scores = [-float(ndtri(max(binomial_p_value(block, epsilon), 1e-300))) for block in blocks]
+    score = one * max(scores[0], MIN_FIRST_SCORE) + two * scores[1]
     return clipped_normal_tail(score, one, two) if math.isfinite(score) else 1.0
 
 
@@ -70,23 +73,23 @@ def clipped_normal_tail(score: float, one: float, two: float) -> float:
 
     # P(X < WORST) P(two Y >= score - one WORST) + int_WORST phi(x) P(two Y >= score - one x) dx
     end = max(one * score, 0.0) + 9.0
-    nodes, weights = NODES
-    half = (end - WORST) / 8
-    x = (WORST + half * (2 * np.arange(4)[:, None] + 1 + nodes)).ravel()
+    nodes, weights = QUADRATURE
+    half = (end - MIN_FIRST_SCORE) / 8
+    x = (MIN_FIRST_SCORE + half * (2 * np.arange(4)[:, None] + 1 + nodes)).ravel()
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     inside = np.tile(half * weights, 4) @ (density * ndtr((one * x - score) / two))
-    below = ndtr(WORST) * ndtr((one * WORST - score) / two)
+    below = ndtr(MIN_FIRST_SCORE) * ndtr((one * MIN_FIRST_SCORE - score) / two)
     return min(float((inside + below) * (1 + 1e-9) + ndtr(-end)), 1.0)
 
 
-def combined_lower(blocks: Sequence[Counts], alpha: float) -> float:
+def combined_epsilon_lower(blocks: Sequence[BlockCounts], alpha: float) -> float:
     """Least epsilon that the combined tail does not refute: covers with at least ``1 - alpha``."""
-    if combined_tail(blocks, 0.0) > alpha:
+    if combined_p_value(blocks, 0.0) > alpha:
         return 0.0
     low, high = 0.0, 1.0
-    while combined_tail(blocks, high) <= alpha and high < 600:
+    while combined_p_value(blocks, high) <= alpha and high < 600:
         low, high = high, 2 * high
     while high - low > 1e-10 * max(high, 1e-3):
         middle = (low + high) / 2
-        low, high = (middle, high) if combined_tail(blocks, middle) <= alpha else (low, middle)
+        low, high = (middle, high) if combined_p_value(blocks, middle) <= alpha else (low, middle)
     return low

@@ -13,27 +13,29 @@ from __future__ import annotations
 import numpy as np
 
 from accountant.numerics import Array
-from audits.statistics.binomial_bounds import most_leaks, success_lower
+from audits.statistics.binomial_bounds import clopper_pearson_lower, leak_count_quantile
 
-BLOCKS = 64
-Expected = tuple[float, float]  # guesses, and the share of them that is right
+MAX_LEAK_COUNTS = 64
+ExpectedGuesses = tuple[float, float]  # guesses, and the share of them that is right
 
 
-def leaky_lower(
-    correct: int, made: int, runs: int, delta: float, alpha: float, expected: Expected
+def epsilon_lower_with_leaks(
+    correct: int, made: int, runs: int, delta: float, alpha: float, expected: ExpectedGuesses
 ) -> float:
     """Lower bound on epsilon at ``delta``, the chance that a run leaks to a guess.
 
     ``expected`` shapes the budget and must be fixed before the runs.
     """
-    leaks, budget = leak_budget(runs, delta, alpha, expected)
+    leaks, budget = leak_error_budget(runs, delta, alpha, expected)
     left = np.maximum(correct - leaks, 0.0)
-    chance = float(np.min(success_lower(left, np.maximum(made - leaks, left), budget)))
+    chance = float(np.min(clopper_pearson_lower(left, np.maximum(made - leaks, left), budget)))
     with np.errstate(divide="ignore"):
         return max(float(np.log(chance) - np.log1p(-chance)), 0.0)
 
 
-def leak_budget(runs: int, delta: float, alpha: float, expected: Expected) -> tuple[Array, Array]:
+def leak_error_budget(
+    runs: int, delta: float, alpha: float, expected: ExpectedGuesses
+) -> tuple[Array, Array]:
     """Counts of leaks and the error allowed up to each, which is ``alpha`` on average.
 
     More leaks than the last count have probability alpha / 1000 at most, and are given up.
@@ -41,9 +43,9 @@ def leak_budget(runs: int, delta: float, alpha: float, expected: Expected) -> tu
     from scipy.special import bdtr, ndtr
 
     rare = alpha / 1000
-    top = most_leaks(runs, delta, rare)
-    low = min(most_leaks(runs, delta, 0.999), top)
-    leaks = np.unique(np.round(np.linspace(low, top, BLOCKS)))
+    top = leak_count_quantile(runs, delta, rare)
+    low = min(leak_count_quantile(runs, delta, 0.999), top)
+    leaks = np.unique(np.round(np.linspace(low, top, MAX_LEAK_COUNTS)))
     chance = np.diff(np.append(0.0, bdtr(leaks, runs, delta)))
     made, share = max(expected[0], top + 1.0), min(max(expected[1], 0.01), 0.99)
     mean = leaks + (made - leaks) * share

@@ -15,7 +15,7 @@ import numpy as np
 
 from accountant.numerics import Array
 
-STEPS = 36  # of bisection, from a bracket of some tens of nats
+BISECTION_STEPS = 36  # of bisection, from a bracket of some tens of nats
 
 
 def mean_lower(samples: Array, alpha: float) -> Array:
@@ -23,19 +23,21 @@ def mean_lower(samples: Array, alpha: float) -> Array:
 
     Each covers with ``1 - alpha`` at least; a sample's mean may be one given those before it only.
     """
-    return np.array([_lower(column[column > 0], len(column), alpha) for column in samples.T])
+    return np.array(
+        [_column_mean_lower(column[column > 0], len(column), alpha) for column in samples.T]
+    )
 
 
-def _lower(positive: Array, runs: int, alpha: float) -> float:
+def _column_mean_lower(positive: Array, runs: int, alpha: float) -> float:
     """The greatest mean that the wealth refutes; all samples but ``positive`` are zero."""
     if positive.size == 0:
         return 0.0
-    shares, needed = _shares(runs), 1e-9 - math.log(alpha)
+    shares, needed = _stakes(runs), 1e-9 - math.log(alpha)
     greatest = float(positive.max())
     # as a multiple of the greatest: at 1 no bet gains, and at the other end the least share, which
     # keeps a half of its wealth through all zeros, wins enough with the greatest alone
     low, high = math.log(alpha) - math.log(8.0 * runs * shares.size), 0.0
-    for _ in range(STEPS):
+    for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
         payoffs = positive / greatest * math.exp(-middle)
         low, high = (
@@ -44,7 +46,7 @@ def _lower(positive: Array, runs: int, alpha: float) -> float:
     return greatest * math.exp(low) * (1 - 1e-12)
 
 
-def _shares(runs: int) -> Array:
+def _stakes(runs: int) -> Array:
     """The parts c of its wealth that each better stakes: from nearly all down to 1/(2 runs)."""
     halvings = np.arange(0.0, math.log2(2.0 * runs) + 0.5, 0.5)
     shares: Array = 0.95 * 2.0**-halvings

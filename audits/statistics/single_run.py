@@ -17,16 +17,16 @@ import math
 
 import numpy as np
 
-from audits.statistics.binomial_bounds import success_lower
+from audits.statistics.binomial_bounds import clopper_pearson_lower
 
 
-def coins_lower(right: int, coins: int, delta: float, alpha: float) -> float:
+def epsilon_lower_one_run(right: int, coins: int, delta: float, alpha: float) -> float:
     """Lower bound on epsilon at ``delta``, of confidence ``1 - alpha``; every coin is guessed."""
     # q >= 1/2, so m delta / 2 bounds the last term whatever epsilon is
     left = alpha - coins * delta / 2
     if coins == 0 or left <= 0:
         return 0.0
-    chance = float(success_lower(np.array(float(right)), np.array(float(coins)), left))
+    chance = float(clopper_pearson_lower(np.array(float(right)), np.array(float(coins)), left))
     # in float the bound is good to about 1e-12 relative, which is taken off
     chance *= 1 - 1e-12
     return max(math.log(chance) - math.log1p(-chance), 0.0) if chance > 0 else 0.0

@@ -18,16 +18,16 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from accountant.domains import DELTA, Whole
+from accountant.domains import DELTA, IntegerRange
 from accountant.errors import ParameterError
 from accountant.randomness import Rng
-from audits.adapters.noise_search import in_words, largest_factor
-from audits.adapters.reduced_noise import FACTOR
-from audits.claims.arguments import CONFIDENCE, seeded
+from audits.adapters.noise_search import describe_factor, largest_convicted_factor
+from audits.adapters.reduced_noise import NOISE_FACTOR
+from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
 from audits.minimax.information.theorem_domains import LOCAL_EPSILON, Interaction
-from audits.statistics.binomial_bounds import success_lower
-from audits.utility.decoding import Decodable, Task, of_family, regression
+from audits.statistics.binomial_bounds import clopper_pearson_lower
+from audits.utility.decoding import DecodableFamily, DecodingTask, family_task, regression_task
 
 
 @final
@@ -64,7 +64,7 @@ def audit_accuracy(
     epsilon: float | None = None,
     delta: float = 0.0,
     *,
-    family: Decodable | None = None,
+    family: DecodableFamily | None = None,
     private: Literal["records", "labels"] | None = None,
     interaction: Interaction = "sequential",
     separation: float = 1.0,
@@ -85,49 +85,62 @@ def audit_accuracy(
     of those the bound says nothing.
     """
     start = time.perf_counter()
-    seed, source = seeded(rng)
-    n, runs = Whole(1).check("n", n), Whole(1).check("runs", runs)
+    seed, source = seed_and_generator(rng)
+    n, runs = IntegerRange(1).check("n", n), IntegerRange(1).check("runs", runs)
     confidence = CONFIDENCE.check("confidence", confidence)
-    tries = Whole(0, 60).check("search", search)
-    delta, noise = DELTA.check("delta", delta), FACTOR.check("noise", noise)
+    tries = IntegerRange(0, 60).check("search", search)
+    delta, noise = DELTA.check("delta", delta), NOISE_FACTOR.check("noise", noise)
     if family is None:
-        task = regression(algorithm, n, p, delta, private, interaction, separation)
+        task = regression_task(algorithm, n, p, delta, private, interaction, separation)
     elif p is not None or private is not None:
         raise ParameterError("p, private", (p, private), "left out where a family is given")
     else:
-        task = of_family(algorithm, n, delta, family)
-    claimed = task.claim(epsilon)
+        task = family_task(algorithm, n, delta, family)
+    claimed = task.claimed_epsilon(epsilon)
     most = task.bound(claimed)
     judge, more = source.spawn(2)
 
     def judged(part: float, rng: np.random.Generator) -> Decoded:
-        right = sum(task.decoded(part, one) for one in rng.spawn(runs))
-        tail = _tail(right, runs, most)
+        right = sum(task.decodes_correctly(part, one) for one in rng.spawn(runs))
+        tail = _binomial_tail(right, runs, most)
         outcome = Outcome.FALSIFIED if tail <= 1 - confidence else Outcome.SURVIVED
-        return Decoded(outcome, _lower(right, runs, 1 - confidence, task.bound), claimed, delta,
-                       runs, confidence, "", 0.0, seed, right, most, tail, part)  # fmt: skip
+        return Decoded(
+            outcome,
+            _epsilon_lower(right, runs, 1 - confidence, task.bound),
+            claimed,
+            delta,
+            runs,
+            confidence,
+            "",
+            0.0,
+            seed,
+            right,
+            most,
+            tail,
+            part,
+        )
 
     found = judged(noise, judge)
     if tries:
-        found = replace(found, noise_factor=largest_factor(
+        found = replace(found, noise_factor=largest_convicted_factor(
             lambda part: judged(part, more.spawn(1)[0]).outcome is Outcome.FALSIFIED, tries
         ))  # fmt: skip
     words = _witness(found, task)
     if tries:
-        words += f"; {in_words(found.noise_factor)}"
+        words += f"; {describe_factor(found.noise_factor)}"
     return replace(found, witness=words, seconds=time.perf_counter() - start)
 
 
-def _tail(right: int, runs: int, chance: float) -> float:
+def _binomial_tail(right: int, runs: int, chance: float) -> float:
     """``P(Bin(runs, chance) >= right)``."""
     from scipy.stats import binom
 
     return float(binom.sf(right - 1, runs, chance))
 
 
-def _lower(right: int, runs: int, alpha: float, bound: Callable[[float], float]) -> float:
+def _epsilon_lower(right: int, runs: int, alpha: float, bound: Callable[[float], float]) -> float:
     """The epsilon below which all are rejected at ``alpha``: s_max grows with epsilon."""
-    chance = float(success_lower(np.array(float(right)), np.array(float(runs)), alpha))
+    chance = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), alpha))
     if bound(0.0) >= chance:
         return 0.0
     low, high = 0.0, LOCAL_EPSILON.high
@@ -137,11 +150,11 @@ def _lower(right: int, runs: int, alpha: float, bound: Callable[[float], float])
     return low
 
 
-def _witness(found: Decoded, task: Task) -> str:
+def _witness(found: Decoded, task: DecodingTask) -> str:
     """The construction, what was decoded, and what a conviction refutes."""
     private = f"({found.epsilon:.6g}, {found.delta:g})-private algorithm ({task.model})"
     return (
-        f"{task.subject.name} (noise times {found.noise:g}) on {task.words}: decoded "
+        f"{task.adapter.name} (noise times {found.noise:g}) on {task.description}: decoded "
         f"{found.right} of {found.runs}; a {private} decodes each with probability at most "
         f"{found.most_right:.4g}, so as many with probability at most {found.p_value:.2g}"
     )

@@ -12,27 +12,27 @@ from typing import Any, Literal, Protocol, final
 
 import numpy as np
 
-from accountant.domains import Interval, OneOf, Whole
+from accountant.domains import IntegerRange, Interval, OneOf
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.plan import Plan
-from audits.adapters.estimators import Subject
+from audits.adapters.estimators import EstimatorAdapter
 from audits.algorithm_runs.replaying import declared_plan
 from audits.minimax.decoding.label_decoding import most_right_of_labels
 from audits.minimax.decoding.record_decoding import most_right
 from audits.minimax.families.signed_basis import SignedBasis
-from audits.minimax.information.theorem_domains import LOCAL_EPSILON, Interaction, sequential
-from audits.minimax.performance.algorithm_losses import uniform
+from audits.minimax.information.theorem_domains import LOCAL_EPSILON, Interaction, is_sequential
+from audits.minimax.performance.algorithm_losses import uniform_index
 
 PRIVATE = OneOf(("records", "labels"))
-SPEAKING = {"none": "all users at once", "sequential": "one user after another"}
-LEAST = 1e-12  # epsilon
-MOST = 1 << 29  # numbers of one run
+INTERACTION_TEXT = {"none": "all users at once", "sequential": "one user after another"}
+MIN_EPSILON = 1e-12  # epsilon
+MAX_ENTRIES = 1 << 29  # numbers of one run
 SEPARATION = Interval(0.0, 1.0, "(]")
-LABELS = "labels private, features public, every user once"
+LABEL_MODEL_TEXT = "labels private, features public, every user once"
 
 
-class Decodable(Protocol):
+class DecodableFamily(Protocol):
     """A hard family of data that are all private, with a bound for whoever decodes it."""
 
     central: bool
@@ -57,30 +57,30 @@ class Decodable(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Task:
+class DecodingTask:
     """One family, one subject: how a run is decoded, and how often privacy allows that."""
 
-    subject: Subject
+    adapter: EstimatorAdapter
     points: int
     decode: Callable[[int, float, np.random.Generator, np.random.Generator], int]
     plan: Callable[[], Plan | None]
     bound: Callable[[float], float]
     delta: float
-    words: str
+    description: str
     model: str
 
-    def decoded(self, noise: float, rng: np.random.Generator) -> bool:
+    def decodes_correctly(self, noise: float, rng: np.random.Generator) -> bool:
         """One run: whether the point was decoded."""
         theirs, ours = rng.spawn(2)
-        which = uniform(self.points, ours)
+        which = uniform_index(self.points, ours)
         return self.decode(which, noise, theirs, ours) == which
 
-    def claim(self, epsilon: float | None) -> float:
+    def claimed_epsilon(self, epsilon: float | None) -> float:
         """The claimed epsilon: as given, or what the plan costs."""
         if epsilon is None:
             plan = self.plan()
             if plan is None:
-                name = self.subject.name
+                name = self.adapter.name
                 raise ParameterError("epsilon", None, f"given: {name} has no plan to state it")
             from accountant.accountants.tight import Tight
 
@@ -88,7 +88,7 @@ class Task:
         return LOCAL_EPSILON.check("epsilon", epsilon)
 
 
-def regression(
+def regression_task(
     algorithm: Any,
     n: int,
     p: int | None,
@@ -96,16 +96,16 @@ def regression(
     private: Literal["records", "labels"] | None,
     interaction: Interaction,
     separation: float,
-) -> Task:
+) -> DecodingTask:
     """A sparse regression: n users with p features that are signs, one coefficient."""
-    subject = Subject.of(algorithm, local=True)
+    subject = EstimatorAdapter.of(algorithm, local=True)
     separation = SEPARATION.check("separation", separation)
-    p = Whole(1, 1 << 20).check("p", p)
-    if n * p > MOST:
-        raise ParameterError("n * p", n * p, f"at most {MOST:,} numbers, which a run holds")
+    p = IntegerRange(1, 1 << 20).check("p", p)
+    if n * p > MAX_ENTRIES:
+        raise ParameterError("n * p", n * p, f"at most {MAX_ENTRIES:,} numbers, which a run holds")
     family = SignedBasis(p, separation)
-    sequential(interaction)  # checked before anything runs
-    labels = subject.labels_alone if private is None else _labels(private)
+    is_sequential(interaction)  # checked before anything runs
+    labels = subject.labels_only if private is None else _labels_private(private)
     if delta > 0 and not labels:
         raise ParameterError("delta", delta, "0 where whole records are private")
 
@@ -124,37 +124,39 @@ def regression(
         return subject.plan(*family.sample(0, n, np.random.default_rng(0), dtype=float))
 
     words = f"the {family.points} points +-{family.d:g} e_j, n = {n}, p = {family.p}"
-    model = LABELS if labels else SPEAKING[interaction]
-    return Task(subject, family.points, decode, plan, bound, delta, words, model)
+    model = LABEL_MODEL_TEXT if labels else INTERACTION_TEXT[interaction]
+    return DecodingTask(subject, family.points, decode, plan, bound, delta, words, model)
 
 
-def of_family(algorithm: Any, n: int, delta: float, family: Decodable) -> Task:
+def family_task(algorithm: Any, n: int, delta: float, family: DecodableFamily) -> DecodingTask:
     """Any family of data that are all private."""
     if not hasattr(family, "most_right") or not hasattr(family, "central"):
         allowed = "a family with most_right and central, such as SignMeans or FewVotes"
         raise ParameterError("family", family, allowed)
     if delta > 0 and not family.central:
         raise ParameterError("delta", delta, "0 in the local model")
-    subject = Subject.of(algorithm, local=not family.central)
+    subject = EstimatorAdapter.of(algorithm, local=not family.central)
     more = (delta,) if family.central else ()
 
     def bound(epsilon: float) -> float:
         # it grows with epsilon, and is not made for 0
-        return family.most_right(n, max(epsilon, LEAST), *more)
+        return family.most_right(n, max(epsilon, MIN_EPSILON), *more)
 
     def decode(
         which: int, noise: float, theirs: np.random.Generator, ours: np.random.Generator
     ) -> int:
-        return family.decode(subject.answer(family.sample(which, n, ours), theirs, noise))
+        return family.decode(subject.release_result(family.sample(which, n, ours), theirs, noise))
 
     def plan() -> Plan | None:
         if subject.kind != "gate":
             return None
         return declared_plan(algorithm, family.sample(0, n, np.random.default_rng(0)), None)
 
-    model = "central" if family.central else SPEAKING["none"]
-    return Task(subject, family.points, decode, plan, bound, delta, f"{family!r}, n = {n}", model)
+    model = "central" if family.central else INTERACTION_TEXT["none"]
+    return DecodingTask(
+        subject, family.points, decode, plan, bound, delta, f"{family!r}, n = {n}", model
+    )
 
 
-def _labels(private: str) -> bool:
+def _labels_private(private: str) -> bool:
     return PRIVATE.check("private", private) == "labels"

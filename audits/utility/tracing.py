@@ -17,21 +17,21 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.domains import DELTA, EPSILON, Whole
+from accountant.domains import DELTA, EPSILON, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import ADD_REMOVE
 from accountant.randomness import Rng
-from audits.adapters.estimators import DataOf, Subject
-from audits.adapters.noise_search import in_words, largest_factor
-from audits.adapters.reduced_noise import FACTOR
-from audits.claims.arguments import CONFIDENCE, seeded
+from audits.adapters.estimators import DataOf, EstimatorAdapter
+from audits.adapters.noise_search import describe_factor, largest_convicted_factor
+from audits.adapters.reduced_noise import NOISE_FACTOR
+from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
 from audits.minimax.families.bernoulli_products import BernoulliProducts
-from audits.minimax.families.fingerprints import beside_ridge, checked_features, tracing_scores
-from audits.statistics.single_run import coins_lower
+from audits.minimax.families.fingerprints import append_ridge, checked_features, tracing_scores
+from audits.statistics.single_run import epsilon_lower_one_run
 
-RATES = (0.01, 0.05, 0.1, 0.25, 0.5)
+FALSE_POSITIVE_RATES = (0.01, 0.05, 0.1, 0.25, 0.5)
 
 
 @final
@@ -70,7 +70,7 @@ class Traced:
     @property
     def curve(self) -> tuple[tuple[float, float], ...]:
         """(false-positive rate, true-positive rate) at a few rates."""
-        return tuple((rate, self.true_positives(rate)) for rate in RATES)
+        return tuple((rate, self.true_positives(rate)) for rate in FALSE_POSITIVE_RATES)
 
 
 def audit_tracing(
@@ -97,14 +97,14 @@ def audit_tracing(
     below 1 that is convicted.
     """
     start = time.perf_counter()
-    subject, (seed, source) = Subject.of(algorithm, data_of), seeded(rng)
-    runs, rows = Whole(1).check("runs", runs), Whole(2, 10_000).check("rows", rows)
-    tries = Whole(0, 60).check("search", search)
+    subject, (seed, source) = EstimatorAdapter.of(algorithm, data_of), seed_and_generator(rng)
+    runs, rows = IntegerRange(1).check("runs", runs), IntegerRange(2, 10_000).check("rows", rows)
+    tries = IntegerRange(0, 60).check("search", search)
     family = BernoulliProducts(checked_features(features))
-    setting = _Setting(family, rows, runs)
+    setting = _TracingSetup(family, rows, runs)
     confidence = CONFIDENCE.check("confidence", confidence)
-    delta, noise = DELTA.check("delta", delta), FACTOR.check("noise", noise)
-    claimed = _claim(subject, setting, epsilon, delta)
+    delta, noise = DELTA.check("delta", delta), NOISE_FACTOR.check("noise", noise)
+    claimed = _claimed_epsilon(subject, setting, epsilon, delta)
     judge, more = source.spawn(2)
 
     def judged(part: float, rng: np.random.Generator) -> Traced:
@@ -112,7 +112,7 @@ def audit_tracing(
         # equal scores, such as of an estimate of zeros, are guessed by a coin
         ties = (members == others) & (rng.random(members.size) < 0.5)
         right = int(np.count_nonzero((members > others) | ties))
-        lower = coins_lower(right, members.size, delta, 1 - confidence)
+        lower = epsilon_lower_one_run(right, members.size, delta, 1 - confidence)
         outcome = Outcome.SURVIVED
         if claimed is not None and lower > claimed:
             outcome = Outcome.FALSIFIED
@@ -123,25 +123,25 @@ def audit_tracing(
     if tries:
         if claimed is None:
             raise ParameterError("search", search, "0 where there is no claim to convict of")
-        factor = largest_factor(
+        factor = largest_convicted_factor(
             lambda part: judged(part, more.spawn(1)[0]).outcome is Outcome.FALSIFIED, tries
         )
         found = replace(found, noise_factor=factor)
     words = _witness(found, subject, setting)
     if tries:
-        words += f"; {in_words(found.noise_factor)}"
+        words += f"; {describe_factor(found.noise_factor)}"
     return replace(found, witness=words, seconds=time.perf_counter() - start)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Setting:
+class _TracingSetup:
     family: BernoulliProducts
     rows: int
     runs: int
 
     def scores(
-        self, subject: Subject, noise: float, rng: np.random.Generator
+        self, subject: EstimatorAdapter, noise: float, rng: np.random.Generator
     ) -> tuple[Array, Array]:
         """Scores of members and of the rows in whose place they came, of all runs."""
         pairs = [self._run(subject, noise, one) for one in rng.spawn(self.runs)]
@@ -154,10 +154,12 @@ class _Setting:
         both = self.family.sample(means, 2 * self.rows, rng).reshape(2, self.rows, -1)
         coins, places = rng.integers(2, size=self.rows), np.arange(self.rows)
         inside, outside = both[coins, places], both[1 - coins, places]
-        x, y = beside_ridge(inside)
+        x, y = append_ridge(inside)
         return x, y, inside, outside, means
 
-    def _run(self, subject: Subject, noise: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    def _run(
+        self, subject: EstimatorAdapter, noise: float, rng: np.random.Generator
+    ) -> tuple[Array, Array]:
         theirs, ours = rng.spawn(2)
         x, y, inside, outside, means = self.data(ours)
         estimate = subject.estimate(x, y, theirs, noise)
@@ -167,8 +169,8 @@ class _Setting:
         return tracing_scores(estimate, inside, means), tracing_scores(estimate, outside, means)
 
 
-def _claim(
-    subject: Subject, setting: _Setting, epsilon: float | None, delta: float
+def _claimed_epsilon(
+    subject: EstimatorAdapter, setting: _TracingSetup, epsilon: float | None, delta: float
 ) -> float | None:
     """The claimed epsilon for replaced records: as given, or what the plan costs."""
     if epsilon is not None:
@@ -177,15 +179,15 @@ def _claim(
     plan = subject.plan(x, y)
     if plan is None:
         return None
-    other = ADD_REMOVE in (plan.relation, getattr(subject.given, "relation", ""))
-    if other or subject.labels_alone:
+    other = ADD_REMOVE in (plan.relation, getattr(subject.algorithm, "relation", ""))
+    if other or subject.labels_only:
         raise ParameterError("epsilon", None, "given: the plan's is not for replaced records")
     from accountant.accountants.tight import Tight
 
     return Tight().epsilon(plan, delta)
 
 
-def _witness(found: Traced, subject: Subject, setting: _Setting) -> str:
+def _witness(found: Traced, subject: EstimatorAdapter, setting: _TracingSetup) -> str:
     """What was seen, in words."""
     return (
         f"{subject.name} on fingerprinted data ({setting.rows} rows, {setting.family.features} "

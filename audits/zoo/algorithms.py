@@ -15,35 +15,35 @@ from audits.zoo.specimen import Specimen
 from mechanisms.laplace import Laplace
 from mechanisms.randomized_response import RandomizedResponse
 
-ONE = Laplace(scale=1.0, sensitivity=1.0)
+UNIT_LAPLACE = Laplace(scale=1.0, sensitivity=1.0)
 RECORDS = np.linspace(0.0, 1.0, 20)
-CHANGED = np.append(RECORDS[:-1], 0.0)  # the last record, 1, became 0
+NEIGHBOUR_RECORDS = np.append(RECORDS[:-1], 0.0)  # the last record, 1, became 0
 ANSWERS = np.arange(20) % 2
-FLIPPED = np.append(ANSWERS[:-1], 1 - ANSWERS[-1])
+NEIGHBOUR_ANSWERS = np.append(ANSWERS[:-1], 1 - ANSWERS[-1])
 
 
-class _Sum:
+class _NoisySum:
     """An honest sum of records in [0, 1] under Laplace noise; the specimens below break it."""
 
     def plan(self, shape: tuple[int, ...]) -> Plan:
         """One Laplace release."""
         del shape
-        return Repeat(ONE, 1)
+        return Repeat(UNIT_LAPLACE, 1)
 
     def run(self, ledger: Any) -> float:
         """The noisy sum."""
-        return float(ledger.release(ONE, np.sum))
+        return float(ledger.release(UNIT_LAPLACE, np.sum))
 
 
-class Peek(_Sum):
+class Peek(_NoisySum):
     """Adds a billionth of the data to the answer, past the gate."""
 
     def run(self, ledger: Any) -> float:
         """The noisy sum and a little truth."""
-        return super().run(ledger) + 1e-9 * float(ledger._data.sum())  # noqa: SLF001  # the flaw
+        return super().run(ledger) + 1e-9 * float(ledger._data.sum())  # the flaw  # noqa: SLF001
 
 
-class AsLongAsItTakes(_Sum):
+class AsLongAsItTakes(_NoisySum):
     """Releases once more while the data are above a threshold."""
 
     def plan(self, shape: tuple[int, ...]) -> Plan:
@@ -65,15 +65,15 @@ class AsLongAsItTakes(_Sum):
         return total / seen[0]
 
 
-class HalfTheSensitivity(_Sum):
+class HalfTheSensitivity(_NoisySum):
     """Sums records that reach from 0 to 2 and declares a sensitivity of 1."""
 
     def run(self, ledger: Any) -> float:
         """The noisy sum of doubled records."""
-        return float(ledger.release(ONE, lambda data: 2 * data.sum()))
+        return float(ledger.release(UNIT_LAPLACE, lambda data: 2 * data.sum()))
 
 
-class NoiseThief(_Sum):
+class NoiseThief(_NoisySum):
     """Copies the noise generator before the release and takes the noise off again."""
 
     def run(self, ledger: Any) -> float:
@@ -103,7 +103,7 @@ class Gossip:
 
 def specimens() -> list[Specimen]:
     """Broken algorithms, each on two neighbouring data sets."""
-    records, answers = (RECORDS, CHANGED), (ANSWERS, FLIPPED)
+    records, answers = (RECORDS, NEIGHBOUR_RECORDS), (ANSWERS, NEIGHBOUR_ANSWERS)
     rows: list[tuple[type[Any], str, tuple[Any, Any], float | None]] = [
         (Peek, "replay", records, None),
         (AsLongAsItTakes, "replay", records, None),
@@ -117,8 +117,8 @@ def specimens() -> list[Specimen]:
     ]
 
 
-def _first_line(thing: Any) -> str:
-    return str(thing.__doc__).splitlines()[0]
+def _first_line(specimen: Any) -> str:
+    return str(specimen.__doc__).splitlines()[0]
 
 
 def _snake(name: str) -> str:

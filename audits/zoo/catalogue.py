@@ -8,19 +8,19 @@ from audits.zoo import noise as zoo_noise
 from audits.zoo import selection as zoo_selection
 from audits.zoo import side_channels as zoo_channels
 from audits.zoo.algorithms import (
-    CHANGED,
+    NEIGHBOUR_RECORDS,
     RECORDS,
     AsLongAsItTakes,
     Gossip,
     HalfTheSensitivity,
     NoiseThief,
     Peek,
-    _Sum,
+    _NoisySum,
 )
 from audits.zoo.specimen import Query, Specimen
 
 __all__ = [
-    "CHANGED",
+    "NEIGHBOUR_RECORDS",
     "RECORDS",
     "SPECIMENS",
     "ZOO",
@@ -31,7 +31,7 @@ __all__ = [
     "Peek",
     "Query",
     "Specimen",
-    "_Sum",
+    "_NoisySum",
 ]
 
 SPECIMENS: tuple[Specimen, ...] = tuple(

@@ -17,9 +17,11 @@ from mechanisms.laplace import Laplace
 
 Generator = np.random.Generator
 Output = NDArray[Any]
-HALF = 1 / (1 + math.e)  # an answer is flipped with chance 1 / (1 + e^1)
-UP = np.array([1.0, 0.0, 0.0, 0.0, 0.0])
-LATE = np.append(np.zeros(10), 1.0)  # against 1 - LATE: the eleventh answer is the first above
+FLIP_PROBABILITY = 1 / (1 + math.e)  # an answer is flipped with chance 1 / (1 + e^1)
+FIRST_SCORE_HIGH = np.array([1.0, 0.0, 0.0, 0.0, 0.0])
+ELEVENTH_ANSWER_HIGH = np.append(
+    np.zeros(10), 1.0
+)  # against 1 - LATE: the eleventh answer is the first above
 
 
 def laplace(value: float, rng: Generator, size: int) -> Output:
@@ -47,13 +49,13 @@ def ten_labels(label: int, rng: Generator, size: int) -> Output:
 
 def two_answers(answer: int, rng: Generator, size: int) -> Output:
     """Binary response with keep e / (1 + e)."""
-    return np.where(rng.random(size) < HALF, 1 - answer, answer)
+    return np.where(rng.random(size) < FLIP_PROBABILITY, 1 - answer, answer)
 
 
 def unary_optimised(label: int, rng: Generator, size: int) -> Output:
     """Optimised unary encoding of five labels: ones kept with 1/2, zeros raised with 1/(1+e)."""
     # ln (p (1 - q) / (q (1 - p))) = ln ((1 - q) / q) = 1
-    chance = np.where(np.arange(5) == label, 0.5, HALF)
+    chance = np.where(np.arange(5) == label, 0.5, FLIP_PROBABILITY)
     return (rng.random((size, 5)) < chance).astype(int)
 
 
@@ -112,7 +114,7 @@ def leaky_response(answer: int, rng: Generator, size: int) -> Output:
 
 def strings(answer: int, rng: Generator) -> str:
     """A word, the true one with chance e / (1 + e)."""
-    return ("no", "yes")[answer if rng.random() > HALF else 1 - answer]
+    return ("no", "yes")[answer if rng.random() > FLIP_PROBABILITY else 1 - answer]
 
 
 def sometimes_none(value: float, rng: Generator) -> float | None:
@@ -167,11 +169,17 @@ def specimens() -> list[Specimen]:
         specimen(noisy_histogram, (np.array([5, 5, 5, 5]), np.array([6, 5, 5, 5])), 1.0),
         specimen(parallel_laplaces, numbers, 1.0),
         # the greatest of |ln P(i | first) / P(i | second)|, by quadrature of the noisy maximum
-        specimen(noisy_max, (UP, 1 - UP), 0.9184395448806043),
+        specimen(noisy_max, (FIRST_SCORE_HIGH, 1 - FIRST_SCORE_HIGH), 0.9184395448806043),
         # P(0 | first) = e^(1/2) / (e^(1/2) + 4) against 1 / (1 + 4 e^(1/2))
-        specimen(exponential, (UP, 1 - UP), math.log(root * (1 + 4 * root) / (root + 4))),
+        specimen(
+            exponential,
+            (FIRST_SCORE_HIGH, 1 - FIRST_SCORE_HIGH),
+            math.log(root * (1 + 4 * root) / (root + 4)),
+        ),
         # the greatest log ratio over the twelve outputs, by quadrature over the threshold
-        specimen(sparse_vector, (LATE, 1 - LATE), 0.9940101636381473),
+        specimen(
+            sparse_vector, (ELEVENTH_ANSWER_HIGH, 1 - ELEVENTH_ANSWER_HIGH), 0.9940101636381473
+        ),
         specimen(clamped_laplace, numbers, 1.0),
         specimen(leaky_response, (0, 1), 1.0, claim=ApproxLoss(1.0, 0.01)),
         specimen(strings, (0, 1), 1.0, "atoms"),

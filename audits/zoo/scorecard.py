@@ -11,26 +11,38 @@ from typing import Any, final
 import numpy as np
 
 from accountant.randomness import Rng
-from audits.algorithm_runs.loss_profile import examine
+from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.attacks.floating_point import audit_bits
 from audits.attacks.front import audit
 from audits.attacks.output_structure import audit_atoms
 from audits.attacks.sensitivity import probe_sensitivity
 from audits.attacks.timing import audit_timing
-from audits.claims.arguments import claimed_delta, seeded
+from audits.claims.arguments import claimed_delta, seed_and_generator
 from audits.claims.findings import Finding, Outcome
 from audits.results.rows import FAMILY_ERROR, Settings
 from audits.zoo.specimen import Specimen
 
-SIZES = (500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000)
-GUESSES: dict[str, Callable[..., Finding]] = {
+DETECTION_RUNS = (
+    500,
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    200_000,
+    500_000,
+    1_000_000,
+)
+GUESS_AUDITS: dict[str, Callable[..., Finding]] = {
     "guess test": audit,
     "bits": audit_bits,
     "atoms": audit_atoms,
 }
-MOST = 100  # specimens of a zoo
-VERDICT = 1 - FAMILY_ERROR / MOST
-LOSSES = 100  # sampled privacy losses of an algorithm
+MAX_SPECIMENS = 100  # specimens of a zoo
+VERDICT_CONFIDENCE = 1 - FAMILY_ERROR / MAX_SPECIMENS
+LOSSES_PER_SPECIMEN = 100  # sampled privacy losses of an algorithm
 
 
 @final
@@ -47,14 +59,13 @@ class Verdict:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Score:
+class SpecimenScore:
     """One row of the scored zoo.
 
-    ``detected_at`` is the fewest runs, of `SIZES` up to the budget, at which the claim fell; None
-    where it never did.  ``outcome`` holds together with those of all others at
-    ``1 - FAMILY_ERROR``.  ``share`` is the bound at the budget over the true epsilon; ``alarms``
-    are the ``repeats`` at the budget in which a bound exceeded the true epsilon, or an honest claim
-    fell.
+    ``detected_at`` is the fewest runs, of `DETECTION_RUNS` up to the budget, at which the claim
+    fell; None where it never did.  ``outcome`` holds together with those of all others at ``1 -
+    FAMILY_ERROR``.  ``share`` is the bound at the budget over the true epsilon; ``alarms`` are the
+    ``repeats`` at the budget in which a bound exceeded the true epsilon, or an honest claim fell.
     """
 
     name: str
@@ -85,7 +96,7 @@ class Score:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Scoring:
+class ScoringCase:
     """A specimen that is still to be scored."""
 
     specimen: Specimen
@@ -96,28 +107,28 @@ class Scoring:
         """The specimen's name."""
         return self.specimen.name
 
-    def run(self, settings: Settings) -> Score:
+    def run(self, settings: Settings) -> SpecimenScore:
         """Its row; its seeds depend on its name, not on what else is scored."""
         numbers = settings.samples, settings.confidence, settings.seed, settings.repeats
-        return _scored(self.specimen, *numbers)
+        return _score_specimen(self.specimen, *numbers)
 
 
-def cases() -> list[Scoring]:
+def cases() -> list[ScoringCase]:
     """The whole zoo, to be scored."""
     from audits.zoo.catalogue import SPECIMENS
 
-    return [Scoring(one) for one in SPECIMENS]
+    return [ScoringCase(one) for one in SPECIMENS]
 
 
-def judge(specimen: Specimen, runs: int, confidence: float, rng: Rng = None) -> Verdict:
+def audit_specimen(specimen: Specimen, runs: int, confidence: float, rng: Rng = None) -> Verdict:
     """Audit one specimen by what it names: a guess test, bits, atoms, time, sensitivity, replay."""
-    start, source = time.perf_counter(), seeded(rng)[1]
+    start, source = time.perf_counter(), seed_and_generator(rng)[1]
     how, broken, pair, claim = (
-        specimen.caught_by, specimen.broken, specimen.pair, specimen.claim,
+        specimen.caught_by, specimen.implementation, specimen.pair, specimen.claim,
     )  # fmt: skip
     lower: float | None = None
-    if how in GUESSES:
-        found = GUESSES[how](broken, pair, claim, runs, confidence, rng=source)
+    if how in GUESS_AUDITS:
+        found = GUESS_AUDITS[how](broken, pair, claim, runs, confidence, rng=source)
         outcome, lower, used, witness = (
             found.outcome, found.epsilon_lower, found.runs, found.witness,
         )  # fmt: skip
@@ -132,7 +143,7 @@ def judge(specimen: Specimen, runs: int, confidence: float, rng: Rng = None) -> 
         )  # fmt: skip
         outcome, used, witness = probe.outcome, probe.evaluations, probe.witness
     else:
-        seen = examine(broken, *pair, claim, LOSSES, source)
+        seen = audit_algorithm(broken, *pair, claim, LOSSES_PER_SPECIMEN, source)
         why = seen.refutation(confidence)
         outcome = Outcome.FALSIFIED if why else Outcome.SURVIVED
         lower = seen.epsilon_lower(claimed_delta(claim), confidence)
@@ -147,52 +158,54 @@ def score_zoo(
     rng: int = 0,
     repeats: int = 1,
     tick: Callable[[str], None] = lambda name: None,
-) -> list[Score]:
+) -> list[SpecimenScore]:
     """A row for each specimen, by default of the whole zoo; ``tick`` is called after each.
 
     A specimen's seeds depend on its name, not on what else is scored.
     """
     settings = Settings(runs, confidence, rng, repeats=repeats)
     rows = []
-    for one in cases() if specimens is None else map(Scoring, specimens):
+    for one in cases() if specimens is None else map(ScoringCase, specimens):
         rows.append(one.run(settings))
         tick(one.subject)
     return rows
 
 
-def _scored(one: Specimen, runs: int, confidence: float, seed: int, repeats: int) -> Score:
+def _score_specimen(
+    one: Specimen, runs: int, confidence: float, seed: int, repeats: int
+) -> SpecimenScore:
     start = time.perf_counter()
     source = np.random.default_rng([seed, zlib.crc32(one.name.encode())])
     detected, verdicts = None, []
     if not one.honest:
-        for size in (*(n for n in SIZES if n < runs), runs):
-            verdict = judge(one, size, confidence, source)
+        for size in (*(n for n in DETECTION_RUNS if n < runs), runs):
+            verdict = audit_specimen(one, size, confidence, source)
             if verdict.outcome is Outcome.FALSIFIED:
                 detected = verdict.runs
                 break
-    sure = judge(one, runs, VERDICT, source)
-    verdicts = [judge(one, runs, confidence, source) for _ in range(repeats)]
+    sure = audit_specimen(one, runs, VERDICT_CONFIDENCE, source)
+    verdicts = [audit_specimen(one, runs, confidence, source) for _ in range(repeats)]
     last, true = verdicts[-1], one.true_epsilon
     lowers = [v.epsilon_lower for v in verdicts if v.epsilon_lower is not None]
     lower = float(np.median(lowers)) if lowers else None
-    return Score(
+    return SpecimenScore(
         one.name, "honest" if one.honest else "broken", one.caught_by, one.expected,
         one.claim.epsilon_at(claimed_delta(one.claim)), true,
         sure.outcome, detected, lower,
         lower / true if lower is not None and true else None,
-        sum(_alarms(one, verdict) for verdict in verdicts), repeats,
+        sum(_is_false_alarm(one, verdict) for verdict in verdicts), repeats,
         time.perf_counter() - start, last.witness,
     )  # fmt: skip
 
 
-def _alarms(one: Specimen, verdict: Verdict) -> bool:
+def _is_false_alarm(one: Specimen, verdict: Verdict) -> bool:
     if one.honest:
         return verdict.outcome is Outcome.FALSIFIED
     lower, true = verdict.epsilon_lower, one.true_epsilon
     return lower is not None and true is not None and lower > true
 
 
-def totals(rows: Iterable[Score]) -> dict[str, Any]:
+def totals(rows: Iterable[SpecimenScore]) -> dict[str, Any]:
     """The zoo in a line: how many, as expected, alarms, seconds."""
     rows = list(rows)
     return {

@@ -9,43 +9,43 @@ from typing import Any
 
 from accountant.errors import ParameterError
 from audits.claims.findings import Outcome
-from audits.results.result_file import SCHEMA, SPOILT, Request, loaded, request_of
-from audits.zoo.scorecard import Score
+from audits.results.result_file import MALFORMED, SCHEMA, Request, load_document, request_of
+from audits.zoo.scorecard import SpecimenScore
 
 
-def to_json(request: Request, scores: list[Score]) -> str:
+def to_json(request: Request, scores: list[SpecimenScore]) -> str:
     """The scores and what was asked as text; numbers that JSON does not know become null."""
     found = {
         "schema": SCHEMA, "seed": request.seed, "runs": request.samples,
         "confidence": request.confidence, "repeats": request.options["repeats"],
         "request": {**dataclasses.asdict(request), "names": list(request.names)},
-        "command": request.again,
+        "command": request.repeat_command,
         "scores": [_encoded(score) for score in scores],
     }  # fmt: skip
     return json.dumps(found, indent=2, allow_nan=False) + "\n"
 
 
-def read(path: str, argument: str) -> tuple[Request, list[Score]]:
+def read_scores(path: str, argument: str) -> tuple[Request, list[SpecimenScore]]:
     """What was asked and the scores that a file holds; else raises `ParameterError`."""
-    found = loaded(path, argument)
+    found = load_document(path, argument)
     try:
         return request_of(found), [_decoded(one) for one in found["scores"]]
-    except SPOILT:
+    except MALFORMED:
         allowed = "scores of schema 1 with their request, written by zoo --json"
         raise ParameterError(argument, path, allowed) from None
 
 
-def _encoded(score: Score) -> dict[str, Any]:
-    return {key: _known(value) for key, value in dataclasses.asdict(score).items()}
+def _encoded(score: SpecimenScore) -> dict[str, Any]:
+    return {key: _json_value(value) for key, value in dataclasses.asdict(score).items()}
 
 
-def _known(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value.name.lower() if isinstance(value, Outcome) else value
 
 
-def _decoded(one: dict[str, Any]) -> Score:
+def _decoded(one: dict[str, Any]) -> SpecimenScore:
     sides = {key: Outcome[one[key].upper()] for key in ("outcome", "expected")}
     claim = math.nan if one["claim"] is None else one["claim"]
-    return Score(**{**one, **sides, "claim": claim})
+    return SpecimenScore(**{**one, **sides, "claim": claim})

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audits.zoo.honest import UP
+from audits.zoo.honest import FIRST_SCORE_HIGH
 from audits.zoo.specimen import Specimen, specimen
 
 Generator = np.random.Generator
 Output = NDArray[Any]
-FIFTH = np.array([0.0, 0.0, 0.0, 0.0, 1.0])  # against 1 - FIFTH: the fifth is the first above
+FIFTH_ANSWER_HIGH = np.array(
+    [0.0, 0.0, 0.0, 0.0, 1.0]
+)  # against 1 - FIFTH: the fifth is the first above
 
 
 def value_of_noisy_max(scores: Output, rng: Generator, size: int) -> Output:
@@ -75,15 +77,20 @@ def specimens() -> list[Specimen]:
     ten = np.ones(10)
     return [
         specimen(value_of_noisy_max, (np.zeros(5), np.ones(5)), 2.5),
-        specimen(noisy_max_of_half_the_noise, (UP, 1 - UP), 1.75895312863188),
-        specimen(bare_max, (UP, 1 - UP), None),
+        specimen(
+            noisy_max_of_half_the_noise, (FIRST_SCORE_HIGH, 1 - FIRST_SCORE_HIGH), 1.75895312863188
+        ),
+        specimen(bare_max, (FIRST_SCORE_HIGH, 1 - FIRST_SCORE_HIGH), None),
         specimen(
             sparse_vector_without_stop, (np.zeros(20), np.concatenate([ten, -ten])), 4.6068349
         ),
-        specimen(sparse_vector_unscaled, (FIFTH, 1 - FIFTH), 1.6739626055526267),
+        specimen(
+            sparse_vector_unscaled, (FIFTH_ANSWER_HIGH, 1 - FIFTH_ANSWER_HIGH), 1.6739626055526267
+        ),
         specimen(sparse_vector_releasing_values, (np.zeros(20), np.ones(20)), 10.0),
         specimen(
-            sparse_vector_without_noise_on_answers, (np.array([1.0, 0.0]), np.array([0.0, 1.0])),
+            sparse_vector_without_noise_on_answers,
+            (np.array([1.0, 0.0]), np.array([0.0, 1.0])),
             None,
         ),
-    ]  # fmt: skip
+    ]

@@ -11,7 +11,7 @@ from accountant.losses.pure_and_approximate import PureLoss
 from audits.claims.findings import Outcome
 from audits.neighbours.value_spaces import Box
 
-ONE = PureLoss(1.0)
+PURE_CLAIM = PureLoss(1.0)
 
 
 @final
@@ -19,18 +19,18 @@ ONE = PureLoss(1.0)
 class Specimen:
     """One thing to audit: what is wrong with it, its claim, its true epsilon, what must catch it.
 
-    ``broken`` is a release function with ``pair`` two values, an algorithm with ``pair`` two
-    data sets, or a `Query`; ``caught_by`` is "guess test", "bits", "atoms", "timing",
+    ``implementation`` is a release function with ``pair`` two values, an algorithm with ``pair``
+    two data sets, or a `Query`; ``caught_by`` is "guess test", "bits", "atoms", "timing",
     "sensitivity", "replay" or "privacy losses".  ``true_epsilon`` is that of the pair at the
-    claim's delta, None where it is not finite or not an epsilon; an honest specimen is
-    ``expected`` to survive, and ``flaw`` says what is good in it.
+    claim's delta, None where it is not finite or not an epsilon; an honest specimen is ``expected``
+    to survive, and ``description`` says what is good in it.
     """
 
     name: str
-    flaw: str
+    description: str
     caught_by: str
     claim: Loss
-    broken: Any
+    implementation: Any
     pair: tuple[Any, Any]
     true_epsilon: float | None
     expected: Outcome = Outcome.FALSIFIED
@@ -54,19 +54,21 @@ class Query:
 
 
 def specimen(
-    broken: Callable[..., Any],
+    implementation: Callable[..., Any],
     pair: tuple[Any, Any],
     true_epsilon: float | None,
     caught_by: str = "guess test",
-    claim: Loss = ONE,
+    claim: Loss = PURE_CLAIM,
 ) -> Specimen:
     """A specimen named for its function, whose docstring says what is wrong."""
-    flaw = str(broken.__doc__).splitlines()[0]
-    return Specimen(broken.__name__, flaw, caught_by, claim, broken, pair, true_epsilon)
+    flaw = str(implementation.__doc__).splitlines()[0]
+    return Specimen(
+        implementation.__name__, flaw, caught_by, claim, implementation, pair, true_epsilon
+    )
 
 
 def query_specimen(made: Query) -> Specimen:
     """A specimen of the deterministic part alone; its pair is the ends of its space."""
     ends, query = made.space.ends, made.query
     flaw = str(query.__doc__).splitlines()[0]
-    return Specimen(query.__name__, flaw, "sensitivity", ONE, made, ends, None)
+    return Specimen(query.__name__, flaw, "sensitivity", PURE_CLAIM, made, ends, None)

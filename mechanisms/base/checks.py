@@ -14,43 +14,45 @@ from accountant.numerics import Array
 A = TypeVar("A", bound=NDArray[Any])
 
 
-def real_value(value: ArrayLike) -> Array:
+def finite_floats(value: ArrayLike) -> Array:
     """``value`` as an array of finite floats, or `PrivateValueError`."""
-    array = reals(value)
+    array = as_floats(value)
     if not np.isfinite(array).all():
-        raise PrivateValueError("value", "finite in every entry", first(~np.isfinite(array)))
+        raise PrivateValueError(
+            "value", "finite in every entry", first_true_index(~np.isfinite(array))
+        )
     return array
 
 
-def reals(value: ArrayLike) -> Array:
+def as_floats(value: ArrayLike) -> Array:
     """``value`` as an array of floats, not looked at one by one, or `PrivateValueError`."""
-    raw = _array(value, "rectangular, not ragged")
+    raw = _unmasked_array(value, "rectangular, not ragged")
     if raw.dtype.kind not in "biuf":
         raise PrivateValueError("value", "an array of real numbers")
     with np.errstate(over="ignore"):  # longer floats may become infinite, which is refused
         return raw.astype(float, copy=False)
 
 
-def whole_value(value: ArrayLike, allowed: str) -> NDArray[np.int64]:
+def as_int64(value: ArrayLike, allowed: str) -> NDArray[np.int64]:
     """``value`` as 64-bit integers, or `PrivateValueError`."""
-    raw = _array(value, allowed)
+    raw = _unmasked_array(value, allowed)
     if raw.size == 0 and raw.dtype.kind == "f":  # an empty list
         raw = raw.astype(np.int64)
     if raw.dtype.kind == "f" and (raw != np.floor(raw)).any():
-        raise PrivateValueError("value", allowed, first(raw != np.floor(raw)))
+        raise PrivateValueError("value", allowed, first_true_index(raw != np.floor(raw)))
     if raw.dtype.kind not in "iu" or (raw.dtype == np.uint64 and (raw >> np.uint64(63)).any()):
         raise PrivateValueError("value", allowed)
     return raw.astype(np.int64, copy=False)
 
 
-def at_most(value: A, axes: int | None, dimension: int | None) -> A:
+def checked_dimension(value: A, axes: int | None, dimension: int | None) -> A:
     """``value`` if its last axis holds at most ``dimension`` coordinates, where values have one."""
     if axes == 1 and not (value.ndim > 0 and value.shape[-1] <= (dimension or math.inf)):
         raise PrivateValueError("value", f"vectors of at most {dimension} coordinates")
     return value
 
 
-def unbatched(size: int | None, value: NDArray[Any], axes: int) -> None:
+def refuse_size_for_batch(size: int | None, value: NDArray[Any], axes: int) -> None:
     """Refuse ``size`` draws of a batch: a batch gives one output for each of its values."""
     if size is not None and value.ndim > axes:
         raise ParameterError("size", size, "None for a batch of values")
@@ -65,12 +67,12 @@ def norms(vectors: Array, order: float) -> Array:
     return greatest
 
 
-def first(wrong: NDArray[np.bool_]) -> tuple[int, ...]:
+def first_true_index(mask: NDArray[np.bool_]) -> tuple[int, ...]:
     """Index of the first wrong entry."""
-    return tuple(int(i) for i in np.unravel_index(np.argmax(wrong), wrong.shape))
+    return tuple(int(i) for i in np.unravel_index(np.argmax(mask), mask.shape))
 
 
-def _array(value: ArrayLike, allowed: str) -> NDArray[Any]:
+def _unmasked_array(value: ArrayLike, allowed: str) -> NDArray[Any]:
     if isinstance(value, np.ma.MaskedArray):
         raise PrivateValueError("value", "without a mask")
     try:

@@ -10,18 +10,21 @@ import numpy as np
 
 from accountant.losses.finite_pair import PairLoss
 from mechanisms.base.mechanism import Arithmetic, Mechanism, registry
-from mechanisms.base.parameters import meanings
+from mechanisms.base.parameters import parameters_of
 
-START, END = "<!-- table of mechanisms: made by `make table` -->\n", "<!-- end of table -->"
-HEAD = ("mechanism", "releases", "claim, for example", "arithmetic", "source", "known limits")
-MANY = 100_000
+TABLE_START, TABLE_END = (
+    "<!-- table of mechanisms: made by `make table` -->\n",
+    "<!-- end of table -->",
+)
+TABLE_HEAD = ("mechanism", "releases", "claim, for example", "arithmetic", "source", "known limits")
+TIMED_BATCH = 100_000
 
 
 def table() -> str:
     """Return a Markdown table, a row for each declared mechanism, with times measured now."""
-    head = (*HEAD, "one release", f"each of {MANY:,}")
+    head = (*TABLE_HEAD, "one release", f"each of {TIMED_BATCH:,}")
     lines = [head, ("---",) * len(head)]
-    lines += [(*row, *_times(cls.instances()[0])) for cls, row in declarations()]
+    lines += [(*row, *_release_times(cls.instances()[0])) for cls, row in declarations()]
     return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
 
 
@@ -30,15 +33,15 @@ def declarations() -> Iterator[tuple[type[Mechanism], tuple[str, ...]]]:
     for cls in registry():
         instances = cls.instances()
         one = instances[0]
-        names = ", ".join(meanings(cls))
+        names = ", ".join(parameters_of(cls))
         kinds = sorted({Arithmetic(each.arithmetic).name for each in instances}, reverse=True)
-        loose = " (an upper bound)" if one.loose else ""
-        claim = f"`{one!r}`: {_claim(one)}{loose}"
+        loose = " (an upper bound)" if one.loss_is_upper_bound else ""
+        claim = f"`{one!r}`: {_claim_text(one)}{loose}"
         signature = f"`{cls.__name__}({names})`"
         yield cls, (signature, cls.releases, claim, " or ".join(kinds), cls.reference, cls.limits)
 
 
-def _claim(mechanism: Mechanism) -> str:
+def _claim_text(mechanism: Mechanism) -> str:
     """The loss; of a long list of outcomes only their number and epsilon."""
     loss = mechanism.loss
     if isinstance(loss, PairLoss):
@@ -49,13 +52,13 @@ def _claim(mechanism: Mechanism) -> str:
     return f"`{loss!r}`"
 
 
-def _times(mechanism: Mechanism) -> tuple[str, str]:
+def _release_times(mechanism: Mechanism) -> tuple[str, str]:
     """Time of one release, and of each of many, in words: the best of a few."""
     rng = np.random.default_rng(0)
     value = mechanism.values.example(rng)
-    batch = np.stack([np.asarray(value)] * MANY)
+    batch = np.stack([np.asarray(value)] * TIMED_BATCH)
     one = min(_timed(lambda: mechanism.release(value, rng)) for _ in range(50))
-    many = min(_timed(lambda: mechanism.release(batch, rng)) for _ in range(3)) / MANY
+    many = min(_timed(lambda: mechanism.release(batch, rng)) for _ in range(3)) / TIMED_BATCH
     return f"{one * 1e6:.0f} µs", f"{many * 1e9:.0f} ns"
 
 
@@ -65,13 +68,15 @@ def _timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def between_marks(text: str) -> str:
+def table_in_page(text: str) -> str:
     """The table that a page holds now."""
-    return text.split(START)[1].split(END, maxsplit=1)[0]
+    return text.split(TABLE_START)[1].split(TABLE_END, maxsplit=1)[0]
 
 
 def write_table(page: str) -> None:
     """Write the table into a page, between its two marks."""
     path = Path(page)
     text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace(START + between_marks(text), START + table()), encoding="utf-8")
+    path.write_text(
+        text.replace(TABLE_START + table_in_page(text), TABLE_START + table()), encoding="utf-8"
+    )

@@ -13,17 +13,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.domains import Interval, OneOf, Whole
+from accountant.domains import IntegerRange, Interval, OneOf
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.plans.plan import Item, Release
-from mechanisms.base.parameters import ALL, REQUIRED, meanings, param
+from mechanisms.base.parameters import REGISTERED, REQUIRED, param, parameters_of
 from mechanisms.base.supports import Support
 from mechanisms.base.values import Values
 
-SIZE = Whole(0)
-ALWAYS_SHOWN = ("sensitivity", "arithmetic")
+SIZE = IntegerRange(0)
+ALWAYS_IN_REPR = ("sensitivity", "arithmetic")
 
 
 class Arithmetic(enum.StrEnum):
@@ -44,7 +44,7 @@ IDEALISED, EXACT = Arithmetic
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ArithmeticOf:
+class ArithmeticDomain:
     """The arithmetics that a mechanism offers."""
 
     choices: tuple[Arithmetic, ...]
@@ -61,10 +61,10 @@ class ArithmeticOf:
         return OneOf(tuple(one.value for one in self.choices))
 
 
-def arithmetic_of(*choices: Arithmetic) -> Any:
+def arithmetic_field(*choices: Arithmetic) -> Any:
     """Declare the field that says which arithmetic samples; the first is the default."""
     text = "arithmetic of the sampler: floats that stand for real numbers, or exact integers"
-    return param(ArithmeticOf(choices), text, typical=choices, default=choices[0])
+    return param(ArithmeticDomain(choices), text, typical=choices, default=choices[0])
 
 
 class Mechanism(Release):
@@ -130,12 +130,12 @@ class Mechanism(Release):
         return self.values.axes
 
     @property
-    def loose(self) -> bool:
+    def loss_is_upper_bound(self) -> bool:
         """Whether no pair attains the profile: the loss is an upper bound only."""
         return False
 
     def __post_init__(self) -> None:
-        for name, meaning in meanings(type(self)).items():
+        for name, meaning in parameters_of(type(self)).items():
             checked = meaning.domain_of(self).check(
                 f"{type(self).__name__}.{name}", getattr(self, name)
             )
@@ -144,9 +144,9 @@ class Mechanism(Release):
 
     def __repr__(self) -> str:
         shown = [
-            f"{field.name}={_shown(getattr(self, field.name))}"
+            f"{field.name}={_field_repr(getattr(self, field.name))}"
             for field in dataclasses.fields(self)  # type: ignore[arg-type]  # declared
-            if field.name in ALWAYS_SHOWN or getattr(self, field.name) != field.default
+            if field.name in ALWAYS_IN_REPR or getattr(self, field.name) != field.default
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -162,7 +162,7 @@ class Mechanism(Release):
     @classmethod
     def knob(cls, **fixed: Any) -> tuple[str, Interval]:
         """Return the name and the range of the parameter that `calibrate` turns."""
-        declared = meanings(cls)
+        declared = parameters_of(cls)
         name = next((n for n, meaning in declared.items() if meaning.knob), "")
         others = {f.name: f.default for f in dataclasses.fields(cls) if f.name != name}  # type: ignore[arg-type]  # every declared class is a dataclass
         needed = [n for n, default in others.items() if default is REQUIRED]
@@ -177,9 +177,9 @@ class Mechanism(Release):
             raise ParameterError("knob", name, "a real number")
         return name, domain
 
-    def turned(self, factor: float) -> Self:
+    def with_noise_factor(self, factor: float) -> Self:
         """The same mechanism with its knob at ``factor`` times what it is."""
-        knob = next((n for n, meaning in meanings(type(self)).items() if meaning.knob), None)
+        knob = next((n for n, meaning in parameters_of(type(self)).items() if meaning.knob), None)
         if knob is None:
             raise ParameterError("plan_of", self, "made of mechanisms, each with a knob to turn")
         turned = {knob: factor * getattr(self, knob)}
@@ -189,29 +189,29 @@ class Mechanism(Release):
     @classmethod
     def instances(cls) -> list[Self]:
         """One mechanism for every combination of the parameters' typical values."""
-        declared = meanings(cls)
+        declared = parameters_of(cls)
         combinations = itertools.product(*(meaning.typical for meaning in declared.values()))
         return [cls(**dict(zip(declared, values, strict=True))) for values in combinations]
 
 
 def registry() -> tuple[type[Mechanism], ...]:
     """Every declared mechanism class, in alphabetical order."""
-    return tuple(sorted(ALL, key=lambda cls: cls.__name__))
+    return tuple(sorted(REGISTERED, key=lambda cls: cls.__name__))
 
 
-def draws(size: int | None, shape: tuple[int, ...]) -> tuple[int, ...]:
+def draw_shape(size: int | None, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Shape of ``size`` draws of something of the given shape."""
     return shape if size is None else (SIZE.check("size", size), *shape)
 
 
-def summed(terms: NDArray[Any], value_axes: int, each: bool) -> Array:
+def sum_log_density(terms: NDArray[Any], value_axes: int, each: bool) -> Array:
     """Sum log-densities over the last ``value_axes`` axes, all but the first with ``each``."""
     axes = tuple(range(each - value_axes, 0)) if value_axes else ()
     result: Array = terms.sum(axis=axes) if axes else terms
     return result
 
 
-def _shown(value: object) -> str:
+def _field_repr(value: object) -> str:
     """A field as it would be written; a function by the name it is imported by."""
     if isinstance(value, np.ufunc):
         return f"numpy.{value.__name__}"

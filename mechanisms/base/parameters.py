@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Any, TypeVar, dataclass_transform
 
 from accountant.domains import Domain
-from accountant.plans.plan import DECLARED
+from accountant.plans.plan import DECLARED_PLAN_KINDS
 
 REQUIRED: Any = dataclasses.MISSING
-ALL: list[type[Any]] = []
+REGISTERED: list[type[Any]] = []
 M = TypeVar("M")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Meaning:
+class Parameter:
     """What a parameter may be, means and typically is; a domain may depend on other fields."""
 
     domain: Domain | Callable[[Any], Domain]
@@ -37,11 +37,11 @@ def param(
     knob: bool = False,
 ) -> Any:
     """Declare a field: domain, meaning, values for tests; `calibrate` turns the knob."""
-    meaning = Meaning(domain, text, typical, knob)
+    meaning = Parameter(domain, text, typical, knob)
     return dataclasses.field(default=default, metadata={"meaning": meaning})
 
 
-def meanings(cls: Any) -> dict[str, Meaning]:
+def parameters_of(cls: Any) -> dict[str, Parameter]:
     """The declared parameters of a mechanism class, by name."""
     return {f.name: f.metadata["meaning"] for f in dataclasses.fields(cls)}
 
@@ -50,6 +50,6 @@ def meanings(cls: Any) -> dict[str, Meaning]:
 def declare(cls: type[M]) -> type[M]:
     """Make a frozen dataclass of a mechanism and register it."""
     made = dataclasses.dataclass(frozen=True, slots=True, repr=False)(cls)
-    ALL.append(made)
-    DECLARED.append(made)  # type: ignore[arg-type]  # plan files may name it
+    REGISTERED.append(made)
+    DECLARED_PLAN_KINDS.append(made)  # type: ignore[arg-type]  # plan files may name it
     return made

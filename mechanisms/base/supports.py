@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from accountant.errors import ParameterError
 from accountant.numerics import Array, legendre
 
-MANY = 1 << 22  # more cells than this are not listed
+MAX_CELLS = 1 << 22  # more cells than this are not listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,13 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True)
-class Line(Support):
-    """The real line; the density of a value may jump at its ``breaks``.
+class RealLine(Support):
+    """The real line; the density of a value may jump at its ``breakpoints``.
 
     Where there are two ``ends``, nothing lies beyond and each has a mass of its own.
     """
 
-    breaks: Callable[[float], Array] = field(default=lambda value: np.empty(0))
+    breakpoints: Callable[[float], Array] = field(default=lambda value: np.empty(0))
     ends: tuple[float, float] | None = None
 
 
@@ -75,13 +75,13 @@ class Labels(Support):
 
 @dataclass(frozen=True, slots=True)
 class Candidates(Support):
-    """The indices of what the value scores, and ``more`` outcomes beyond."""
+    """The indices of what the value scores, and ``extra_outcomes`` outcomes beyond."""
 
-    more: int = 0
+    extra_outcomes: int = 0
 
     def outcomes(self, value: Any) -> NDArray[np.intp]:
         """One outcome for each score."""
-        return np.arange(np.shape(value)[-1] + self.more)
+        return np.arange(np.shape(value)[-1] + self.extra_outcomes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,33 +94,37 @@ class Lattice(Support):
         """Every integer that matters."""
         low, high = min(first, second) - self.reach, max(first, second) + self.reach
         low, high = math.floor(low), math.ceil(high)
-        if not high - low < MANY:
-            raise ParameterError("mechanism", self, f"of reach below {MANY:,}, to be enumerated")
+        if not high - low < MAX_CELLS:
+            raise ParameterError(
+                "mechanism", self, f"of reach below {MAX_CELLS:,}, to be enumerated"
+            )
         outputs = np.arange(low, high + 1)
         return Cells(outputs, np.ones(outputs.size), lambda output: np.asarray(output) - low)
 
 
 @dataclass(frozen=True, slots=True)
-class Rows(Support):
+class FiniteRows(Support):
     """Finitely many outputs that are rows of numbers, whatever the value.
 
-    ``rows`` makes them; it is called only when they are asked for.
+    ``make_rows`` makes them; it is called only when they are asked for.
     """
 
     count: int
-    rows: Callable[[], NDArray[Any]]
+    make_rows: Callable[[], NDArray[Any]]
 
     def cells(self, first: Any, second: Any) -> Cells | None:
         """Every row."""
-        if self.count > MANY:
-            raise ParameterError("mechanism", self, f"of at most {MANY:,} outputs, to be listed")
-        rows = self.rows()
-        keys = _keys(rows)
+        if self.count > MAX_CELLS:
+            raise ParameterError(
+                "mechanism", self, f"of at most {MAX_CELLS:,} outputs, to be listed"
+            )
+        rows = self.make_rows()
+        keys = _row_hashes(rows)
         order = np.argsort(keys)
         sorted_keys = keys[order]
 
         def locate(output: NDArray[Any]) -> NDArray[np.intp]:
-            found = _keys(np.asarray(output, dtype=rows.dtype))
+            found = _row_hashes(np.asarray(output, dtype=rows.dtype))
             at = np.minimum(np.searchsorted(sorted_keys, found), keys.size - 1)
             if not (sorted_keys[at] == found).all():
                 raise ParameterError("output", "rows beyond the list", f"outputs of {self!r}")
@@ -129,7 +133,7 @@ class Rows(Support):
         return Cells(rows, np.ones(len(rows)), locate)
 
 
-def _keys(rows: NDArray[Any]) -> NDArray[np.uint64]:
+def _row_hashes(rows: NDArray[Any]) -> NDArray[np.uint64]:
     """A number for every row, the same for equal rows; different rows differ but for bad luck."""
     raw = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
     words = np.zeros((len(raw), -(-raw.shape[1] // 8)), dtype=np.uint64)
@@ -140,7 +144,7 @@ def _keys(rows: NDArray[Any]) -> NDArray[np.uint64]:
     return keys
 
 
-def panels(edges: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+def gauss_legendre_panels(edges: Array) -> tuple[Array, Array, NDArray[np.intp]]:
     """Gauss-Legendre nodes between neighbouring edges, their weights, and their panels."""
     x, w = legendre(24)
     half = np.diff(edges)[:, None] / 2

@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from accountant.errors import PrivateValueError
 from accountant.numerics import Array
-from mechanisms.base.checks import at_most, first, norms, real_value, reals, whole_value
+from mechanisms.base.checks import (
+    as_floats,
+    as_int64,
+    checked_dimension,
+    finite_floats,
+    first_true_index,
+    norms,
+)
 
 Generator = np.random.Generator
 
@@ -47,7 +54,7 @@ class Reals:
 
     def check(self, value: ArrayLike) -> Array:
         """Finite floats, of at most ``dimension`` coordinates where that is declared."""
-        return at_most(real_value(value), self.axes, self.dimension)
+        return checked_dimension(finite_floats(value), self.axes, self.dimension)
 
     def example(self, rng: Generator) -> Any:
         """A number, or a short vector where only vectors are values."""
@@ -69,8 +76,8 @@ class Integers:
 
     def check(self, value: ArrayLike) -> NDArray[np.int64]:
         """64-bit integers; bools and floats are none."""
-        whole = whole_value(value, "whole numbers of at most 64 bits")
-        return at_most(whole, self.axes, self.dimension)
+        whole = as_int64(value, "whole numbers of at most 64 bits")
+        return checked_dimension(whole, self.axes, self.dimension)
 
     def example(self, rng: Generator) -> Any:
         """A number, or a short vector where only vectors are values."""
@@ -96,9 +103,11 @@ class Categories:
     def check(self, value: ArrayLike) -> NDArray[np.intp]:
         """Labels as indices."""
         allowed = f"whole numbers from 0 to {self.count - 1}"
-        labels = whole_value(value, allowed)
+        labels = as_int64(value, allowed)
         if labels.size and not (labels.min() >= 0 and labels.max() < self.count):
-            raise PrivateValueError("value", allowed, first((labels < 0) | (labels >= self.count)))
+            raise PrivateValueError(
+                "value", allowed, first_true_index((labels < 0) | (labels >= self.count))
+            )
         return labels.astype(np.intp, copy=False)
 
     def example(self, rng: Generator) -> int:
@@ -124,7 +133,7 @@ class Scores:
 
     def check(self, value: ArrayLike) -> Array:
         """Finite scores of at least one candidate along the last of one or two axes."""
-        scores = real_value(value)
+        scores = finite_floats(value)
         if scores.ndim not in (1, 2) or scores.shape[-1] == 0:
             raise PrivateValueError("value", "a vector of scores, or one such row for each user")
         return scores
@@ -136,14 +145,16 @@ class Scores:
 
     def neighbour(self, value: Any, rng: Generator) -> Array:
         """All move as far as they may, or some way."""
-        return self.moved(value, rng.uniform(-1, 1, np.size(value)), rng)
+        return self.moved_by_fractions(value, rng.uniform(-1, 1, np.size(value)), rng)
 
-    def moved(self, value: Any, shares: Array, rng: Generator) -> Array:
+    def moved_by_fractions(self, value: Any, fractions: Array, rng: Generator) -> Array:
         """Move by these shares of the sensitivity, some of them rounded to what is most."""
-        shares = np.where(rng.random(shares.size) < 2 / 3, np.sign(shares), shares)
+        fractions = np.where(rng.random(fractions.size) < 2 / 3, np.sign(fractions), fractions)
         if self.monotone:
-            shares = np.sign(shares[0]) * np.abs(shares) * (rng.random(shares.size) < 0.7)
-        moved: Array = value + self.sensitivity * shares
+            fractions = (
+                np.sign(fractions[0]) * np.abs(fractions) * (rng.random(fractions.size) < 0.7)
+            )
+        moved: Array = value + self.sensitivity * fractions
         return moved
 
 
@@ -162,25 +173,25 @@ class Ball:
 
     def check(self, value: ArrayLike) -> Array:
         """Vectors within the ball along the last of one or two axes."""
-        vectors = reals(value)
+        vectors = as_floats(value)
         name = "l2" if self.order == 2 else "l-infinity"
         allowed = f"vectors of {self.dimension} coordinates and {name} norm at most {self.radius:g}"
         if vectors.ndim not in (1, 2) or vectors.shape[-1] != self.dimension:
             raise PrivateValueError("value", allowed)
-        size = self._sizes(vectors)
+        size = self._relative_norms(vectors)
         longer = size > 1 + 1e-12  # less is rounding of whoever scaled it
         if longer.any() and not self.clip:
-            raise PrivateValueError("value", allowed, first(longer))
+            raise PrivateValueError("value", allowed, first_true_index(longer))
         return vectors if (size <= 1).all() else vectors / np.maximum(size, 1.0)[..., None]
 
-    def _sizes(self, vectors: Array) -> Array:
+    def _relative_norms(self, vectors: Array) -> Array:
         """Norms over the radius; entries are looked at one by one only where a norm is odd."""
         if 1e-100 < self.radius < 1e100:
             with np.errstate(over="ignore", invalid="ignore"):
                 size: Array = norms(vectors, self.order) / self.radius
             if np.isfinite(size).all():
                 return size
-        greatest = np.abs(real_value(vectors)).max(axis=-1)
+        greatest = np.abs(finite_floats(vectors)).max(axis=-1)
         scaled: Array = vectors / np.where(greatest > 0, greatest, 1.0)[..., None]
         with np.errstate(over="ignore"):
             size = norms(scaled, self.order) * (greatest / self.radius)
@@ -199,7 +210,7 @@ class Ball:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class BoundedNumbers:
     """Numbers of size at most ``radius``; any two are neighbours."""
 
     radius: float
@@ -208,11 +219,11 @@ class Segment:
 
     def check(self, value: ArrayLike) -> Array:
         """Numbers within, or moved to the nearest end where ``clip`` says so."""
-        real = real_value(value)
+        real = finite_floats(value)
         outside = np.abs(real) > self.radius
         if outside.any() and not self.clip:
             allowed = f"numbers from {-self.radius:g} to {self.radius:g}"
-            raise PrivateValueError("value", allowed, first(outside))
+            raise PrivateValueError("value", allowed, first_true_index(outside))
         return np.clip(real, -self.radius, self.radius)
 
     def example(self, rng: Generator) -> float:

@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
+IntegerArray = NDArray[np.int64]
+WordArray = NDArray[np.uint64]
 
-CHUNK = 1 << 15  # draws at a time stay in the processor's cache
+DRAWS_PER_CHUNK = 1 << 15  # draws at a time stay in the processor's cache
 # Relative error of ``c exp(-energy)`` in floats: the energy is at most about 60 with four
 # roundings, an exponential is good to a few units; 2^-42 is twenty times their sum.
-DOUBT = 2.0**-42
-TAIL = 49.0  # energy beyond which the table ends: less than 2^-62 of the law
+HEIGHT_ERROR = 2.0**-42
+TAIL_ENERGY = 49.0  # energy beyond which the table ends: less than 2^-62 of the law
 
 
 @final
@@ -42,7 +42,7 @@ class IntegerNoise:
     width: float
     power: int
 
-    def released(self, value: Integers, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
+    def add_to(self, value: IntegerArray, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
         """``value`` plus noise; sums beyond 64 bits stay at the last integer."""
         noise = self.draw(math.prod(shape), rng).reshape(shape)
         with np.errstate(over="ignore"):
@@ -52,12 +52,14 @@ class IntegerNoise:
         ends = np.where(noise < 0, np.iinfo(np.int64).min, np.iinfo(np.int64).max)
         return np.where(over, ends, total)[()]
 
-    def draw(self, size: int, rng: np.random.Generator) -> Integers:
+    def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """``size`` independent draws."""
         found = np.empty(size, dtype=np.int64)
         done = 0
         while done < size:
-            some = self._accepted(min(CHUNK, size - done + 16), rng)[: size - done]
+            some = self._accepted_proposals(min(DRAWS_PER_CHUNK, size - done + 16), rng)[
+                : size - done
+            ]
             found[done : done + some.size] = some
             done += some.size
         return found
@@ -72,10 +74,10 @@ class IntegerNoise:
         x = Fraction(abs(k)) / Fraction(self.width)
         return x if self.power == 1 else x * x / 2
 
-    def _accepted(self, size: int, rng: np.random.Generator) -> Integers:
+    def _accepted_proposals(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Those of ``size`` proposals that are accepted, in order."""
-        table = blocks(self)
-        words = _words(size, rng)
+        table = proposal_table(self)
+        words = _random_words(size, rng)
         negative = (words & np.uint64(1)).astype(bool)
         words >>= np.uint64(1)
         block = np.searchsorted(table.ends, words, side="right")
@@ -84,37 +86,37 @@ class IntegerNoise:
         position = (words - table.starts[at]).astype(float)
         k = at << table.shift
         if table.shift:
-            k |= (_words(size, rng) >> np.uint64(64 - table.shift)).astype(np.int64)
+            k |= (_random_words(size, rng) >> np.uint64(64 - table.shift)).astype(np.int64)
         # accept where position + (unseen bits) < c exp(-energy)
-        height = table.top * np.exp(-self.energy(k))
-        keep = inside & (position + 1 <= height * (1 - DOUBT))
-        unsure = inside & ~keep & (position < height * (1 + DOUBT))
+        height = table.height_at_zero * np.exp(-self.energy(k))
+        keep = inside & (position + 1 <= height * (1 - HEIGHT_ERROR))
+        unsure = inside & ~keep & (position < height * (1 + HEIGHT_ERROR))
         unsure |= block == table.count
         for i in np.flatnonzero(unsure):
             if inside[i]:
                 place = int(words[i]) - int(table.starts[at[i]])
-                keep[i] = below(place, self, int(k[i]), table.top, rng)
+                keep[i] = accept_exactly(place, self, int(k[i]), table.height_at_zero, rng)
             else:
-                keep[i], k[i] = self._in_the_tail(int(words[i]) - int(table.starts[-1]), rng)
+                keep[i], k[i] = self._tail_proposal(int(words[i]) - int(table.starts[-1]), rng)
         keep &= ~(negative & (k == 0))  # else 0 would count twice
         np.negative(k, out=k, where=negative)
-        accepted: Integers = k[keep]
+        accepted: IntegerArray = k[keep]
         return accepted
 
-    def _in_the_tail(self, place: int, rng: np.random.Generator) -> tuple[bool, int]:
+    def _tail_proposal(self, place: int, rng: np.random.Generator) -> tuple[bool, int]:
         # Stretches of 64 blocks, the j-th with probability 2^-(j+1), uniform inside: over a
         # stretch the law falls by e^-1 at least, so that it stays below the proposal.
-        table, j = blocks(self), 0
+        table, j = proposal_table(self), 0
         while int(rng.integers(2)):
             j += 1
         within = int(rng.integers(64 << table.shift))
         k = (table.count << table.shift) + j * (64 << table.shift) + within
-        return below(place, self, k, table.top * 2.0 ** (j + 7), rng), k
+        return accept_exactly(place, self, k, table.height_at_zero * 2.0 ** (j + 7), rng), k
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class ProposalTable:
     """Blocks of ``2^shift`` integers: block b proposes words from ``starts[b]`` to ``ends[b]``.
 
     The length of each is at least ``top exp(-energy)`` of its first integer.  The last entry is
@@ -123,43 +125,45 @@ class Blocks:
 
     shift: int
     count: int
-    top: float
-    starts: Words
-    ends: Words
+    height_at_zero: float
+    starts: WordArray
+    ends: WordArray
 
 
 @functools.lru_cache(maxsize=256)
-def blocks(noise: IntegerNoise) -> Blocks:
+def proposal_table(noise: IntegerNoise) -> ProposalTable:
     """The table of a law: 32 to 64 blocks for one width, or one for each integer."""
     shift = max(0, math.frexp(noise.width)[1] - 6)
-    reach = TAIL if noise.power == 1 else math.sqrt(2 * TAIL)
+    reach = TAIL_ENERGY if noise.power == 1 else math.sqrt(2 * TAIL_ENERGY)
     count = int(reach * noise.width / 2**shift) + 1
     with np.errstate(over="ignore"):
         weights: Array = np.exp(-noise.energy(np.arange(count + 1) * 2.0**shift))
-    weights[-1] *= 128  # the tail's proposal must lie above the law; see `_in_the_tail`
+    weights[-1] *= 128  # the tail's proposal must lie above the law; see `_tail_proposal`
     top = 2.0**63 * (1 - 2.0**-20) / float(weights.sum())
     # rounded up by more than the exponentials can be wrong
     lengths = np.floor(weights * top * (1 + 2.0**-42)).astype(np.uint64) + np.uint64(1)
     ends = np.cumsum(lengths)
-    return Blocks(shift, count, top, ends - lengths, ends)
+    return ProposalTable(shift, count, top, ends - lengths, ends)
 
 
-def below(place: int, noise: IntegerNoise, k: int, top: float, rng: np.random.Generator) -> bool:
-    """Whether ``place`` plus a uniform fraction is below ``top exp(-energy(k))``; exact."""
-    energy, height = noise.exact_energy(k), Fraction(top)
+def accept_exactly(
+    position: int, noise: IntegerNoise, k: int, height_at_zero: float, rng: np.random.Generator
+) -> bool:
+    """Whether ``position`` plus a uniform fraction is below ``top exp(-energy(k))``; exact."""
+    energy, height = noise.exact_energy(k), Fraction(height_at_zero)
     fraction, bits, digits = 0, 0, 40
     while True:
-        low, high = _exponential(energy, digits)
-        least = place + Fraction(fraction, 1 << bits)
+        low, high = _exp_bounds(energy, digits)
+        least = position + Fraction(fraction, 1 << bits)
         if least + Fraction(1, 1 << bits) <= height * low:
             return True
         if least >= height * high:
             return False
-        fraction = (fraction << 64) | int(_words(1, rng)[0])
+        fraction = (fraction << 64) | int(_random_words(1, rng)[0])
         bits, digits = bits + 64, digits + 20
 
 
-def _exponential(energy: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+def _exp_bounds(energy: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     """Two numbers with ``exp(-energy)`` between them."""
     if energy > 1000:  # e^-energy < 2^-energy; enough to decide, and short to write
         return Fraction(0), Fraction(1, 1 << min(int(energy), 16 * digits))
@@ -173,5 +177,5 @@ def _exponential(energy: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     return found[0], found[1]
 
 
-def _words(size: int, rng: np.random.Generator) -> Words:
+def _random_words(size: int, rng: np.random.Generator) -> WordArray:
     return rng.integers(0, 2**64, size, dtype=np.uint64)

@@ -17,54 +17,56 @@ import numpy as np
 from accountant.numerics import Array
 from mechanisms.exact_noise.integer_noise import IntegerNoise
 
-FINENESS = 40  # the noise scale is 2^40 to 2^41 steps
-NEAR = 2.0**62  # beyond so many steps 64 bits are too few
+GRID_BITS = 40  # the noise scale is 2^40 to 2^41 steps
+MAX_GRID_STEPS = 2.0**62  # beyond so many steps 64 bits are too few
 
 
-def exponent(scale: float) -> int:
+def grid_exponent(scale: float) -> int:
     """k of the grid under noise of this scale."""
-    return math.frexp(scale)[1] - 1 - FINENESS
+    return math.frexp(scale)[1] - 1 - GRID_BITS
 
 
-def rounded(value: Array, scale: float) -> Array:
+def round_to_grid(value: Array, scale: float) -> Array:
     """Every number at the nearest point of the grid."""
-    k = exponent(scale)
+    k = grid_exponent(scale)
     with np.errstate(over="ignore"):
         steps = np.ldexp(value, -k)
     # huge numbers lie on the grid as they are
-    nearest: Array = np.where(np.abs(steps) < NEAR, np.ldexp(np.rint(steps), k), value)
+    nearest: Array = np.where(np.abs(steps) < MAX_GRID_STEPS, np.ldexp(np.rint(steps), k), value)
     return nearest
 
 
-def step(scale: float) -> float:
+def grid_step(scale: float) -> float:
     """Distance of neighbouring points."""
-    return math.ldexp(1.0, exponent(scale))
+    return math.ldexp(1.0, grid_exponent(scale))
 
 
-def noisy(
+def add_grid_noise(
     value: Array, scale: float, power: int, rng: np.random.Generator, shape: tuple[int, ...]
 ) -> Any:
     """Rounded value plus integer noise on the grid, as the nearest float of every sum."""
-    k = exponent(scale)
+    k = grid_exponent(scale)
     noise = IntegerNoise(math.ldexp(scale, -k), power).draw(math.prod(shape), rng).reshape(shape)
     with np.errstate(over="ignore"):
         steps = np.broadcast_to(np.rint(np.ldexp(value, -k)), shape)
-    near = np.abs(steps) < NEAR
+    near = np.abs(steps) < MAX_GRID_STEPS
     total = np.where(near, steps, 0.0).astype(np.int64) + noise
     with np.errstate(over="ignore"):
         # one rounding of the exact sum: that of the integer to 53 bits
-        answer: Array = np.asarray(np.clip(np.ldexp(total.astype(float), k), -LARGEST, LARGEST))
+        answer: Array = np.asarray(
+            np.clip(np.ldexp(total.astype(float), k), -LARGEST_FLOAT, LARGEST_FLOAT)
+        )
     if not near.all():
         far = np.broadcast_to(value, shape)[~near]
         pairs = zip(far.tolist(), noise[~near].tolist(), strict=True)
-        answer[~near] = [_sum(one, added, k) for one, added in pairs]
+        answer[~near] = [_exact_sum(one, added, k) for one, added in pairs]
     return answer[()]
 
 
-LARGEST = sys.float_info.max
+LARGEST_FLOAT = sys.float_info.max
 
 
-def _sum(value: float, noise: int, k: int) -> float:
+def _exact_sum(value: float, noise: int, k: int) -> float:
     # such a value is a whole number of steps already
     total = Fraction(value) + noise * Fraction(2) ** k
-    return float(max(min(total, Fraction(LARGEST)), -Fraction(LARGEST)))
+    return float(max(min(total, Fraction(LARGEST_FLOAT)), -Fraction(LARGEST_FLOAT)))

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.numerics import Array
-from mechanisms.base.mechanism import EXACT, Mechanism, summed
-from mechanisms.base.supports import Line, Support
+from mechanisms.base.mechanism import EXACT, Mechanism, sum_log_density
+from mechanisms.base.supports import RealLine, Support
 from mechanisms.base.values import Reals, Values
 from mechanisms.exact_noise import rounding_grid as grid
 
-DIMENSION = Whole(1)
+DIMENSION = IntegerRange(1)
 
 
-class Additive(Mechanism):
+class AdditiveNoise(Mechanism):
     """Noise on every coordinate of a number or vector, whatever its value."""
 
     __slots__ = ()
@@ -32,19 +32,19 @@ class Additive(Mechanism):
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """That of every coordinate, summed."""
-        return summed(self.terms(output, value), np.ndim(value), each)
+        return sum_log_density(self.terms(output, value), np.ndim(value), each)
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
         """Two numbers one sensitivity apart, or vectors in one coordinate, whatever epsilon."""
         del epsilon
-        return self._apart(self.sensitivity)
+        return self._pair_at_distance(self.sensitivity)
 
-    def _apart(self, distance: float) -> tuple[Any, Any]:
+    def _pair_at_distance(self, distance: float) -> tuple[Any, Any]:
         if self.value_axes == 1:
             return np.array([distance]), np.zeros(1, dtype=type(distance))
         return distance, type(distance)(0)
 
-    def centre(self, value: ArrayLike) -> Any:
+    def noise_centre(self, value: ArrayLike) -> Any:
         """Where the law of a release is centred."""
         return value
 
@@ -56,19 +56,19 @@ class Additive(Mechanism):
     @property
     def support(self) -> Support:
         """The real line."""
-        return Line()
+        return RealLine()
 
 
-class RealNoise(Additive):
+class RealNoise(AdditiveNoise):
     """Continuous noise, or exact noise on a grid to which values are rounded first."""
 
     __slots__ = ()
     dimension: int
 
-    def centre(self, value: ArrayLike) -> Any:
+    def noise_centre(self, value: ArrayLike) -> Any:
         """The value, or its grid point."""
         if self.arithmetic is EXACT:
-            return grid.rounded(np.asarray(value, dtype=float), self.scale)
+            return grid.round_to_grid(np.asarray(value, dtype=float), self.scale)
         return value
 
     @property

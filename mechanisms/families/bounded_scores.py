@@ -10,25 +10,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from accountant.errors import PrivateValueError
 from accountant.numerics import Array
-from mechanisms.base.checks import real_value
+from mechanisms.base.checks import finite_floats
 from mechanisms.base.supports import Support
 from mechanisms.base.values import Scores
 
-INDICES = NDArray[np.intp]
+IndexArray = NDArray[np.intp]
 
 
-class Levelled(Protocol):
+class BoundedScores(Protocol):
     """Scores of candidates 0, 1, ..., each in a level whose bound it does not exceed."""
 
-    def levels(self) -> tuple[Array, INDICES]:
+    def levels(self) -> tuple[Array, IndexArray]:
         """Bounds of the levels, and how many candidates are in each: one at least."""
         ...
 
-    def members(self, level: INDICES, place: INDICES) -> INDICES:
+    def members(self, level: IndexArray, place: IndexArray) -> IndexArray:
         """The candidates at places in levels."""
         ...
 
-    def at(self, candidates: INDICES) -> Array:
+    def at(self, candidates: IndexArray) -> Array:
         """Scores of some candidates."""
         ...
 
@@ -38,11 +38,11 @@ class Levelled(Protocol):
 
 
 @final
-class Listed:
+class ListedScores:
     """Scores that are listed, in levels ``width`` apart."""
 
     def __init__(self, scores: ArrayLike, width: float = 1.0) -> None:
-        self._scores = real_value(scores)
+        self._scores = finite_floats(scores)
         self._level = np.ceil(self._scores / width)
         self._order = np.argsort(self._level, kind="stable")
         bounds, self._first, counts = np.unique(
@@ -63,27 +63,27 @@ class Listed:
         handle[0] = self
         return handle.reshape(())
 
-    def levels(self) -> tuple[Array, INDICES]:
-        """See `Levelled`."""
+    def levels(self) -> tuple[Array, IndexArray]:
+        """See `BoundedScores`."""
         return self._levels
 
-    def members(self, level: INDICES, place: INDICES) -> INDICES:
-        """See `Levelled`."""
-        found: INDICES = self._order[self._first[level] + place]
+    def members(self, level: IndexArray, place: IndexArray) -> IndexArray:
+        """See `BoundedScores`."""
+        found: IndexArray = self._order[self._first[level] + place]
         return found
 
-    def at(self, candidates: INDICES) -> Array:
-        """See `Levelled`."""
+    def at(self, candidates: IndexArray) -> Array:
+        """See `BoundedScores`."""
         found: Array = self._scores[candidates]
         return found
 
     def scores(self) -> Array:
-        """See `Levelled`."""
+        """See `BoundedScores`."""
         return self._scores
 
 
 @dataclass(frozen=True, slots=True)
-class LevelledScores:
+class BoundedScoreValues:
     """Objects with scores in levels; a neighbour moves each score by at most ``sensitivity``."""
 
     sensitivity: float
@@ -99,19 +99,21 @@ class LevelledScores:
             raise PrivateValueError("value", "an object with levels(), members, at and scores()")
         return objects
 
-    def example(self, rng: np.random.Generator) -> Listed:
+    def example(self, rng: np.random.Generator) -> ListedScores:
         """Scores of two to six candidates."""
-        return Listed(Scores(self.sensitivity).example(rng))
+        return ListedScores(Scores(self.sensitivity).example(rng))
 
-    def neighbour(self, value: Any, rng: np.random.Generator) -> Listed:
+    def neighbour(self, value: Any, rng: np.random.Generator) -> ListedScores:
         """All move as far as they may, or some way."""
-        return Listed(Scores(self.sensitivity).neighbour(np.asarray(value).item().scores(), rng))
+        return ListedScores(
+            Scores(self.sensitivity).neighbour(np.asarray(value).item().scores(), rng)
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class LevelledCandidates(Support):
+class BoundedScoreCandidates(Support):
     """The candidates whose scores an object has."""
 
-    def outcomes(self, value: Any) -> INDICES:
+    def outcomes(self, value: Any) -> IndexArray:
         """One outcome for each score."""
         return np.arange(np.asarray(value).item().scores().size)

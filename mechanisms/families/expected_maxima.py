@@ -9,19 +9,24 @@ import numpy as np
 
 from accountant.numerics import legendre
 
-EULER = 0.5772156649015329
+EULER_GAMMA = 0.5772156649015329
 
 
-def greatest_exponential(count: int) -> float:
+def expected_max_exponential(count: int) -> float:
     """Expected greatest of ``count`` standard exponentials: the harmonic number."""
     if count < 100:
         return math.fsum(1 / k for k in range(1, count + 1))
     # H_n <= ln n + gamma + 1/2n - 1/12n^2 + 1/120n^4
-    return math.log(count) + EULER + 1 / (2 * count) - (1 - 1 / (10 * count**2)) / (12 * count**2)
+    return (
+        math.log(count)
+        + EULER_GAMMA
+        + 1 / (2 * count)
+        - (1 - 1 / (10 * count**2)) / (12 * count**2)
+    )
 
 
 @functools.lru_cache(maxsize=4096)
-def greatest_gaussian(count: int) -> float:
+def expected_max_abs_gaussian(count: int) -> float:
     """Expected greatest size of ``count`` standard Gaussians."""
     from scipy.special import log_ndtr
 

@@ -19,11 +19,11 @@ from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import ULP, Array
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import EXACT, Arithmetic, Mechanism, draws, summed
+from mechanisms.base.mechanism import EXACT, Arithmetic, Mechanism, draw_shape, sum_log_density
 from mechanisms.base.values import Categories
 
-CACHED = 1 << 19  # so many bytes are worked on at a time
-BELOW_ONE = 1 - 2.0**-53  # the greatest probability below 1
+CACHE_BYTES = 1 << 19  # so many bytes are worked on at a time
+LARGEST_BELOW_ONE = 1 - 2.0**-53  # the greatest probability below 1
 
 Reports = NDArray[Any]
 O_co = TypeVar("O_co", bound="FrequencyOracle", covariant=True)
@@ -37,32 +37,32 @@ class FrequencyOracle(Mechanism):
 
     @property
     @abstractmethod
-    def truth(self) -> float:
+    def own_label_probability(self) -> float:
         """Probability that a report supports the user's label."""
 
     @property
     @abstractmethod
-    def other(self) -> float:
+    def other_label_probability(self) -> float:
         """Probability that a report supports some label that is not the user's."""
 
     @property
     @abstractmethod
-    def alone(self) -> tuple[float, float]:
+    def exclusive_support(self) -> tuple[float, float]:
         """Of two labels, probability that only the user's is supported, and only the other."""
 
     @property
     @abstractmethod
-    def layout(self) -> tuple[tuple[int, ...], Any]:
+    def report_layout(self) -> tuple[tuple[int, ...], Any]:
         """Shape and dtype of one report."""
 
     @property
-    def width(self) -> int:
+    def bytes_per_label(self) -> int:
         """Bytes that randomising one label works on."""
-        shape, dtype = self.layout
+        shape, dtype = self.report_layout
         return math.prod(shape) * int(np.dtype(dtype).itemsize)
 
     @abstractmethod
-    def randomised(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
+    def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
         """One report for each of a few labels; exact, given ideal random bits."""
 
     @abstractmethod
@@ -70,72 +70,83 @@ class FrequencyOracle(Mechanism):
         """Whether each report supports the label beside it; they broadcast."""
 
     @abstractmethod
-    def possible(self, reports: Reports) -> NDArray[np.bool_]:
+    def is_report(self, reports: Reports) -> NDArray[np.bool_]:
         """Whether a report can be one at all."""
 
     @abstractmethod
-    def log_masses(self, reports: Reports) -> tuple[ArrayLike, ArrayLike]:
+    def log_probabilities_by_support(self, reports: Reports) -> tuple[ArrayLike, ArrayLike]:
         """Log-probability of a report from a label that it supports, and from one it does not."""
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Randomise every label; see `Mechanism.release`."""
         labels, source = self.values.check(value), generator(rng)
-        labels = np.broadcast_to(labels, draws(size, labels.shape))
-        return in_blocks(
-            lambda some: self.randomised(some, source), labels, *self.layout, self.width
+        labels = np.broadcast_to(labels, draw_shape(size, labels.shape))
+        return randomise_in_blocks(
+            lambda some: self.randomise(some, source),
+            labels,
+            *self.report_layout,
+            self.bytes_per_label,
         )
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Log-probability by whether the report supports the label, summed."""
-        reports, labels = whole(output), self.values.check(value)
-        inside, outside = self.log_masses(reports)
+        reports, labels = as_integers(output), self.values.check(value)
+        inside, outside = self.log_probabilities_by_support(reports)
         terms = np.where(self.supports(reports, labels), inside, outside)
-        return summed(np.where(self.possible(reports), terms, -math.inf), labels.ndim, each)
+        return sum_log_density(
+            np.where(self.is_report(reports), terms, -math.inf), labels.ndim, each
+        )
 
-    def supported(self, reports: ArrayLike) -> NDArray[np.bool_]:
+    def supported_labels(self, reports: ArrayLike) -> NDArray[np.bool_]:
         """Which labels each report supports, along a new last axis."""
-        rows = np.expand_dims(np.asarray(reports), -1 - len(self.layout[0]))
+        rows = np.expand_dims(np.asarray(reports), -1 - len(self.report_layout[0]))
         return self.supports(rows, np.arange(self.k))
 
     def coefficients(self, reports: ArrayLike) -> Array:
         """``(1[supported] - other) / (truth - other)``: on average 1 at the true label, else 0."""
-        gap = self.truth - self.other
+        gap = self.own_label_probability - self.other_label_probability
         # a coefficient is one of two numbers
-        values = np.array([-self.other / gap, (1 - self.other) / gap])
-        picked: Array = values[self.supported(reports).astype(np.uint8)]
+        values = np.array(
+            [-self.other_label_probability / gap, (1 - self.other_label_probability) / gap]
+        )
+        picked: Array = values[self.supported_labels(reports).astype(np.uint8)]
         return picked
 
     def decode(self, reports: ArrayLike) -> Array:
         """Unbiased estimate of each label's share of the users, one report each."""
         given = np.asarray(reports)
-        shape, _ = self.layout
+        shape, _ = self.report_layout
         fits = given.ndim == 1 + len(shape) and given.shape[1:] == shape and len(given) > 0
         fits = fits and given.dtype.kind in "iu"
-        if not fits or not all(self.possible(given[at]).all() for at in blocks(given, self.width)):
+        if not fits or not all(
+            self.is_report(given[at]).all() for at in cache_blocks(given, self.bytes_per_label)
+        ):
             raise ParameterError("reports", f"shape {given.shape}", f"reports of {self!r}")
-        return self.estimate(self.counts(given), len(given))
+        return self.estimate(self.support_counts(given), len(given))
 
     def estimate(self, counts: NDArray[np.int64], users: int) -> Array:
         """Each label's share of the users, from how many reports support it."""
         share: Array = counts / users
-        return (share - self.other) / (self.truth - self.other)
+        return (share - self.other_label_probability) / (
+            self.own_label_probability - self.other_label_probability
+        )
 
-    def counts(self, reports: Reports) -> NDArray[np.int64]:
+    def support_counts(self, reports: Reports) -> NDArray[np.int64]:
         """How many reports support each label."""
         total = np.zeros(self.k, dtype=np.int64)
-        for at in blocks(reports, 16 * self.k):
-            total += self.supported(reports[at]).sum(axis=0)
+        for at in cache_blocks(reports, 16 * self.k):
+            total += self.supported_labels(reports[at]).sum(axis=0)
         return total
 
     @property
-    def variances(self) -> tuple[float, float]:
+    def coefficient_variances(self) -> tuple[float, float]:
         """Variance of the coefficient of the true label, and of another."""
-        p, q = self.truth, self.other
+        p, q = self.own_label_probability, self.other_label_probability
         return p * (1 - p) / (p - q) ** 2, q * (1 - q) / (p - q) ** 2
 
     def variance(self, frequencies: ArrayLike, count: int) -> Array:
         """Variance of `decode` when ``count`` users have labels of these frequencies."""
-        share, (own, others) = np.asarray(frequencies, dtype=float), self.variances
+        share, (own, others) = np.asarray(frequencies, dtype=float), self.coefficient_variances
         mean: Array = share * own + (1 - share) * others
         return mean / RECORDS.check("count", count)
 
@@ -153,7 +164,7 @@ class FrequencyOracle(Mechanism):
     def loss(self) -> PairLoss:
         """Three outcomes matter: only the one label is supported, only the other, and the rest."""
         # a report that supports both or neither is as likely from either label
-        return response_pair(*self.alone)
+        return response_pair(*self.exclusive_support)
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[int, int]:
         """Any two labels, whatever epsilon."""
@@ -166,13 +177,13 @@ class FrequencyOracle(Mechanism):
         return Categories(self.k)
 
 
-def blocks(rows: NDArray[Any], width: int) -> Iterator[slice]:
+def cache_blocks(rows: NDArray[Any], width: int) -> Iterator[slice]:
     """Slices of the first axis that keep within the cache, at ``width`` bytes a row."""
-    step = max(64, CACHED // width)  # of very wide rows enough to be worth the calls
+    step = max(64, CACHE_BYTES // width)  # of very wide rows enough to be worth the calls
     return (slice(start, start + step) for start in range(0, len(rows), step))
 
 
-def in_blocks(
+def randomise_in_blocks(
     make: Callable[[NDArray[np.intp]], Reports],
     labels: NDArray[np.intp],
     shape: tuple[int, ...],
@@ -182,27 +193,27 @@ def in_blocks(
     """``make`` a report of every label, a block of users at a time."""
     users = labels.reshape(-1)
     reports = np.empty((users.size, *shape), dtype=dtype)
-    for at in blocks(reports, width):
+    for at in cache_blocks(reports, width):
         reports[at] = make(users[at])
     return reports.reshape(labels.shape + shape)[()]
 
 
-def narrow(most: int) -> np.dtype[Any]:
-    """The unsigned integers that reach ``most`` and are drawn the fastest: of 16 bits or more."""
-    return np.result_type(np.uint16, np.min_scalar_type(most))
+def smallest_uint(largest: int) -> np.dtype[Any]:
+    """Return the fastest unsigned integers that reach ``largest``: of 16 bits or more."""
+    return np.result_type(np.uint16, np.min_scalar_type(largest))
 
 
-def tally(labels: NDArray[Any], count: int) -> NDArray[np.int64]:
+def count_labels(labels: NDArray[Any], count: int) -> NDArray[np.int64]:
     """How often each of 0 .. count-1 occurs; narrow integers are never widened all at once."""
     flat, total = labels.reshape(-1), np.zeros(count, dtype=np.int64)
-    step = max(CACHED // 8, count)
+    step = max(CACHE_BYTES // 8, count)
     for start in range(0, flat.size, step):
         some = flat[start : start + step].astype(np.intp, copy=False)
         total += np.bincount(some, minlength=count)
     return total
 
 
-def whole(output: ArrayLike) -> NDArray[np.int64]:
+def as_integers(output: ArrayLike) -> NDArray[np.int64]:
     """Reports as integers; what is no whole number becomes -1, which is in no report."""
     given = np.asarray(output)
     if given.dtype.kind not in "iu":
@@ -211,9 +222,11 @@ def whole(output: ArrayLike) -> NDArray[np.int64]:
     return given.astype(np.int64, copy=False)
 
 
-def within(build: Callable[[float], O_co], knob: float, safe: float, epsilon: float) -> O_co:
+def calibrated_safely(
+    build: Callable[[float], O_co], start: float, safe: float, epsilon: float
+) -> O_co:
     """``build(knob)``, with the knob moved towards ``safe`` until it costs at most epsilon."""
     step = ULP
-    while (made := build(knob)).loss.pure > epsilon:
-        knob, step = knob + (safe - knob) * step, 2 * step
+    while (made := build(start)).loss.pure > epsilon:
+        start, step = start + (safe - start) * step, 2 * step
     return made

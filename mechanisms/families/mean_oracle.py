@@ -37,20 +37,20 @@ class MeanOracle(Mechanism):
 
     def second_moment(self, value: ArrayLike) -> Array:
         """``E |report|^2``, exactly, of a value or of each in a batch."""
-        return self.variance(value) + self._square(value)
+        return self.variance(value) + self._squared_norm(value)
 
     @property
     def relation(self) -> str:
         """Each user randomises their own value."""
         return "local-replace"
 
-    def _square(self, value: ArrayLike) -> Array:
+    def _squared_norm(self, value: ArrayLike) -> Array:
         checked = self.values.check(value)
         squares: Array = norms(checked, 2) ** 2 if self.values.axes else np.square(checked)
         return squares
 
 
-class FixedLength(MeanOracle):
+class FixedLengthMeanOracle(MeanOracle):
     """All reports are of one Euclidean length, which therefore says what they vary."""
 
     __slots__ = ()
@@ -63,28 +63,30 @@ class FixedLength(MeanOracle):
     def variance(self, value: ArrayLike) -> Array:
         """``length^2 - |value|^2``."""
         # E|Z - v|^2 = E|Z|^2 - |v|^2 as E Z = v
-        spread: Array = self.length * self.length - self._square(value)
+        spread: Array = self.length * self.length - self._squared_norm(value)
         return spread
 
 
-def beyond(what: str) -> Any:
+def out_of_range(what: str) -> Any:
     """Declare the field that says what becomes of a value outside its bound."""
     text = f"a {what} is refused, or clipped to the bound"
     return param(OneOf(("refuse", "clip")), text, typical=("refuse",), default="refuse")
 
 
-def share(vectors: Array, radius: float) -> Array:
+def relative_norm(vectors: Array, radius: float) -> Array:
     """``|vector| / radius``; where a square would overflow or vanish, dividing comes first."""
     safe = 1e-100 < radius < 1e100
     return norms(vectors, 2) / radius if safe else norms(vectors / radius, 2)
 
 
-def rounded(shares: Array, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.bool_]:
+def stochastic_round(
+    means: Array, shape: tuple[int, ...], rng: np.random.Generator
+) -> NDArray[np.bool_]:
     """True with probability ``(1 + share) / 2``: a share between -1 and 1 rounded to an end.
 
     It is for what a user mixes before privacy is added, where the law need not be exact.
     """
-    up: NDArray[np.bool_] = rng.random(shape) < (1 + shares) / 2
+    up: NDArray[np.bool_] = rng.random(shape) < (1 + means) / 2
     return up
 
 

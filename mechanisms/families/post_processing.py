@@ -12,11 +12,11 @@ from mechanisms.base.values import Values
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class MechanismWith:
+class MechanismsWithAttribute:
     """Mechanisms that have an attribute, described in words."""
 
     attribute: str
-    words: str
+    description: str
 
     def check(self, argument: str, value: object) -> Mechanism:
         """The mechanism itself."""
@@ -25,10 +25,10 @@ class MechanismWith:
         return value
 
     def __str__(self) -> str:
-        return self.words
+        return self.description
 
 
-class Wrapper(Mechanism):
+class PostProcessing(Mechanism):
     """Post-processing of what ``inner`` releases: it costs what the inner release costs."""
 
     __slots__ = ()
@@ -47,7 +47,7 @@ class Wrapper(Mechanism):
         return relation
 
     @property
-    def loose(self) -> bool:
+    def loss_is_upper_bound(self) -> bool:
         """What is done afterwards may hide something."""
         return True
 
@@ -68,7 +68,7 @@ class Wrapper(Mechanism):
         arithmetic: str = self.inner.arithmetic
         return arithmetic
 
-    def turned(self, factor: float) -> Self:
+    def with_noise_factor(self, factor: float) -> Self:
         """The same with the inner knob at ``factor`` times what it is."""
-        changed: Self = dataclasses.replace(self, inner=self.inner.turned(factor))  # type: ignore[type-var]  # declared
+        changed: Self = dataclasses.replace(self, inner=self.inner.with_noise_factor(factor))  # type: ignore[type-var]  # declared
         return changed

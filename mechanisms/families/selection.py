@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accountant.errors import ParameterError
-from accountant.numerics import Array, ratio_up
+from accountant.numerics import Array, round_up_ratio
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.supports import Candidates
 from mechanisms.base.values import Scores
 
-FAR = 1e300
+LARGEST_GAP = 1e300
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class Boolean:
     """A fact that holds or does not."""
 
     def check(self, argument: str, value: object) -> bool:
@@ -32,11 +32,11 @@ class Flag:
         return "True or False"
 
 
-FLAG = Flag()
-MONOTONE = "whether all scores move up, or all down, between neighbours"
+BOOLEAN = Boolean()
+MONOTONE_TEXT = "whether all scores move up, or all down, between neighbours"
 
 
-class Selection(Mechanism):
+class SelectionMechanism(Mechanism):
     """The index of a high score."""
 
     __slots__ = ()
@@ -51,7 +51,9 @@ class Selection(Mechanism):
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Log-probability of the winner; see `Mechanism.log_density`."""
-        return picked(self.log_probabilities(self.values.check(value)), output, each)
+        return log_probability_of_output(
+            self.log_probabilities(self.values.check(value)), output, each
+        )
 
     @property
     def values(self) -> Scores:
@@ -64,29 +66,29 @@ class Selection(Mechanism):
         return Candidates()
 
     @property
-    def _range(self) -> float:
+    def _score_range(self) -> float:
         # how far neighbours can move the gap of two scores, over the scale
-        return ratio_up((1 if self.monotone else 2) * self.sensitivity, self.scale)
+        return round_up_ratio((1 if self.monotone else 2) * self.sensitivity, self.scale)
 
-    def _pair(self, gap: float) -> tuple[Array, Array]:
+    def _pair_with_gap(self, gap: float) -> tuple[Array, Array]:
         # two candidates whose gap, over the scale, shrinks by the range
-        return two_candidates(gap * self.scale, self.sensitivity, self.monotone)
+        return two_candidate_pair(gap * self.scale, self.sensitivity, self.monotone)
 
 
-def above(scores: Array, level: ArrayLike, scale: float) -> Array:
+def scaled_difference(scores: Array, origin: ArrayLike, scale: float) -> Array:
     """``(scores - level) / scale`` of any floats, kept within ``+-FAR``."""
     with np.errstate(over="ignore"):  # halves can be subtracted; the quotient may still be inf
-        height = (scores / 2 - np.asarray(level) / 2) / (scale / 2)
-    kept: Array = np.minimum(np.maximum(height, -FAR), FAR)
+        height = (scores / 2 - np.asarray(origin) / 2) / (scale / 2)
+    kept: Array = np.minimum(np.maximum(height, -LARGEST_GAP), LARGEST_GAP)
     return kept
 
 
-def above_best(scores: Array, scale: float) -> Array:
+def scaled_gap_to_best(scores: Array, scale: float) -> Array:
     """Scores over the scale, the greatest of every row moved to 0."""
-    return above(scores, scores.max(axis=-1, keepdims=True), scale)
+    return scaled_difference(scores, scores.max(axis=-1, keepdims=True), scale)
 
 
-def beside_noise(scores: Array, scale: float) -> Array:
+def recentred_large_scores(scores: Array, scale: float) -> Array:
     """The scores, moved along where they are so great that floats would lose noise of a scale."""
     if max(scores.max(initial=0.0), -scores.min(initial=0.0)) < 1e6 * scale:
         return scores
@@ -95,24 +97,24 @@ def beside_noise(scores: Array, scale: float) -> Array:
     return moved
 
 
-def at(table: Array, index: NDArray[np.intp]) -> Array:
+def entries_at(table: Array, index: NDArray[np.intp]) -> Array:
     """Entries of a row, or of every row of a table, at each index."""
     if table.ndim == 1:
         return table[index]
     return table[np.arange(len(table)), index]
 
 
-def picked(log_probabilities: Array, output: ArrayLike, each: bool) -> Array:
+def log_probability_of_output(log_probabilities: Array, output: ArrayLike, each: bool) -> Array:
     """Log-probability of each output; a batch of score vectors is summed over unless ``each``."""
     told, count = np.asarray(output), log_probabilities.shape[-1]
     possible = (told >= 0) & (told < count) & (told == np.floor(told))
-    found = at(log_probabilities, np.where(possible, told, 0).astype(np.intp))
+    found = entries_at(log_probabilities, np.where(possible, told, 0).astype(np.intp))
     rows: Array = np.where(possible, found, -np.inf)
     total: Array = rows if each or log_probabilities.ndim == 1 else rows.sum(axis=-1)
     return total
 
 
-def gap_of_range(range_: float, epsilon: float) -> float:
+def worst_gap(range_: float, epsilon: float) -> float:
     """Gap of two candidates' scores over the scale at which ``epsilon`` costs the most.
 
     The odds then have log-ratios t and t - range with t = (epsilon + range) / 2.
@@ -121,7 +123,9 @@ def gap_of_range(range_: float, epsilon: float) -> float:
     return math.log(math.expm1(range_ - t) / -math.expm1(-t)) if range_ < 700 else range_ - t
 
 
-def two_candidates(gap: float, sensitivity: float, monotone: bool = False) -> tuple[Array, Array]:
+def two_candidate_pair(
+    gap: float, sensitivity: float, monotone: bool = False
+) -> tuple[Array, Array]:
     """Scores of two candidates ``gap`` apart, and a neighbour where the gap is least.
 
     Both move, towards each other; monotone ones cannot, and the first moves alone.

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from mechanisms.base.supports import Cells, Support, panels
+from mechanisms.base.supports import Cells, Support, gauss_legendre_panels
 
 
 @dataclass(frozen=True, slots=True)
-class Sphere(Support):
+class SphereSupport(Support):
     """The sphere of a radius; the density is constant between ``heights`` along the value.
 
     Measure is the share of the sphere.  Two values along two lines need a single height.
@@ -34,24 +34,24 @@ class Sphere(Support):
         other = values[1 - longer] / (length[1 - longer] or 1.0)
         across = other - (other @ axis) * axis
         if np.sqrt(across @ across) > 1e-9:
-            return self._lenses(axis, other)
-        edges = np.concatenate([[-1.0], self._cuts, [1.0]])
-        measure = np.diff(self._below(edges))
+            return self._cap_intersections(axis, other)
+        edges = np.concatenate([[-1.0], self._signed_heights, [1.0]])
+        measure = np.diff(self._share_below(edges))
         ends = np.array([-1.0, 1.0]) if self.dimension == 1 else (edges[1:] + edges[:-1]) / 2
         aside = np.roll(np.eye(self.dimension), 1, axis=1)[np.argmax(np.abs(axis))]
         aside = aside - (aside @ axis) * axis
         aside /= np.sqrt(aside @ aside) or 1.0
         slant = np.sqrt(np.maximum(1 - ends**2, 0.0))
         outputs = self.radius * (np.outer(ends, axis) + np.outer(slant, aside))
-        return Cells(outputs, measure, lambda output: self._slice(output, axis))
+        return Cells(outputs, measure, lambda output: self._slice_index(output, axis))
 
-    def _lenses(self, one: Array, other: Array) -> Cells:
+    def _cap_intersections(self, one: Array, other: Array) -> Cells:
         # In the plane of both lines a uniform point has a uniform angle, and length above r with
         # probability (1 - r^2)^((p-2)/2).  So caps whose centres are an angle t apart share
         # 1/pi int_{t/2}^{arccos h} (1 - h^2 / cos^2 x)^((p-2)/2) dx of the sphere.
         if len(self.heights) != 1:
             raise ParameterError("pair", "two directions", "two vectors along one line")
-        height, slices = self.heights[0], self._cuts.size + 1
+        height, slices = self.heights[0], self._signed_heights.size + 1
         plane = np.linalg.qr(np.stack([one, other], axis=1))[0].T
         places = plane @ np.stack([one, other], axis=1)  # both in coordinates of the plane
         start, end = np.arctan2(places[1], places[0])
@@ -60,12 +60,14 @@ class Sphere(Support):
         def lens(angle: float) -> float:
             # x = arccos h - s^2 is smooth in s, and panels get ever finer towards 0
             end = math.sqrt(max(reach - angle / 2, 0.0))
-            nodes, weights, _ = panels(end * np.append(0.0, 2.0 ** np.arange(-30, 1)))
+            nodes, weights, _ = gauss_legendre_panels(
+                end * np.append(0.0, 2.0 ** np.arange(-30, 1))
+            )
             inside = 1 - np.square(height / np.cos(reach - nodes**2))
             power = np.maximum(inside, 0.0) ** ((self.dimension - 2) / 2)
             return float(weights @ (2 * nodes * power)) / math.pi
 
-        near, far, cap = lens(apart), lens(math.pi - apart), 1 - float(self._below(height))
+        near, far, cap = lens(apart), lens(math.pi - apart), 1 - float(self._share_below(height))
         side = max(cap - near - far, 0.0)
         middle = max(1 - 4 * cap + 2 * near + 2 * far, 0.0)
         table = np.array([[near, side, far], [side, middle, side], [far, side, near]])
@@ -82,20 +84,20 @@ class Sphere(Support):
             points = np.vstack([off, points])
 
         def locate(output: NDArray[Any]) -> NDArray[np.intp]:
-            return self._slice(output, one) * slices + self._slice(output, other)
+            return self._slice_index(output, one) * slices + self._slice_index(output, other)
 
         outputs = np.zeros((slices * slices, self.dimension))
         outputs[locate(self.radius * points)] = self.radius * points
         return Cells(outputs, table.ravel(), locate)
 
     @property
-    def _cuts(self) -> Array:
+    def _signed_heights(self) -> Array:
         return np.array(sorted({side * h for h in self.heights for side in (-1.0, 1.0)}))
 
-    def _slice(self, output: NDArray[Any], axis: Array) -> NDArray[np.intp]:
-        return np.searchsorted(self._cuts, np.asarray(output) @ axis / self.radius)
+    def _slice_index(self, output: NDArray[Any], axis: Array) -> NDArray[np.intp]:
+        return np.searchsorted(self._signed_heights, np.asarray(output) @ axis / self.radius)
 
-    def _below(self, height: Any) -> Array:
+    def _share_below(self, height: Any) -> Array:
         """Share of the sphere below a height, ``(1 + sign(t) I_{t^2}(1/2, (p-1)/2)) / 2``."""
         from scipy.special import betainc
 

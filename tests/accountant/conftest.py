@@ -2,23 +2,23 @@
 
 import pytest
 
-from tests.accountant.store_support import File, Server
+from tests.accountant.store_support import PostgresServer, SQLiteBookFile
 
 
 @pytest.fixture(scope="session")
-def server():
-    found = Server()
+def postgres_server():
+    found = PostgresServer()
     yield found
     found.stop()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def place(request, tmp_path):
+def stored_book(request, tmp_path):
     if request.param == "sqlite":
-        return File(tmp_path / "book.db")
-    return request.getfixturevalue("server").database()
+        return SQLiteBookFile(tmp_path / "book.db")
+    return request.getfixturevalue("postgres_server").database()
 
 
 @pytest.fixture
-def file(tmp_path):
-    return File(tmp_path / "book.db")
+def sqlite_book(tmp_path):
+    return SQLiteBookFile(tmp_path / "book.db")

@@ -7,16 +7,18 @@ from scipy.optimize import minimize
 
 from accountant import Sequential, Tight
 
-EXACT = Tight(width=1e-7)
+EXACT_ACCOUNTANT = Tight(width=1e-7)
 
 
-def cost(releases, scales, delta):
+def epsilon_of_scales(releases, scales, delta):
     """The exact epsilon."""
     parts = zip(releases, scales, strict=True)
-    return EXACT.epsilon(Sequential([one.count * one.plan(s) for one, s in parts]), delta)
+    return EXACT_ACCOUNTANT.epsilon(
+        Sequential([one.count * one.plan(s) for one, s in parts]), delta
+    )
 
 
-def gap(found, step=1e-3):
+def optimality_gap(found, step=1e-3):
     """How far above the least error an allocation can be, where admissible log-scales are convex.
 
     Their set lies on one side of its tangent plane at the allocation, and the least error on that
@@ -31,7 +33,7 @@ def gap(found, step=1e-3):
         def moved(factor, i=i, scale=scale):
             scales = list(found.scales)
             scales[i] = scale * factor
-            return cost(found.releases, scales, found.budget.delta)
+            return epsilon_of_scales(found.releases, scales, found.budget.delta)
 
         up, down = math.exp(step), math.exp(-step)
         slopes.append(moved(down) - moved(up))
@@ -42,7 +44,7 @@ def gap(found, step=1e-3):
     return math.expm1(p @ np.log(p / q))
 
 
-def least(releases, budget, start):
+def slsqp_least_error(releases, budget, start):
     """The least error that SLSQP finds in log-scales, from ``start``."""
 
     def error(logs):
@@ -50,7 +52,7 @@ def least(releases, budget, start):
         return sum(one.count * one.weight * one.error_at(float(s)) for one, s in pairs)
 
     def left(logs):
-        return 1 - cost(releases, np.exp(logs), budget.delta) / budget.epsilon
+        return 1 - epsilon_of_scales(releases, np.exp(logs), budget.delta) / budget.epsilon
 
     size = error(start)
     done = minimize(
@@ -60,5 +62,5 @@ def least(releases, budget, start):
         options={"maxiter": 60, "ftol": 1e-7},
         constraints={"type": "ineq", "fun": left},
     )
-    assert cost(releases, np.exp(done.x), budget.delta) <= budget.epsilon * (1 + 1e-6)
+    assert epsilon_of_scales(releases, np.exp(done.x), budget.delta) <= budget.epsilon * (1 + 1e-6)
     return float(done.fun) * size

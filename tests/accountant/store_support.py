@@ -17,7 +17,7 @@ import pytest
 TABLES = ("entries", "blobs")
 
 
-class File:
+class SQLiteBookFile:
     """A book in a file, seen from outside."""
 
     kind = "sqlite"
@@ -25,7 +25,7 @@ class File:
     def __init__(self, path):
         self.path, self.url = path, f"sqlite:///{path}"
 
-    def ask(self, sql):
+    def fetch(self, sql):
         with sqlite3.connect(self.path) as db:
             found = db.execute(sql).fetchall()
         db.close()
@@ -41,17 +41,17 @@ class File:
         db.commit()
         db.close()
 
-    def hold(self):
+    def hold_lock(self):
         """A transaction of somebody else that is not ended."""
         db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         db.execute("BEGIN IMMEDIATE")
         return db
 
-    def dump(self):
-        return dumped(self.ask)
+    def hash_rows(self):
+        return hash_of_rows(self.fetch)
 
 
-class Database:
+class PostgresBookSchema:
     """A book in a schema of a database of a server, seen from outside."""
 
     kind = "postgres"
@@ -67,11 +67,11 @@ class Database:
         options = f"-csearch_path={self._name}"
         return psycopg.connect(**self._to, options=options, autocommit=autocommit)
 
-    def ask(self, sql):
+    def fetch(self, sql):
         with self.connect() as db:
             return db.execute(sql).fetchall()
 
-    def ask_nothing(self, sql):
+    def execute(self, sql):
         with self.connect() as db:
             db.execute(sql)
 
@@ -81,16 +81,16 @@ class Database:
             for one in statements:
                 db.execute(one)
 
-    def hold(self):
+    def hold_lock(self):
         db = self.connect(autocommit=False)
         db.execute("LOCK TABLE entries IN EXCLUSIVE MODE")
         return db
 
-    def dump(self):
-        return dumped(self.ask)
+    def hash_rows(self):
+        return hash_of_rows(self.fetch)
 
 
-def dumped(ask):
+def hash_of_rows(ask):
     """Every row of every table, hashed in order."""
     found = hashlib.sha256()
     for table in TABLES:
@@ -99,7 +99,7 @@ def dumped(ask):
     return found.hexdigest()
 
 
-class Server:
+class PostgresServer:
     """A PostgreSQL server of one's own on a socket in a folder that goes away."""
 
     def __init__(self):
@@ -109,7 +109,7 @@ class Server:
             pytest.skip("no postgres and initdb on this machine")
         as_whom = {}
         if os.getuid() == 0:  # postgres refuses to be root
-            found = [one for one in ("postgres", "nobody") if _known(one)]
+            found = [one for one in ("postgres", "nobody") if user_exists(one)]
             if not found:
                 pytest.skip("PostgreSQL does not run as root, and there is nobody else")
             user = pwd.getpwnam(found[0])
@@ -131,7 +131,7 @@ class Server:
 
         for _ in range(600):
             try:
-                Database(self.folder, "public").ask("SELECT 1")
+                PostgresBookSchema(self.folder, "public").fetch("SELECT 1")
             except psycopg.OperationalError:
                 time.sleep(0.05)
             else:
@@ -141,8 +141,8 @@ class Server:
 
     def database(self):
         self._books += 1
-        found = Database(self.folder, f"book{self._books}")
-        found.ask_nothing(f"CREATE SCHEMA book{self._books}")
+        found = PostgresBookSchema(self.folder, f"book{self._books}")
+        found.execute(f"CREATE SCHEMA book{self._books}")
         return found
 
     def stop(self):
@@ -155,7 +155,7 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _known(name):
+def user_exists(name):
     try:
         pwd.getpwnam(name)
     except KeyError:
@@ -167,7 +167,7 @@ TRACEME, SYSCALL = 0, 24
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def killed_at(stop, work):
+def kill_at_system_call(stop, work):
     """Run ``work`` in a child and kill -9 it at its ``stop``-th border of a system call.
 
     Returns how many borders were passed, and the child's exit status or None if it was killed.
@@ -201,7 +201,7 @@ def killed_at(stop, work):
             return borders, None
 
 
-def in_child(work):
+def exit_status_in_child(work):
     """Run ``work`` in a forked child; its exit status, 0 when nothing was raised."""
     pid = os.fork()
     if pid == 0:

@@ -58,7 +58,7 @@ def atoms_of(loss):
     return p, p[::-1]
 
 
-def enumerated(losses, epsilon):
+def delta_by_enumeration(losses, epsilon):
     """Hockey stick of the product by enumeration of all atoms: the independent road."""
     p, q = np.ones(1), np.ones(1)
     for loss in losses:
@@ -74,15 +74,15 @@ def test_no_accountant_is_unsafe_on_finite_plans(losses, delta):
         epsilon = accountant.epsilon(plan, delta)
         if math.isfinite(epsilon):
             mirrored = [PairLoss(*atoms_of(one)[::-1]) for one in losses]
-            assert enumerated(losses, epsilon) <= delta * (1 + 1e-9)
-            assert enumerated(mirrored, epsilon) <= delta * (1 + 1e-9)
+            assert delta_by_enumeration(losses, epsilon) <= delta * (1 + 1e-9)
+            assert delta_by_enumeration(mirrored, epsilon) <= delta * (1 + 1e-9)
 
 
 @given(st.lists(finite_losses, min_size=1, max_size=4), st.floats(0.0, 3.0))
 def test_no_delta_is_unsafe_on_finite_plans(losses, epsilon):
     plan = Sequential(losses)
     mirrored = [PairLoss(*atoms_of(one)[::-1]) for one in losses]
-    truth = max(enumerated(losses, epsilon), enumerated(mirrored, epsilon))
+    truth = max(delta_by_enumeration(losses, epsilon), delta_by_enumeration(mirrored, epsilon))
     for accountant in SOUND:
         assert accountant.delta(plan, epsilon) >= truth * (1 - 1e-12) - 1e-15  # enumeration rounds
 
@@ -94,7 +94,9 @@ def test_the_bracket_holds_the_enumerated_epsilon(losses, delta):
     mirrored = [PairLoss(*atoms_of(one)[::-1]) for one in losses]
     below = lower * (1 - 1e-9) - 1e-12
     if below > 0 and math.isfinite(below):
-        assert max(enumerated(losses, below), enumerated(mirrored, below)) >= delta * (1 - 1e-6)
+        assert max(
+            delta_by_enumeration(losses, below), delta_by_enumeration(mirrored, below)
+        ) >= delta * (1 - 1e-6)
 
 
 CONTINUOUS = [GaussianLoss(0.3), LaplaceLoss(0.2), BoundedRangeLoss(0.2), PureLoss(0.2)]

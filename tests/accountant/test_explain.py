@@ -25,8 +25,8 @@ from accountant import (
     with_more_records,
 )
 from accountant.__main__ import main
-from accountant.planning.capacity import room
-from accountant.planning.interpretation import SUSPICIONS, posterior
+from accountant.planning.capacity import remaining_capacity
+from accountant.planning.interpretation import SUSPICIONS, worst_case_posterior
 from accountant.plans.adjacency import RELATIONS
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
@@ -38,9 +38,10 @@ def test_a_suspicion_grows_as_bayes_says(prior, epsilon):
     # the worst answer is e^eps times as likely if the suspicion is true
     exact = prior * math.exp(epsilon) / (prior * math.exp(epsilon) + 1 - prior)
     assert (
-        exact <= posterior(prior, epsilon) <= exact * (1 + 1e-12) or posterior(prior, epsilon) == 1
+        exact <= worst_case_posterior(prior, epsilon) <= exact * (1 + 1e-12)
+        or worst_case_posterior(prior, epsilon) == 1
     )
-    assert posterior(prior, 1e300) == 1.0
+    assert worst_case_posterior(prior, 1e300) == 1.0
 
 
 def test_randomised_response_reaches_what_is_told():
@@ -153,8 +154,8 @@ def test_a_lower_bound_stands_beside():
 
 @pytest.mark.parametrize(("scale", "most"), [(10.0, 6), (2.5, 1), (1.6, 0)])
 def test_room_is_what_just_fits(scale, most):
-    assert room(Laplace(2.5), Laplace(scale), Budget(1.0)) == most
+    assert remaining_capacity(Laplace(2.5), Laplace(scale), Budget(1.0)) == most
     budget = Budget(1.0, 1e-6)
-    count = room(Gaussian(30.0), Gaussian(50.0), budget)
+    count = remaining_capacity(Gaussian(30.0), Gaussian(50.0), budget)
     assert budget.admits(Gaussian(30.0) + count * Gaussian(50.0))
     assert not budget.admits(Gaussian(30.0) + (count + 1) * Gaussian(50.0))

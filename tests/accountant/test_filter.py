@@ -208,4 +208,4 @@ def test_a_spend_costs_the_same_however_many_there_were():
         seconds()
     assert min(seconds() for _ in range(3)) < 3 * first
     assert Filter(DATA, Budget(1.0, 1e-6)).spent == 0.0
-    assert GaussianLoss(1.0).gdp == 1.0
+    assert GaussianLoss(1.0).gdp_mu == 1.0

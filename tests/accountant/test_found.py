@@ -226,10 +226,10 @@ def test_certificates_hold_where_they_once_did_not(plan, delta, truth):
 
 
 def test_bounds_of_sampled_losses_are_rounded_outwards():
-    assert PoissonSampled(ApproxLoss(0.1, 0.3), 0.5).reversed.bound >= math.log(2)
-    assert PoissonSampled(PureLoss(30.0), 1.0).reversed.bound >= 30.0
+    assert PoissonSampled(ApproxLoss(0.1, 0.3), 0.5).reversed.max_loss >= math.log(2)
+    assert PoissonSampled(PureLoss(30.0), 1.0).reversed.max_loss >= 30.0
     nearly = PoissonSampled(PureLoss(30.0), 1 - 1e-12).reversed
-    assert nearly.bound == pytest.approx(27.541588, rel=1e-6)
+    assert nearly.max_loss == pytest.approx(27.541588, rel=1e-6)
 
 
 def test_mass_at_infinity_is_taken_off_with_its_round_off():
@@ -245,7 +245,7 @@ def test_ratios_that_overflow_stay_apart():
 
 def test_an_odometer_without_delta_takes_no_leaks():
     with pytest.raises(BudgetExceeded, match=r"spent delta 0, asked 0\.1"):
-        Odometer(np.ones(3))._spending.notion.spend(ApproxLoss(1.0, 0.1), Budget(1.0))
+        Odometer(np.ones(3))._filter_meter.notion.spend(ApproxLoss(1.0, 0.1), Budget(1.0))
 
 
 def test_a_budget_that_a_notion_cannot_keep_is_refused():
@@ -272,10 +272,10 @@ def test_a_loss_of_bound_zero_can_be_sampled_and_composed():
 
 
 def test_many_users_weigh_no_less_than_one():
-    from accountant.amplification.shuffling_bounds import binomial
+    from accountant.amplification.shuffling_bounds import binomial_window
 
     for users in (10**5, 10**7, 10**9):
-        assert binomial(users, 0.3, 9.5)[1].sum() >= 1.0
+        assert binomial_window(users, 0.3, 9.5)[1].sum() >= 1.0
 
 
 def test_delta_at_the_epsilon_found_is_the_delta_asked():

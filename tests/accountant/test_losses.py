@@ -45,8 +45,8 @@ class Bare(Loss):
         return Bare(self.inner.reversed)
 
     @property
-    def bound(self):
-        return self.inner.bound
+    def max_loss(self):
+        return self.inner.max_loss
 
     def __eq__(self, other):
         return isinstance(other, Bare) and self.inner == other.inner
@@ -91,7 +91,7 @@ def test_epsilon_and_delta_are_inverse_and_err_upwards(loss):
 @every_loss
 def test_profile_is_convex_falls_and_never_negative(loss):
     x = np.linspace(1e-3, 6.0, 2000)
-    delta = loss.signed_profile(np.log(x))
+    delta = loss.profile_any_epsilon(np.log(x))
     assert np.all(delta >= np.maximum(1 - x, 0) - 1e-12)
     assert np.all(np.diff(delta) <= 1e-12)
     if not isinstance(loss, ZCDPLoss):  # its profile is an upper bound with a corner at 0
@@ -102,7 +102,7 @@ def test_profile_is_convex_falls_and_never_negative(loss):
 def test_negative_epsilons_follow_from_the_reverse(loss):
     epsilon = np.linspace(0.0, 3.0, 31)
     identity = 1 - np.exp(-epsilon) + np.exp(-epsilon) * loss.reversed.profile(epsilon)
-    assert loss.signed_profile(-epsilon) == pytest.approx(identity, abs=1e-14)
+    assert loss.profile_any_epsilon(-epsilon) == pytest.approx(identity, abs=1e-14)
 
 
 @every_loss

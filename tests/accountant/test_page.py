@@ -26,17 +26,23 @@ from accountant import (
     Tight,
     ZCDPLoss,
 )
-from accountant.accountants.tight_curve import epsilons
-from accountant.cli.exit_status import status_of
+from accountant.accountants.tight_curve import upper_epsilons
+from accountant.cli.exit_status import run_app
 from accountant.cli.page import page
-from accountant.formatting import above, below, rest, shown, small
-from accountant.planning.capacity import MOST, room
-from accountant.reports.comparison import SOUND
+from accountant.formatting import (
+    as_displayed,
+    format_lower,
+    format_remaining,
+    format_short,
+    format_upper,
+)
+from accountant.planning.capacity import CAPACITY_CAP, remaining_capacity
+from accountant.reports.comparison import ALL_ACCOUNTANTS
 from accountant.reports.history_page import history_page
-from accountant.reports.plan_lines import Line, lines_of, noisier, plan_of
+from accountant.reports.plan_lines import PlanLine, lines_of, plan_of, scale_noise
 from accountant.reports.plan_page import plan_page
-from accountant.reports.plan_summary import tell, work
-from accountant.reports.what_if_grid import DELTAS, NOISE, OFTEN
+from accountant.reports.plan_summary import step_count, summarise
+from accountant.reports.what_if_grid import COUNT_FACTORS, NOISE_FACTORS, SHOWN_DELTA_AXIS
 from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
 
 HOSTILE = [
@@ -61,16 +67,16 @@ app.command("other")(lambda: None)
 
 
 def run(*words):
-    return status_of(app, "python -m accountant", ["page", *map(str, words)])
+    return run_app(app, "python -m accountant", ["page", *map(str, words)])
 
 
 @pytest.fixture(scope="module")
 def told():
     lines = [
-        Line(Laplace(scale=20.0), 20, "ages"), Line(Gaussian(scale=15.0), 4),
-        Line(RandomizedResponse(k=2, keep=0.55), 1),
+        PlanLine(Laplace(scale=20.0), 20, "ages"), PlanLine(Gaussian(scale=15.0), 4),
+        PlanLine(RandomizedResponse(k=2, keep=0.55), 1),
     ]  # fmt: skip
-    return tell(lines, BUDGET)
+    return summarise(lines, BUDGET)
 
 
 class Checked(HTMLParser):
@@ -110,51 +116,51 @@ class Checked(HTMLParser):
 @pytest.mark.parametrize("name", PLANS)
 def test_many_deltas_at_once_say_what_tight_says(name):
     plan, deltas = PLANS[name], [0.0, 1e-12, 3e-10, 1e-8, 1e-6, 1e-5, 1e-3]
-    for delta, found in zip(deltas, epsilons(plan, deltas), strict=True):
+    for delta, found in zip(deltas, upper_epsilons(plan, deltas), strict=True):
         lower, upper = Tight().bracket(plan, delta)
         assert found == upper or lower * (1 - 1e-12) <= found <= upper * (1 + 3e-4)
 
 
 def test_a_number_is_rounded_towards_honesty():
-    assert above(1.70031) == "1.701"
-    assert below(1.70099) == "1.700"
-    assert above(0.1) == below(0.1) == "0.1000"  # decimal, as it is printed
-    assert above(math.inf) == "∞"
-    assert above(math.nan) == "–"
-    assert small(1e-6) == "1e-6"
-    assert small(0.00033) == "3.3e-4"
-    assert rest(2.0, 1.70031) == "0.2990"
+    assert format_upper(1.70031) == "1.701"
+    assert format_lower(1.70099) == "1.700"
+    assert format_upper(0.1) == format_lower(0.1) == "0.1000"  # decimal, as it is printed
+    assert format_upper(math.inf) == "∞"
+    assert format_upper(math.nan) == "–"
+    assert format_short(1e-6) == "1e-6"
+    assert format_short(0.00033) == "3.3e-4"
+    assert format_remaining(2.0, 1.70031) == "0.2990"
 
 
 @given(st.floats(1e-300, 1e300))
 def test_rounding_keeps_its_side(x):
-    assert Decimal(repr(shown(x))) >= Decimal(repr(x))
-    assert Decimal(below(x).replace(",", "")) <= Decimal(repr(x))
-    assert shown(x) <= x * 1.00101
+    assert Decimal(repr(as_displayed(x))) >= Decimal(repr(x))
+    assert Decimal(format_lower(x).replace(",", "")) <= Decimal(repr(x))
+    assert as_displayed(x) <= x * 1.00101
 
 
 def test_noise_is_scaled_where_there_is_a_scale():
-    assert noisier(Laplace(scale=2.0), 3.0) == Laplace(scale=6.0)
-    assert noisier(GaussianLoss(0.5), 2.0) == GaussianLoss(0.25)
-    assert noisier(LaplaceLoss(0.5), 2.0) == LaplaceLoss(0.25)
+    assert scale_noise(Laplace(scale=2.0), 3.0) == Laplace(scale=6.0)
+    assert scale_noise(GaussianLoss(0.5), 2.0) == GaussianLoss(0.25)
+    assert scale_noise(LaplaceLoss(0.5), 2.0) == LaplaceLoss(0.25)
     sampled = PoissonSampled(Gaussian(scale=2.0), 0.1)
-    assert noisier(sampled, 2.0) == PoissonSampled(Gaussian(scale=4.0), 0.1)
+    assert scale_noise(sampled, 2.0) == PoissonSampled(Gaussian(scale=4.0), 0.1)
     # a probability is no scale
     flips = RandomizedResponse(k=2, keep=0.7)
-    assert noisier(flips, 2.0) is flips
+    assert scale_noise(flips, 2.0) is flips
 
 
 def test_lines_are_the_plan_with_equal_parts_once():
     a, b = Laplace(scale=2.0), Gaussian(scale=3.0)
     lines = lines_of(Sequential([Repeat(a, 3), b, a]))
-    assert lines == [Line(a, 4), Line(b, 1)]
+    assert lines == [PlanLine(a, 4), PlanLine(b, 1)]
     assert dict(plan_of(lines).losses()) == dict((4 * a + b).losses())
     # half of one release is one release
-    assert dict(plan_of(lines, often=0.5).losses()) == dict((2 * a + b).losses())
+    assert dict(plan_of(lines, count_factor=0.5).losses()) == dict((2 * a + b).losses())
 
 
 def test_the_numbers_of_the_plan_are_tights_own(told):
-    i, j = told.grid.here
+    i, j = told.grid.plan_index
     for delta, found in zip(told.grid.deltas, told.grid.epsilon[i][j], strict=True):
         assert found == Tight().epsilon(told.plan, delta)
     assert told.epsilon == Tight().epsilon(told.plan, BUDGET.delta)
@@ -163,9 +169,13 @@ def test_the_numbers_of_the_plan_are_tights_own(told):
 def test_every_cell_is_an_upper_bound_close_to_tight(told):
     grid = told.grid
     lines = [cost.line for cost in told.costs]
-    assert (grid.noise, grid.often, grid.deltas) == (NOISE, OFTEN, DELTAS)
+    assert (grid.noise_factors, grid.count_factors, grid.deltas) == (
+        NOISE_FACTORS,
+        COUNT_FACTORS,
+        SHOWN_DELTA_AXIS,
+    )
     for i, j, k in [(0, 0, 0), (0, 6, 11 - 2), (10, 6, 3), (10, 0, 6), (3, 4, 5), (7, 2, 9)]:
-        plan = plan_of(lines, grid.noise[i], grid.often[j])
+        plan = plan_of(lines, grid.noise_factors[i], grid.count_factors[j])
         lower, upper = Tight().bracket(plan, grid.deltas[k])
         assert lower * (1 - 1e-12) <= grid.epsilon[i][j][k] <= upper * (1 + 3e-4)
 
@@ -184,8 +194,8 @@ def test_epsilon_moves_as_the_sliders_promise(told):
 
 
 def test_every_accountant_has_its_curve(told):
-    at = told.at
-    for one in SOUND:
+    at = told.budget_delta_index
+    for one in ALL_ACCOUNTANTS:
         found = told.curves[one.name]
         if isinstance(one, PLD):  # one grid for all deltas
             assert found[at] == pytest.approx(one.epsilon(told.plan, BUDGET.delta), rel=1e-4)
@@ -197,51 +207,60 @@ def test_every_accountant_has_its_curve(told):
 @pytest.mark.parametrize("part", [Laplace(scale=20.0), Laplace(scale=3.0)], ids=str)
 def test_so_many_more_fit_and_one_more_does_not(budget, part):
     plan = 10 * Laplace(scale=20.0) + 2 * Laplace(scale=30.0)
-    found = room(plan, part, budget)
+    found = remaining_capacity(plan, part, budget)
     assert not budget.admits(plan + Repeat(part, found + 1))
     assert found == 0 or budget.admits(plan + Repeat(part, found))
 
 
 def test_ten_spends_of_a_tenth_fit_exactly():
-    assert room(Sequential([PureLoss(0.1)]), PureLoss(0.1), Budget(1.0)) == 9
-    assert room(Sequential([PureLoss(0.1)]), PureLoss(1e-9), Budget(1.0)) == MOST
-    assert room(20 * PureLoss(0.1), PureLoss(0.1), Budget(1.0)) == 0
+    assert remaining_capacity(Sequential([PureLoss(0.1)]), PureLoss(0.1), Budget(1.0)) == 9
+    assert (
+        remaining_capacity(Sequential([PureLoss(0.1)]), PureLoss(1e-9), Budget(1.0)) == CAPACITY_CAP
+    )
+    assert remaining_capacity(20 * PureLoss(0.1), PureLoss(0.1), Budget(1.0)) == 0
 
 
 def test_ticks_are_as_many_as_were_said():
-    ticks, lines = [], [Line(Gaussian(scale=20.0), 3)]
-    tell(lines, BUDGET, lambda: ticks.append(1))
-    assert len(ticks) == work(lines)
+    ticks, lines = [], [PlanLine(Gaussian(scale=20.0), 3)]
+    summarise(lines, BUDGET, lambda: ticks.append(1))
+    assert len(ticks) == step_count(lines)
 
 
 def test_what_the_page_embeds_is_what_was_told(told):
     found = Checked(plan_page(told, "plan.toml")).data
     grid = told.grid
-    assert found["epsilon"] == [[[above(x) for x in cell] for cell in row] for row in grid.epsilon]
+    assert found["epsilon"] == [
+        [[format_upper(x) for x in cell] for cell in row] for row in grid.epsilon
+    ]
     for i, row in enumerate(grid.epsilon):
         for j, cell in enumerate(row):
             fits = "".join(str(int(x <= BUDGET.epsilon)) for x in cell)
             assert found["fits"][i][j] == fits
-    assert found["here"] == [*grid.here, told.at]
+    assert found["here"] == [*grid.plan_index, told.budget_delta_index]
 
 
 def test_the_tables_say_it_all_without_a_script(told):
     cells = [cell.strip() for cell in Checked(plan_page(told, "plan.toml")).cells]
     for row in told.grid.epsilon:
         for cell in row:
-            assert any(c.startswith(above(cell[told.at])) for c in cells)
+            assert any(c.startswith(format_upper(cell[told.budget_delta_index])) for c in cells)
     for cost in told.costs:
-        assert above(cost.alone) in cells
-        assert f"{cost.room:,}" in cells
+        assert format_upper(cost.epsilon_of_all) in cells
+        assert f"{cost.capacity:,}" in cells
     for name, curve in told.curves.items():
         assert name in cells
-        assert above(curve[told.at]) in cells
+        assert format_upper(curve[told.budget_delta_index]) in cells
 
 
 @pytest.mark.parametrize("words", HOSTILE, ids=ascii)
 def test_hostile_names_are_escaped(words, told):
     costs = tuple(
-        type(one)(Line(one.line.part, one.line.count, words), one.one, one.alone, one.room)
+        type(one)(
+            PlanLine(one.line.part, one.line.count, words),
+            one.epsilon_of_one,
+            one.epsilon_of_all,
+            one.capacity,
+        )
         for one in told.costs
     )
     hostile = type(told)(told.plan, told.budget, told.grid, costs, told.curves)
@@ -258,13 +277,13 @@ def test_hostile_names_are_escaped(words, told):
 )  # fmt: skip
 def test_a_pure_budget_has_a_page(plan, fits):
     lines = lines_of(plan)
-    told = tell(lines, Budget(1.0))
+    told = summarise(lines, Budget(1.0))
     html = plan_page(told, "pure")
     harmless(html, {"script": 2})
     assert told.epsilon == Tight().epsilon(plan, 0.0)
     assert ("Nothing: at delta 0 it is infinite" in html) == math.isinf(told.epsilon)
     assert ("The plan fits the budget." in html) == fits
-    assert len(told.grid.noise) == (1 if not any("scale" in repr(x) for x in lines) else 11)
+    assert len(told.grid.noise_factors) == (1 if not any("scale" in repr(x) for x in lines) else 11)
 
 
 def harmless(html, scripts):

@@ -13,11 +13,11 @@ import threading
 import pytest
 
 from accountant import Book, Budget, Tight
-from accountant.formatting import above
+from accountant.formatting import format_upper
 from accountant.reports.history_page import history_page
-from accountant.reports.plan_lines import Line, plan_of
+from accountant.reports.plan_lines import PlanLine, plan_of
 from accountant.reports.plan_page import plan_page
-from accountant.reports.plan_summary import tell
+from accountant.reports.plan_summary import summarise
 from mechanisms import Gaussian, Laplace
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -31,12 +31,12 @@ ARGUMENTS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 BUDGET = Budget(2.0, 1e-6)
-LINES = [Line(Laplace(scale=20.0), 20, "ages <b>"), Line(Gaussian(scale=15.0), 4)]
+LINES = [PlanLine(Laplace(scale=20.0), 20, "ages <b>"), PlanLine(Gaussian(scale=15.0), 4)]
 
 
 @pytest.fixture(scope="module")
 def told():
-    return tell(LINES, BUDGET)
+    return summarise(LINES, BUDGET)
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def opened(browser, address):
 
 def test_it_starts_with_the_plan_and_tights_number(opened, told):
     page = opened()
-    assert page.inner_text("#epsilon") == above(Tight().epsilon(told.plan, BUDGET.delta))
+    assert page.inner_text("#epsilon") == format_upper(Tight().epsilon(told.plan, BUDGET.delta))
     assert page.inner_text(".tiles div:nth-child(3) b") == page.inner_text("#rest")
     assert "fits the budget" in page.inner_text("#said")
     assert page.locator("#grid td.chosen").inner_text().startswith(page.inner_text("#epsilon"))
@@ -121,61 +121,79 @@ def test_what_it_says_of_an_epsilon_is_never_too_little(opened, told):
 
     Kairouz, Oh & Viswanath (2015), Theorem 2.1.
     """
-    page, (_, j) = opened(), told.grid.here
+    page, (_, j) = opened(), told.grid.plan_index
     page.focus("#noise")
     page.keyboard.press("Home")
     for cells in told.grid.epsilon:
-        gain = math.exp(cells[j][told.at])
+        gain = math.exp(cells[j][told.budget_delta_index])
         likelier = float(page.inner_text("#factor").removesuffix(" ×").replace(",", ""))
         assert gain <= likelier <= 1.02 * gain
         right = 100 * (gain + BUDGET.delta) / (1 + gain)
         assert right <= float(page.inner_text("#guess").removesuffix(" %")) <= right + 0.15
         left = float(page.inner_text("#rest").replace("nothing", "0"))
-        spare = max(0.0, BUDGET.epsilon - cells[j][told.at])
+        spare = max(0.0, BUDGET.epsilon - cells[j][told.budget_delta_index])
         assert spare * 0.999 - 1e-3 <= left <= spare
         page.keyboard.press("ArrowRight")
 
 
 def test_the_arrows_of_the_keyboard_move_the_numbers(opened, told):
     page, grid = opened(), told.grid
-    i, j = grid.here
+    i, j = grid.plan_index
     page.focus("#noise")
     page.keyboard.press("ArrowRight")
-    assert page.inner_text("#epsilon") == above(grid.epsilon[i + 1][j][told.at])
+    assert page.inner_text("#epsilon") == format_upper(
+        grid.epsilon[i + 1][j][told.budget_delta_index]
+    )
     assert page.get_attribute("#noise", "aria-valuetext") == "1.2 times as much noise"
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")  # over the field beside the slider
     page.keyboard.press("End")
-    assert page.inner_text("#epsilon") == above(grid.epsilon[i + 1][-1][told.at])
+    assert page.inner_text("#epsilon") == format_upper(
+        grid.epsilon[i + 1][-1][told.budget_delta_index]
+    )
     assert page.inner_text("#releases") == "72"
     page.focus("#delta")
     page.keyboard.press("Home")
     found = grid.epsilon[i + 1][-1][0]
-    assert page.inner_text("#epsilon") == above(found)
+    assert page.inner_text("#epsilon") == format_upper(found)
     lower, upper = Tight().bracket(plan_of(LINES, 1.2, 3.0), 1e-12)
     assert lower <= found <= upper * (1 + 3e-4)
     assert "does not fit" in page.inner_text("#said")
     assert page.inner_text("#table-delta") == "1e-12"
-    assert page.locator("#grid td.chosen").inner_text() == above(found)
+    assert page.locator("#grid td.chosen").inner_text() == format_upper(found)
     page.click("#back")
-    assert page.inner_text("#epsilon") == above(told.epsilon)
+    assert page.inner_text("#epsilon") == format_upper(told.epsilon)
 
 
 @pytest.mark.parametrize(
     ("name", "typed", "taken"),
-    [("noise", "1.3", "1.2"), ("noise", "0.99", "0.9"), ("often", "1.01", "1.5"),
-     ("often", "1.5", "1.5"), ("delta", "5e-7", "1e-7"), ("delta", "1e-3", "1e-3")],
-)  # fmt: skip
+    [
+        ("noise", "1.3", "1.2"),
+        ("noise", "0.99", "0.9"),
+        ("often", "1.01", "1.5"),
+        ("often", "1.5", "1.5"),
+        ("delta", "5e-7", "1e-7"),
+        ("delta", "1e-3", "1e-3"),
+    ],
+)
 def test_between_grid_points_the_more_cautious_one_is_shown(opened, told, name, typed, taken):
     page = opened()
     page.fill(f"#{name}-typed", typed)
     page.keyboard.press("Enter")
     assert page.input_value(f"#{name}-typed") == taken
-    at = {"noise": told.grid.here[0], "often": told.grid.here[1], "delta": told.at}
-    axes = {"noise": told.grid.noise, "often": told.grid.often, "delta": told.grid.deltas}
+    at = {
+        "noise": told.grid.plan_index[0],
+        "often": told.grid.plan_index[1],
+        "delta": told.budget_delta_index,
+    }
+    axes = {
+        "noise": told.grid.noise_factors,
+        "often": told.grid.count_factors,
+        "delta": told.grid.deltas,
+    }
     at[name] = axes[name].index(float(taken))
     expected = told.grid.epsilon[at["noise"]][at["often"]][at["delta"]]
-    assert page.inner_text("#epsilon") == above(expected)
+    assert page.inner_text("#epsilon") == format_upper(expected)
     assert (page.inner_text("#note") != "") == (float(typed) != float(taken))
 
 
@@ -189,7 +207,7 @@ def test_what_the_grid_does_not_cover_is_said(opened, told, typed):
         assert page.input_value("#noise-typed") == "4"
     else:
         assert "nothing on the safe side" in page.inner_text("#note")
-        assert page.inner_text("#epsilon") == above(told.epsilon)
+        assert page.inner_text("#epsilon") == format_upper(told.epsilon)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -215,7 +233,7 @@ def test_without_a_script_the_tables_are_there(opened, told, name):
     if name == "plan.html":
         assert not page.locator("#try").is_visible()
         assert page.get_by_text("The sliders need JavaScript").is_visible()
-        assert above(told.epsilon) in page.inner_text("#grid td.here")
+        assert format_upper(told.epsilon) in page.inner_text("#grid td.here")
 
 
 def test_nothing_may_be_asked_for_even_by_mistake(opened):

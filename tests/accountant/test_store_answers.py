@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
 
 from accountant import Book, Budget, LedgerCorrupt, PrivateValueError
-from accountant.book.answer_codec import decoded, encoded
+from accountant.book.answer_codec import decode_answer, encode_answer
 from accountant.book.hash_chain import digest
-from accountant.book.user_totals import packed, unpacked
+from accountant.book.user_totals import decode_users, encode_users
 from mechanisms import Laplace
 
 DATA = np.arange(20.0)
@@ -49,7 +49,7 @@ def same(one, other):
 
 @given(NESTS)
 def test_what_is_stored_comes_back_to_the_last_bit(answer):
-    assert same(answer, decoded(encoded(answer)))
+    assert same(answer, decode_answer(encode_answer(answer)))
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ def test_what_is_stored_comes_back_to_the_last_bit(answer):
 )  # fmt: skip
 def test_what_cannot_be_stored_is_refused(answer):
     with pytest.raises(PrivateValueError, match="the value is private and not shown"):
-        encoded(answer)
+        encode_answer(answer)
 
 
 def test_an_answer_beyond_the_limit_is_refused(monkeypatch):
-    monkeypatch.setattr("accountant.book.answer_codec.LARGEST", 1000)
+    monkeypatch.setattr("accountant.book.answer_codec.MAX_ANSWER_BYTES", 1000)
     for answer in (np.zeros(126), "x" * 1000, [[0.0] * 100]):
         with pytest.raises(PrivateValueError, match="answer must be of numbers"):
-            encoded(answer)
+            encode_answer(answer)
 
 
 class Trap:
@@ -95,27 +95,29 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_row_42_what_was_never_stored_is_not_read(place, what):
+def test_row_42_what_was_never_stored_is_not_read(stored_book, what):
     with pytest.raises(ValueError, match=r".*"):
-        decoded(WRONG[what])
-    with Book.open(place.url) as book:
+        decode_answer(WRONG[what])
+    with Book.open(stored_book.url) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
-            entry = ledger._reserving.account.reserve(TENTH, None, {"label": None}, ledger._healthy)
-            log = ledger._reserving.account.log
+            entry = ledger._book_meter.account.reserve(
+                TENTH, None, {"label": None}, ledger._noise_fingerprint
+            )
+            log = ledger._book_meter.account.log
             with log.writing():  # as a thief of the key to the chain would
                 facts = {"of": entry.seq, "answer": digest(WRONG[what]), "size": 0}
                 made = log.append("release", facts, "d", '{"dataset":"d","label":"x"}')
                 log.attach(made, WRONG[what])
-            before = place.dump()
+            before = stored_book.hash_rows()
             with pytest.raises(LedgerCorrupt, match="an answer of no known form"):
                 ledger.release(TENTH, np.sum, label="x")
             with pytest.raises(LedgerCorrupt, match="an answer of no known form"):
                 book.answer(book.history("d")[0])
-    assert place.dump() == before
+    assert stored_book.hash_rows() == before
 
 
-def test_an_answer_that_cannot_be_stored_is_not_given(place):
+def test_an_answer_that_cannot_be_stored_is_not_given(stored_book):
     class Odd:
         value_axes, loss, relation = None, TENTH.loss, None
 
@@ -125,7 +127,7 @@ def test_an_answer_that_cannot_be_stored_is_not_given(place):
     from accountant.plans.plan import Release
 
     odd = type("Declared", (Odd, Release), {"reversed": None, "losses": None})()
-    with Book.open(place.url) as book:
+    with Book.open(stored_book.url) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger, pytest.raises(PrivateValueError):
             ledger.release(odd, np.sum)
@@ -137,12 +139,12 @@ def test_an_answer_that_cannot_be_stored_is_not_given(place):
 @given(st.lists(st.integers(0, 10**9), unique=True), st.booleans())
 def test_users_come_back_in_their_order(who, rising):
     index = np.array(sorted(who) if rising else who, dtype=np.intp)
-    assert np.array_equal(unpacked(*packed(index)), index)
+    assert np.array_equal(decode_users(*encode_users(index)), index)
 
 
 def test_a_million_users_take_little_room():
     every = np.arange(10**6)
     some = np.flatnonzero(np.random.default_rng(0).random(10**6) < 0.1)
-    assert len(packed(every)[1]) < 10_000
-    assert len(packed(some)[1]) < 1.2 * some.size
-    assert packed(slice(0, 10**6, 1)) == ([0, 10**6, 1], None)
+    assert len(encode_users(every)[1]) < 10_000
+    assert len(encode_users(some)[1]) < 1.2 * some.size
+    assert encode_users(slice(0, 10**6, 1)) == ([0, 10**6, 1], None)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, PoissonSampled
-from accountant.cli.exit_status import status_of
+from accountant.cli.exit_status import run_app
 from accountant.cli.ledger import app
 from mechanisms import Gaussian, Laplace
 
@@ -17,38 +17,41 @@ TENTH = Laplace(10.0)
 
 
 def run(*words):
-    return status_of(app, "python -m accountant ledger", [str(one) for one in words])
+    return run_app(app, "python -m accountant ledger", [str(one) for one in words])
 
 
 @pytest.fixture
-def book(place):
+def book(stored_book):
     """A book with one release, made by somebody with an odd name."""
-    with Book.open(place.url, author="=cmd()|'x'!A1") as found:
+    with Book.open(stored_book.url, author="=cmd()|'x'!A1") as found:
         found.dataset("<script>", Budget(1.0), unit="@one person")
         with found.ledger("<script>", DATA) as ledger:
             ledger.release(TENTH, np.sum, label="-1+1")
             ledger.release(TENTH, np.sum)
-    return place
+    return stored_book
 
 
-def test_a_book_is_opened_looked_at_and_checked(place, capsys):
-    assert run("open", place.url, "d", "--epsilon", 1, "--delta", 1e-6, "--unit", "a person") == 0
+def test_a_book_is_opened_looked_at_and_checked(stored_book, capsys):
+    assert (
+        run("open", stored_book.url, "d", "--epsilon", 1, "--delta", 1e-6, "--unit", "a person")
+        == 0
+    )
     assert "d: spent epsilon 0 of 1 at delta 1e-06 (rho 0 of 0.0243" in capsys.readouterr().out
-    with Book.open(place.url) as book, book.ledger("d", DATA) as ledger:
+    with Book.open(stored_book.url) as book, book.ledger("d", DATA) as ledger:
         ledger.release(Gaussian(50.0), np.sum)
     for words in (("status",), ("history",)):
         capsys.readouterr()
-        assert run(*words, place.url, *(["d"] * (words[0] == "history"))) == 0
+        assert run(*words, stored_book.url, *(["d"] * (words[0] == "history"))) == 0
         said = capsys.readouterr().out
         assert "epsilon 0.0" in said
-    assert run("status", place.url, "--name", "d", "--json") == 0
+    assert run("status", stored_book.url, "--name", "d", "--json") == 0
     assert json.loads(capsys.readouterr().out)["dataset"]["budget"]["epsilon"] == 1.0
-    assert run("history", place.url, "d", "--json") == 0
+    assert run("history", stored_book.url, "d", "--json") == 0
     assert json.loads(capsys.readouterr().out)["history"][0]["outcome"] == "answered"
-    assert run("verify", place.url) == 0
+    assert run("verify", stored_book.url) == 0
     said, head = capsys.readouterr().out.splitlines()
     assert said.startswith("4 entries, none changed")
-    assert run("verify", place.url, "--head", head) == 0
+    assert run("verify", stored_book.url, "--head", head) == 0
 
 
 @pytest.mark.parametrize(
@@ -73,18 +76,18 @@ def test_a_book_is_opened_looked_at_and_checked(place, capsys):
 )
 def test_bad_usage_is_one_line_and_status_two(book, words, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    before = book.dump()
+    before = book.hash_rows()
     assert run(*(book.url if one == "BOOK" else one for one in words)) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert len(said.err.splitlines()) == 1
     assert "\x1b" not in said.err
-    assert book.dump() == before
+    assert book.hash_rows() == before
     assert not list(tmp_path.glob("x.*"))
 
 
 def test_a_corrupt_book_is_status_one_and_a_busy_one_three(book, capsys, monkeypatch):
-    other = book.hold()
+    other = book.hold_lock()
     monkeypatch.setattr(Book.open.__func__, "__kwdefaults__", {
         **Book.open.__func__.__kwdefaults__, "wait": 0.2,
     })  # fmt: skip
@@ -92,10 +95,10 @@ def test_a_corrupt_book_is_status_one_and_a_busy_one_three(book, capsys, monkeyp
     other.rollback()
     other.close()
     book.tamper("DELETE FROM entries WHERE seq = 4")
-    before = book.dump()
+    before = book.hash_rows()
     assert run("verify", book.url) == 1
     assert "an entry is missing (entry 4)" in capsys.readouterr().err
-    assert book.dump() == before
+    assert book.hash_rows() == before
 
 
 def test_row_41_cells_and_lines_are_harmless(book, tmp_path, capsys):
@@ -134,8 +137,8 @@ def test_row_40_a_file_is_replaced_only_by_force(book, tmp_path, capsys):
     assert os.listdir(tmp_path).count("x.json") == 1
 
 
-def test_the_registry_says_what_registries_ask_for(place, tmp_path):
-    with Book.open(place.url) as book:
+def test_the_registry_says_what_registries_ask_for(stored_book, tmp_path):
+    with Book.open(stored_book.url) as book:
         book.dataset("survey", Budget(1.0, 1e-6), unit="one person")
         with book.ledger("survey", DATA) as ledger:
             ledger.release(PoissonSampled(Gaussian(20.0), 0.01), np.sum)
@@ -144,7 +147,7 @@ def test_the_registry_says_what_registries_ask_for(place, tmp_path):
             ledger.release(Gaussian(100.0), np.sum)
     out = tmp_path / "registry.json"
     words = ("--registry", "--out", out, "--post-processing", "rounded to tens")
-    assert run("export", place.url, "survey", *words) == 0
+    assert run("export", stored_book.url, "survey", *words) == 0
     rows = json.loads(out.read_text())["deployment"]
     assert [(one["mechanism"], one["releases"], one["paid for"]) for one in rows] == [
         ("PoissonSampled", 2, "one by one"), ("Gaussian", 1, "by a plan"),
@@ -159,14 +162,14 @@ def test_the_registry_says_what_registries_ask_for(place, tmp_path):
         assert row["first release"] <= row["last release"]
 
 
-def test_relations_do_not_mix_in_one_data_set(place):
+def test_relations_do_not_mix_in_one_data_set(stored_book):
     from accountant import ParameterError, Stated
 
-    with Book.open(place.url) as book:
+    with Book.open(stored_book.url) as book:
         book.dataset("d", Budget(1.0, 1e-6))
         with book.ledger("d", DATA) as ledger:
             ledger.release(PoissonSampled(Gaussian(20.0), 0.01), np.sum)
-        before = place.dump()
+        before = stored_book.hash_rows()
         with pytest.raises(ParameterError, match="relations do not mix"):
             book.ledger("d", DATA, Stated(Gaussian(100.0), "replace-one"))
-        assert place.dump() == before
+        assert stored_book.hash_rows() == before

@@ -14,7 +14,7 @@ import pytest
 from accountant import Book, Budget, LedgerCorrupt, LedgerUnwritable, ParameterError
 from accountant.book import sqlite
 from mechanisms import Laplace
-from tests.accountant.store_support import in_child
+from tests.accountant.store_support import exit_status_in_child
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
@@ -34,77 +34,77 @@ def opened(file):
 
 def refuses(book, error, words):
     with book.ledger("d", DATA) as ledger:
-        ledger._healthy()
+        ledger._noise_fingerprint()
         ledger._noise = None  # whoever draws now fails
-        ledger._healthy = lambda: "0" * 32
+        ledger._noise_fingerprint = lambda: "0" * 32
         with pytest.raises(error, match=words):
             ledger.release(TENTH, unlooked)
 
 
-def test_a_read_only_book_can_be_read_and_not_spent(file):
-    opened(file)
-    before = file.dump()
-    file.path.chmod(0o444)
+def test_a_read_only_book_can_be_read_and_not_spent(sqlite_book):
+    opened(sqlite_book)
+    before = sqlite_book.hash_rows()
+    sqlite_book.path.chmod(0o444)
 
     def reads():
         if os.getuid() == 0:  # to whom every file may be written
-            for folder in file.path.parents:
+            for folder in sqlite_book.path.parents:
                 if folder.name.startswith(("pytest-", "popen-")):
                     folder.chmod(0o755)
-            file.path.parent.chmod(0o777)
+            sqlite_book.path.parent.chmod(0o777)
             os.setuid(NOBODY)
-        with Book.open(file.url) as book:
+        with Book.open(sqlite_book.url) as book:
             assert book.spent("d") == 0.1
             assert book.history("d")[0].outcome == "answered"
             book.verify()
             refuses(book, LedgerUnwritable, "readonly")
 
-    assert in_child(reads) == 0
-    assert file.dump() == before
+    assert exit_status_in_child(reads) == 0
+    assert sqlite_book.hash_rows() == before
 
 
-def test_a_read_only_folder_lets_nothing_be_made(file):
-    file.path.parent.chmod(0o555)
+def test_a_read_only_folder_lets_nothing_be_made(sqlite_book):
+    sqlite_book.path.parent.chmod(0o555)
 
     def makes():
         if os.getuid() == 0:
             os.setuid(NOBODY)
         with pytest.raises((LedgerUnwritable, ParameterError)):
-            Book.open(file.url)
+            Book.open(sqlite_book.url)
 
-    assert in_child(makes) == 0
-    file.path.parent.chmod(0o755)
-    assert not file.path.exists()
+    assert exit_status_in_child(makes) == 0
+    sqlite_book.path.parent.chmod(0o755)
+    assert not sqlite_book.path.exists()
 
 
-def test_a_full_disk_refuses_before_drawing(file):
-    opened(file)
+def test_a_full_disk_refuses_before_drawing(sqlite_book):
+    opened(sqlite_book)
 
     def fills():
-        with Book.open(file.url) as book, book.ledger("d", DATA) as ledger:
+        with Book.open(sqlite_book.url) as book, book.ledger("d", DATA) as ledger:
             ledger.spend(TENTH)
-            size = os.path.getsize(f"{file.path}-wal")
+            size = os.path.getsize(f"{sqlite_book.path}-wal")
             limit = (size + 100, resource.RLIM_INFINITY)  # no whole page fits any more
             resource.setrlimit(resource.RLIMIT_FSIZE, limit)
-            before = file.dump()
+            before = sqlite_book.hash_rows()
             refuses(book, LedgerUnwritable, "nothing was answered")
-            assert file.dump() == before
+            assert sqlite_book.hash_rows() == before
             assert book.spent("d") == 0.2
 
-    assert in_child(fills) == 0
-    with Book.open(file.url) as book:
+    assert exit_status_in_child(fills) == 0
+    with Book.open(sqlite_book.url) as book:
         assert book.spent("d") == 0.2
         book.verify()
 
 
-def test_a_full_disk_after_the_draw_keeps_the_answer_back(file):
-    opened(file)
+def test_a_full_disk_after_the_draw_keeps_the_answer_back(sqlite_book):
+    opened(sqlite_book)
 
     def fills():
-        with Book.open(file.url) as book, book.ledger("d", DATA) as ledger:
+        with Book.open(sqlite_book.url) as book, book.ledger("d", DATA) as ledger:
 
             def fill(data):
-                size = os.path.getsize(f"{file.path}-wal")
+                size = os.path.getsize(f"{sqlite_book.path}-wal")
                 limit = (size + 100, resource.RLIM_INFINITY)
                 resource.setrlimit(resource.RLIMIT_FSIZE, limit)
                 return data.sum()
@@ -112,16 +112,16 @@ def test_a_full_disk_after_the_draw_keeps_the_answer_back(file):
             with pytest.raises(LedgerUnwritable):
                 ledger.release(TENTH, fill, label="sum")
 
-    assert in_child(fills) == 0
-    with Book.open(file.url) as book:
+    assert exit_status_in_child(fills) == 0
+    with Book.open(sqlite_book.url) as book:
         assert book.spent("d") == 0.2
         assert [line.outcome for line in book.history("d")] == ["answered", "reserved"]
         book.verify()
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="no strace on this machine")
-def test_a_disk_that_fails_to_flush_refuses_before_drawing(file):
-    opened(file)
+def test_a_disk_that_fails_to_flush_refuses_before_drawing(sqlite_book):
+    opened(sqlite_book)
     program = textwrap.dedent(f"""
         import numpy as np
         from accountant import Book, LedgerUnwritable
@@ -130,7 +130,7 @@ def test_a_disk_that_fails_to_flush_refuses_before_drawing(file):
         def unlooked(_):
             raise SystemExit("looked")
 
-        with Book.open({file.url!r}) as book, book.ledger("d", np.arange(20.0)) as ledger:
+        with Book.open({sqlite_book.url!r}) as book, book.ledger("d", np.arange(20.0)) as ledger:
             try:
                 ledger.release(Laplace(10.0), unlooked)
             except LedgerUnwritable as error:
@@ -144,38 +144,38 @@ def test_a_disk_that_fails_to_flush_refuses_before_drawing(file):
     assert ran.stdout.startswith("refused"), ran.stderr
 
 
-def test_what_is_no_book_is_refused(file):
-    file.path.write_bytes(b"no database at all, but long enough to be one" * 100)
-    before = file.path.read_bytes()
+def test_what_is_no_book_is_refused(sqlite_book):
+    sqlite_book.path.write_bytes(b"no database at all, but long enough to be one" * 100)
+    before = sqlite_book.path.read_bytes()
     with pytest.raises(LedgerCorrupt):
-        Book.open(file.url)
-    assert file.path.read_bytes() == before
+        Book.open(sqlite_book.url)
+    assert sqlite_book.path.read_bytes() == before
 
 
-def test_another_database_is_no_book(file):
+def test_another_database_is_no_book(sqlite_book):
     import sqlite3
 
-    db = sqlite3.connect(file.path)
+    db = sqlite3.connect(sqlite_book.path)
     db.execute("CREATE TABLE others (x)")
     db.commit()
     db.close()
     with pytest.raises(LedgerCorrupt, match="is no book"):
-        Book.open(file.url)
+        Book.open(sqlite_book.url)
 
 
-def test_a_book_that_is_not_there_is_not_made_when_it_is_only_read(file):
+def test_a_book_that_is_not_there_is_not_made_when_it_is_only_read(sqlite_book):
     with pytest.raises(ParameterError, match="a book that exists"):
-        Book.open(file.url, create=False)
+        Book.open(sqlite_book.url, create=False)
     with pytest.raises(ParameterError, match="in a folder"):
-        Book.open(f"sqlite:///{file.path.parent}/nowhere/book.db")
-    assert list(file.path.parent.iterdir()) == []
+        Book.open(f"sqlite:///{sqlite_book.path.parent}/nowhere/book.db")
+    assert list(sqlite_book.path.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs", "9p"])
-def test_disks_of_the_network_are_refused(file, monkeypatch, kind):
+def test_disks_of_the_network_are_refused(sqlite_book, monkeypatch, kind):
     monkeypatch.setattr(sqlite, "file_system", lambda _: kind)
     with pytest.raises(ParameterError, match=f"not on {kind}; use PostgreSQL"):
-        Book.open(file.url)
+        Book.open(sqlite_book.url)
 
 
 def test_the_file_system_is_that_of_the_deepest_mount(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 
 from accountant import Book, Budget, BudgetExceeded
 from mechanisms import Laplace
-from tests.accountant.store_support import File, killed_at
+from tests.accountant.store_support import SQLiteBookFile, kill_at_system_call
 
 DATA = np.arange(20.0)
 FIFTH = Laplace(5.0)
@@ -44,7 +44,7 @@ def spends(url, end, times):
 def killed(url, stop, times):
     """How many borders there were, how often was looked, and the answers that came out."""
     here, there = os.pipe()
-    borders, status = killed_at(stop, lambda: spends(url, there, times))
+    borders, status = kill_at_system_call(stop, lambda: spends(url, there, times))
     assert status in {0, None}
     os.close(there)
     said = b""
@@ -96,7 +96,7 @@ SWEEP = [pytest.param(2500, seed, marks=pytest.mark.slow) for seed in range(1, 5
 
 @pytest.mark.parametrize(("kills", "seed"), [(60, 0), *SWEEP])
 def test_row_15_a_killed_spend_wastes_at_most_its_budget(tmp_path, kills, seed):
-    template = File(tmp_path / "template.db")
+    template = SQLiteBookFile(tmp_path / "template.db")
     with Book.open(template.url) as book:
         book.dataset("d", Budget(1.0))
     db = sqlite3.connect(template.path)
@@ -113,9 +113,9 @@ def test_row_15_a_killed_spend_wastes_at_most_its_budget(tmp_path, kills, seed):
     assert borders > 100
 
 
-def test_row_15_a_killed_client_of_postgresql_wastes_at_most_its_budget(server):
+def test_row_15_a_killed_client_of_postgresql_wastes_at_most_its_budget(postgres_server):
     def renew(_):
-        found = server.database()
+        found = postgres_server.database()
         with Book.open(found.url) as book:
             book.dataset("d", Budget(1.0))
         return found.url

@@ -25,11 +25,11 @@ def spends(ledger, times, made):
 
 
 @pytest.mark.parametrize("shared", ["book", "ledger"])
-def test_row_13_eight_threads_spend_what_there_is_and_no_more(place, shared):
+def test_row_13_eight_threads_spend_what_there_is_and_no_more(stored_book, shared):
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        with Book.open(place.url) as book:
+        with Book.open(stored_book.url) as book:
             book.dataset("d", Budget(1.0))
             made = []
             one = book.ledger("d", DATA)
@@ -74,11 +74,11 @@ def in_processes(place, processes, times):
     return found
 
 
-def test_row_14_processes_on_one_book_lose_no_spend(place):
-    with Book.open(place.url) as book:
+def test_row_14_processes_on_one_book_lose_no_spend(stored_book):
+    with Book.open(stored_book.url) as book:
         book.dataset("small", Budget(1.0))
         book.dataset("large", Budget(1000.0))
-        found = in_processes(place, 4, 20)
+        found = in_processes(stored_book, 4, 20)
         for name, expected in (("small", 10), ("large", 80)):
             answers = [one for made in found for one in made[name]]
             assert len(answers) == expected
@@ -102,14 +102,14 @@ def plans(url, names, seconds, sent):
 
 
 @pytest.mark.parametrize("seconds", [3, pytest.param(60, marks=pytest.mark.slow)])
-def test_row_21_two_plans_in_opposite_order_do_not_wait_for_each_other(place, seconds):
-    with Book.open(place.url) as book:
+def test_row_21_two_plans_in_opposite_order_do_not_wait_for_each_other(stored_book, seconds):
+    with Book.open(stored_book.url) as book:
         for name in "ab":
             book.dataset(name, Budget(1e6, 1e-6))
     ends = []
     for names in ("ab", "ba"):
         here, there = SPAWN.Pipe(duplex=False)
-        one = SPAWN.Process(target=plans, args=(place.url, names, seconds, there))
+        one = SPAWN.Process(target=plans, args=(stored_book.url, names, seconds, there))
         one.start()
         there.close()
         ends.append((one, here))
@@ -119,5 +119,5 @@ def test_row_21_two_plans_in_opposite_order_do_not_wait_for_each_other(place, se
         one.join()
         here.close()
         one.close()
-    with Book.open(place.url) as book:
+    with Book.open(stored_book.url) as book:
         book.verify()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, LedgerCorrupt, ParameterError
-from accountant.book.hash_chain import canonical, following
+from accountant.book.hash_chain import canonical_json, next_hash
 from mechanisms import Laplace
 
 DATA = np.arange(20.0)
@@ -55,52 +55,52 @@ TAMPERINGS = {
 
 
 @pytest.mark.parametrize("what", TAMPERINGS)
-def test_what_was_changed_is_noticed(place, what):
-    head = written(place)
-    place.tamper(TAMPERINGS[what])
-    before = place.dump()
-    with pytest.raises(LedgerCorrupt), Book.open(place.url) as book:
+def test_what_was_changed_is_noticed(stored_book, what):
+    head = written(stored_book)
+    stored_book.tamper(TAMPERINGS[what])
+    before = stored_book.hash_rows()
+    with pytest.raises(LedgerCorrupt), Book.open(stored_book.url) as book:
         book.verify(head)
-    assert place.dump() == before
+    assert stored_book.hash_rows() == before
 
 
-def test_the_log_refuses_to_be_changed_by_mistake(place):
-    written(place)
-    before = place.dump()
+def test_the_log_refuses_to_be_changed_by_mistake(stored_book):
+    written(stored_book)
+    before = stored_book.hash_rows()
     for words in ("UPDATE entries SET kind = 'x'", "DELETE FROM entries"):
         with pytest.raises(Exception, match="entries are never changed"):
-            place.ask(words)
-    assert place.dump() == before
+            stored_book.fetch(words)
+    assert stored_book.hash_rows() == before
 
 
 def forged(place, first):
     """A chain whose hashes are right again after the cost of entry ``first`` was changed."""
-    rows = place.ask("SELECT seq, body, hash FROM entries ORDER BY seq")
+    rows = place.fetch("SELECT seq, body, hash FROM entries ORDER BY seq")
     previous, words = rows[first - 2][2], []
     for seq, body, _ in rows[first - 1 :]:
         facts = json.loads(body)
         if seq == first:
             facts["cost"] = ["0.0", "0.0"]
-        body = canonical(facts)
-        previous = following(previous, body)
+        body = canonical_json(facts)
+        previous = next_hash(previous, body)
         body = body.replace("'", "''")
         words.append(f"UPDATE entries SET body = '{body}', hash = '{previous}' WHERE seq = {seq}")
     return words
 
 
-def test_a_chain_forged_as_a_whole_does_not_add_up_and_is_not_the_one_that_was_noted(place):
-    head = written(place)
-    place.tamper(*forged(place, 6))
-    with Book.open(place.url) as book:
+def test_a_chain_forged_as_a_whole_does_not_add_up_and_is_not_the_one_that_was_noted(stored_book):
+    head = written(stored_book)
+    stored_book.tamper(*forged(stored_book, 6))
+    with Book.open(stored_book.url) as book:
         with pytest.raises(LedgerCorrupt, match="not what its loss costs"):
             book.verify()
         with pytest.raises(LedgerCorrupt, match="another chain than the one that is known"):
             book.verify(head)
 
 
-def test_what_is_no_head_is_refused(place):
-    written(place)
-    with Book.open(place.url) as book:
+def test_what_is_no_head_is_refused(stored_book):
+    written(stored_book)
+    with Book.open(stored_book.url) as book:
         for head in ("", "14", "x:" + "0" * 64, 14):
             with pytest.raises(ParameterError, match="head must be"):
                 book.verify(head)
@@ -114,90 +114,90 @@ def copied(file, folder):
     return Path(shutil.copy(file.path, folder / "backup.db"))
 
 
-def test_a_rolled_back_file_is_noticed_by_its_pin(file, tmp_path):
+def test_a_rolled_back_file_is_noticed_by_its_pin(sqlite_book, tmp_path):
     pin = tmp_path / "head.pin"
-    written(file, pin)
-    backup = copied(file, tmp_path)
-    with Book.open(file.url, pin=pin) as book, book.ledger("d", DATA) as ledger:
+    written(sqlite_book, pin)
+    backup = copied(sqlite_book, tmp_path)
+    with Book.open(sqlite_book.url, pin=pin) as book, book.ledger("d", DATA) as ledger:
         ledger.release(TENTH, np.sum)
         head = book.verify().head
-    shutil.copy(backup, file.path)
-    before = file.dump()
+    shutil.copy(backup, sqlite_book.path)
+    before = sqlite_book.hash_rows()
     with pytest.raises(LedgerCorrupt, match="rolled back"):
-        Book.open(file.url, pin=pin)
-    with Book.open(file.url) as book:  # without the pin it is a good book
+        Book.open(sqlite_book.url, pin=pin)
+    with Book.open(sqlite_book.url) as book:  # without the pin it is a good book
         book.verify()
         with pytest.raises(LedgerCorrupt, match="rolled back"):
             book.verify(head)
-    file.path.unlink()
+    sqlite_book.path.unlink()
     with pytest.raises(LedgerCorrupt, match="is empty, though entries of it are known"):
-        Book.open(file.url, pin=pin)
-    shutil.copy(backup, file.path)
-    assert file.dump() == before
+        Book.open(sqlite_book.url, pin=pin)
+    shutil.copy(backup, sqlite_book.path)
+    assert sqlite_book.hash_rows() == before
 
 
-def test_a_database_rolled_back_under_an_open_book_is_noticed(place):
-    with Book.open(place.url) as book:
+def test_a_database_rolled_back_under_an_open_book_is_noticed(stored_book):
+    with Book.open(stored_book.url) as book:
         book.dataset("d", Budget(1.0))
         with book.ledger("d", DATA) as ledger:
             ledger.spend(TENTH)
             ledger.spend(TENTH)
-            place.tamper("DELETE FROM entries WHERE seq = 4")
-            before = place.dump()
+            stored_book.tamper("DELETE FROM entries WHERE seq = 4")
+            before = stored_book.hash_rows()
             with pytest.raises(LedgerCorrupt, match="rolled back"):
                 ledger.release(TENTH, unlooked)
-            assert place.dump() == before
+            assert stored_book.hash_rows() == before
 
 
-def test_a_file_replaced_under_an_open_book_is_noticed(file, tmp_path):
-    written(file)
-    backup = copied(file, tmp_path)
-    with Book.open(file.url) as book, book.ledger("d", DATA) as ledger:
-        file.path.rename(tmp_path / "aside.db")
-        shutil.copy(backup, file.path)
+def test_a_file_replaced_under_an_open_book_is_noticed(sqlite_book, tmp_path):
+    written(sqlite_book)
+    backup = copied(sqlite_book, tmp_path)
+    with Book.open(sqlite_book.url) as book, book.ledger("d", DATA) as ledger:
+        sqlite_book.path.rename(tmp_path / "aside.db")
+        shutil.copy(backup, sqlite_book.path)
         with pytest.raises(LedgerCorrupt, match="was replaced while it was open"):
             ledger.release(TENTH, unlooked)
 
 
 @pytest.mark.parametrize("text", ["", "1:2\n", "x" * 86, "0" * 20 + ":" + "a" * 64])
-def test_a_damaged_pin_is_no_pin(file, tmp_path, text):
-    written(file)
+def test_a_damaged_pin_is_no_pin(sqlite_book, tmp_path, text):
+    written(sqlite_book)
     pin = tmp_path / "head.pin"
     pin.write_text(text)
     if text == "":  # nothing is pinned yet
-        Book.open(file.url, pin=pin).close()
+        Book.open(sqlite_book.url, pin=pin).close()
         return
     with pytest.raises(LedgerCorrupt, match="is no pin, or a damaged one"):
-        Book.open(file.url, pin=pin)
+        Book.open(sqlite_book.url, pin=pin)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
-def test_a_truncated_file_is_noticed(file, tmp_path, share):
-    head = written(file)
-    raw = copied(file, tmp_path).read_bytes()
-    file.path.write_bytes(raw[: int(len(raw) * share)])
-    with pytest.raises((LedgerCorrupt, ParameterError)), Book.open(file.url) as book:
+def test_a_truncated_file_is_noticed(sqlite_book, tmp_path, share):
+    head = written(sqlite_book)
+    raw = copied(sqlite_book, tmp_path).read_bytes()
+    sqlite_book.path.write_bytes(raw[: int(len(raw) * share)])
+    with pytest.raises((LedgerCorrupt, ParameterError)), Book.open(sqlite_book.url) as book:
         book.verify(head)
-    assert file.path.stat().st_size <= max(int(len(raw) * share), 40000)
+    assert sqlite_book.path.stat().st_size <= max(int(len(raw) * share), 40000)
 
 
-def test_no_flipped_bit_lets_more_be_spent(file, tmp_path):
-    head = written(file)
-    raw = copied(file, tmp_path).read_bytes()
+def test_no_flipped_bit_lets_more_be_spent(sqlite_book, tmp_path):
+    head = written(sqlite_book)
+    raw = copied(sqlite_book, tmp_path).read_bytes()
     rng = random.Random(0)
     noticed = 0
     for _ in range(400):
         place = rng.randrange(len(raw))
         bent = bytearray(raw)
         bent[place] ^= 1 << rng.randrange(8)
-        file.path.write_bytes(bent)
+        sqlite_book.path.write_bytes(bent)
         try:
-            with Book.open(file.url) as book:
+            with Book.open(sqlite_book.url) as book:
                 # either what depends on the bit says so, or nothing does
                 assert book.spent("d") == 0.4
                 book.verify(head)
         except (LedgerCorrupt, ParameterError):
             noticed += 1
         for end in ("-wal", "-shm"):
-            file.path.with_name(file.path.name + end).unlink(missing_ok=True)
+            sqlite_book.path.with_name(sqlite_book.path.name + end).unlink(missing_ok=True)
     assert noticed > 30  # the others lie in free space

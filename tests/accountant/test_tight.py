@@ -27,7 +27,7 @@ from accountant import (
     Tight,
     ZCDPLoss,
 )
-from tests.accountant.test_accountants import enumerated, finite_losses
+from tests.accountant.test_accountants import delta_by_enumeration, finite_losses
 
 SCALES = np.linspace(400, 900, 500)
 MANY = Sequential(
@@ -82,11 +82,13 @@ def test_the_certificate_holds_the_enumerated_epsilon(losses, delta):
     if math.isinf(found.upper):
         assert max(sum(one.infinity for one in way) for way in (losses, mirrored)) >= delta
         return
-    worst = max(enumerated(losses, found.upper), enumerated(mirrored, found.upper))
+    worst = max(
+        delta_by_enumeration(losses, found.upper), delta_by_enumeration(mirrored, found.upper)
+    )
     assert worst <= delta * (1 + 1e-9)
     below = found.lower * (1 - 1e-9) - 1e-12
     if below > 0:
-        worst = max(enumerated(losses, below), enumerated(mirrored, below))
+        worst = max(delta_by_enumeration(losses, below), delta_by_enumeration(mirrored, below))
         assert worst >= delta * (1 - 1e-6)
 
 
@@ -94,7 +96,7 @@ def test_the_certificate_holds_the_enumerated_epsilon(losses, delta):
 def test_delta_is_the_enumerated_one(losses, epsilon):
     found = Tight().delta(Sequential(losses), epsilon)
     mirrored = [one.reversed for one in losses]
-    truth = max(enumerated(losses, epsilon), enumerated(mirrored, epsilon))
+    truth = max(delta_by_enumeration(losses, epsilon), delta_by_enumeration(mirrored, epsilon))
     assert truth * (1 - 1e-12) - 1e-15 <= found <= truth * (1 + 1e-7) + 1e-15
 
 

@@ -27,11 +27,11 @@ from algorithms import (
     best_randomizer,
 )
 from algorithms.base.glm_losses import DeclaredLoss
-from algorithms.base.non_private import NotPrivate
+from algorithms.base.non_private import NotPrivateWarning
 from algorithms.frank_wolfe.convex_sets import L2Ball
-from algorithms.label_privacy.gradient_span import Span
+from algorithms.label_privacy.gradient_span import GradientSpan
 from algorithms.label_privacy.label_randomizers import randomizer_of
-from algorithms.label_privacy.report_decoders import analyser_of
+from algorithms.label_privacy.report_decoders import decoder_of
 from mechanisms import Laplace
 
 SIGNS = np.where(np.arange(64) % 2, 1.0, -1.0)
@@ -190,10 +190,10 @@ def test_marks_follow_the_fit_and_not_the_parameters():
     made = LabelIHT(
         epsilon=math.inf, non_private=True, delta=1e-5, sparsity=1, label_bound=1.0, random_state=0
     )
-    with pytest.warns(NotPrivate):
+    with pytest.warns(NotPrivateWarning):
         made.fit(x, y)
     made.set_params(non_private=False, epsilon=1.0)
-    with pytest.warns(NotPrivate, match="predictions"):
+    with pytest.warns(NotPrivateWarning, match="predictions"):
         made.predict(x)
     assert "NOT PRIVATE" in made.summary()
     made.fit(x, y).set_params(non_private=True)
@@ -248,10 +248,10 @@ def test_duchis_moments_count_the_span_alone(classes, rank):
     rng = np.random.default_rng(classes)
     gradients = rng.normal(size=(classes, rank)) @ rng.normal(size=(rank, rank))
     gram = gradients @ gradients.T
-    analyser = analyser_of(randomizer_of("duchi", classes, 1.0), classes)
-    span, draws = Span.of(gram[None]), 40_000
+    analyser = decoder_of(randomizer_of("duchi", classes, 1.0), classes)
+    span, draws = GradientSpan.from_gram(gram[None]), 40_000
     for label in range(classes):
-        corner = span.corner(np.array([label]))[0]
+        corner = span.label_corners(np.array([label]))[0]
         reports = analyser.mechanism.release(corner, rng, size=draws)
         estimates = span.coefficients(reports)
         squares = np.einsum("ij,jk,ik->i", estimates, gram, estimates)

@@ -12,14 +12,14 @@ from accountant import ZCDP, Budget, ParameterError, calibrate
 from algorithms.base.glm_losses import LOGISTIC, SQUARED, DeclaredLoss, LinearLoss
 from algorithms.frank_wolfe.constants import (
     Bounds,
-    concentrated,
     noise_scale,
-    regret,
-    rounds_for,
+    optimal_rounds,
+    selection_regret,
     utility_bound,
+    zcdp_loss,
 )
-from algorithms.frank_wolfe.dense_scores import DeclaredScores, Scores
-from algorithms.frank_wolfe.polytope import FrankWolfe, descend
+from algorithms.frank_wolfe.dense_scores import DeclaredScores, DenseScores
+from algorithms.frank_wolfe.polytope import FrankWolfe, run_frank_wolfe
 from algorithms.frank_wolfe.polytopes import Hull, L1Ball, Simplex, box
 from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
 from audits import privacy_losses, replay
@@ -65,7 +65,7 @@ def test_scikit_learn_checks(estimator, check):
 
 def test_calibrated_scales_beat_concentrated_accounting():
     # methods 7.1, T = 50, claim (1, 1e-6), units L1 |C|_1 / n: 63.4 and 126.9, printed 74.3
-    rho = calibrate(concentrated, epsilon=1.0, delta=1e-6, accountant=ZCDP())
+    rho = calibrate(zcdp_loss, epsilon=1.0, delta=1e-6, accountant=ZCDP())
     assert 4 * math.sqrt(49 / (8 * rho)) == pytest.approx(63.4, abs=0.05)
     assert 4 * math.sqrt(49 / (2 * rho)) == pytest.approx(126.9, abs=0.05)
     scales = [noise_scale(1.0, 1e-6, 49, selection, 2.0) for selection in SELECTIONS]
@@ -103,13 +103,13 @@ def test_lipschitz_constants_are_attained():
 def test_best_rounds_minimise_the_bound(selection, delta):
     # with the noise of concentrated accounting the formula is the minimum of the bound
     n, vertices = 20_000, 50
-    best = rounds_for(8.0, 8 / n, vertices, selection, 1.0, delta)
-    rho = calibrate(concentrated, epsilon=1.0, delta=1e-6, accountant=ZCDP())
+    best = optimal_rounds(8.0, 8 / n, vertices, selection, 1.0, delta)
+    rho = calibrate(zcdp_loss, epsilon=1.0, delta=1e-6, accountant=ZCDP())
 
     def bound(rounds):
         each = math.sqrt((8 if selection == "gumbel" else 2) * rho / rounds)
         each = 1.0 / rounds if delta == 0 else each
-        return 2 * 8.0 / rounds + 2 * 8 / n / each * regret(vertices, selection)
+        return 2 * 8.0 / rounds + 2 * 8 / n / each * selection_regret(vertices, selection)
 
     assert best > 5
     assert all(bound(best) <= bound(other) for other in (best - 1, best + 1))
@@ -117,13 +117,13 @@ def test_best_rounds_minimise_the_bound(selection, delta):
 
 def test_harmonic_numbers_and_expected_losses_of_a_selection():
     exact = sum(1 / k for k in range(1, 201))
-    assert regret(200, "laplace") == pytest.approx(exact, rel=1e-5)
+    assert selection_regret(200, "laplace") == pytest.approx(exact, rel=1e-5)
     # on equal scores but one, a selection loses less than the bound says (methods: E max <= H)
     rng, scores = np.random.default_rng(0), np.append(np.zeros(199), 3.0)
     for made in (NoisyMax(1.0), NoisyMax(1.0, 1.0, "laplace"), PermuteAndFlip(1.0)):
         noise = getattr(made, "noise", "permute-and-flip")
         lost = 3.0 - scores[made.release(scores, rng, 4000)].mean()
-        assert 0.3 * regret(200, noise) < lost < regret(200, noise)
+        assert 0.3 * selection_regret(200, noise) < lost < selection_regret(200, noise)
 
 
 def test_a_linear_loss_needs_the_term_that_print_forgets():
@@ -186,7 +186,9 @@ def test_scores_are_products_of_vertices_with_the_gradient(polytope, thin, loss)
     found, space, bounds = made._problem()
     y = LABELS if loss == "logistic" else Y
     data = X if not thin or loss == "declared" else sparse.csr_array(X), y
-    query = DeclaredScores(found, space) if loss == "declared" else Scores(bounds, found, space)
+    query = (
+        DeclaredScores(found, space) if loss == "declared" else DenseScores(bounds, found, space)
+    )
     theta, count = space.start(4), space.count(4)
     vertices = np.array([space.vertex(i, 4) for i in range(count)])
     for t in range(1, 12):
@@ -216,7 +218,9 @@ def test_no_record_moves_a_score_by_more_than_declared(polytope, loss):
         other_x, other_y = x.copy(), y.copy()
         other_x[0], other_y[0] = 1e6 * rng.normal(size=4), 1e6 * rng.normal()
         queries = [
-            DeclaredScores(found, space) if loss == "declared" else Scores(bounds, found, space)
+            DeclaredScores(found, space)
+            if loss == "declared"
+            else DenseScores(bounds, found, space)
             for _ in range(2)
         ]
         vertex = space.vertex(int(rng.integers(count)), 4)
@@ -261,16 +265,18 @@ def test_averages_weigh_later_iterates_more():
             return next(self.answers)
 
     bounds = Bounds(1.5, 1.0, 1.0)
-    iterates = [np.zeros(4)] + [descend(Told(), None, rounds, bounds) for rounds in range(1, 6)]
+    iterates = [np.zeros(4)] + [
+        run_frank_wolfe(Told(), None, rounds, bounds) for rounds in range(1, 6)
+    ]
     weights = 2 * np.arange(1, 7) / (6 * 7)
-    found = descend(Told(), None, 5, bounds, average=True)
+    found = run_frank_wolfe(Told(), None, 5, bounds, average=True)
     assert weights.sum() == pytest.approx(1)
     assert found == pytest.approx(weights @ np.array(iterates))
 
 
 def test_declared_losses_are_clipped_in_blocks(monkeypatch):
     expected = DeclaredScores(GRADIENT, L1Ball(1.0))((X, Y))
-    monkeypatch.setattr("algorithms.frank_wolfe.dense_scores.LARGE", 100)
+    monkeypatch.setattr("algorithms.frank_wolfe.dense_scores.BLOCK_ENTRIES", 100)
     assert DeclaredScores(GRADIENT, L1Ball(1.0))((X, Y)) == pytest.approx(expected, abs=1e-14)
 
 

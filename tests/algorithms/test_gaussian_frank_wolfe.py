@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from accountant import GDP, Budget, ParameterError
-from algorithms.base.glm_losses import DeclaredLoss, loss_of
-from algorithms.frank_wolfe.convex_set import GaussianFrankWolfe, Gradient, total_mu
+from algorithms.base.glm_losses import DeclaredLoss, glm_loss_of
+from algorithms.frank_wolfe.convex_set import ClippedMeanGradient, GaussianFrankWolfe, mu_of_budget
 from algorithms.frank_wolfe.convex_sets import GroupBall, L2Ball, NuclearBall
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
@@ -96,7 +96,7 @@ def test_plans_meet_the_budget_by_exact_calibration(convex, relation):
     times = 2 if relation == "replace" else 1
     assert plan.part.sensitivity == pytest.approx(times * 2 * (convex.radius + 1) / 500)
     # T Gaussians of mu / sqrt T are one of mu
-    mu = total_mu(1.0, 1e-6)
+    mu = mu_of_budget(1.0, 1e-6)
     assert plan.part.scale == pytest.approx(plan.part.sensitivity * 5 / mu, rel=1e-5)
     assert GDP().epsilon(plan, 1e-6) == pytest.approx(1.0, rel=1e-4)
 
@@ -119,7 +119,7 @@ def test_no_record_moves_a_gradient_by_more_than_declared(loss, thin):
     rng, kind = np.random.default_rng(3), sparse.csr_array if thin else np.asarray
     made = GaussianFrankWolfe(loss, L2Ball(1.0), 1.0, 1e-6, row_bound=1.5, rounds=1)
     declared, greatest = made.plan((10, 4)).part.sensitivity, 0.0
-    bound = loss_of(loss).bound(1.5, 1.0)
+    bound = glm_loss_of(loss).bound(1.5, 1.0)
     for _ in range(600):
         x, y = rng.normal(size=(10, 4)), rng.choice([-1.0, 1.0], 10)
         other_x, other_y = x.copy(), y.copy()
@@ -130,7 +130,7 @@ def test_no_record_moves_a_gradient_by_more_than_declared(loss, thin):
         other_y[0] = 1e9 * rng.choice([-1.0, 1.0])
         gradients = []
         for data in ((kind(x), y), (kind(other_x), other_y)):
-            query = Gradient(loss_of(loss), 1.5, 1.0, bound)
+            query = ClippedMeanGradient(glm_loss_of(loss), 1.5, 1.0, bound)
             query.theta = theta
             gradients.append(query(data))
         greatest = max(greatest, np.linalg.norm(gradients[0] - gradients[1]))

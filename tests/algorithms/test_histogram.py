@@ -10,9 +10,9 @@ from scipy.optimize import minimize
 from accountant import ParameterError, PrivateValueError, PureLoss
 from accountant.ledger.ledger import Ledger
 from algorithms import LocalHistogram
-from algorithms.base.non_private import NotPrivate
-from algorithms.statistics.local_histogram import nearest_shares
-from audits.algorithm_runs.loss_profile import examine
+from algorithms.base.non_private import NotPrivateWarning
+from algorithms.statistics.local_histogram import project_to_simplex
+from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.replaying import replay
 
 ORACLES = ["subset", "unary", "hadamard"]
@@ -26,7 +26,7 @@ CONFIDENCE = 1 - 1e-7
 def test_no_leak_and_losses_within_the_claim(oracle):
     made = LocalHistogram(k=5, epsilon=1.0, oracle=oracle)
     assert replay(made, HERE, THERE, rng=1).sound
-    found = examine(made, HERE, THERE, PureLoss(1.0), 200, np.random.default_rng(5))
+    found = audit_algorithm(made, HERE, THERE, PureLoss(1.0), 200, np.random.default_rng(5))
     assert found.refutation(CONFIDENCE) == ""
     assert found.losses.max() > 0.99
 
@@ -57,7 +57,7 @@ class ChoosesByData(LocalHistogram):
 @pytest.mark.parametrize("wrong", [HalfTheNoise, CountsByHand, ChoosesByData])
 def test_wrong_histograms_are_caught(wrong, oracle):
     made, rng = wrong(k=5, epsilon=1.0, oracle=oracle), np.random.default_rng(5)
-    assert examine(made, HERE, THERE, PureLoss(1.0), 200, rng).refutation(CONFIDENCE)
+    assert audit_algorithm(made, HERE, THERE, PureLoss(1.0), 200, rng).refutation(CONFIDENCE)
 
 
 class ForgetsToClip(LocalHistogram):
@@ -91,8 +91,8 @@ def test_the_nearest_shares_are_nearest():
             lambda s, e=estimate: ((s - e) ** 2).sum(), np.full(k, 1 / k), bounds=[(0, 1)] * k,
             constraints={"type": "eq", "fun": lambda s: s.sum() - 1}, tol=1e-12,
         ).x  # fmt: skip
-        assert nearest_shares(estimate) == pytest.approx(best, abs=1e-5)
-    assert nearest_shares(np.array([0.5, 0.5])).tolist() == [0.5, 0.5]
+        assert project_to_simplex(estimate) == pytest.approx(best, abs=1e-5)
+    assert project_to_simplex(np.array([0.5, 0.5])).tolist() == [0.5, 0.5]
 
 
 def test_blocks_and_seeds_change_no_bit(monkeypatch):
@@ -102,9 +102,9 @@ def test_blocks_and_seeds_change_no_bit(monkeypatch):
     assert made.fit(labels.astype(np.uint8)).shares_.tobytes() == first
     assert made.plan_ == made.plan((5000,))
     # of many blocks the shares still are those of all users
-    monkeypatch.setattr("algorithms.statistics.local_histogram.CACHED", 64)
+    monkeypatch.setattr("algorithms.statistics.local_histogram.CACHE_BYTES", 64)
     bare = LocalHistogram(k=9, epsilon=math.inf, non_private=True)
-    with pytest.warns(NotPrivate):
+    with pytest.warns(NotPrivateWarning):
         bare.fit(labels)
     assert bare.shares_ == pytest.approx(np.bincount(labels, minlength=9) / 5000)
     assert "NOT PRIVATE" in bare.summary()

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import Budget, ParameterError
 from accountant.errors import PrivateValueError
-from algorithms.base.non_private import NotPrivate
+from algorithms.base.non_private import NotPrivateWarning
 from algorithms.label_privacy.label_classifier import LabelPrivateClassifier
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -55,7 +55,7 @@ def accuracies(data, seeds, **settings):
         train, test = np.split(order, [int(0.8 * len(y))])
         made = LabelPrivateClassifier(**settings, random_state=seed)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotPrivate)
+            warnings.simplefilter("ignore", NotPrivateWarning)
             yield made.fit(X[train], y[train]).score(X[test], y[test])
 
 
@@ -133,9 +133,9 @@ def test_sparse_features():
 def test_without_privacy_every_output_is_marked():
     X, y = blobs()
     made = LabelPrivateClassifier(math.inf, non_private=True, random_state=0)
-    with pytest.warns(NotPrivate, match="coefficients are NOT private"):
+    with pytest.warns(NotPrivateWarning, match="coefficients are NOT private"):
         made.fit(X, y)
-    with pytest.warns(NotPrivate, match="predictions are NOT private"):
+    with pytest.warns(NotPrivateWarning, match="predictions are NOT private"):
         made.predict(X)
     assert "NOT PRIVATE" in made.summary()
 

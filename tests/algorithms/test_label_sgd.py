@@ -10,17 +10,17 @@ from scipy import sparse
 
 from accountant import Budget, ParameterError
 from accountant.errors import PrivateValueError
-from algorithms.base.non_private import NotPrivate
-from algorithms.label_privacy.gradient_span import Span
-from algorithms.label_privacy.label_losses import LOSSES, LabelLoss, squares
+from algorithms.base.non_private import NotPrivateWarning
+from algorithms.label_privacy.gradient_span import GradientSpan
+from algorithms.label_privacy.label_losses import LABEL_LOSSES, LabelLoss, squared_row_norms
 from algorithms.label_privacy.label_randomizers import (
-    NAMES,
+    RANDOMIZER_NAMES,
     best_randomizer,
     randomizer_of,
     second_moments,
 )
 from algorithms.label_privacy.label_sgd import LabelSGD
-from algorithms.label_privacy.report_decoders import Told, analyser_of
+from algorithms.label_privacy.report_decoders import SupportSetDecoder, decoder_of
 from audits import privacy_losses, replay
 
 RNG = np.random.default_rng(5)
@@ -55,7 +55,7 @@ def circle(points=4000):
 @pytest.mark.parametrize("name", ["unary", "subset", "response"])
 @pytest.mark.parametrize("centred", [False, True])
 def test_coefficients_are_unbiased_and_their_square_is_the_formula(name, classes, epsilon, centred):
-    analyser = Told(randomizer_of(name, classes, epsilon), centred)
+    analyser = SupportSetDecoder(randomizer_of(name, classes, epsilon), centred)
     gradients = RNG.normal(size=(classes, 4))
     moments = analyser.second_moments(gradients @ gradients.T)
     for label in range(classes):
@@ -75,17 +75,17 @@ def test_the_vector_of_the_span_is_unbiased_by_quadrature(epsilon):
     reports = mechanism.length * directions
     for gradients in (RNG.normal(size=(3, 5)), np.ones((3, 1)), np.eye(3)[:, :2]):
         gram = gradients @ gradients.T
-        span = Span.of(gram[None])
-        moments = analyser_of(mechanism, 3).second_moments(gram)
+        span = GradientSpan.from_gram(gram[None])
+        moments = decoder_of(mechanism, 3).second_moments(gram)
         for label in range(3):
-            corner = span.corner(np.array([label]))
+            corner = span.label_corners(np.array([label]))
             assert np.linalg.norm(corner) <= 1 + 1e-12
             masses = np.exp(mechanism.log_density(reports[:, None], corner)) / len(reports)
             weights = (
-                np.repeat(span.weights, len(reports), 0),
-                np.repeat(span.back, len(reports), 0),
+                np.repeat(span.centre_weights, len(reports), 0),
+                np.repeat(span.inverse_map, len(reports), 0),
             )
-            all_users = Span(weights[0], span.corners, weights[1])
+            all_users = GradientSpan(weights[0], span.corners, weights[1])
             estimates = all_users.coefficients(reports) @ gradients
             # the quadrature of a jump errs by one arc
             assert masses @ estimates == pytest.approx(gradients[label], abs=4e-3 / epsilon)
@@ -116,8 +116,11 @@ def test_golden_values():
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 @pytest.mark.parametrize("classes", [2, 3, 6, 20])
 def test_no_gradients_exceed_the_worst_case_and_some_attain_it(classes, epsilon):
-    worst, seen = second_moments(classes, epsilon), dict.fromkeys(NAMES, 0.0)
-    made = {name: analyser_of(randomizer_of(name, classes, epsilon), classes) for name in NAMES}
+    worst, seen = second_moments(classes, epsilon), dict.fromkeys(RANDOMIZER_NAMES, 0.0)
+    made = {
+        name: decoder_of(randomizer_of(name, classes, epsilon), classes)
+        for name in RANDOMIZER_NAMES
+    }
     for trial in range(120):
         # all but one on a regular simplex, whose middle is t away from 0 and ahead or behind
         t = (trial / 119) ** 3
@@ -129,27 +132,28 @@ def test_no_gradients_exceed_the_worst_case_and_some_attain_it(classes, epsilon)
             np.concatenate([own, corners]) if trial % 4 > 1 else RNG.normal(size=(classes, 2))
         )
         gradients /= np.maximum(np.linalg.norm(gradients, axis=1, keepdims=True), 1.0)
-        for name in NAMES:
+        for name in RANDOMIZER_NAMES:
             found = made[name].second_moments(gradients @ gradients.T).max()
             assert found <= worst[name] * (1 + 1e-3 * (name == "duchi")) + 1e-9
             seen[name] = max(seen[name], found)
-    assert all(seen[name] > 0.97 * worst[name] for name in NAMES)
+    assert all(seen[name] > 0.97 * worst[name] for name in RANDOMIZER_NAMES)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("name", ["logistic", "linear"])
 def test_centred_unary_encoding_stays_below_v_for_regular_losses(name, epsilon):
-    loss = LOSSES[name]
+    loss = LABEL_LOSSES[name]
     assert loss.regular
     for classes in (2, 4, 10):
-        analyser = analyser_of(randomizer_of("unary", classes, epsilon), classes, regular=True)
-        plain = Told(analyser.mechanism)
+        analyser = decoder_of(randomizer_of("unary", classes, epsilon), classes, regular=True)
+        plain = SupportSetDecoder(analyser.mechanism)
         greatest = 0.0
         for scale in (0.0, 0.3, 1.0, 3.0, 30.0):
             theta = scale * RNG.normal(size=(classes, 3))
             row = RNG.normal(size=(1, 3))
             gram = (
-                loss.gram(theta, row)[0] / loss.lipschitz(math.sqrt(squares(row)[0]), classes) ** 2
+                loss.gram(theta, row)[0]
+                / loss.lipschitz(math.sqrt(squared_row_norms(row)[0]), classes) ** 2
             )
             found = analyser.second_moments(gram)
             greatest = max(greatest, found.max())
@@ -176,9 +180,9 @@ def test_the_best_randomiser():
     assert second_moments(100, 1.0)["response"] > 9 * second_moments(100, 1.0)["unary"]
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", LABEL_LOSSES)
 def test_gradients_are_those_of_the_loss(name):
-    loss, classes, step = LOSSES[name], 4, 1e-6
+    loss, classes, step = LABEL_LOSSES[name], 4, 1e-6
     theta, rows = RNG.normal(size=(classes, 3)), RNG.normal(size=(6, 3))
     gradients = loss.gradients(theta, rows)
     for index in np.ndindex(theta.shape):
@@ -188,7 +192,7 @@ def test_gradients_are_those_of_the_loss(name):
         numeric = (values[0] - values[1]) / (2 * step)
         assert gradients[(slice(None), slice(None), *index)] == pytest.approx(numeric, abs=1e-6)
     lengths = np.sqrt((gradients.reshape(6, classes, -1) ** 2).sum(axis=2))
-    bound = [loss.lipschitz(length, classes) for length in np.sqrt(squares(rows))]
+    bound = [loss.lipschitz(length, classes) for length in np.sqrt(squared_row_norms(rows))]
     assert (lengths <= np.array(bound)[:, None] + 1e-12).all()
     coefficients = RNG.normal(size=(6, classes))
     total, square = loss.estimate(theta, rows, coefficients)
@@ -209,11 +213,11 @@ def simulated(users, classes, features, seed=0):
 
 
 def logistic_risk(theta, X, true):
-    shares = np.exp(-LOSSES["logistic"].values(X @ true.T))
-    return float((LOSSES["logistic"].values(X @ theta.T) * shares).sum(axis=1).mean())
+    shares = np.exp(-LABEL_LOSSES["logistic"].values(X @ true.T))
+    return float((LABEL_LOSSES["logistic"].values(X @ theta.T) * shares).sum(axis=1).mean())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", RANDOMIZER_NAMES)
 @pytest.mark.parametrize("batch_size", [1, 16])
 def test_the_excess_risk_is_within_the_bound(name, batch_size):
     users, classes = 3000, 5
@@ -271,7 +275,7 @@ def small(name, loss="logistic", **others):
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", RANDOMIZER_NAMES)
 def test_replay_finds_no_leak_and_losses_within_epsilon(name, loss):
     other = SMALL_Y.copy()
     other[0] = (other[0] + 1) % 4
@@ -284,7 +288,7 @@ def test_replay_finds_no_leak_and_losses_within_epsilon(name, loss):
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", RANDOMIZER_NAMES)
 def test_plans_meet_their_budgets_and_waste_none(name, epsilon):
     plan = small(name, epsilon=epsilon).plan((1000, 3))
     assert (1 - 2e-6) * epsilon <= Budget(epsilon).check(plan) <= epsilon
@@ -311,7 +315,7 @@ def test_same_seed_same_bits_and_labels_of_one_user_once():
 def test_one_pass_by_hand():
     # without noise: eta = D / (L sqrt n), the average of theta_1 .. theta_n, in the coins' order
     made = small("auto", epsilon=math.inf, non_private=True, batch_size=1, diameter=1.0)
-    with pytest.warns(NotPrivate, match="NOT private"):
+    with pytest.warns(NotPrivateWarning, match="NOT private"):
         made.fit(SMALL_X, SMALL_Y)
     order = np.concatenate([entry.who for entry in made.transcript_])
     theta, total = np.zeros((4, 3)), np.zeros((4, 3))
@@ -350,7 +354,7 @@ class Absolute(LabelLoss):
         return np.tile(signs[None, :, None], (X.shape[0], 1, 1))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", RANDOMIZER_NAMES)
 def test_a_users_own_loss(name):
     labels = np.random.default_rng(0).choice(5, 20_000, p=[0.05, 0.05, 0.1, 0.7, 0.1])
     made = LabelSGD(

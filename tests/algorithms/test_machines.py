@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from accountant import ParameterError
-from algorithms.voting.machine_votes import LocalSigns
+from algorithms.voting.machine_votes import MachineVote
 from algorithms.voting.sign_vote import SignVote
-from algorithms.voting.vote_collection import BallotBox, collect
-from algorithms.voting.vote_encoding import FAILED, INVALID, ballot, length, packed
+from algorithms.voting.vote_collection import VoteCollector, collect_votes
+from algorithms.voting.vote_encoding import FAILED, INVALID, encode_own_vote, pack_vote, vote_length
 
 RNG = np.random.default_rng(4)
 MEANS = np.array([1.0, -1.0] + [0.0] * 9)
@@ -28,13 +28,13 @@ def vote(**settings):
 @pytest.mark.parametrize("features", [1, 7, 8, 9, 100, 1001])
 def test_a_vote_travels_in_two_bits_a_feature(features):
     votes = RNG.integers(-1, 2, (3, features))
-    box = BallotBox(3)
+    box = VoteCollector(3)
     for machine, one in enumerate(votes):
-        message = packed(one)
+        message = pack_vote(one)
         assert len(message) == 5 + 2 * ((features + 7) // 8)
-        assert length(message) == features
+        assert vote_length(message) == features
         box.receive(machine, message)
-    found, report = box.open()
+    found, report = box.read_votes()
     assert np.array_equal(found, votes)
     assert found.dtype == np.int8
     assert report.fates == ("counted",) * 3
@@ -50,52 +50,72 @@ NO_VOTES = [
 
 @pytest.mark.parametrize("nonsense", NO_VOTES, ids=str)
 def test_what_is_no_vote_counts_as_null(nonsense):
-    box = BallotBox(3)
-    box.receive(0, packed([1, -1, 0]))
-    box.receive(1, ballot(lambda data: data, nonsense))
-    box.receive(2, packed([1, 1, 0]))
-    found, report = box.open()
+    box = VoteCollector(3)
+    box.receive(0, pack_vote([1, -1, 0]))
+    box.receive(1, encode_own_vote(lambda data: data, nonsense))
+    box.receive(2, pack_vote([1, 1, 0]))
+    found, report = box.read_votes()
     assert found.tolist() == [[1, -1, 0], [0, 0, 0], [1, 1, 0]]
     assert report.fates == ("counted", "invalid", "counted")
 
 
 @pytest.mark.parametrize(
     "message",
-    [b"", b"\x00", bytes([FAILED + 5]), packed([1, 0]), packed([1, 0, 1, 1]), packed([1] * 3)[:-1],
-     packed([1] * 3) + b"\x00", packed([1] * 3)[:5] + b"\xff\xff", np.ones(3), None, "vote", 7,
-     bytearray(packed([1] * 3)), bytes([INVALID]) + packed([1] * 3)[1:]],
+    [
+        b"",
+        b"\x00",
+        bytes([FAILED + 5]),
+        pack_vote([1, 0]),
+        pack_vote([1, 0, 1, 1]),
+        pack_vote([1] * 3)[:-1],
+        pack_vote([1] * 3) + b"\x00",
+        pack_vote([1] * 3)[:5] + b"\xff\xff",
+        np.ones(3),
+        None,
+        "vote",
+        7,
+        bytearray(pack_vote([1] * 3)),
+        bytes([INVALID]) + pack_vote([1] * 3)[1:],
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_the_server_trusts_no_message(message):
-    box = BallotBox(3)
-    box.receive(0, packed([1, -1, 0]))
+    box = VoteCollector(3)
+    box.receive(0, pack_vote([1, -1, 0]))
     box.receive(1, message)
-    box.receive(2, packed([1, 1, 0]))
-    found, report = box.open(3)
+    box.receive(2, pack_vote([1, 1, 0]))
+    found, report = box.read_votes(3)
     assert found.tolist() == [[1, -1, 0], [0, 0, 0], [1, 1, 0]]
     assert report.fates == ("counted", "invalid", "counted")
 
 
 def test_whoever_votes_twice_is_counted_once():
-    box = BallotBox(4)
-    for machine, one in ((0, [1, 1]), (1, [1, 0]), (0, [-1, -1]), (0, [-1, 1]), (2, [2, 2]),
-                         (2, [1, 1]), (3, [[0, 1], [1, 1]])):  # fmt: skip
-        box.receive(machine, packed(one))
-    found, report = box.open()
+    box = VoteCollector(4)
+    for machine, one in (
+        (0, [1, 1]),
+        (1, [1, 0]),
+        (0, [-1, -1]),
+        (0, [-1, 1]),
+        (2, [2, 2]),
+        (2, [1, 1]),
+        (3, [[0, 1], [1, 1]]),
+    ):
+        box.receive(machine, pack_vote(one))
+    found, report = box.read_votes()
     assert found.tolist() == [[1, 1], [1, 0], [0, 0], [0, 1]]
     assert report.fates == ("twice", "counted", "invalid", "twice")
     assert report.bytes == (21, 7, 8, 7)
     assert str(report) == "4 machines: 1 counted, 2 twice, 1 invalid; 43 bytes"
     for stranger in (-1, 4, True, "0"):
         with pytest.raises(ParameterError, match="machine must be"):
-            box.receive(stranger, packed([1, 1]))
+            box.receive(stranger, pack_vote([1, 1]))
 
 
 def test_an_error_on_a_machine_does_not_travel():
     def fails(data):
         raise ValueError(f"secret {data}")
 
-    assert ballot(fails, 3.25) == bytes([FAILED])
+    assert encode_own_vote(fails, 3.25) == bytes([FAILED])
     with pytest.raises(ParameterError) as caught:
         vote(estimator=fails).fit(MACHINES)
     assert str(caught.value).startswith("machines must be such that more than half")
@@ -187,8 +207,8 @@ class Odd(ThreadPoolExecutor):
 
 
 def test_what_gets_lost_on_the_way_is_null():
-    local = LocalSigns("mean", None, 40, 3, 5.0, 1e-3)
-    votes, report = collect(local, MACHINES, Odd()).open(11)
+    local = MachineVote("mean", None, 40, 3, 5.0, 1e-3)
+    votes, report = collect_votes(local, MACHINES, Odd()).read_votes(11)
     assert report.fates == ("failed", "invalid", "counted", "counted", "counted") * 8
     assert report.bytes == (0, 1, 9, 9, 9) * 8
     assert not votes[::5].any()

@@ -8,8 +8,8 @@ import pytest
 from accountant import ParameterError, PrivateValueError, PureLoss
 from accountant.ledger.ledger import Ledger
 from algorithms import LocalMean, PrivateMean
-from algorithms.base.non_private import NotPrivate
-from audits.algorithm_runs.loss_profile import examine
+from algorithms.base.non_private import NotPrivateWarning
+from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.replaying import replay
 from mechanisms import Gaussian, PrivUnit
 
@@ -39,7 +39,7 @@ def test_no_leak_and_losses_within_the_claim(name, columns):
     claim = PureLoss(1.0)
     if getattr(made, "delta", 0):
         claim = made.plan(data.shape).loss
-    found = examine(made, data, neighbour, claim, 200, np.random.default_rng(5))
+    found = audit_algorithm(made, data, neighbour, claim, 200, np.random.default_rng(5))
     assert found.refutation(CONFIDENCE) == ""
     assert found.losses.std() > 0.1
     if claim.pure == 1.0:  # the worst pair spends nearly all of it
@@ -87,7 +87,7 @@ class Peeks(LocalMean):
 def test_wrong_means_are_caught(wrong):
     data, neighbour = pair(3)
     made, rng = wrong(epsilon=1.0), np.random.default_rng(5)
-    assert examine(made, data, neighbour, PureLoss(1.0), 200, rng).refutation(CONFIDENCE)
+    assert audit_algorithm(made, data, neighbour, PureLoss(1.0), 200, rng).refutation(CONFIDENCE)
 
 
 class ForgetsToShortenLocally(LocalMean):
@@ -140,7 +140,7 @@ def test_the_same_seed_gives_the_same_bits_and_the_plan_needs_no_data():
 def test_without_privacy_it_is_the_mean_and_says_so():
     for kind in (LocalMean, PrivateMean):
         made = kind(epsilon=math.inf, non_private=True)
-        with pytest.warns(NotPrivate):
+        with pytest.warns(NotPrivateWarning):
             made.fit(X)
         assert made.mean_ == pytest.approx(X.mean(axis=0))
         assert "NOT PRIVATE" in made.summary()

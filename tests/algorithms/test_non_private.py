@@ -8,7 +8,7 @@ import pytest
 from accountant import ParameterError, Tight, to_json
 from accountant.plans.plan import Repeat
 from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM
-from algorithms.base.non_private import NotPrivate, Revealed
+from algorithms.base.non_private import NoPrivacy, NotPrivateWarning
 from audits import replay
 
 OPEN = {"epsilon": math.inf, "non_private": True}
@@ -29,14 +29,14 @@ Y = X @ THETA + RNG.uniform(-0.05, 0.05, 4000)
 @ALL
 def test_every_output_says_so(kind):
     made = kind(**KINDS[kind], **OPEN)
-    with pytest.warns(NotPrivate, match=f"{kind.__name__}: coefficients are NOT private"):
+    with pytest.warns(NotPrivateWarning, match=f"{kind.__name__}: coefficients are NOT private"):
         made.fit(X, Y)
-    with pytest.warns(NotPrivate, match="predictions are NOT private"):
+    with pytest.warns(NotPrivateWarning, match="predictions are NOT private"):
         assert made.predict(X) == pytest.approx(Y, abs=0.3)
     assert made.coef_ == pytest.approx(THETA, abs=0.1)
     assert made.summary().startswith(f"{kind.__name__}: NOT PRIVATE")
     assert Tight().epsilon(made.plan_, 0.5) == math.inf
-    assert {type(entry.mechanism) for entry in made.transcript_} == {Revealed}
+    assert {type(entry.mechanism) for entry in made.transcript_} == {NoPrivacy}
     assert "non_private=True" in repr(made)
     with pytest.raises(ParameterError):  # a plan file is for what may be released
         to_json(made.plan_)
@@ -59,9 +59,9 @@ def test_it_must_be_asked_for(kind, wrong):
 def test_a_replay_sees_what_is_revealed():
     other = X.copy()
     other[0] = -X[0]
-    with pytest.warns(NotPrivate):
+    with pytest.warns(NotPrivateWarning):
         LocalIHT(**KINDS[LocalIHT], **OPEN).fit(X, Y)
     found = replay(LocalIHT(**KINDS[LocalIHT], **OPEN), (X, Y), (other, Y), rng=1)
     assert found.loss == math.inf
-    assert Revealed().reversed == Revealed().loss
-    assert dict(Repeat(Revealed(), 3).losses()) == {Revealed().loss: 3}
+    assert NoPrivacy().reversed == NoPrivacy().loss
+    assert dict(Repeat(NoPrivacy(), 3).losses()) == {NoPrivacy().loss: 3}

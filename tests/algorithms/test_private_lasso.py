@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import ZCDP, Budget, BudgetExceeded, OffPlan, ParameterError, Repeat
 from algorithms import PrivateLasso
-from algorithms.frank_wolfe.polytope import Bounds, Scores, best_rounds, clipped
+from algorithms.frank_wolfe.polytope import Bounds, DenseScores, clipped_entries, optimal_l1_rounds
 from audits import privacy_losses, replay
 
 RNG = np.random.default_rng(8)
@@ -63,7 +63,7 @@ def test_no_record_moves_a_score_by_more_than_declared():
         x, y = rng.choice([-1.0, 1.0], (20, 3)), rng.choice([-1.0, 1.0], 20)
         other_x, other_y = x.copy(), y.copy()
         other_x[0], other_y[0] = 1e6 * rng.normal(size=3), 1e6 * rng.normal()  # clipped
-        queries = Scores(bounds), Scores(bounds)
+        queries = DenseScores(bounds), DenseScores(bounds)
         for t in range(1, 6):
             one, two = queries[0]((x, y)), queries[1]((other_x, other_y))
             greatest = max(greatest, np.abs(one - two).max())
@@ -76,7 +76,7 @@ def test_no_record_moves_a_score_by_more_than_declared():
 
 def test_scores_are_the_gradient_at_theta():
     bounds, theta = Bounds(2.0, 1.0, 1.0), np.zeros(6)
-    query = Scores(bounds)
+    query = DenseScores(bounds)
     for t, (feature, vertex) in enumerate([(1, 2.0), (4, -2.0), (1, -2.0)], start=1):
         gradient = 2 * X.T @ (X @ theta - Y) / len(Y)
         assert query((X, Y)) == pytest.approx(2.0 * np.concatenate([gradient, -gradient]))
@@ -110,7 +110,7 @@ def test_best_rounds_is_the_paper_formula():
     harmonic = sum(1 / k for k in range(1, 2 * p + 1))
     expected = (2 * n * math.sqrt(2 * rho) / harmonic) ** (2 / 3)
     sensitivity = bounds.score_sensitivity(n, "replace")
-    assert best_rounds(bounds, sensitivity, p, "laplace", 1.0, 1e-6) == pytest.approx(
+    assert optimal_l1_rounds(bounds, sensitivity, p, "laplace", 1.0, 1e-6) == pytest.approx(
         expected, rel=5e-3
     )
     lasso = PrivateLasso(1.0, 1e-6, selection="laplace")
@@ -238,7 +238,7 @@ def test_a_ledger_is_not_copied_but_a_fit_is(duplicate):
 def test_clipping_in_blocks_is_clipping(shape, order):
     array = np.asarray(RNG.normal(size=shape), order=order)
     array.flat[0] = 3.0
-    found = clipped(array, 1.0)
+    found = clipped_entries(array, 1.0)
     assert np.array_equal(found, np.clip(array, -1.0, 1.0))
     assert found.flags.f_contiguous == array.flags.f_contiguous
-    assert clipped(found, 1.0) is found
+    assert clipped_entries(found, 1.0) is found

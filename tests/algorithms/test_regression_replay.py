@@ -7,7 +7,7 @@ import pytest
 
 from accountant import ApproxLoss, PureLoss
 from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM
-from audits.algorithm_runs.loss_profile import examine
+from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.replaying import privacy_losses, replay
 
 RNG = np.random.default_rng(3)
@@ -55,7 +55,9 @@ def pair(estimator):
 def test_no_leak_and_losses_within_the_claim(name):
     estimator, claim = CASES[name]
     data, neighbour, public = pair(estimator)
-    found = examine(estimator, data, neighbour, claim, 200, np.random.default_rng(5), public=public)
+    found = audit_algorithm(
+        estimator, data, neighbour, claim, 200, np.random.default_rng(5), public=public
+    )
     assert found.refutation(CONFIDENCE) == ""
     assert found.losses.std() > 0.01  # the neighbours do differ in what is released
 

@@ -9,9 +9,9 @@ from scipy.stats import binom
 from accountant import ParameterError, PureLoss
 from accountant.ledger.ledger import Ledger
 from algorithms import PrivateSelection
-from algorithms.base.non_private import NotPrivate
-from algorithms.statistics.private_selection import summed_scores
-from audits.algorithm_runs.loss_profile import examine
+from algorithms.base.non_private import NotPrivateWarning
+from algorithms.statistics.private_selection import clipped_score_sums
+from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.replaying import replay
 
 # two candidates are level but for one user, who turns from one to the other
@@ -24,7 +24,7 @@ CONFIDENCE = 1 - 1e-7
 def test_no_leak_and_losses_within_the_claim():
     made = PrivateSelection(epsilon=1.0)
     assert replay(made, HERE, THERE, rng=1).sound
-    found = examine(made, HERE, THERE, PureLoss(1.0), 300, np.random.default_rng(5))
+    found = audit_algorithm(made, HERE, THERE, PureLoss(1.0), 300, np.random.default_rng(5))
     assert found.refutation(CONFIDENCE) == ""
     assert found.losses.max() > 0.4
 
@@ -43,7 +43,7 @@ class DoubledScores(PrivateSelection):
     """Scores within [-1, 1], which move twice as far."""
 
     def run(self, ledger):
-        return int(ledger.release(ledger.plan, lambda s: 2 * summed_scores(s)))
+        return int(ledger.release(ledger.plan, lambda s: 2 * clipped_score_sums(s)))
 
 
 class BreaksTies(PrivateSelection):
@@ -58,7 +58,7 @@ def test_wrong_selections_are_caught(wrong):
     # the first is ahead by one and a half at the best, where the loss is nearly all of epsilon
     made, rng = wrong(epsilon=1.0), np.random.default_rng(5)
     data, neighbour = (np.vstack([one, [[0.0, 1.0]] * 3]) for one in (HERE, THERE))
-    assert examine(made, data, neighbour, PureLoss(1.0), 300, rng).refutation(CONFIDENCE)
+    assert audit_algorithm(made, data, neighbour, PureLoss(1.0), 300, rng).refutation(CONFIDENCE)
 
 
 def test_choices_have_the_law_of_permute_and_flip():
@@ -81,7 +81,7 @@ def test_the_plan_needs_no_data_and_a_clear_winner_wins():
     assert made.plan_ == made.plan((200, 6))
     assert "differential privacy" in made.summary()
     bare = PrivateSelection(epsilon=math.inf, non_private=True)
-    with pytest.warns(NotPrivate):
+    with pytest.warns(NotPrivateWarning):
         assert bare.fit(data).chosen_ == 4
     assert "NOT PRIVATE" in bare.summary()
 

@@ -12,16 +12,16 @@ from sklearn.linear_model import Lasso, LassoLars
 from accountant import Budget, BudgetExceeded, Ledger, ParameterError, Tight
 from algorithms.baselines.cai_wang_zhang import GradientStep, ThresholdedMean, ThresholdedRegression
 from algorithms.voting.machine_votes import (
-    CONSTANT,
-    LocalSigns,
+    THRESHOLD_CONSTANT,
+    MachineVote,
     graph_signs,
     lasso_signs,
     mean_signs,
     threshold_rule,
 )
-from algorithms.voting.peeling import calibrated
+from algorithms.voting.peeling import calibrated_plan
 from algorithms.voting.sign_vote import SignVote
-from algorithms.voting.vote_counts import SENSITIVITY, Tally, counts, majority
+from algorithms.voting.vote_counts import VOTE_SENSITIVITY, VoteCounter, count_votes, majority_signs
 from audits import privacy_losses, replay
 from mechanisms import Exponential, NoisyMax
 
@@ -51,30 +51,30 @@ def test_stability_and_utilities_are_the_paper_formulas():
         for plus, minus in itertools.product(range(machines + 1), repeat=2):
             if plus + minus > machines:
                 continue
-            tally, votes = Tally(), column(plus, minus, machines - plus - minus)
+            tally, votes = VoteCounter(), column(plus, minus, machines - plus - minus)
             stability = by_hand(plus, minus, machines - plus - minus)
             assert tally.stability(votes) == [stability]
             expected = [2 * plus - machines, 2 * minus - machines, -stability]
             assert tally.utilities(votes, 0).tolist() == expected
-            assert majority(votes)[0] == (plus > machines / 2) - (minus > machines / 2)
+            assert majority_signs(votes)[0] == (plus > machines / 2) - (minus > machines / 2)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, float])
 def test_counts_are_exact_and_anything_else_is_a_null_vote(dtype):
     votes = RNG.integers(-1, 2, (1000, 17)).astype(dtype)  # more than an 8-bit sum holds
     votes[:, 0], votes[:, 1] = 1, -1
-    positive, negative = counts(votes)
+    positive, negative = count_votes(votes)
     assert np.array_equal(positive, (votes == 1).sum(axis=0))
     assert np.array_equal(negative, (votes == -1).sum(axis=0))
     votes[0] = 100
-    assert np.array_equal(counts(votes)[0], (votes[1:] == 1).sum(axis=0))
+    assert np.array_equal(count_votes(votes)[0], (votes[1:] == 1).sum(axis=0))
 
 
 def test_one_machine_moves_every_score_by_two_at_most_and_two_is_attained():
     greatest = np.zeros(2)
     for trial in range(400):
         votes = RNG.integers(-1, 2, (int(RNG.integers(2, 12)), 5), dtype=np.int8)
-        other, one, two = votes.copy(), Tally(), Tally()
+        other, one, two = votes.copy(), VoteCounter(), VoteCounter()
         # flipped, anything, and what is no vote
         other[0] = [-votes[0], RNG.integers(-1, 2, 5), RNG.integers(-128, 128, 5)][trial % 3]
         greatest[0] = max(greatest[0], np.abs(one.stability(votes) - two.stability(other)).max())
@@ -82,8 +82,8 @@ def test_one_machine_moves_every_score_by_two_at_most_and_two_is_attained():
             moved = one.utilities(votes, j) - two.utilities(other, j)
             greatest[1] = max(greatest[1], np.abs(moved).max())
             # the gap of two utilities moves by twice that: they are not monotone
-            assert np.ptp(moved) <= 2 * SENSITIVITY
-    assert greatest.tolist() == [SENSITIVITY, SENSITIVITY]
+            assert np.ptp(moved) <= 2 * VOTE_SENSITIVITY
+    assert greatest.tolist() == [VOTE_SENSITIVITY, VOTE_SENSITIVITY]
 
 
 # Plans
@@ -152,13 +152,13 @@ def test_an_opposed_vote_attains_the_declared_loss_of_a_round():
     # the gap of two stabilities shrinks by 4: Gumbel selection over a range of 4 / scale
     votes = np.zeros((9, 2), dtype=np.int8)
     votes[:5, 0] = votes[:4, 1] = 1
-    neighbour, mechanism = votes.copy(), calibrated(1.0, 1e-3, 1).part.parts[0].part
+    neighbour, mechanism = votes.copy(), calibrated_plan(1.0, 1e-3, 1).part.parts[0].part
     neighbour[0] = [0, 0]
-    scores = [Tally().stability(one) for one in (votes, neighbour)]
+    scores = [VoteCounter().stability(one) for one in (votes, neighbour)]
     assert (scores[0] - scores[1]).tolist() == [2.0, 2.0]
     neighbour[0], neighbour[8] = votes[0], [0, 1]
     votes[8] = [1, 0]
-    scores = [Tally().stability(one) for one in (votes, neighbour)]
+    scores = [VoteCounter().stability(one) for one in (votes, neighbour)]
     assert (scores[0] - scores[1]).tolist() == [2.0, -2.0]
     logs = [mechanism.log_density(np.arange(2)[:, None], s, each=True) for s in scores]
     assert np.ptp(np.ravel(logs[0] - logs[1])) == pytest.approx(4 / mechanism.scale)
@@ -169,7 +169,7 @@ def test_features_are_selected_once_and_without_noise_it_is_the_majority():
     votes = RNG.integers(-1, 2, (101, 12), dtype=np.int8)
     votes[:60, :3], votes[:60, 3:5] = 1, -1
     found = vote.run(Ledger(votes, vote.plan(votes.shape), rng=1))
-    assert np.array_equal(found, majority(votes))
+    assert np.array_equal(found, majority_signs(votes))
     noisy = SignVote(0.1, 1e-3, 12)  # all features, in random order
     ledger = Ledger(votes, noisy.plan(votes.shape), rng=2)
     noisy.run(ledger)
@@ -229,9 +229,9 @@ def test_a_fit_from_data():
 def test_the_threshold_rule():
     n, m, p, s, e, d = 200, 1200, 100, 20, 1.0, 1e-3
     privacy = math.sqrt(s * math.log(1 / d)) * math.log(p) / (m * math.sqrt(n) * e)
-    expected = CONSTANT * (math.sqrt(math.log(p) / (n * m)) + privacy + 1 / n)
+    expected = THRESHOLD_CONSTANT * (math.sqrt(math.log(p) / (n * m)) + privacy + 1 / n)
     assert threshold_rule(m, n, p, s, e, d) == pytest.approx(expected)
-    local = LocalSigns("mean", None, m, s, e, d)
+    local = MachineVote("mean", None, m, s, e, d)
     X = np.zeros((n, p))
     X[:, 0], X[:, 1], X[:, 2] = 1.001 * expected, -1.001 * expected, 0.999 * expected
     assert local(X).tolist() == [1, -1] + [0] * 98

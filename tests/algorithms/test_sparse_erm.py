@@ -16,8 +16,8 @@ from accountant import (
     Repeat,
 )
 from algorithms import SparseERM
-from algorithms.base.erm_losses import LOSSES, MeanGradient, factors
-from algorithms.base.non_private import NotPrivate
+from algorithms.base.erm_losses import ERM_LOSSES, MeanGradient, norm_clip_factors
+from algorithms.base.non_private import NotPrivateWarning
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
 
@@ -67,7 +67,7 @@ def test_golden_noise():
     assert mu == pytest.approx(0.691927, rel=2e-6)
 
 
-@pytest.mark.parametrize("loss", list(LOSSES))
+@pytest.mark.parametrize("loss", list(ERM_LOSSES))
 @pytest.mark.parametrize("thin", [False, True])
 def test_no_record_moves_a_gradient_by_more_than_declared(loss, thin):
     rng = np.random.default_rng(5)
@@ -80,7 +80,7 @@ def test_no_record_moves_a_gradient_by_more_than_declared(loss, thin):
         other_x[0, :3] *= -1
         if loss == "squared":
             other_y[0] = 1e9 * rng.normal()
-        gradient = MeanGradient(LOSSES[loss], 1.5, 20)
+        gradient = MeanGradient(ERM_LOSSES[loss], 1.5, 20)
         gradient.theta = np.array([0.0, 0.0, 0.0, 10 ** rng.uniform(0, 5)])
         kind = sparse.csr_array if thin else np.asarray
         moved = gradient((kind(x), y)) - gradient((kind(other_x), other_y))
@@ -91,8 +91,8 @@ def test_no_record_moves_a_gradient_by_more_than_declared(loss, thin):
 def test_rows_are_shortened():
     rows = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
     for kind in (np.asarray, sparse.csr_array):
-        assert factors(kind(rows), 1.0) == pytest.approx([0.2, 1, 1])
-        assert factors(kind(rows), 5.0).tolist() == [1, 1, 1]
+        assert norm_clip_factors(kind(rows), 1.0) == pytest.approx([0.2, 1, 1])
+        assert norm_clip_factors(kind(rows), 5.0).tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("rate", [None, 0.1])
@@ -164,7 +164,7 @@ def test_covtype_within_two_points_of_no_privacy():
         return made.fit(x[train], y[train]).score(x[test], y[test])
 
     private = [accuracy(2.0, rounds=40, step=20.0, random_state=seed) for seed in range(6)]
-    with pytest.warns(NotPrivate):
+    with pytest.warns(NotPrivateWarning):
         free = accuracy(math.inf, rounds=200, step=8.0, non_private=True)
     assert np.mean(private) > free - 0.02 > 0.68
 

@@ -12,15 +12,15 @@ from scipy.stats import chi2
 from accountant import BoundedRangeLoss, Budget, Ledger, ParameterError, PrivateValueError
 from algorithms.base.glm_losses import LOGISTIC, SQUARED
 from algorithms.frank_wolfe.constants import Bounds
-from algorithms.frank_wolfe.dense_scores import Scores, clipped_sparse
+from algorithms.frank_wolfe.dense_scores import DenseScores, clipped_sparse_entries
 from algorithms.frank_wolfe.private_lasso import PrivateLasso
 from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
-from algorithms.frank_wolfe.score_buckets import Levels
-from algorithms.frank_wolfe.sparse_scores import LazyScores, step_of
+from algorithms.frank_wolfe.score_buckets import ScoreBuckets
+from algorithms.frank_wolfe.sparse_scores import SparseScores, step_size
 from audits import privacy_losses, replay
 from mechanisms import LazyExponential, NoisyMax
 from mechanisms import lazy_exponential as lazy
-from mechanisms.families.bounded_scores import Listed
+from mechanisms.families.bounded_scores import ListedScores
 
 RCV1 = Path(__file__).parents[2] / ".." / "shared" / "data" / "rcv1_subset" / "rcv1_subset.npz"
 RNG = np.random.default_rng(12)
@@ -43,13 +43,13 @@ def tail(winners, probabilities):
 def rounds_of(loss, scale, count, seed=3, bounds=BOUNDS):
     """(lazy scores, dense scores) of rounds with random moves."""
     rng = np.random.default_rng(seed)
-    query, dense = LazyScores(bounds, loss, scale), Scores(bounds, loss)
+    query, dense = SparseScores(bounds, loss, scale), DenseScores(bounds, loss)
     thick = X.toarray()
     for t in range(1, count + 1):
         yield query((X, Y)), dense((thick, Y))
         feature, vertex = int(rng.integers(40)), bounds.radius * rng.choice([-1.0, 1.0])
         query.move(feature, vertex)
-        dense.move(step_of(t), feature, vertex)
+        dense.move(step_size(t), feature, vertex)
 
 
 @LOSSES
@@ -95,16 +95,16 @@ def test_the_selected_index_follows_the_exponential_mechanism(loss, scale):
 @pytest.mark.parametrize("width", [0.01, 1.0, 1e4])
 @pytest.mark.parametrize("tries", [0, 1, 16])
 def test_rejection_gives_the_law_whatever_bounds_are_worth(width, tries, monkeypatch):
-    monkeypatch.setattr(lazy, "TRIES", tries)
+    monkeypatch.setattr(lazy, "MAX_REJECTIONS", tries)
     scores, made = np.array([0.0, 0.3, -2.0, 5.0, 4.9, -30.0]), LazyExponential(1.5)
-    draws = made.release(Listed(scores, width), 1, 50_000)
+    draws = made.release(ListedScores(scores, width), 1, 50_000)
     assert tail(draws, softmax(scores / 1.5)) > 1e-6 / 9
-    singles = np.array([made.release(Listed(scores, width), rng) for rng in range(800)])
+    singles = np.array([made.release(ListedScores(scores, width), rng) for rng in range(800)])
     assert tail(singles, softmax(scores / 1.5)) > 1e-6 / 9
 
 
 def test_a_score_above_its_bound_is_refused_not_released():
-    class Wrong(Listed):
+    class Wrong(ListedScores):
         def at(self, candidates):
             return super().at(candidates) + 100.0
 
@@ -119,7 +119,7 @@ def test_a_score_above_its_bound_is_refused_not_released():
 def test_one_payment_buys_one_selection():
     made = LazyExponential(2.0, 1.0)
     assert made.loss == BoundedRangeLoss(1.0)
-    pair = [Listed([1.0, 2.0]), Listed([2.0, 1.0])]
+    pair = [ListedScores([1.0, 2.0]), ListedScores([2.0, 1.0])]
     with pytest.raises(PrivateValueError, match="a single one"):
         Ledger(np.ones(3), made, rng=0).release(made, lambda data: pair)
     told = Ledger(np.ones(2), made, rng=0).release_each(made, lambda rows: pair)
@@ -128,7 +128,7 @@ def test_one_payment_buys_one_selection():
 
 def test_levels_move_items_and_keep_them_all():
     rng, most = np.random.default_rng(0), np.abs(RNG.normal(size=50))
-    levels = Levels(most, 0.1, 1e-9)
+    levels = ScoreBuckets(most, 0.1, 1e-9)
     for _ in range(200):
         some = rng.choice(50, 7, replace=False)
         most[some] = np.abs(rng.normal(size=7)) * rng.choice([0.0, 1.0, 30.0])
@@ -158,7 +158,7 @@ def test_no_record_moves_a_score_by_more_than_declared():
         other_x, other_y = X.tolil(copy=True), Y.copy()
         other_x[0] = rng.choice([-1e6, 0.0, 1e6], 40)
         other_y[0] *= rng.choice([-1.0, 1.0])
-        queries = LazyScores(BOUNDS, LOGISTIC, 0.1), LazyScores(BOUNDS, LOGISTIC, 0.1)
+        queries = SparseScores(BOUNDS, LOGISTIC, 0.1), SparseScores(BOUNDS, LOGISTIC, 0.1)
         for _ in range(5):
             one, two = queries[0]((X, Y)), queries[1]((other_x.tocsr(), other_y))
             greatest = max(greatest, np.abs(one.scores() - two.scores()).max())
@@ -172,10 +172,13 @@ def test_entries_stored_in_parts_are_added_before_they_are_clipped():
     parts = sparse.csr_array(
         (np.array([0.9, 0.9, -5.0]), np.array([1, 1, 0]), np.array([0, 2, 3])), shape=(2, 3)
     )
-    assert clipped_sparse(parts, 1.0).toarray().tolist() == [[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]
+    assert clipped_sparse_entries(parts, 1.0).toarray().tolist() == [
+        [0.0, 1.0, 0.0],
+        [-1.0, 0.0, 0.0],
+    ]
     assert parts.nnz == 3
     inside = sparse.csr_array(np.eye(3))
-    assert clipped_sparse(inside, 1.0) is inside
+    assert clipped_sparse_entries(inside, 1.0) is inside
 
 
 @pytest.mark.parametrize("cls", [PrivateLasso, PrivateLogisticLasso])
@@ -258,11 +261,11 @@ def test_rcv1_is_learned_from_a_vanishing_part_of_its_scores(monkeypatch):
     made = PrivateLogisticLasso(2e3, 1e-6, radius=100.0, rounds=150, random_state=0)
     assert made.fit(x[~test], y[~test]).score(x[test], y[test]) > 0.7
     looked = []
-    at = LazyScores.at
+    at = SparseScores.at
     monkeypatch.setattr(
-        LazyScores, "at", lambda query, some: (looked.append(some.size), at(query, some))[1]
+        SparseScores, "at", lambda query, some: (looked.append(some.size), at(query, some))[1]
     )
-    monkeypatch.setattr(LazyScores, "scores", lambda *_: pytest.fail("all scores were listed"))
+    monkeypatch.setattr(SparseScores, "scores", lambda *_: pytest.fail("all scores were listed"))
     PrivateLogisticLasso(1.0, 1e-6, radius=100.0, rounds=150, random_state=0).fit(x, y)
     assert 150 <= sum(looked) < 4 * 150
 

@@ -13,14 +13,14 @@ from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM
 from algorithms.base.hard_thresholding import (
     checked_step,
     default_step,
+    iht_step,
     isometry_estimate,
-    project,
+    keep_largest,
+    project_to_ball,
     step_window,
-    threshold,
-    truncate,
 )
-from algorithms.sparse_regression.links import WAVE, Link
-from algorithms.sparse_regression.local_iht import Gradient
+from algorithms.sparse_regression.links import LINEAR_PLUS_COSINE, Link
+from algorithms.sparse_regression.local_iht import UserGradients
 from audits import privacy_losses, replay
 
 LOCAL = LocalIHT(epsilon=2.0, sparsity=1, noise_bound=0.1, rounds=2, random_state=0)
@@ -45,11 +45,11 @@ def test_truncate_keeps_the_greatest():
     rng = np.random.default_rng(1)
     for _ in range(50):
         vector, kept = rng.normal(size=20), int(rng.integers(1, 25))
-        found = truncate(vector, kept)
+        found = keep_largest(vector, kept)
         expected = np.where(np.abs(vector) >= np.sort(np.abs(vector))[-min(kept, 20)], vector, 0)
         assert (found == expected).all()
-    assert project(np.array([3.0, 4.0])) == pytest.approx([0.6, 0.8])
-    assert project(np.array([0.3, 0.4])).tolist() == [0.3, 0.4]
+    assert project_to_ball(np.array([3.0, 4.0])) == pytest.approx([0.6, 0.8])
+    assert project_to_ball(np.array([0.3, 0.4])).tolist() == [0.3, 0.4]
 
 
 def test_step_windows():
@@ -67,7 +67,7 @@ def test_a_round_contracts_without_noise():
     x, y, theta = model(5000, 60, 3, noise=0.0)
     found = np.zeros(60)
     for _ in range(30):
-        found = threshold(found, x.T @ (x @ found - y) / len(y), default_step(), 3)
+        found = iht_step(found, x.T @ (x @ found - y) / len(y), default_step(), 3)
     assert found == pytest.approx(theta, abs=1e-6)
     rng = np.random.default_rng(2)
     assert 0 < isometry_estimate(x, 10, rng) < 0.3
@@ -96,20 +96,24 @@ def test_pure_labels_from_gaussian_noise():
 def test_no_gradient_exceeds_the_norm_bound():
     # methods 3.1, 3.4; the published bound C sqrt p is exceeded by everybody at theta = 0 (E2)
     rng = np.random.default_rng(3)
-    for link in ("identity", WAVE):
+    for link in ("identity", LINEAR_PLUS_COSINE):
         made = LocalIHT(epsilon=1.0, sparsity=4, true_sparsity=2, noise_bound=0.05, link=link)
         bound, greatest = made.norm_bound(12), 0.0
-        gradient = Gradient(
-            made.link if link is WAVE else Link("identity", lambda u: u, np.ones_like, 1, 1), None,
+        gradient = UserGradients(
+            made.link
+            if link is LINEAR_PLUS_COSINE
+            else Link("identity", lambda u: u, np.ones_like, 1, 1),
+            None,
             np.zeros(12),
-        )  # fmt: skip
+        )
         for _ in range(200):
             x = rng.choice([-1.0, 1.0], (50, 12))
             true, gradient._theta = (
-                project(truncate(5 * np.sign(x[0]) * rng.random(12), kept)) for kept in (2, 4)
+                project_to_ball(keep_largest(5 * np.sign(x[0]) * rng.random(12), kept))
+                for kept in (2, 4)
             )
             inner = x @ true
-            y = (inner if link == "identity" else WAVE.function(inner)) + rng.uniform(
+            y = (inner if link == "identity" else LINEAR_PLUS_COSINE.function(inner)) + rng.uniform(
                 -0.05, 0.05, 50
             )
             greatest = max(greatest, np.linalg.norm(gradient((x, y)), axis=1).max())

@@ -46,8 +46,8 @@ ALL = pytest.mark.parametrize(
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     """Many blocks of few users: 40 rows of 6."""
-    monkeypatch.setattr(blocks, "ENTRIES", 240)
-    monkeypatch.setattr(blocks, "SPARSE_ROWS", 40)
+    monkeypatch.setattr(blocks, "DENSE_BLOCK_ENTRIES", 240)
+    monkeypatch.setattr(blocks, "SPARSE_BLOCK_ROWS", 40)
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_every_block_has_noise_of_its_own(seed):
 
 def test_memory_is_that_of_a_few_blocks(monkeypatch):
     monkeypatch.undo()  # blocks as they are
-    monkeypatch.setattr(local_iht, "KEPT", 0)  # digests of the reports
+    monkeypatch.setattr(local_iht, "FULL_TRANSCRIPT_NUMBERS", 0)  # digests of the reports
     users, features = 200_000, 100
 
     def read():
@@ -228,7 +228,7 @@ def test_chunks_say_what_is_wrong(data):
 @pytest.mark.parametrize("randomizer", ["unary", "subset", "response", "duchi"])
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_one_pass_over_private_labels_in_pieces_and_on_executors(monkeypatch, loss, randomizer):
-    monkeypatch.setattr(label_sgd, "ENTRIES", 200)  # blocks of 50 users
+    monkeypatch.setattr(label_sgd, "BLOCK_COEFFICIENTS", 200)  # blocks of 50 users
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(430, 5)), rng.integers(0, 4, 430).astype(float)
     made = LabelSGD(

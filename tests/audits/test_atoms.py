@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binom
 
 from accountant import ApproxLoss, ParameterError, PureLoss
-from audits.attacks.output_codes import OFTEN, telling
-from audits.attacks.output_structure import NAMES, audit_atoms, outputs, parts
+from audits.attacks.output_codes import MIN_PILOT_COUNT, most_informative_code
+from audits.attacks.output_structure import CODE_NAMES, audit_atoms, listed_outputs, output_parts
 from audits.zoo.catalogue import SPECIMENS
 
 SURE = 1 - 1e-9
@@ -106,7 +106,7 @@ def test_exceptions_are_outputs_and_their_words_are_not_told():
     found = audit_atoms(fails, (0.0, 1.0), PureLoss(1.0), 2000, SURE, rng=1)
     assert found.outcome.name == "FALSIFIED"
     assert "4711" not in found.witness
-    both = outputs(fails)(1.0, np.random.default_rng(1), 50)
+    both = listed_outputs(fails)(1.0, np.random.default_rng(1), 50)
     assert set(both) == {KeyError, 0.0}
 
 
@@ -116,28 +116,28 @@ def test_a_sized_function_that_raises_is_asked_one_by_one():
             raise OverflowError
         return [1.0] * size
 
-    found = outputs(fails)(1.0, np.random.default_rng(1), 40)
+    found = listed_outputs(fails)(1.0, np.random.default_rng(1), 40)
     assert len(found) == 40
     assert set(found) <= {1.0, OverflowError}
 
 
 def test_parts_of_everything():
-    assert parts((1, "a")) == [1, "a"]
-    assert parts({"k": 2}) == ["k", 2]
-    assert parts(np.array([[1, 2]])) == [1, 2]
-    assert parts("word") == ["word"]
-    assert parts(None) == [None]
+    assert output_parts((1, "a")) == [1, "a"]
+    assert output_parts({"k": 2}) == ["k", 2]
+    assert output_parts(np.array([[1, 2]])) == [1, 2]
+    assert output_parts("word") == ["word"]
+    assert output_parts(None) == [None]
 
 
 def test_what_is_seen_seldom_is_one_event():
     # continuous outputs are all different: none may be taken for an atom
     rng = np.random.default_rng(1)
     first, second = rng.integers(0, 2**60, (2, 1000, 1))
-    levels, _ = telling(first, second, ["the output"])
+    levels, _ = most_informative_code(first, second, ["the output"])
     assert not levels(rng.integers(0, 2**60, (1000, 1))).any()
     # an atom seen often on one side is worth its log-odds
-    first[: 20 * OFTEN] = 7
-    levels, words = telling(first, second, ["the output"])
+    first[: 20 * MIN_PILOT_COUNT] = 7
+    levels, words = most_informative_code(first, second, ["the output"])
     assert levels(np.array([[7]]))[0] >= 5
     assert words == "the output"
 
@@ -180,4 +180,4 @@ def test_nonsense_is_refused_before_a_single_run(bad):
 
 
 def test_the_codes_have_names():
-    assert len(set(NAMES)) == len(NAMES)
+    assert len(set(CODE_NAMES)) == len(CODE_NAMES)

@@ -5,7 +5,7 @@ import pytest
 
 from accountant import ParameterError, PureLoss
 from audits.attacks.floating_point import (
-    FINEST,
+    FINEST_GRID,
     NO_BIT,
     audit_bits,
     lowest_bit,
@@ -67,9 +67,9 @@ ONE = PureLoss(1.0)
 
 def test_the_grid_of_the_noise():
     x = np.array([1 / 3 + 5, 1 / 3, 1 / 3 - 0.25, 1 / 3 + 2.0**-29, 0.7])
-    assert noise_grid(x, 1 / 3).tolist() == [0, NO_BIT, -2, -29, FINEST - 1]
+    assert noise_grid(x, 1 / 3).tolist() == [0, NO_BIT, -2, -29, FINEST_GRID - 1]
     assert noise_grid(np.array([8.0, 12.0, 0.5]), 0.0).tolist() == [3, 2, -1]
-    assert noise_grid(np.array([np.nan, np.inf]), 0.0).tolist() == [FINEST - 1] * 2
+    assert noise_grid(np.array([np.nan, np.inf]), 0.0).tolist() == [FINEST_GRID - 1] * 2
 
 
 @pytest.mark.parametrize(("value", "scale"), [(0.0, 1.0), (1.1, 0.8), (-3.0, 2.5)])

@@ -21,8 +21,8 @@ from audits.claims.claims import (
     RenyiLoss,
     Sensitivity,
     TradeoffLoss,
-    coin_profile,
-    points_of,
+    bernoulli_profile,
+    claim_points,
 )
 from mechanisms import Gaussian, Laplace
 
@@ -103,7 +103,7 @@ def test_a_declared_mechanism_against_another_claim():
     )
     own = audit(Gaussian(1.0), runs=60_000, rng=1)
     assert own.outcome is Outcome.SURVIVED
-    assert not own.point.alone
+    assert not own.point.decides_alone
 
 
 @pytest.mark.parametrize("order", [1.5, 2.0, 8.0])
@@ -115,7 +115,7 @@ def test_the_profile_of_a_renyi_claim_is_above_every_pair_with_that_divergence(o
 
 def test_and_it_is_attained_by_coins():
     value = math.log(0.7**2 / 0.4 + 0.3**2 / 0.6)
-    found = float(coin_profile(np.array(0.0), np.array([2.0]), np.array([value])))
+    found = float(bernoulli_profile(np.array(0.0), np.array([2.0]), np.array([value])))
     p = np.linspace(0.001, 0.999, 999)
     q = p[:, None]
     inside = np.log(p**2 / q + (1 - p) ** 2 / (1 - q)) <= value
@@ -126,7 +126,7 @@ def test_and_it_is_attained_by_coins():
 
 def test_concentrated_points_are_tighter_than_the_conversion_and_still_true():
     true = GaussianLoss(1.0)
-    for epsilon, delta in points_of(ZCDPLoss(0.5)):
+    for epsilon, delta in claim_points(ZCDPLoss(0.5)):
         assert true.delta_at(epsilon) * (1 - 1e-6) <= delta <= ZCDPLoss(0.5).delta_at(epsilon)
 
 
@@ -138,9 +138,9 @@ def test_a_trade_off_claim_is_its_lines():
 
 
 def test_points_are_those_of_the_claim():
-    assert points_of(PureLoss(1.0)) == points_of(ApproxLoss(1.0, 0.1)) == []
+    assert claim_points(PureLoss(1.0)) == claim_points(ApproxLoss(1.0, 0.1)) == []
     for claim in (GaussianLoss(1.0), LaplaceLoss(1.0)):
-        for epsilon, delta in points_of(claim):
+        for epsilon, delta in claim_points(claim):
             assert claim.delta_at(epsilon) <= delta * (1 + 1e-6) + 1e-12
 
 

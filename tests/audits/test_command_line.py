@@ -16,7 +16,7 @@ from audits.__main__ import main
 from audits.claims.findings import Outcome
 from audits.results.rows import Settings
 from audits.runner.cases import cases
-from audits.runner.execution import chosen, run_all
+from audits.runner.execution import run_all, select_cases
 from tests.laws.common import INSTANCES
 
 ONE = "RandomizedResponse(k=10"
@@ -98,7 +98,7 @@ def test_the_whole_run_is_as_expected(everything):
     assert len(rows) == len(cases())
     assert all(row["outcome"] == row["expected"] for row in rows)
     honest = [row for row in rows if row["kind"] == "mechanism"]
-    loose = {repr(one) for one in INSTANCES if one.loose}
+    loose = {repr(one) for one in INSTANCES if one.loss_is_upper_bound}
     assert all(row["epsilon_lower"] <= row["claim"]["epsilon"] + 0.05 for row in honest)
     assert all(
         row["exact_epsilon"] == pytest.approx(row["claim"]["epsilon"], abs=2e-5)
@@ -172,7 +172,7 @@ def test_a_misspelt_name_gets_a_hint(capsys):
 
 def test_a_false_claim_exits_1(capsys, monkeypatch):
     case = next(case for case in cases() if case.subject == "half_the_noise")
-    lying = audits.runner.cases.Case(
+    lying = audits.runner.cases.AuditCase(
         case.subject, "mechanism", case.about, Outcome.SURVIVED, case.check
     )
     monkeypatch.setattr("audits.runner.execution.cases", lambda: [lying])
@@ -282,7 +282,7 @@ def test_ctrl_c_leaves_what_is_done_and_the_rest_is_resumed(tmp_path):
 SLOW_LAST = """
 import audits.runner.execution, audits.results.rows, dataclasses
 from audits.__main__ import PROGRAM, main
-from accountant.cli.exit_status import leave
+from accountant.cli.exit_status import exit_process
 
 every = audits.runner.execution.cases()
 def told(case):
@@ -299,7 +299,7 @@ leave(PROGRAM, main())
 
 
 def rows_of(executor=None, jobs=1):
-    todo = chosen([ONE, "half_the_noise", "peek"])
+    todo = select_cases([ONE, "half_the_noise", "peek"])
     done = []
     rows = run_all(todo, Settings(20_000, 0.95, 7), jobs, done.append, executor)
     assert sorted(map(repr, done)) == sorted(map(repr, rows))
@@ -410,8 +410,8 @@ def test_a_link_and_a_pipe_stay_what_they_are(tmp_path, capsys):
 
 
 def test_names_choose_by_part():
-    half = [case.subject for case in chosen(["half"])]
+    half = [case.subject for case in select_cases(["half"])]
     assert {"half_the_noise", "half_the_sensitivity"} <= set(half)
     assert all("half" in subject for subject in half)
-    assert [case.subject for case in chosen(["half_the_noise"])] == ["half_the_noise"]
-    assert len(chosen([])) == len(cases())
+    assert [case.subject for case in select_cases(["half_the_noise"])] == ["half_the_noise"]
+    assert len(select_cases([])) == len(cases())

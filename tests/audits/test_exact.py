@@ -10,7 +10,7 @@ from accountant import ParameterError
 from audits import exact
 from audits.known_densities.hockey_stick import exact_epsilon
 from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
-from mechanisms.noisy_max import difference, laplace_wins
+from mechanisms.noisy_max import laplace_difference_cdf, laplace_log_win_probabilities
 
 
 @pytest.mark.parametrize("scale", [1e-6, 0.3, 1.0, 50.0, 1e8])
@@ -35,13 +35,13 @@ def test_response_by_hand():
 
 def test_two_laplace_candidates_by_the_law_of_the_difference():
     for gap in (-6.0, -1.0, 0.0, 0.3, 8.0):
-        won = np.exp(laplace_wins(np.array([gap, 0.0])))
-        assert won[0] == pytest.approx(float(difference(np.array(gap))), rel=1e-11)
+        won = np.exp(laplace_log_win_probabilities(np.array([gap, 0.0])))
+        assert won[0] == pytest.approx(float(laplace_difference_cdf(np.array(gap))), rel=1e-11)
 
 
 def test_five_laplace_candidates_by_simulation():
     scores = np.array([0.0, 1.0, -2.0, 0.5, 30.0])
-    won = np.exp(laplace_wins(scores - [0, 0, 0, 0, 29.0]))
+    won = np.exp(laplace_log_win_probabilities(scores - [0, 0, 0, 0, 29.0]))
     draws = np.random.default_rng(1).laplace(size=(400_000, 5)) + scores - [0, 0, 0, 0, 29.0]
     seen = np.bincount(draws.argmax(axis=1), minlength=5) / 400_000
     assert np.abs(won - seen).max() < math.sqrt(math.log(10 / 1e-9) / 800_000)
@@ -51,7 +51,7 @@ def test_laplace_noisy_max_is_not_bounded_range():
     # methods 1.4: an explicit instance of five candidates reaches 1.161 times the range 1
     q = np.repeat([0, -0.42414379, -0.61562093], [2, 1, 2])
     move = np.repeat([-0.5, 0.5, 0.5], [2, 1, 2])
-    loss = laplace_wins(q + move) - laplace_wins(q)
+    loss = laplace_log_win_probabilities(q + move) - laplace_log_win_probabilities(q)
     assert loss.max() - loss.min() == pytest.approx(1.161, abs=2e-3)
     assert NoisyMax(1.0, 0.5, "laplace").loss.pure == 1.0
 

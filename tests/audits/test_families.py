@@ -39,7 +39,7 @@ def test_one_bad_pair_among_many_is_found_and_named():
 def test_holm_lets_the_rest_share_the_error():
     def fell(*chances):
         tests = [SimpleNamespace(refutes=lambda level, p=p: p <= 1 - level) for p in chances]
-        return families._holm(tests, 0.05)
+        return families._holm_rejections(tests, 0.05)
 
     assert fell(0.01, 0.04) == {0, 1}  # .04 is above a half of the error, and fits the rest
     assert fell(0.03, 0.04) == set()

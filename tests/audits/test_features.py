@@ -8,9 +8,14 @@ import pytest
 
 from accountant import ParameterError, PureLoss
 from audits import Outcome, audit
-from audits.classifiers.feature_schema import layout_of
-from audits.classifiers.output_features import features, summaries
-from audits.runs.release_functions import Raised, joined, packed, vectorised
+from audits.classifiers.feature_schema import infer_schema
+from audits.classifiers.output_features import extract_features, summary_columns
+from audits.runs.release_functions import (
+    RaisedOutcome,
+    as_output_array,
+    concatenate_outputs,
+    vectorised,
+)
 
 ONE = PureLoss(1.0)
 
@@ -37,58 +42,86 @@ class Held:
 
 
 DIFFERENT = [
-    None, True, 1, 1.0, "1", b"1", (1,), [1], {1}, {1: 1}, 1 + 0j, float("nan"), float("inf"), "",
-    (1, None), (None, 1), [[1], [2]], [[1, 2]], Answer(1.0), Answer(1.0, "x"), Held(a=1), Held(b=1),
-    Raised("ValueError"), Raised("KeyError"), np.arange(2), np.arange(2.0), 10**400, -0.0, 0.0,
+    None,
+    True,
+    1,
+    1.0,
+    "1",
+    b"1",
+    (1,),
+    [1],
+    {1},
+    {1: 1},
+    1 + 0j,
+    float("nan"),
+    float("inf"),
+    "",
+    (1, None),
+    (None, 1),
+    [[1], [2]],
+    [[1, 2]],
+    Answer(1.0),
+    Answer(1.0, "x"),
+    Held(a=1),
+    Held(b=1),
+    RaisedOutcome("ValueError"),
+    RaisedOutcome("KeyError"),
+    np.arange(2),
+    np.arange(2.0),
+    10**400,
+    -0.0,
+    0.0,
     Opaque(),
-]  # fmt: skip
+]
 
 
 def test_different_outputs_are_different_atoms():
-    found = features(packed(DIFFERENT))
-    assert np.unique(found.atom).size == len(DIFFERENT)
+    found = extract_features(as_output_array(DIFFERENT))
+    assert np.unique(found.category).size == len(DIFFERENT)
 
 
 @pytest.mark.parametrize("output", [*DIFFERENT, Rude()], ids=lambda x: type(x).__name__)
 def test_equal_outputs_are_one_atom(output):
-    found = features(packed([output, None, output]))
-    assert found.atom[0] == found.atom[2]
+    found = extract_features(as_output_array([output, None, output]))
+    assert found.category[0] == found.category[2]
     assert found.structure[0] == found.structure[2]
 
 
 def test_objects_without_features_tell_their_type_alone():
-    found = features(packed([Opaque(), Opaque(), object(), object(), float("nan"), float("nan")]))
-    assert np.unique(found.atom).size == 3
+    found = extract_features(
+        as_output_array([Opaque(), Opaque(), object(), object(), float("nan"), float("nan")])
+    )
+    assert np.unique(found.category).size == 3
 
 
 def test_cycles_end():
     knot = [1.0]
     knot.append(knot)
-    assert features(packed([knot, knot])).numbers[0, 0] == 1.0
+    assert extract_features(as_output_array([knot, knot])).numbers[0, 0] == 1.0
 
 
 def test_structure_is_apart_from_numbers():
-    found = features(packed([(1.0, None), (2.0, None), (None, 1.0)]))
+    found = extract_features(as_output_array([(1.0, None), (2.0, None), (None, 1.0)]))
     assert found.structure[0] == found.structure[1] != found.structure[2]
     assert found.numbers[:, 0].tolist() == [1.0, 2.0, 1.0]
 
 
 def test_summaries_of_a_vector():
-    row = summaries(np.array([[2.0, 2.0, -3.0, 7.0]]))[0]
+    row = summary_columns(np.array([[2.0, 2.0, -3.0, 7.0]]))[0]
     total, top, least, where_top, where_least, first, there, ties = row[:8]
     assert (total, top, least, where_top, where_least) == (8.0, 7.0, -3.0, 3.0, 2.0)
     assert (first, there, ties) == (2.0, -3.0, 2.0)
 
 
 def test_a_chunk_that_happens_to_be_of_one_type_is_read_like_the_others():
-    mixed, plain = packed([1.0, None, 2.0]), packed([1.0, 2.0])
-    layout = layout_of(mixed, mixed)
-    assert layout.atoms(plain).tolist() == layout.atoms(mixed)[[0, 2]].tolist()
-    assert layout.rows(plain).tolist() == layout.rows(mixed)[[0, 2]].tolist()
+    mixed, plain = as_output_array([1.0, None, 2.0]), as_output_array([1.0, 2.0])
+    layout = infer_schema(mixed, mixed)
+    assert layout.categories(plain).tolist() == layout.categories(mixed)[[0, 2]].tolist()
+    assert layout.feature_matrix(plain).tolist() == layout.feature_matrix(mixed)[[0, 2]].tolist()
 
 
 def test_draws_of_different_kinds_are_joined_as_objects():
-    both = joined([np.zeros(2), np.array(["a"])])
+    both = concatenate_outputs([np.zeros(2), np.array(["a"])])
     assert both.dtype == object
     assert both.tolist() == [0.0, 0.0, "a"]
 

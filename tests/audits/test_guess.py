@@ -8,8 +8,8 @@ from scipy.stats import binom
 
 from accountant import ApproxLoss, GaussianLoss, ParameterError, PureLoss, calibrate
 from audits import Outcome, audit
-from audits.attacks.declared_mechanism import score_law
-from audits.classifiers.likelihood_ratio import density_score
+from audits.attacks.declared_mechanism import score_distribution
+from audits.classifiers.likelihood_ratio import likelihood_ratio_score
 from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse, registry
 
 ONE = {
@@ -192,14 +192,14 @@ def test_rare_and_certain_leaks_are_guessed_at_any_confidence():
 )
 def test_the_law_of_a_score_is_that_of_its_draws(mechanism):
     pair = mechanism.worst_pair(0.5 * mechanism.loss.epsilon_at(1e-5))
-    law = score_law(mechanism, pair)
+    law = score_distribution(mechanism, pair)
     if law is None:
         pytest.skip("neither listed nor integrated: pilot runs tell")
     scores, mass = law
     assert np.sum(mass) == pytest.approx(1.0, abs=1e-9)
     # the first value has its share sigma(score) of every mass: its releases have the same mean
     runs, rng = 20_000, np.random.default_rng(5)
-    drawn = density_score(mechanism, pair)(mechanism.release(pair[0], rng, runs))
+    drawn = likelihood_ratio_score(mechanism, pair)(mechanism.release(pair[0], rng, runs))
     first = 2 * mass / (1 + np.exp(-scores))
     for reached in (np.tanh, lambda score: score > 0.2501):
         # within [-1, 1], so that Hoeffding's inequality holds: an error of 1e-7 each

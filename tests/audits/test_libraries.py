@@ -8,8 +8,8 @@ import pytest
 import audits.libraries as libraries
 from audits.__main__ import main
 from audits.claims.findings import Outcome
-from audits.libraries import LIBRARIES, cases, present, version
-from audits.libraries.checks import CHECKS_AT_MOST, Check, Seen
+from audits.libraries import LIBRARIES, available_cases, cases, version
+from audits.libraries.checks import MAX_CHECKS, CheckResult, LibraryCheck
 from audits.results.rows import Settings
 
 # what each library must be caught at, where it is installed in the version that is known
@@ -28,7 +28,7 @@ def _quiet(recwarn):
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.filterwarnings("default")
 def test_known_faults_are_found_and_sound_controls_survive(library):
-    found, missing = present([library])
+    found, missing = available_cases([library])
     if library in missing:
         pytest.skip(missing[library])
     settings = Settings(20_000, 0.95, 7)
@@ -58,23 +58,23 @@ def test_an_absent_library_is_said_and_no_error(monkeypatch, capsys, tmp_path):
 def test_one_that_does_not_import_is_absent(monkeypatch):
     libraries._missing.cache_clear()
     monkeypatch.setitem(libraries.LIBRARIES, "numpy", ("no_such_module", "numpy_noise"))
-    assert "does not import: ModuleNotFoundError" in present(["numpy"])[1]["numpy"]
+    assert "does not import: ModuleNotFoundError" in available_cases(["numpy"])[1]["numpy"]
     libraries._missing.cache_clear()
 
 
 def test_nothing_is_imported_before_it_is_asked_for():
     if importlib.util.find_spec("opendp") is None:
         pytest.skip("opendp is not installed")
-    assert present(["numpy"])[1] == {}
+    assert available_cases(["numpy"])[1] == {}
 
 
 def test_the_verdicts_hold_together():
-    assert len(cases()) <= CHECKS_AT_MOST
+    assert len(cases()) <= MAX_CHECKS
 
 
 def test_a_fault_may_be_mended_in_a_later_version():
-    check = Check("x", "y", "z", lambda *_: Seen(False, ""), ("1.0",), ("2.0",))
+    check = LibraryCheck("x", "y", "z", lambda *_: CheckResult(False, ""), ("1.0",), ("2.0",))
     assert check.expected("1.0") is Outcome.FALSIFIED
     assert check.expected("2.0") is Outcome.SURVIVED
     assert check.expected("1.5") is None  # whatever is found
-    assert Check("x", "y", "z", check.look).expected("9") is Outcome.SURVIVED
+    assert LibraryCheck("x", "y", "z", check.function).expected("9") is Outcome.SURVIVED

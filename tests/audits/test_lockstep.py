@@ -19,10 +19,10 @@ from accountant import (
     Repeat,
 )
 from audits import privacy_losses
-from audits.algorithm_runs.importance_sampling import weighed_losses
-from audits.algorithm_runs.loss_profile import examine
+from audits.algorithm_runs.importance_sampling import weighted_losses
+from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.recording import OffTranscript
-from audits.algorithm_runs.tilt_schedule import PLAIN, Ladder
+from audits.algorithm_runs.tilt_schedule import MIN_UNTILTED_SHARE, TiltSchedule
 from audits.zoo.catalogue import Gossip
 from mechanisms import Exponential, Gaussian, Laplace, NoisyMax, RandomizedResponse, registry
 
@@ -65,15 +65,15 @@ def gaussians(share=1.0):
 
 
 def many(algorithm, runs, epsilon=EPSILON, rng=1):
-    return list(weighed_losses(algorithm, DATA, OTHER, runs, epsilon, rng=rng))
+    return list(weighted_losses(algorithm, DATA, OTHER, runs, epsilon, rng=rng))
 
 
 def test_weights_and_losses_are_those_of_the_closed_form():
     # with one value for all rounds, p_t / p is a function of the loss alone
-    runs, ladder = 60, Ladder(60, EPSILON)
+    runs, ladder = 60, TiltSchedule(60, EPSILON)
     sources = np.random.default_rng(1).spawn(runs)
     found = many(gaussians(), runs)
-    assert sum(one.plain for one in found) < 45
+    assert sum(one.untilted for one in found) < 45
     for one, source in zip(found, sources, strict=True):
         t, shares = ladder.tilts, ladder.shares
         logs = t * (one.loss - MU**2 / 2) - t**2 * MU**2 / 2
@@ -81,8 +81,8 @@ def test_weights_and_losses_are_those_of_the_closed_form():
         assert one.second == pytest.approx(one.first * math.exp(-one.loss), rel=1e-6)
         # the same seed draws the same tilt, by which the ladder moves
         drawn = int(source.spawn(2)[0].choice(t.size, p=shares))
-        assert one.plain is (drawn == 0)
-        ladder.learn(drawn, one.loss)
+        assert one.untilted is (drawn == 0)
+        ladder.update(drawn, one.loss)
 
 
 @pytest.mark.parametrize("cls", registry(), ids=lambda cls: cls.__name__)
@@ -93,7 +93,7 @@ def test_weights_have_mean_one_for_every_mechanism(cls):
         Between(mechanism, mechanism.worst_pair(0.5)), 150, mechanism.loss.epsilon_at(0.01)
     )
     weights = np.array([(one.first, one.second) for one in found])
-    assert weights[:, 0].max() <= 1 / PLAIN * (1 + 1e-9)
+    assert weights[:, 0].max() <= 1 / MIN_UNTILTED_SHARE * (1 + 1e-9)
     for column in weights.T:
         if np.ptp(column) > 1e-9:
             assert abs(column.mean() - 1) < 5.5 * column.std() / math.sqrt(150)
@@ -114,7 +114,7 @@ def test_the_mean_of_weighed_sticks_is_the_profile():
 
 
 def test_plain_runs_have_the_law_of_privacy_losses():
-    plain = [one.loss for one in many(gaussians(), 400) if one.plain]
+    plain = [one.loss for one in many(gaussians(), 400) if one.untilted]
     size = len(plain)
     assert size > 100
     assert np.mean(plain) == pytest.approx(MU**2 / 2, abs=5.2 * MU / math.sqrt(size))
@@ -122,10 +122,10 @@ def test_plain_runs_have_the_law_of_privacy_losses():
 
 
 def test_a_delta_of_a_millionth_is_seen_in_300_runs():
-    found = examine(gaussians(), DATA, OTHER, ApproxLoss(EPSILON, DELTA), 300,
+    found = audit_algorithm(gaussians(), DATA, OTHER, ApproxLoss(EPSILON, DELTA), 300,
                     np.random.default_rng(1))  # fmt: skip
     one = np.array([EPSILON])
-    mean, lower, upper = (float(x[0]) for x in found.band(one, 0.95))
+    mean, lower, upper = (float(x[0]) for x in found.confidence_band(one, 0.95))
     assert DELTA / 2 < lower <= DELTA <= upper
     assert mean == pytest.approx(DELTA, rel=0.5)
     # as they are, 300 runs show nothing
@@ -136,7 +136,7 @@ def test_a_delta_of_a_millionth_is_seen_in_300_runs():
 def test_a_tenth_too_little_noise_is_convicted_and_the_right_noise_is_not():
     claim, confidence = ApproxLoss(EPSILON, DELTA), 1 - 1e-6
     for share, convicted in ((0.9, True), (1.0, False)):
-        found = examine(gaussians(share), DATA, OTHER, claim, 300, np.random.default_rng(2))
+        found = audit_algorithm(gaussians(share), DATA, OTHER, claim, 300, np.random.default_rng(2))
         why = found.refutation(confidence)
         assert bool(why) is convicted, why
         if convicted:
@@ -149,7 +149,7 @@ def test_the_right_noise_is_convicted_as_seldom_as_stated():
     # at the claim itself, with false alarms of 1 in 5 allowed: the count is binomial at most
     claim, trials, allowed = GaussianLoss(MU), 60, 0.2
     alarms = sum(
-        bool(examine(gaussians(), DATA, OTHER, claim, 60, np.random.default_rng(seed))
+        bool(audit_algorithm(gaussians(), DATA, OTHER, claim, 60, np.random.default_rng(seed))
              .refutation(1 - allowed)) for seed in range(trials)
     )  # fmt: skip
     assert alarms <= binom.ppf(1 - 1e-6, trials, allowed)
@@ -164,10 +164,10 @@ def test_the_other_direction_is_bounded_too():
     assert forth == 0
     assert back > 0.4
     one = Between(mechanism, pair, 1)
-    found = examine(one, DATA, OTHER, ApproxLoss(1.0, 0.02), 300, np.random.default_rng(1))
+    found = audit_algorithm(one, DATA, OTHER, ApproxLoss(1.0, 0.02), 300, np.random.default_rng(1))
     at = np.array([1.0])
-    assert found.lower(at, 0.99)[0] == 0
-    assert 0.1 < found.lower(at, 0.99, back=True)[0] < back
+    assert found.profile_lower(at, 0.99)[0] == 0
+    assert 0.1 < found.profile_lower(at, 0.99, reverse=True)[0] < back
     assert found.refutation(0.99).endswith("the claim allows 0.02 from neighbour to data")
 
 
@@ -178,10 +178,10 @@ def test_a_secret_sample_has_no_loss_and_proves_nothing():
 
     mechanism = PoissonSampled(Gaussian(1.0), 0.5)
     claim = ApproxLoss(8.0, 1e-5)
-    found = examine(Sampled(mechanism, 3), DATA, OTHER, claim, 40, np.random.default_rng(1))
+    found = audit_algorithm(Sampled(mechanism, 3), DATA, OTHER, claim, 40, np.random.default_rng(1))
     assert np.isnan(found.losses).all()
     assert found.refutation(0.95) == ""
-    mean, lower, upper = found.band(np.array([0.0, 1.0]), 0.95)
+    mean, lower, upper = found.confidence_band(np.array([0.0, 1.0]), 0.95)
     assert lower.tolist() == mean.tolist() == [0.0, 0.0]
     assert upper.tolist() == [1.0, 1.0]
 
@@ -266,7 +266,7 @@ def test_queries_that_fail_on_both_sides_fail_for_the_algorithm_alone():
 
 def test_a_stopped_run_leaves_no_thread():
     before = threading.active_count()
-    sampling = weighed_losses(gaussians(), DATA, OTHER, 100, EPSILON, rng=1)
+    sampling = weighted_losses(gaussians(), DATA, OTHER, 100, EPSILON, rng=1)
     next(sampling)
     sampling.close()
 
@@ -318,23 +318,23 @@ def test_local_releases_and_blocks_are_weighed():
     changed = DATA.copy()
     changed[3] = 0.0
     for mechanism, kind in ((RandomizedResponse(2, 0.75), int), (Laplace(1.0), float)):
-        found = examine(Local(mechanism), DATA.astype(kind), changed.astype(kind),
+        found = audit_algorithm(Local(mechanism), DATA.astype(kind), changed.astype(kind),
                         mechanism.loss, 200, np.random.default_rng(1))  # fmt: skip
         assert found.replayed.sound, found.replayed.witness
         assert found.refutation(1 - 1e-6) == ""
         assert found.epsilon_lower(0.0, 0.95) > 0.5
-        halved = examine(Local(mechanism), DATA.astype(kind), changed.astype(kind),
+        halved = audit_algorithm(Local(mechanism), DATA.astype(kind), changed.astype(kind),
                          PureLoss(0.5), 200, np.random.default_rng(1))  # fmt: skip
         assert halved.refutation(1 - 1e-6).startswith("privacy losses: one run lost")
 
 
 def test_users_whose_values_all_change_are_refused():
     with pytest.raises(OffTranscript, match="users changed with one"):
-        list(weighed_losses(Gossip(), np.arange(20) % 2, 1 - np.arange(20) % 2, 3, 1.0, rng=1))
+        list(weighted_losses(Gossip(), np.arange(20) % 2, 1 - np.arange(20) % 2, 3, 1.0, rng=1))
 
 
 def test_scores_are_tilted():
     pair = np.array([1.0, 0.0]), np.array([0.0, 0.0])
     found = many(Between(NoisyMax(1.0), pair), 100, 3.0)
-    assert not all(one.plain for one in found)
+    assert not all(one.untilted for one in found)
     assert np.mean([one.first for one in found]) == pytest.approx(1.0, abs=0.5)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from audits.statistics.binomial_bounds import mean_band
-from audits.statistics.mean_bounds import _log_wealth, _shares, mean_lower
+from audits.statistics.binomial_bounds import mean_confidence_band
+from audits.statistics.mean_bounds import _log_wealth, _stakes, mean_lower
 
 FALSE_ALARM = 1e-6  # of each test here that draws
 
@@ -51,7 +51,7 @@ def test_it_covers_where_each_law_is_chosen_by_what_came_before():
 @pytest.mark.parametrize("chance", [0.02, 0.3, 0.9])
 def test_wealth_is_one_on_average_at_the_mean_itself(chance):
     # over all tables of 9 coins worth 1 / chance, of mean 1
-    wealth = [math.exp(_log_wealth(np.full(k, 1 / chance), 9, _shares(9))) for k in range(10)]
+    wealth = [math.exp(_log_wealth(np.full(k, 1 / chance), 9, _stakes(9))) for k in range(10)]
     assert binom.pmf(np.arange(10), 9, chance) @ wealth == pytest.approx(1.0, abs=1e-12)
 
 
@@ -78,7 +78,7 @@ def test_it_scales_with_its_samples(scale):
 
 def test_it_sees_what_a_bound_for_the_unit_interval_cannot():
     samples = 1e-6 * np.random.default_rng(4).exponential(1.0, (300, 1))
-    assert mean_band(samples, 0.05)[0][0] < 1e-9
+    assert mean_confidence_band(samples, 0.05)[0][0] < 1e-9
     assert 0.85e-6 < mean_lower(samples, 0.025)[0] < samples.mean()
 
 

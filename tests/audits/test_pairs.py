@@ -9,9 +9,9 @@ from scipy.stats import binom
 from accountant import ParameterError, PureLoss
 from audits import audit
 from audits.attacks.pair_search import (
-    SEARCH,
+    SEARCH_SHARE,
     Box,
-    Candidate,
+    NeighbourPair,
     Relation,
     candidate_pairs,
     search_pairs,
@@ -126,7 +126,7 @@ def test_runs_of_the_search_never_enter_the_final_test():
 
     found = search_pairs(release, Box(0.0, 1.0), PureLoss(1.0), 10_000, 1)
     assert sum(drawn) == found.finding.runs == 10_000
-    assert 0 < found.search_runs <= SEARCH * 10_000
+    assert 0 < found.search_runs <= SEARCH_SHARE * 10_000
     assert found.finding.guesses.runs <= 10_000 - found.search_runs
     again = search_pairs(release, Box(0.0, 1.0), PureLoss(1.0), 10_000, 1)
     assert again.finding.guesses == found.finding.guesses
@@ -209,5 +209,5 @@ def test_an_unknown_relation_or_space(space, relation):
 
 
 def test_a_candidate_is_what_audit_takes():
-    one = Candidate("by hand", 0.0, 1.0)
+    one = NeighbourPair("by hand", 0.0, 1.0)
     assert audit(Laplace(1.0).release, one.pair, runs=1000, rng=1).runs == 1000

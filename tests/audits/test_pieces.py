@@ -11,7 +11,7 @@ import pytest
 
 from accountant import GaussianLoss, ParameterError, PureLoss
 from audits import audit
-from audits.runs.parallel_runs import MOST, Runs, each_piece, gathered
+from audits.runs.parallel_runs import MAX_PIECE_RUNS, RunPlan, collect_both, map_pieces
 from audits.runs.release_functions import CHUNK
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
@@ -171,20 +171,22 @@ def test_many_workers_have_work():
 
     passed = []
     with ThreadPoolExecutor(4) as pool:
-        gathered(slow, (0.0, 1.0), 20_000, np.random.default_rng(0), pool)
+        collect_both(slow, (0.0, 1.0), 20_000, np.random.default_rng(0), pool)
     assert len(seen) == 4
 
 
 def sizes(runs):
-    every = Runs(_counted, (0, 1), runs, 1, np.random.PCG64)
-    return [[len(a) + len(b) for a, b in every.piece(place)] for place in range(every.count)]
+    every = RunPlan(_counted, (0, 1), runs, 1, np.random.PCG64)
+    return [
+        [len(a) + len(b) for a, b in every.draw_piece(place)] for place in range(every.piece_count)
+    ]
 
 
 def _counted(value, rng, size):
     return np.full(size, value)
 
 
-@pytest.mark.parametrize("runs", [1, 10, 1023, 1025, 33_000, 32 * CHUNK, 32 * MOST + 1])
+@pytest.mark.parametrize("runs", [1, 10, 1023, 1025, 33_000, 32 * CHUNK, 32 * MAX_PIECE_RUNS + 1])
 def test_pieces_are_all_runs_once(runs):
     found = sizes(runs)
     assert sum(map(sum, found)) == runs
@@ -193,7 +195,7 @@ def test_pieces_are_all_runs_once(runs):
 
 
 def test_pieces_have_generators_of_their_own():
-    drawn = gathered(number, (0.0, 0.0), 20_000, np.random.default_rng(0))
+    drawn = collect_both(number, (0.0, 0.0), 20_000, np.random.default_rng(0))
     assert np.unique(np.concatenate(drawn)).size == 20_000
 
 
@@ -207,7 +209,7 @@ def test_any_bit_generator_is_kept():
 
     for bits in (np.random.Philox, np.random.SFC64, np.random.MT19937):
         kinds.clear()
-        list(each_piece(lambda a, b: None, seen, (0, 1), 10, np.random.Generator(bits(1))))
+        list(map_pieces(lambda a, b: None, seen, (0, 1), 10, np.random.Generator(bits(1))))
         assert set(kinds) == {bits}
 
 

@@ -10,11 +10,16 @@ from audits.__main__ import main
 from audits.known_densities.outcome_models import (
     gaussian,
     laplace,
-    mechanism_pair,
     ten_outcomes,
     two_outcomes,
+    worst_outcome_pair,
 )
-from audits.known_densities.sample_size import guess_power, nearest, needed, rates
+from audits.known_densities.sample_size import (
+    guess_rates,
+    guess_test_power,
+    nearest_allowed_pair,
+    runs_needed,
+)
 from audits.statistics.binomial_bounds import epsilon_lower
 from mechanisms import Laplace, RandomizedResponse
 
@@ -30,7 +35,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("pair", "claim", "delta", "guess", "limit"), TABLE)
 def test_the_reference_table(pair, claim, delta, guess, limit):
-    found = needed(pair, claim, delta, 0.05, 0.5)
+    found = runs_needed(pair, claim, delta, 0.05, 0.5)
     assert found.limit == pytest.approx(limit, rel=0.01)
     # leaks are counted a little more simply than there
     assert found.guess == pytest.approx(guess, rel=0.09 if delta else 0.02)
@@ -41,7 +46,7 @@ def test_the_reference_table(pair, claim, delta, guess, limit):
 @pytest.mark.parametrize("made", [laplace, two_outcomes, ten_outcomes])
 def test_the_nearest_pair_keeps_the_claim(made, delta):
     pair = made(1.5)
-    first, second = nearest(pair, 1.0, delta)
+    first, second = nearest_allowed_pair(pair, 1.0, delta)
     assert first.sum() == pytest.approx(1.0, abs=1e-9)
     assert second.sum() == pytest.approx(1.0, abs=1e-9)
     for a, b in ((first, second), (second, first)):
@@ -52,30 +57,30 @@ def test_the_nearest_pair_keeps_the_claim(made, delta):
 
 def test_power_is_what_simulation_finds():
     pair, runs, repeats = laplace(1.25), 500, 20_000
-    made, right = rates(pair, 1.0)
+    made, right = guess_rates(pair, 1.0)
     rng = np.random.default_rng(0)
     guesses = rng.binomial(runs, made, repeats)
     correct = rng.binomial(guesses, right)
     seen = float(np.mean(epsilon_lower(correct, guesses, runs, 0.0, 0.05) > 1.0))
-    told = guess_power(runs, made, right, 1.0, 0.0, 0.05)
+    told = guess_test_power(runs, made, right, 1.0, 0.0, 0.05)
     # five standard errors: a false alarm of 6e-7
     assert abs(seen - told) < 5 * math.sqrt(told * (1 - told) / repeats)
     assert 0.5 < told < 0.9
 
 
 def test_a_mechanism_is_its_worst_pair():
-    a = needed(mechanism_pair(Laplace(scale=1.0), 0.9), 0.9, 0.0, 0.05, 0.5)
-    b = needed(laplace(1.0), 0.9, 0.0, 0.05, 0.5)
+    a = runs_needed(worst_outcome_pair(Laplace(scale=1.0), 0.9), 0.9, 0.0, 0.05, 0.5)
+    b = runs_needed(laplace(1.0), 0.9, 0.0, 0.05, 0.5)
     assert a.limit == pytest.approx(b.limit, rel=0.02)
     keep = 1 / (1 + math.exp(-1))
-    two = mechanism_pair(RandomizedResponse(k=2, keep=keep), 0.9)
-    assert needed(two, 0.9, 0.0, 0.05, 0.5).guess == needed(
+    two = worst_outcome_pair(RandomizedResponse(k=2, keep=keep), 0.9)
+    assert runs_needed(two, 0.9, 0.0, 0.05, 0.5).guess == runs_needed(
         two_outcomes(1.0), 0.9, 0.0, 0.05, 0.5
     ).guess  # fmt: skip
 
 
 def test_what_is_true_is_never_seen():
-    found = needed(laplace(1.0), 1.0, 0.0, 0.05, 0.5)
+    found = runs_needed(laplace(1.0), 1.0, 0.0, 0.05, 0.5)
     assert math.isinf(found.guess)
     assert math.isinf(found.limit)
 

@@ -7,8 +7,8 @@ import pytest
 
 from accountant import RDP, ZCDP, Tight
 from algorithms import LabelIHT
-from algorithms.base.non_private import NotPrivate
-from algorithms.sparse_regression.links import WAVE
+from algorithms.base.non_private import NotPrivateWarning
+from algorithms.sparse_regression.links import LINEAR_PLUS_COSINE
 from audits import replay
 from audits.papers.sparse_regression import (
     PrintedBound,
@@ -49,7 +49,7 @@ def test_the_code_has_half_the_printed_noise():
 
 def test_labels_behind_a_link_move_further():
     # 8x + cos x, s* = 5: |f| <= 8 sqrt 5 + |cos sqrt 5| = 18.51
-    found = printed_label_noise(1.0, 1e-3, 5, 0.05, WAVE)
+    found = printed_label_noise(1.0, 1e-3, 5, 0.05, LINEAR_PLUS_COSINE)
     assert found.plan.sensitivity == pytest.approx(2 * (8 * 5**0.5 + 0.6177 + 0.05), rel=1e-3)
     assert found.true_epsilon > 1000
 
@@ -84,7 +84,7 @@ def test_the_printed_sign_runs_away_and_is_as_private():
     errors = {}
     for kind in (PrintedSign, LabelIHT):
         made = kind(epsilon=math.inf, non_private=True, delta=1e-3, sparsity=3, label_bound=9.0)
-        with pytest.warns(NotPrivate):
+        with pytest.warns(NotPrivateWarning):
             errors[kind] = np.linalg.norm(made.fit(x, y).coef_ - theta) / np.linalg.norm(theta)
     assert errors[PrintedSign] > 1.9
     assert errors[LabelIHT] < 0.01

@@ -9,10 +9,10 @@ from scipy.integrate import quad
 
 from accountant import RDP, ZCDP, Advanced, Basic
 from audits.papers.frank_wolfe import (
-    WIDE,
+    WIDE_RANGE_EXAMPLES,
     attacked_epsilon,
+    laplace_log_ratio_range,
     printed_selections,
-    range_of_laplace,
     verdict,
 )
 
@@ -71,21 +71,23 @@ def test_the_claim_holds_for_a_record_added(epsilon, delta, iterates, optimal):
 def test_too_little_noise_would_be_falsified():
     # the same plan under a claim of half of what two candidates show
     claim = printed_selections(1.0, 1e-6, 50)
-    lower = type(claim)(claim.name, claim.where, 0.5, claim.delta, claim.plan)
+    lower = type(claim)(claim.name, claim.source, 0.5, claim.delta, claim.plan)
     assert verdict(lower).endswith("FALSIFIED")
 
 
-@pytest.mark.parametrize(("instance", "expected"), [(WIDE[0], 1.173), (WIDE[1], 1.161)])
+@pytest.mark.parametrize(
+    ("instance", "expected"), [(WIDE_RANGE_EXAMPLES[0], 1.173), (WIDE_RANGE_EXAMPLES[1], 1.161)]
+)
 def test_laplace_selection_has_not_bounded_range(instance, expected):
     scores, moves = instance
-    assert range_of_laplace(scores, moves) == pytest.approx(expected, abs=1e-3)
+    assert laplace_log_ratio_range(scores, moves) == pytest.approx(expected, abs=1e-3)
     # another road: adaptive quadrature of every candidate's probability
     ratios = [
         math.log(wins(np.add(scores, moves), i) / wins(np.array(scores), i)) for i in range(5)
     ]
     e0 = 2 * abs(moves[0])
     assert (max(ratios) - min(ratios)) / e0 == pytest.approx(
-        range_of_laplace(scores, moves), rel=1e-6
+        laplace_log_ratio_range(scores, moves), rel=1e-6
     )
     assert max(map(abs, ratios)) <= e0  # it is pure, as accounted
 

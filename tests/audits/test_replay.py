@@ -5,10 +5,10 @@ import pytest
 
 from accountant import OffPlan, Parallel, ParameterError, PureLoss, Repeat
 from audits import privacy_losses, replay
-from audits.algorithm_runs.loss_profile import examine
+from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.recording import OffTranscript
 from audits.algorithm_runs.replaying import difference
-from audits.zoo.catalogue import ZOO, Gossip, _Sum
+from audits.zoo.catalogue import ZOO, Gossip, _NoisySum
 from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
 
 A = Laplace(1.0)
@@ -33,7 +33,7 @@ class Local:
         return {"first": first.mean(), "second": [part.mean() for part in second], "n": half}
 
 
-class Adaptive(_Sum):
+class Adaptive(_NoisySum):
     """Chooses by public answers how to ask on: honest."""
 
     def plan(self, shape):
@@ -51,7 +51,7 @@ def test_honest_algorithms_pass():
     answers = (DATA > 0.4).astype(int)
     flipped = answers.copy()
     flipped[3] = 1 - flipped[3]
-    cases = [(_Sum(), DATA, OTHER), (Adaptive(), DATA, OTHER), (Local(), answers, flipped)]
+    cases = [(_NoisySum(), DATA, OTHER), (Adaptive(), DATA, OTHER), (Local(), answers, flipped)]
     for algorithm, data, neighbour in cases:
         found = replay(algorithm, data, neighbour, rng=1)
         assert found.leak_free, found.witness
@@ -64,13 +64,15 @@ def test_honest_algorithms_pass():
     "specimen", [s for s in ZOO if s.caught_by != "guess test"], ids=lambda s: s.name
 )
 def test_every_broken_algorithm_is_caught_by_what_it_names(specimen):
-    found = examine(specimen.broken, *specimen.pair, specimen.claim, 100, np.random.default_rng(2))
+    found = audit_algorithm(
+        specimen.broken, *specimen.pair, specimen.claim, 100, np.random.default_rng(2)
+    )
     assert found.refutation(1 - 1e-9).startswith(specimen.caught_by)
     assert found.replayed.sound is (specimen.caught_by == "privacy losses")
 
 
 def test_the_loss_is_the_log_ratio_of_the_answer():
-    class Told(_Sum):
+    class Told(_NoisySum):
         def run(self, ledger):
             self.answer = super().run(ledger)
             return self.answer
@@ -106,7 +108,7 @@ def test_losses_of_an_algorithm_whose_plan_depends_on_data_are_refused():
 
 
 def test_own_randomness_is_told_from_a_leak():
-    class Dice(_Sum):
+    class Dice(_NoisySum):
         def run(self, ledger):
             return super().run(ledger) + float(np.random.default_rng().random())
 
@@ -115,7 +117,7 @@ def test_own_randomness_is_told_from_a_leak():
     assert "even on the same data" in found.witness
 
 
-class Other(_Sum):
+class Other(_NoisySum):
     """Asks for another mechanism when the data are large."""
 
     def plan(self, shape):
@@ -157,7 +159,7 @@ def test_choices_that_depend_on_data_are_off_plan(algorithm, words):
 
 
 def _asks(query, mechanism=A):
-    class Asks(_Sum):
+    class Asks(_NoisySum):
         def plan(self, shape):
             return Repeat(mechanism, 1)
 
@@ -168,7 +170,7 @@ def _asks(query, mechanism=A):
 
 
 def _hides(query):
-    class Hides(_Sum):
+    class Hides(_NoisySum):
         def run(self, ledger):
             try:
                 return float(ledger.release(A, query))
@@ -203,7 +205,7 @@ def test_what_can_be_seen_of_a_value_may_not_depend_on_data(name):
         assert not replay(UNEQUAL[name], LARGE, DATA, rng=2).on_plan
 
 
-class Unusual(_Sum):
+class Unusual(_NoisySum):
     """Honest, by ways that a replay must follow: empty groups, coins' children, `next`, OffPlan."""
 
     def plan(self, shape):
@@ -242,7 +244,7 @@ def test_a_query_that_fails_on_both_sides_is_the_same_on_both():
 
 
 def test_asking_for_more_than_the_plan_is_not_on_plan():
-    class Greedy(_Sum):
+    class Greedy(_NoisySum):
         def run(self, ledger):
             return super().run(ledger) + super().run(ledger)
 
@@ -258,7 +260,7 @@ def test_an_impossible_answer_has_no_density():
 
 
 def test_a_public_side_gives_the_shape():
-    class Labels(_Sum):
+    class Labels(_NoisySum):
         def run(self, ledger):
             return float(ledger.release(A, np.sum)) + ledger.public.sum() + ledger.shape[1]
 
@@ -286,11 +288,11 @@ def test_a_result_that_is_no_number_is_refused():
 @pytest.mark.parametrize("bad", [0, -1, 1.5, True, "3"])
 def test_a_number_of_runs_that_is_none_is_refused(bad):
     with pytest.raises(ParameterError, match="runs must be a whole number"):
-        privacy_losses(_Sum(), DATA, OTHER, bad)
+        privacy_losses(_NoisySum(), DATA, OTHER, bad)
 
 
 def test_an_honest_claim_survives_the_loss_samples():
-    found = examine(_Sum(), DATA, OTHER, PureLoss(1.0), 300, np.random.default_rng(1))
+    found = audit_algorithm(_NoisySum(), DATA, OTHER, PureLoss(1.0), 300, np.random.default_rng(1))
     assert found.refutation(1 - 1e-9) == ""
     assert 0.5 < found.epsilon_lower(0.0, 0.95) <= 1.0
     profile = found.profile(np.array([0.0, 0.5]), 0.95)

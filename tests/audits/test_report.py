@@ -13,18 +13,24 @@ from rich.console import Console
 from audits.claims.findings import Outcome
 from audits.report.junit import to_junit
 from audits.report.page import to_html
-from audits.report.terminal import show
-from audits.report.words import number, plain
-from audits.results.result_file import Request, Result, read, timeless, to_json
-from audits.results.rows import Curve, Row
+from audits.report.terminal import print_report
+from audits.report.words import escape_control, format_number
+from audits.results.result_file import Request, Result, read_result, to_json, without_times
+from audits.results.rows import ProfileCurve, ReportRow
 
 HOSTILE = [
     "<script>alert(1)</script>", "[red]not markup[/red]", "\x1b[31mred\x1b[0m", "a\nb\r\tc",
     "right\u202eleft", "\u00a0nbsp", "=cmd()", "\x00", "\ud800", "]]>", "&lt;", "'\"><img src=x>",
     "\\[", "[/]", "\ufffe",
 ]  # fmt: skip
-CURVE = Curve((0.0, 0.5, 1.0), (0.6, 0.3, 0.0), (0.6, 0.3, 0.0), (0.6, 0.3, 0.0), (0.5, 0.2, 0.0),
-              (0.7, 0.4, 0.1))  # fmt: skip
+CURVE = ProfileCurve(
+    (0.0, 0.5, 1.0),
+    (0.6, 0.3, 0.0),
+    (0.6, 0.3, 0.0),
+    (0.6, 0.3, 0.0),
+    (0.5, 0.2, 0.0),
+    (0.7, 0.4, 0.1),
+)
 
 
 def row(subject="x", wrong=False, **more):
@@ -35,7 +41,7 @@ def row(subject="x", wrong=False, **more):
         "evidence": subject, "seconds": 0.25, "decisive": True, "verdict_lower": 0.8,
         "guesses": (7, 9, 80), "curve": CURVE, **more,
     }  # fmt: skip
-    return Row(subject, **given)
+    return ReportRow(subject, **given)
 
 
 def result(*rows, names=(), absent=None):
@@ -72,20 +78,20 @@ def test_hostile_names_are_escaped_everywhere(words):
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e\ud800]", html)
     suite = Xml.fromstring(to_junit(told).encode())[0]
     names = [case.get("name") for case in suite.iter("testcase")]
-    assert names[0] == plain(words)
+    assert names[0] == escape_control(words)
     screen = Console(record=True, width=400, file=io.StringIO())
-    show(told, screen)
+    print_report(told, screen)
     text = screen.export_text()
-    assert plain(words) in text
+    assert escape_control(words) in text
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e\ud800]", text)
     assert json.loads(to_json(told))["findings"][0]["subject"] == words
 
 
 def test_plain_words_stay_what_they_are():
-    assert plain("Laplace(scale=1.0) é ε — ü") == "Laplace(scale=1.0) é ε — ü"
-    assert plain("a\nb\x1b[0m\u202e") == "a\\nb\\x1b[0m\\u202e"
-    assert number(None) == number(math.nan) == "-"
-    assert number(1.25) == "1.25"
+    assert escape_control("Laplace(scale=1.0) é ε — ü") == "Laplace(scale=1.0) é ε — ü"
+    assert escape_control("a\nb\x1b[0m\u202e") == "a\\nb\\x1b[0m\\u202e"
+    assert format_number(None) == format_number(math.nan) == "-"
+    assert format_number(1.25) == "1.25"
 
 
 def test_the_page_asks_nobody_and_needs_no_script():
@@ -116,12 +122,12 @@ def test_a_result_comes_back_as_it_was(tmp_path):
     told = result(row("a"), nothing, row("c", wrong=True), absent={"x": "y"}, names=["a", "b c"])
     path = tmp_path / "r.json"
     path.write_text(to_json(told))
-    back = read(str(path), "FILE")
+    back = read_result(str(path), "FILE")
     assert to_json(back) == to_json(told)
-    assert timeless(back) == timeless(told)
+    assert without_times(back) == without_times(told)
     assert back.rows[0] == told.rows[0]
     assert back.request == told.request
-    assert back.request.again == "python -m audits a 'b c' --seed 7 --samples 100"
+    assert back.request.repeat_command == "python -m audits a 'b c' --seed 7 --samples 100"
 
 
 def test_no_report_says_private():

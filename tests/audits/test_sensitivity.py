@@ -8,7 +8,7 @@ import pytest
 
 from accountant import ParameterError
 from audits.attacks.pair_search import Box
-from audits.attacks.sensitivity import BUDGET, TOLERANCE, distance, probe_sensitivity
+from audits.attacks.sensitivity import BUDGET, TOLERANCE, answer_distance, probe_sensitivity
 from audits.zoo.catalogue import SPECIMENS
 from mechanisms.base.values import Categories, Reals
 
@@ -67,7 +67,7 @@ def test_what_must_be_found(name):
         with np.errstate(all="ignore"):
             if len(np.atleast_1d(data)):
                 np.testing.assert_array_equal(query(data), answer)
-    assert distance(*probe.answers, probe.norm) == probe.found
+    assert answer_distance(*probe.answers, probe.norm) == probe.found
     assert probe.kind in probe.witness
 
 
@@ -171,14 +171,14 @@ def test_the_query_gets_a_copy_and_may_ruin_it():
 
 
 def test_distances():
-    assert distance(2**62 + 1, 2**62, 1) == 1.0  # equal as floats
-    assert distance(np.int64(2**63 - 1), np.int64(-(2**63)), 1) == 2.0**64
-    assert distance([3.0, 0.0], [0.0, 4.0], 1) == 7.0
-    assert distance([3.0, 0.0], [0.0, 4.0], 2) == 5.0
-    assert distance([3.0, 0.0], [0.0, 4.0], np.inf) == 4.0
-    assert distance([1.0], [1.0, 2.0], 1) == np.inf
-    assert distance(np.nan, np.nan, 1) == np.inf
-    assert distance([], [], 1) == 0.0
+    assert answer_distance(2**62 + 1, 2**62, 1) == 1.0  # equal as floats
+    assert answer_distance(np.int64(2**63 - 1), np.int64(-(2**63)), 1) == 2.0**64
+    assert answer_distance([3.0, 0.0], [0.0, 4.0], 1) == 7.0
+    assert answer_distance([3.0, 0.0], [0.0, 4.0], 2) == 5.0
+    assert answer_distance([3.0, 0.0], [0.0, 4.0], np.inf) == 4.0
+    assert answer_distance([1.0], [1.0, 2.0], 1) == np.inf
+    assert answer_distance(np.nan, np.nan, 1) == np.inf
+    assert answer_distance([], [], 1) == 0.0
     assert 0 < TOLERANCE < 1e-6
 
 

@@ -14,7 +14,14 @@ from accountant import ParameterError
 from audits import Outcome
 from audits.zoo import honest as zoo_honest
 from audits.zoo.catalogue import SPECIMENS, ZOO
-from audits.zoo.scorecard import GUESSES, MOST, SIZES, judge, score_zoo, totals
+from audits.zoo.scorecard import (
+    DETECTION_RUNS,
+    GUESS_AUDITS,
+    MAX_SPECIMENS,
+    audit_specimen,
+    score_zoo,
+    totals,
+)
 
 NAMED = {one.name: one for one in SPECIMENS}
 SURE = 1 - 1e-8  # 22 honest specimens: together they raise an alarm with chance 2.2e-7
@@ -23,12 +30,12 @@ KINDS = {"guess test", "bits", "atoms", "timing", "sensitivity", "replay", "priv
 
 def test_there_are_enough_of_every_kind():
     assert len(NAMED) == len(SPECIMENS) >= 40
-    assert len(SPECIMENS) <= MOST  # whom the verdicts' error is shared with
+    assert len(SPECIMENS) <= MAX_SPECIMENS  # whom the verdicts' error is shared with
     assert sum(one.honest for one in SPECIMENS) >= 15
     assert {one.caught_by for one in SPECIMENS} == KINDS
     assert {one.name for one in ZOO} <= set(NAMED)
     for one in SPECIMENS:
-        assert one.flaw.endswith(".")
+        assert one.description.endswith(".")
         claimed = one.claim.epsilon_at(max(one.claim.infinity, 0.0))
         if one.true_epsilon is not None:
             assert (one.true_epsilon <= claimed + 1e-9) is one.honest
@@ -245,7 +252,7 @@ def test_no_other_pattern_is_worse_without_stop():
 )
 def test_samples_have_the_chances_said_of_them(name, side, chances):
     one, runs = NAMED[name], 40_000
-    drawn = one.broken(one.pair[side], np.random.default_rng(1), runs)
+    drawn = one.implementation(one.pair[side], np.random.default_rng(1), runs)
     for outcome, chance in enumerate(chances()):
         # six standard errors, twelve outcomes: 2.4e-8
         error = 6 * math.sqrt(chance * (1 - chance) / runs)
@@ -268,7 +275,7 @@ LONG = {"rare_key"}  # 0.013 on one side of two, against 0.0049
 
 @pytest.mark.parametrize("one", [s for s in SPECIMENS if s.honest], ids=lambda s: s.name)
 def test_the_honest_survive(one):
-    verdict = judge(one, 5000, SURE, 1)
+    verdict = audit_specimen(one, 5000, SURE, 1)
     assert verdict.outcome is Outcome.SURVIVED, verdict.witness
     if verdict.epsilon_lower is not None:
         assert verdict.epsilon_lower <= one.true_epsilon
@@ -279,7 +286,7 @@ def test_the_honest_survive(one):
 )
 def test_the_broken_are_caught(one):
     # one of 50 alarms at 95 % would not make a broken specimen honest: no rate is at stake here
-    verdict = judge(one, RUNS.get(one.name, 5000), 0.95, 3)
+    verdict = audit_specimen(one, RUNS.get(one.name, 5000), 0.95, 3)
     assert verdict.outcome is Outcome.FALSIFIED, verdict.witness
     assert verdict.witness
 
@@ -287,7 +294,7 @@ def test_the_broken_are_caught(one):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(LONG))
 def test_what_takes_long_is_caught_too(name):
-    assert judge(NAMED[name], 400_000, 0.95, 3).outcome is Outcome.FALSIFIED
+    assert audit_specimen(NAMED[name], 400_000, 0.95, 3).outcome is Outcome.FALSIFIED
 
 
 def test_scores_tell_runs_bound_alarms_and_seconds():
@@ -298,7 +305,7 @@ def test_scores_tell_runs_bound_alarms_and_seconds():
     assert all(row.as_expected for row in rows)
     noise, honest, algorithm, query = rows
     assert noise.kind == "broken"
-    assert noise.detected_at in SIZES
+    assert noise.detected_at in DETECTION_RUNS
     assert noise.detected_at <= 2000
     assert noise.share == pytest.approx(noise.epsilon_lower / 2.0)
     assert 0.5 < noise.share <= 1
@@ -327,6 +334,6 @@ def test_a_score_that_errs_says_so():
 
 def test_nonsense_is_refused():
     with pytest.raises(ParameterError, match="runs must be"):
-        judge(NAMED["laplace"], 0, 0.95, 1)
-    assert set(GUESSES) < KINDS
+        audit_specimen(NAMED["laplace"], 0, 0.95, 1)
+    assert set(GUESS_AUDITS) < KINDS
     assert len(zoo_honest.specimens()) == sum(one.honest for one in SPECIMENS)

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from mechanisms.base.docs_table import (
-    END,
-    HEAD,
-    START,
-    between_marks,
+    TABLE_END,
+    TABLE_HEAD,
+    TABLE_START,
     declarations,
     table,
+    table_in_page,
     write_table,
 )
 
@@ -38,7 +38,7 @@ def test_the_examples_run(page, tmp_path, monkeypatch):
 
 def test_the_table_of_mechanisms_is_not_stale():
     # rows of mechanisms that were just dropped in may be missing until `make table`
-    rows = between_marks((ROOT / "docs" / "mechanisms.md").read_text()).splitlines()[2:]
+    rows = table_in_page((ROOT / "docs" / "mechanisms.md").read_text()).splitlines()[2:]
     known = tuple("| " + " | ".join(row) + " | " for _, row in declarations())
     assert len(rows) > 20
     assert [row for row in rows if not row.startswith(known)] == []
@@ -48,15 +48,15 @@ def test_the_table_of_mechanisms_is_not_stale():
 
 def test_make_table_writes_the_table(tmp_path):
     copy = tmp_path / "mechanisms.md"
-    copy.write_text(f"before\n{START}| stale |\n{END}\nafter\n")
+    copy.write_text(f"before\n{TABLE_START}| stale |\n{TABLE_END}\nafter\n")
     write_table(str(copy))
     text = copy.read_text()
-    assert text.startswith(f"before\n{START}| " + " | ".join(HEAD))
-    assert text.endswith(f" ns |\n{END}\nafter\n")
-    assert len(between_marks(text).splitlines()) == len(table().splitlines())
+    assert text.startswith(f"before\n{TABLE_START}| " + " | ".join(TABLE_HEAD))
+    assert text.endswith(f" ns |\n{TABLE_END}\nafter\n")
+    assert len(table_in_page(text).splitlines()) == len(table().splitlines())
     assert "stale" not in text
 
 
 def test_the_table_is_kept_in_one_place():
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    assert [page.name for page in pages if START in page.read_text()] == ["mechanisms.md"]
+    assert [page.name for page in pages if TABLE_START in page.read_text()] == ["mechanisms.md"]

@@ -12,7 +12,7 @@ INSTANCES = [one for cls in registry() for one in cls.instances()]
 every_mechanism = pytest.mark.parametrize("mechanism", INSTANCES, ids=repr)
 every_class = pytest.mark.parametrize("cls", registry(), ids=lambda cls: cls.__name__)
 
-FALSE_ALARM = 1e-9  # of every statistical law; seeds are fixed besides
+FALSE_ALARM_RATE = 1e-9  # of every statistical law; seeds are fixed besides
 
 
 def example_value(mechanism: Mechanism, rng: np.random.Generator) -> Any:
@@ -21,7 +21,9 @@ def example_value(mechanism: Mechanism, rng: np.random.Generator) -> Any:
     return value * rng.choice([1.0, 3.0]) if getattr(mechanism.values, "clip", False) else value
 
 
-def neighbours(mechanism: Mechanism, rng: np.random.Generator, count: int) -> Iterator[Any]:
+def neighbouring_values(
+    mechanism: Mechanism, rng: np.random.Generator, count: int
+) -> Iterator[Any]:
     """Pairs of values within the declared sensitivity, extremes among them."""
     for _ in range(count):
         value = example_value(mechanism, rng)

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from accountant import ParameterError, Tight, calibrate
-from mechanisms.base.parameters import meanings
+from mechanisms.base.parameters import parameters_of
 from tests.laws.common import every_mechanism
 
 TARGETS = [(0.01, 1e-6), (0.5, 1e-5), (1.0, 1e-6), (4.0, 1e-9), (20.0, 1e-3)]
@@ -15,9 +15,9 @@ TARGETS = [(0.01, 1e-6), (0.5, 1e-5), (1.0, 1e-6), (4.0, 1e-9), (20.0, 1e-3)]
 @every_mechanism
 @pytest.mark.parametrize(("epsilon", "delta"), TARGETS)
 def test_calibration_meets_the_target_from_the_private_side(mechanism, epsilon, delta):
-    names = meanings(type(mechanism))
+    names = parameters_of(type(mechanism))
     fixed = {name: getattr(mechanism, name) for name in names if not names[name].knob}
-    if epsilon > most(mechanism, delta):
+    if epsilon > largest_cost(mechanism, delta):
         with pytest.raises(ParameterError, match="between the costs at the knob's ends"):
             calibrate(type(mechanism), **fixed, epsilon=epsilon, delta=delta)
         return
@@ -25,21 +25,23 @@ def test_calibration_meets_the_target_from_the_private_side(mechanism, epsilon, 
         made = calibrate(type(mechanism), **fixed, epsilon=epsilon, delta=delta)
     else:  # a wrapper: the knob is that of the inner mechanism
         inner = type(mechanism.inner)
-        knob = next(name for name, meaning in meanings(inner).items() if meaning.knob)
-        rest = {name: getattr(mechanism.inner, name) for name in meanings(inner) if name != knob}
+        knob = next(name for name, meaning in parameters_of(inner).items() if meaning.knob)
+        rest = {
+            name: getattr(mechanism.inner, name) for name in parameters_of(inner) if name != knob
+        }
         cheaper = calibrate(inner, **rest, epsilon=epsilon, delta=delta)
         made = dataclasses.replace(mechanism, inner=cheaper)
         fixed.pop("inner")
     spent = Tight().epsilon(made, delta)
     assert spent <= epsilon
     # within 1e-6, unless the cost jumps there (delta covers the ends of a truncated law or not)
-    assert spent >= (1 - 2e-6) * epsilon or max(turned(made, delta)) > epsilon
+    assert spent >= (1 - 2e-6) * epsilon or max(costs_beside(made, delta)) > epsilon
     assert all(getattr(made, name) == value for name, value in fixed.items())
 
 
-def most(mechanism, delta):
+def largest_cost(mechanism, delta):
     """What the mechanism costs where its knob, other than a scale, ends."""
-    names = meanings(type(mechanism))
+    names = parameters_of(type(mechanism))
     knob = next((name for name in names if names[name].knob), None)
     if knob is None or (domain := names[knob].domain_of(mechanism)).high > 1:
         return math.inf
@@ -49,11 +51,11 @@ def most(mechanism, delta):
     )
 
 
-def turned(mechanism, delta):
+def costs_beside(mechanism, delta):
     """Costs a millionth of the knob away."""
     for factor in (1 - 1e-6, 1 + 1e-6):
         try:
-            yield Tight().epsilon(mechanism.turned(factor), delta)
+            yield Tight().epsilon(mechanism.with_noise_factor(factor), delta)
         except ParameterError:  # beyond the end of the knob
             yield 0.0
 
@@ -61,7 +63,7 @@ def turned(mechanism, delta):
 @every_mechanism
 @pytest.mark.parametrize("bad", [0, -1.0, float("nan"), float("inf"), True, "1", None])
 def test_a_target_that_is_none_is_refused(mechanism, bad):
-    names = meanings(type(mechanism))
+    names = parameters_of(type(mechanism))
     fixed = {name: getattr(mechanism, name) for name in names if not names[name].knob}
     if len(fixed) == len(names):
         with pytest.raises(ParameterError, match="fixed must be fields"):

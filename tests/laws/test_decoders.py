@@ -9,8 +9,8 @@ import pytest
 
 from mechanisms import Mechanism
 from mechanisms.families.frequency_oracle import FrequencyOracle
-from mechanisms.families.sphere_support import Sphere
-from tests.laws.common import FALSE_ALARM, INSTANCES, example_value
+from mechanisms.families.sphere_support import SphereSupport
+from tests.laws.common import FALSE_ALARM_RATE, INSTANCES, example_value
 
 TOLERANCE = 1e-10
 DRAWS = 200_000
@@ -57,7 +57,7 @@ def expected(mechanism: Mechanism, value) -> tuple[np.ndarray, np.ndarray]:
 
 def exact_cells(mechanism: Mechanism, value):
     """The cells, where each is one output."""
-    if isinstance(mechanism.support, Sphere):
+    if isinstance(mechanism.support, SphereSupport):
         return None
     cells = mechanism.support.cells(value, value)
     return cells if cells is not None and np.all(cells.measure == 1) else None
@@ -67,7 +67,7 @@ def deviation(terms: np.ndarray) -> np.ndarray:
     """How far a mean of draws may be off: empirical Bernstein (Maurer & Pontil, 2009)."""
     # sqrt(2 V ln(2/a) / n) + 7 R ln(2/a) / (3 (n - 1)), a shared by the coordinates and both sides;
     # twice the range that was seen stands for R
-    rate = np.log(4 * max(1, terms[0].size) / FALSE_ALARM) / len(terms)
+    rate = np.log(4 * max(1, terms[0].size) / FALSE_ALARM_RATE) / len(terms)
     reach = 2 * np.ptp(terms, axis=0)
     # 1e-12 of the size, where all draws are the same but for rounding
     rounding = 1e-12 * (1 + np.abs(terms).max(axis=0))
@@ -88,7 +88,7 @@ def test_many_reports_decode_to_the_mean_of_what_each_decodes_to(mechanism):
     assert np.allclose(mechanism.decode(reports), np.mean(singles, axis=0), rtol=1e-12, atol=1e-12)
 
 
-class Wrong:
+class WrongOracle:
     """A decoder that passes everything on but for what is changed."""
 
     def __init__(self, inner, **changes):
@@ -103,7 +103,7 @@ class Wrong:
 
 @every_decoder
 def test_a_tenth_too_much_and_a_variance_a_tenth_too_small_are_caught(mechanism):
-    loud = Wrong(mechanism, decode=lambda reports: 1.1 * mechanism.decode(reports))
-    proud = Wrong(mechanism, variance=lambda *given: 0.9 * mechanism.variance(*given))
+    loud = WrongOracle(mechanism, decode=lambda reports: 1.1 * mechanism.decode(reports))
+    proud = WrongOracle(mechanism, variance=lambda *given: 0.9 * mechanism.variance(*given))
     assert violation(loud) != ""
     assert violation(proud) != ""

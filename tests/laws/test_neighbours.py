@@ -10,9 +10,9 @@ import pytest
 from audits.known_densities.hockey_stick import hockey_stick
 from mechanisms import Mechanism
 from mechanisms.base.values import Categories, Reals, Scores
-from mechanisms.families.additive import Additive
+from mechanisms.families.additive import AdditiveNoise
 from mechanisms.laplace import Laplace
-from tests.laws.common import every_mechanism, neighbours
+from tests.laws.common import every_mechanism, neighbouring_values
 from tests.laws.test_hockey_stick import profile
 
 EPSILONS = (0.0, 0.3, 0.7, 0.9)
@@ -22,8 +22,8 @@ def violation(mechanism: Mechanism) -> str:
     """Where the law fails; "" where it holds."""
     match mechanism.values:
         case Scores():
-            found = climb(mechanism)
-        case Reals(axes=None) if isinstance(mechanism, Additive):
+            found = hill_climbed_pair(mechanism)
+        case Reals(axes=None) if isinstance(mechanism, AdditiveNoise):
             found = split_in_the_plane(mechanism)
         case Categories(count=count):
             found = [
@@ -31,14 +31,14 @@ def violation(mechanism: Mechanism) -> str:
                 for eps in EPSILONS for a in range(count) for b in range(count)
             ]  # fmt: skip
         case _:
-            found = at_random(mechanism)
+            found = random_pairs(mechanism)
     for delta, epsilon, where in found:
         if not delta <= profile(mechanism, epsilon) + 1e-9:
             return f"delta({epsilon}) = {delta} at {where}, claimed {profile(mechanism, epsilon)}"
     return ""
 
 
-def climb(mechanism: Mechanism, seed: int = 21, longer: int = 1):
+def hill_climbed_pair(mechanism: Mechanism, seed: int = 21, longer: int = 1):
     """Best (delta, epsilon, pair) of a random climb for each epsilon and number of candidates."""
     rng = np.random.default_rng(seed)
     steps = longer * (60 if getattr(mechanism, "noise", "") == "laplace" else 400)
@@ -50,7 +50,7 @@ def climb(mechanism: Mechanism, seed: int = 21, longer: int = 1):
             for step in range(steps):
                 trial = value + size * rng.normal(size=k) * (rng.random(k) < 0.5)
                 turn = np.where(rng.random(k) < 0.2, rng.uniform(-1, 1, k), move)
-                pair = (trial, mechanism.values.moved(trial, turn, rng))
+                pair = (trial, mechanism.values.moved_by_fractions(trial, turn, rng))
                 delta = hockey_stick(mechanism, pair, epsilon)
                 if delta > best:
                     best, value, move = delta, trial, turn
@@ -59,12 +59,12 @@ def climb(mechanism: Mechanism, seed: int = 21, longer: int = 1):
     return found
 
 
-def at_random(mechanism: Mechanism):
+def random_pairs(mechanism: Mechanism):
     """(delta, epsilon, pair) of many random neighbours."""
     rng = np.random.default_rng(22)
     return [
         (hockey_stick(mechanism, pair, eps), eps, pair)
-        for pair in neighbours(mechanism, rng, 80) for eps in EPSILONS
+        for pair in neighbouring_values(mechanism, rng, 80) for eps in EPSILONS
     ]  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def test_no_searched_neighbours_exceed_the_profile(mechanism):
 @every_mechanism
 def test_longer_climbs_find_nothing_either(mechanism, seed):
     if isinstance(mechanism.values, Scores):
-        for delta, epsilon, where in climb(mechanism, seed, longer=5):
+        for delta, epsilon, where in hill_climbed_pair(mechanism, seed, longer=5):
             assert delta <= profile(mechanism, epsilon) + 1e-9, where
     else:
         assert violation(mechanism) == ""

@@ -9,8 +9,8 @@ import pytest
 
 from accountant import ParameterError, PrivateValueError
 from accountant.domains import Interval
-from mechanisms.base.parameters import meanings
-from mechanisms.families.selection import Flag
+from mechanisms.base.parameters import parameters_of
+from mechanisms.families.selection import Boolean
 from tests.laws.common import every_class, every_mechanism, example_value
 
 NONSENSE = [
@@ -22,17 +22,17 @@ FINITE = [bad for bad in NONSENSE if type(bad) in (int, float) and math.isfinite
 
 
 def typical(cls):
-    return {name: meaning.typical[0] for name, meaning in meanings(cls).items()}
+    return {name: meaning.typical[0] for name, meaning in parameters_of(cls).items()}
 
 
 @every_class
 @pytest.mark.parametrize("bad", NONSENSE, ids=repr)
 def test_every_parameter_refuses_nonsense(cls, bad):
-    for name, meaning in meanings(cls).items():
+    for name, meaning in parameters_of(cls).items():
         domain = meaning.domain_of(cls.instances()[0])
         if isinstance(domain, Interval) and domain.low < 0 and any(bad is one for one in FINITE):
             continue  # a threshold may be any number
-        if isinstance(domain, Flag) and isinstance(bad, (bool, np.bool_)):
+        if isinstance(domain, Boolean) and isinstance(bad, (bool, np.bool_)):
             continue
         with pytest.raises(ParameterError) as caught:
             cls(**{**typical(cls), name: bad})

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mechanisms import Mechanism
-from mechanisms.pure_from_approximate import Rotations
-from tests.laws.common import FALSE_ALARM, every_mechanism, example_value
+from mechanisms.pure_from_approximate import RotatedSamples
+from tests.laws.common import FALSE_ALARM_RATE, every_mechanism, example_value
 
 DRAWS = 1_000_000
 
@@ -52,7 +52,7 @@ def correlation(draws) -> tuple[float, float]:
     power = np.abs(np.fft.rfft(sign - sign.mean(), 2 * len(sign))) ** 2
     apart = np.abs(np.fft.irfft(power)[1 : len(sign)]).max() / len(sign)
     # Azuma's inequality at every distance; the error of the mean adds its square, a hundredth
-    rate = np.log(2 * len(sign) / FALSE_ALARM) / len(sign)
+    rate = np.log(2 * len(sign) / FALSE_ALARM_RATE) / len(sign)
     return apart, 1.01 * (1 + abs(sign.mean())) * np.sqrt(2 * rate)
 
 
@@ -65,7 +65,7 @@ def gap_to_density(mechanism: Mechanism, value, draws, other) -> tuple[float, fl
     some = draws[: max(1, len(draws) // np.size(draws[0]))]
     if not np.all(mechanism.log_density(some, value) > -np.inf):
         return np.inf, 0.0
-    if isinstance(mechanism.support, Rotations):  # the cells are given the public samples
+    if isinstance(mechanism.support, RotatedSamples):  # the cells are given the public samples
         inner, public = mechanism.inner, mechanism.reference_value
         gap, allowed = gap_to_density(inner, public, draws[..., 0], public)
         if not gap <= allowed:
@@ -77,7 +77,7 @@ def gap_to_density(mechanism: Mechanism, value, draws, other) -> tuple[float, fl
             expected = np.bincount(cells.parts, weights=expected)
         seen = np.bincount(cells.locate(draws), minlength=expected.size) / len(draws)
         gap = np.abs(seen - expected).max()
-        return gap, np.sqrt(np.log(2 * expected.size / FALSE_ALARM) / (2 * len(draws)))
+        return gap, np.sqrt(np.log(2 * expected.size / FALSE_ALARM_RATE) / (2 * len(draws)))
     draws = np.sort(draws)
     width = draws[-1] - draws[0]
     ends = mechanism.support.ends
@@ -89,7 +89,7 @@ def gap_to_density(mechanism: Mechanism, value, draws, other) -> tuple[float, fl
     gap = np.abs(cdf - np.searchsorted(draws, grid, side="right") / draws.size).max()
     # jumps of the density cost the rule as much as one step of the grid
     rule = 2 * density.max() * (grid[1] - grid[0])
-    return gap, np.sqrt(np.log(2 / FALSE_ALARM) / (2 * draws.size)) + rule
+    return gap, np.sqrt(np.log(2 / FALSE_ALARM_RATE) / (2 * draws.size)) + rule
 
 
 @every_mechanism

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mechanisms
-from mechanisms.base.parameters import meanings
+from mechanisms.base.parameters import parameters_of
 from tests.laws.common import every_mechanism
 
 
@@ -24,7 +24,7 @@ def test_equal_hash_pickle_and_repr(mechanism):
 
 @every_mechanism
 def test_frozen(mechanism):
-    name = next(iter(meanings(type(mechanism))))
+    name = next(iter(parameters_of(type(mechanism))))
     with pytest.raises(AttributeError):
         setattr(mechanism, name, 2.0)
 

@@ -19,7 +19,7 @@ from mechanisms import (
     Staircase,
     TruncatedLaplace,
 )
-from mechanisms.families.expected_maxima import greatest_exponential, greatest_gaussian
+from mechanisms.families.expected_maxima import expected_max_abs_gaussian, expected_max_exponential
 
 CONTINUOUS = [
     Gaussian(3.0),
@@ -73,11 +73,11 @@ def test_greatest_of_many(count):
         return -math.expm1(count * math.log1p(-min(2 * norm.sf(t), 1 - 1e-16)))
 
     exact, _ = quad(above, 0, 12, limit=400, epsabs=1e-12)
-    assert greatest_gaussian(count) == pytest.approx(exact, rel=1e-9)
-    assert greatest_exponential(count) == pytest.approx(
+    assert expected_max_abs_gaussian(count) == pytest.approx(exact, rel=1e-9)
+    assert expected_max_exponential(count) == pytest.approx(
         math.fsum(1 / k for k in range(1, count + 1)), rel=1e-12
     )
-    assert Laplace(2.0).expected_maximum(count) == 2.0 * greatest_exponential(count)
+    assert Laplace(2.0).expected_maximum(count) == 2.0 * expected_max_exponential(count)
     assert TruncatedLaplace(2.0, 1.0).expected_maximum(count) <= 2.0
 
 

@@ -36,7 +36,7 @@ def test_vectors_under_discrete_laplace_noise_cost_no_more_than_numbers(scale, m
     made = DiscreteLaplace(scale, sum(map(abs, move)))
     for epsilon in EPSILONS:
         found = stick(made, move, epsilon, 30 if len(move) == 3 else 60)
-        assert found <= made.loss.signed_profile(np.array(epsilon)) + 1e-12
+        assert found <= made.loss.profile_any_epsilon(np.array(epsilon)) + 1e-12
 
 
 @pytest.mark.parametrize(("scale", "steps"), [(0.4, 1), (1.0, 3), (5.0, 7), (40.0, 40)])
@@ -44,16 +44,18 @@ def test_laplace_noise_on_a_grid_is_a_little_more_revealing_and_bounded(scale, s
     listed = DiscreteLaplace(scale, steps).loss
     shift = steps / scale
     epsilon = np.linspace(-shift, shift, 101)
-    found = listed.signed_profile(epsilon)
-    assert (found > LaplaceLoss(shift).signed_profile(epsilon) - 1e-12).any()
-    assert (found <= LaplaceLoss(shift + 1 / (4 * scale**2)).signed_profile(epsilon) + 1e-14).all()
+    found = listed.profile_any_epsilon(epsilon)
+    assert (found > LaplaceLoss(shift).profile_any_epsilon(epsilon) - 1e-12).any()
+    assert (
+        found <= LaplaceLoss(shift + 1 / (4 * scale**2)).profile_any_epsilon(epsilon) + 1e-14
+    ).all()
 
 
 def test_many_steps_take_the_bound_of_a_few():
     few, many = DiscreteLaplace(900.0, 2047), DiscreteLaplace(900.0, 2048)
     assert isinstance(few.loss, PairLoss)
     assert many.loss.shift == pytest.approx(2048 / 900 + 1 / (4 * 900**2))
-    assert many.loose
+    assert many.loss_is_upper_bound
 
 
 @pytest.mark.parametrize("scale", [6.0, 7.5, 12.0])
@@ -65,7 +67,7 @@ def test_discrete_gaussian_noise_is_at_most_as_revealing_as_a_narrower_gaussian(
     assert made.loss.mu == pytest.approx(norm / math.sqrt(scale**2 - 4))
     for epsilon in EPSILONS:
         found = stick(made, move, epsilon, int(9 * scale))
-        assert found <= made.loss.signed_profile(np.array(epsilon)) + 1e-13
+        assert found <= made.loss.profile_any_epsilon(np.array(epsilon)) + 1e-13
 
 
 def test_numbers_under_narrow_gaussian_noise_are_listed_and_the_concentrated_bound_holds():

@@ -18,7 +18,7 @@ from accountant import (
     PrivateValueError,
     Tight,
 )
-from accountant.numerics import ratio_up
+from accountant.numerics import round_up_ratio
 from audits import audit, exact
 from mechanisms import (
     CubeLinf,
@@ -140,10 +140,10 @@ def test_ratios_are_never_rounded_down():
     rng = np.random.default_rng(2)
     for _ in range(1000):
         x, y = 10 ** rng.uniform(-5, 5, 2)
-        ratio = ratio_up(x, y)
+        ratio = round_up_ratio(x, y)
         assert Fraction(ratio) * Fraction(y) >= Fraction(x)
         assert ratio <= x / y * (1 + 3e-16)
-    assert ratio_up(1.0, 4.0) == 0.25
+    assert round_up_ratio(1.0, 4.0) == 0.25
     assert Fraction(Gaussian(3.0).loss.mu) >= Fraction(1, 3)
 
 

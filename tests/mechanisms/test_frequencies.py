@@ -23,9 +23,9 @@ from mechanisms import (
 )
 from mechanisms.exact_noise.exact_bernoulli import bernoulli, bernoulli_words
 from mechanisms.families.frequency_oracle import FrequencyOracle
-from mechanisms.hadamard_response import odd
-from mechanisms.local_hashing import prime_from
-from tests.laws.common import FALSE_ALARM, INSTANCES
+from mechanisms.hadamard_response import has_odd_parity
+from mechanisms.local_hashing import least_prime_from
+from tests.laws.common import FALSE_ALARM_RATE, INSTANCES
 
 ORACLES = [one for one in INSTANCES if isinstance(one, FrequencyOracle)]
 MORE = [
@@ -48,8 +48,8 @@ def probabilities(oracle: FrequencyOracle) -> tuple[np.ndarray, np.ndarray]:
 
 def frequency_bound(oracle: FrequencyOracle, frequencies: np.ndarray, users: int) -> np.ndarray:
     """Bernstein's bound on the error of every estimate."""
-    rate = math.log(2 * oracle.k / FALSE_ALARM)
-    reach = 1 / (oracle.truth - oracle.other) / users
+    rate = math.log(2 * oracle.k / FALSE_ALARM_RATE)
+    reach = 1 / (oracle.own_label_probability - oracle.other_label_probability) / users
     return np.sqrt(2 * oracle.variance(frequencies, users) * rate) + 2 * reach * rate / 3
 
 
@@ -77,7 +77,7 @@ SECOND_MOMENTS = [(10, 1.0, 38.826944), (100, 0.5, 1569.079236)]
 @pytest.mark.parametrize(("k", "epsilon", "second"), SECOND_MOMENTS)
 def test_the_second_moment_of_unary_encoding(k, epsilon, second):
     # V = 2 + 4 k e^eps / (e^eps - 1)^2, and one coefficient of the k has mean 1, all others 0
-    own, others = UnaryEncoding.optimised(k, epsilon).variances
+    own, others = UnaryEncoding.optimised(k, epsilon).coefficient_variances
     assert own + (k - 1) * others + 1 == pytest.approx(second, rel=1e-8)
     e = math.exp(epsilon)
     assert own == pytest.approx(1 / math.tanh(epsilon / 2) ** 2, rel=1e-12)
@@ -87,8 +87,8 @@ def test_the_second_moment_of_unary_encoding(k, epsilon, second):
 def test_subset_selection_of_three_among_ten():
     made = SubsetSelection.optimised(10, 1.0)
     assert made.size == 3
-    assert made.truth == pytest.approx(0.538102, abs=5e-7)
-    assert made.other == pytest.approx(0.273544, abs=5e-7)
+    assert made.own_label_probability == pytest.approx(0.538102, abs=5e-7)
+    assert made.other_label_probability == pytest.approx(0.273544, abs=5e-7)
 
 
 def test_the_coefficients_of_randomised_response():
@@ -103,7 +103,7 @@ def test_the_coefficients_of_randomised_response():
 def test_variances_of_hashing_are_those_of_wang_et_al_for_many_labels():
     # 4 e^eps / (e^eps - 1)^2 for hashes that collide once in `buckets`, at e^eps + 1 of them
     made = LocalHashing(100_003, 4, 3 / 6)
-    assert made.variances[1] == pytest.approx(3.0, rel=1e-3)
+    assert made.coefficient_variances[1] == pytest.approx(3.0, rel=1e-3)
 
 
 @every_oracle
@@ -121,26 +121,27 @@ def test_the_worst_of_all_pairs_costs_what_is_claimed(oracle):
 @every_oracle
 def test_what_is_supported_by_enumeration(oracle):
     outputs, law = probabilities(oracle)
-    supported = oracle.supported(outputs)
+    supported = oracle.supported_labels(outputs)
     assert law @ supported == pytest.approx(
-        np.where(np.eye(oracle.k), oracle.truth, oracle.other), abs=1e-14
+        np.where(np.eye(oracle.k), oracle.own_label_probability, oracle.other_label_probability),
+        abs=1e-14,
     )
     alone = [law[0] @ (supported[:, a] & ~supported[:, 1 - a]) for a in (0, 1)]
-    assert oracle.alone == pytest.approx(alone, abs=1e-14)
-    assert np.array_equal(oracle.counts(outputs), supported.sum(axis=0))
-    assert oracle.possible(outputs).all()
+    assert oracle.exclusive_support == pytest.approx(alone, abs=1e-14)
+    assert np.array_equal(oracle.support_counts(outputs), supported.sum(axis=0))
+    assert oracle.is_report(outputs).all()
     assert np.array_equal(oracle.decode(outputs), oracle.decode(outputs.astype(np.uint64)))
 
 
 @every_oracle
 def test_reports_fit_the_density(oracle):
-    assert misfit(oracle, 1_000_000) > FALSE_ALARM
+    assert misfit(oracle, 1_000_000) > FALSE_ALARM_RATE
 
 
 @pytest.mark.slow
 @every_oracle
 def test_ten_times_as_many_reports_fit_the_density(oracle):
-    assert misfit(oracle, 10_000_000) > FALSE_ALARM
+    assert misfit(oracle, 10_000_000) > FALSE_ALARM_RATE
 
 
 @pytest.mark.parametrize("make", OPTIMISED, ids=lambda make: make.__qualname__)
@@ -161,9 +162,14 @@ def test_an_epsilon_that_is_none_is_refused(make, bad):
 
 @pytest.mark.parametrize(
     ("cls", "fixed"),
-    [(RandomizedResponse, {}), (UnaryEncoding, {"p": 0.5}), (SubsetSelection, {"size": 3}),
-     (HadamardResponse, {}), (LocalHashing, {"buckets": 4})],
-)  # fmt: skip
+    [
+        (RandomizedResponse, {}),
+        (UnaryEncoding, {"p": 0.5}),
+        (SubsetSelection, {"size": 3}),
+        (HadamardResponse, {}),
+        (LocalHashing, {"buckets": 4}),
+    ],
+)
 def test_calibration_finds_the_knob(cls, fixed):
     made = calibrate(cls, k=10, **fixed, epsilon=1.0)
     assert 1 - 2e-6 <= made.loss.pure <= 1
@@ -193,15 +199,17 @@ def test_widths_of_integers(k):
     for oracle in (RandomizedResponse(k, 0.5 + 0.5 / k), HadamardResponse(k, 0.7),
                    LocalHashing(k, 3, 0.6), SubsetSelection(k, 1, 0.9)):  # fmt: skip
         reports = oracle.release(labels, 3)
-        assert oracle.possible(reports).all()
+        assert oracle.is_report(reports).all()
         kept = oracle.supports(reports, labels).sum()
-        assert abs(kept - 1000 * oracle.truth) <= math.sqrt(500 * math.log(2 / FALSE_ALARM))
+        assert abs(kept - 1000 * oracle.own_label_probability) <= math.sqrt(
+            500 * math.log(2 / FALSE_ALARM_RATE)
+        )
 
 
 @pytest.mark.parametrize("oracle", ORACLES, ids=repr)
 def test_shapes(oracle):
     one = np.shape(oracle.release(1, 0))
-    assert one == oracle.layout[0] == np.shape(oracle.release(1))
+    assert one == oracle.report_layout[0] == np.shape(oracle.release(1))
     assert np.shape(oracle.release(1, 0, 7)) == (7, *one)
     assert np.shape(oracle.release([0, 1, 0], 0)) == (3, *one)
     assert np.shape(oracle.release([0, 1, 0], 0, 7)) == (7, 3, *one)
@@ -290,7 +298,7 @@ def test_coins_fall_as_often_as_they_should(p):
     count = 1_000_001
     bits = bernoulli(p, (count,), np.random.default_rng(2))
     assert bits.shape == (count,)
-    rate = math.log(2 / FALSE_ALARM)
+    rate = math.log(2 / FALSE_ALARM_RATE)
     bound = math.sqrt(2 * count * p * (1 - p) * rate) + 2 * rate / 3
     assert abs(int(bits.sum()) - count * p) <= bound
 
@@ -299,7 +307,7 @@ def test_neighbouring_coins_are_independent():
     bits = bernoulli(0.3, (1_000_000,), np.random.default_rng(3)).astype(float) - 0.3
     for lag in (1, 2, 8, 63, 64, 65):
         products = bits[lag:] * bits[:-lag]
-        assert abs(products.mean()) <= 0.49 * math.sqrt(math.log(2 / FALSE_ALARM) / 1e6 * 2)
+        assert abs(products.mean()) <= 0.49 * math.sqrt(math.log(2 / FALSE_ALARM_RATE) / 1e6 * 2)
 
 
 @pytest.mark.parametrize("k", [2, 7, 8, 9, 13, 64, 100])
@@ -316,7 +324,7 @@ def test_packed_bits_are_the_bits(k):
 def test_packed_bits_follow_the_density():
     oracle = UnaryEncoding(5, 0.6, 0.3)
     reports = np.unpackbits(oracle.packed(np.full(1_000_000, 4), 5), axis=-1, count=5)
-    assert fit(oracle, 4, reports) > FALSE_ALARM
+    assert fit(oracle, 4, reports) > FALSE_ALARM_RATE
 
 
 def test_packed_reports_that_are_none():
@@ -352,12 +360,20 @@ def test_rows_of_sylvester():
     for _ in range(4):
         matrix = np.kron([[1, 1], [1, -1]], matrix)
     rows, columns = np.indices(matrix.shape)
-    assert np.array_equal(odd(rows & columns), matrix < 0)
+    assert np.array_equal(has_odd_parity(rows & columns), matrix < 0)
 
 
 def test_primes():
-    assert [prime_from(n) for n in (2, 3, 4, 14, 24, 90, 100_000)] == [2, 3, 5, 17, 29, 97, 100_003]
-    assert prime_from(2**31 - 1) == 2**31 - 1
+    assert [least_prime_from(n) for n in (2, 3, 4, 14, 24, 90, 100_000)] == [
+        2,
+        3,
+        5,
+        17,
+        29,
+        97,
+        100_003,
+    ]
+    assert least_prime_from(2**31 - 1) == 2**31 - 1
 
 
 def test_hashes_do_not_overflow():
@@ -365,4 +381,4 @@ def test_hashes_do_not_overflow():
     most = 2**31 - 2
     report = np.array([most, most, (most * most + most) % (2**31 - 1) % 7])
     assert oracle.supports(report, np.array(most))
-    assert oracle.possible(oracle.release([most] * 100, 1)).all()
+    assert oracle.is_report(oracle.release([most] * 100, 1)).all()

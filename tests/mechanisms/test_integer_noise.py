@@ -10,7 +10,7 @@ from scipy.stats import chi2, kstwo
 from mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from mechanisms.exact_noise import integer_noise as noise
 from mechanisms.exact_noise import rounding_grid as grid
-from mechanisms.exact_noise.integer_noise import IntegerNoise, below, blocks
+from mechanisms.exact_noise.integer_noise import IntegerNoise, accept_exactly, proposal_table
 
 FALSE_ALARM = 1e-9
 SMALL = [(0.2, 1), (1.0, 1), (7.3, 1), (40.0, 1), (0.3, 2), (1.0, 2), (9.0, 2), (130.0, 2)]
@@ -70,7 +70,7 @@ def test_wide_noise_follows_the_continuous_law(width, power):
 def test_decimals_decide_every_draw_as_floats_do(width, power, monkeypatch):
     law = IntegerNoise(width, power)
     fast = law.draw(3000, np.random.default_rng(5))
-    monkeypatch.setattr(noise, "DOUBT", 1e9)  # no float is trusted
+    monkeypatch.setattr(noise, "HEIGHT_ERROR", 1e9)  # no float is trusted
     assert (law.draw(3000, np.random.default_rng(5)) == fast).all()
 
 
@@ -78,7 +78,7 @@ def test_decimals_decide_every_draw_as_floats_do(width, power, monkeypatch):
 @pytest.mark.parametrize(("width", "power"), [(1.0, 1), (9.0, 2)])
 def test_the_fall_back_alone_gives_the_law(width, power, monkeypatch):
     law = IntegerNoise(width, power)
-    monkeypatch.setattr(noise, "DOUBT", 1e9)
+    monkeypatch.setattr(noise, "HEIGHT_ERROR", 1e9)
     assert not suspicious(law.draw(300_000, np.random.default_rng(6)), law)
 
 
@@ -86,12 +86,12 @@ def test_the_fall_back_alone_gives_the_law(width, power, monkeypatch):
 def test_the_tail_has_the_law_of_the_tail(width, power, monkeypatch):
     # a table that ends early sends a visible share of the draws to the tail
     law = IntegerNoise(width, power)
-    monkeypatch.setattr(noise, "TAIL", 2.0)
-    blocks.cache_clear()
-    assert blocks(law).count < 8
-    blocks_end = blocks(law).count
+    monkeypatch.setattr(noise, "TAIL_ENERGY", 2.0)
+    proposal_table.cache_clear()
+    assert proposal_table(law).count < 8
+    blocks_end = proposal_table(law).count
     draws = law.draw(6_000, np.random.default_rng(7))
-    blocks.cache_clear()
+    proposal_table.cache_clear()
     assert not suspicious(draws, law)
     assert (np.abs(draws) >= blocks_end).sum() > 80
 
@@ -113,20 +113,20 @@ def test_a_comparison_asks_for_bits_until_it_is_settled():
         height = Decimal(2) ** 63 * Decimal(-1).exp()
     whole, part = int(height), height % 1
     assert 0.05 < part < 0.95  # so that the fraction decides
-    assert below(whole - 1, law, 1, top, Words())
-    assert not below(whole + 1, law, 1, top, Words())
-    assert below(whole, law, 1, top, Words(0))
-    assert not below(whole, law, 1, top, Words(2**64 - 1))
+    assert accept_exactly(whole - 1, law, 1, top, Words())
+    assert not accept_exactly(whole + 1, law, 1, top, Words())
+    assert accept_exactly(whole, law, 1, top, Words(0))
+    assert not accept_exactly(whole, law, 1, top, Words(2**64 - 1))
 
 
 def test_the_table_lies_above_the_law_and_fills_the_words():
     for width, power in [*SMALL, (1e5, 2), (2.0**50, 1), (1e-300, 2)]:
         law = IntegerNoise(width, power)
-        table = blocks(law)
+        table = proposal_table(law)
         lengths = (table.ends - table.starts).astype(object)
         with np.errstate(over="ignore"):
             firsts = np.exp(-law.energy(np.arange(table.count) * 2.0**table.shift))
-        assert all(n >= table.top * f for n, f in zip(lengths, firsts, strict=False))
+        assert all(n >= table.height_at_zero * f for n, f in zip(lengths, firsts, strict=False))
         assert 0.999 * 2**63 < int(table.ends[-1]) < 2**63
 
 
@@ -154,14 +154,14 @@ def test_exact_releases_are_points_of_the_grid_or_nearest_floats(cls, scale):
     made = cls(scale, scale, "exact")
     rng = np.random.default_rng(8)
     values = np.concatenate([rng.normal(size=50) * scale * 2.0 ** rng.integers(-60, 30, 50), [0.0]])
-    step = grid.step(scale)
+    step = grid.grid_step(scale)
     released = made.release(values, 1)
     assert np.isfinite(released).all()
     with np.errstate(under="ignore"):
         steps = np.ldexp(released, -round(math.log2(step)))
     assert (steps == np.rint(steps)).all()
     # the same noise whatever the value: what is told depends on the rounded value alone
-    assert (made.release(grid.rounded(values, scale), 1) == released).all()
+    assert (made.release(grid.round_to_grid(values, scale), 1) == released).all()
 
 
 def test_huge_values_neither_overflow_nor_lose_the_noise_of_the_sum():
@@ -180,13 +180,13 @@ def test_huge_values_neither_overflow_nor_lose_the_noise_of_the_sum():
 def test_rounding_is_paid_for(cls):
     rng = np.random.default_rng(9)
     made = cls(1.0, 0.25, "exact", 3)
-    step, order = grid.step(1.0), 1 if cls is Laplace else 2
+    step, order = grid.grid_step(1.0), 1 if cls is Laplace else 2
     worst = 0.0
     for _ in range(2000):
         x = rng.normal(size=3) + rng.choice([0.0, 0.5 * step], 3)
         move = rng.normal(size=3)
         move *= 0.25 / np.linalg.norm(move, order)
-        moved = grid.rounded(x + move, 1.0) - grid.rounded(x, 1.0)
+        moved = grid.round_to_grid(x + move, 1.0) - grid.round_to_grid(x, 1.0)
         worst = max(worst, np.linalg.norm(moved, order))
     loss = made.loss
     paid = loss.shift if cls is Laplace else loss.mu

@@ -78,7 +78,7 @@ def searched(mechanism, rng, count):
         value = rng.normal(scale=rng.choice([0.5, 3.0, 15.0]) * mechanism.scale, size=size)
         if rng.random() < 0.5:  # all but one alike
             value[1:] = value[1]
-        yield value, mechanism.values.moved(value, rng.uniform(-1, 1, size), rng)
+        yield value, mechanism.values.moved_by_fractions(value, rng.uniform(-1, 1, size), rng)
 
 
 @BOTH
@@ -114,7 +114,7 @@ def test_no_pair_of_answers_exceeds_the_profile_of_sparse_vector(monotone):
     for pair in searched(mechanism, np.random.default_rng(9), 200):
         for epsilon in (-0.5, 0.0, 0.6, 1.2, mechanism.loss.epsilon):
             found = hockey_stick(mechanism, pair, epsilon)
-            assert found <= mechanism.loss.signed_profile(np.array(epsilon)) + 1e-11
+            assert found <= mechanism.loss.profile_any_epsilon(np.array(epsilon)) + 1e-11
 
 
 def test_a_found_answer_costs_as_laplace_noise():
@@ -142,7 +142,7 @@ def test_the_told_answer_has_fresh_laplace_noise():
     mechanism, value = SparseVector(0.5, 2.0, 1.5), np.array([1.0, -2.0, 4.0])
     told = mechanism.release(value, 4, 1_000_000)
     index = told[:, 0].astype(int)
-    expected = np.exp(mechanism.finder.log_density(np.arange(4), value))
+    expected = np.exp(mechanism.comparison.log_density(np.arange(4), value))
     seen = np.bincount(index, minlength=4) / len(told)
     assert np.abs(seen - expected).max() < math.sqrt(math.log(8 / FALSE_ALARM) / 2e6)
     assert np.array_equal(np.isnan(told[:, 1]), index == 3)
@@ -164,7 +164,7 @@ def test_impossible_outputs_of_sparse_vector(output):
 
 @pytest.mark.parametrize("make", SELECT)
 def test_monotone_scores_cost_exactly_half(make):
-    assert make(3.0, 0.7, monotone=True).loss.bound == make(3.0, 0.7).loss.bound / 2
+    assert make(3.0, 0.7, monotone=True).loss.max_loss == make(3.0, 0.7).loss.max_loss / 2
 
 
 @pytest.mark.parametrize("bad", [0, 1, "True", None, [True], np.nan])

@@ -12,9 +12,9 @@ import pytest
 
 from accountant import ParameterError, PrivateValueError, Tight, calibrate
 from mechanisms import BinaryLabel, CubeLinf, HemisphereL2, PiecewiseUniform, PrivUnit
-from mechanisms.cube import central, more_than_half
+from mechanisms.cube import central_binomial_probability, majority_probability
 from mechanisms.families.mean_oracle import gamma_ratio
-from mechanisms.priv_unit import cap
+from mechanisms.priv_unit import cap_mass
 
 FALSE_ALARM = 1e-9
 KEEP = math.e / (1 + math.e)  # ln-odds 1
@@ -61,7 +61,7 @@ def test_end_of_the_cube(dimension, end):
     # where the dimension is odd coth(eps/2) / central, where it is even 1 less
     assert CubeLinf(dimension, 1.0, KEEP).end == pytest.approx(end, abs=1e-6)
     less = 1 - dimension % 2
-    formula = 1 / math.tanh(0.5) / central(dimension // 2) - less
+    formula = 1 / math.tanh(0.5) / central_binomial_probability(dimension // 2) - less
     assert CubeLinf(dimension, 1.0, KEEP).end == pytest.approx(formula, rel=1e-13)
 
 
@@ -79,12 +79,14 @@ def test_cap_to_twelve_digits(dimension, height):
         half = (mpmath.mpf(dimension) - 1) / 2
         square = 1 - mpmath.mpf(height) ** 2
         exact = mpmath.betainc(half, 0.5, 0, square, regularized=True) / 2
-    assert cap(dimension, height) == pytest.approx(float(exact), rel=1e-12)
+    assert cap_mass(dimension, height) == pytest.approx(float(exact), rel=1e-12)
 
 
 def test_central_is_the_middle_binomial():
     for m in range(200):
-        assert central(m) == pytest.approx(math.comb(2 * m, m) / 4**m, rel=1e-14)
+        assert central_binomial_probability(m) == pytest.approx(
+            math.comb(2 * m, m) / 4**m, rel=1e-14
+        )
 
 
 # unbiased
@@ -93,7 +95,7 @@ def test_central_is_the_middle_binomial():
 @pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5, 6])
 def test_the_cube_is_unbiased_by_enumeration(dimension):
     oracle, rng = CubeLinf(dimension, 2.0, KEEP), np.random.default_rng(1)
-    corners = oracle.support.rows()
+    corners = oracle.support.make_rows()
     for value in [*vectors(oracle, rng, 10), np.zeros(dimension), np.full(dimension, 2.0)]:
         law = np.exp(oracle.log_density(corners, value))
         assert law.sum() == pytest.approx(1, abs=1e-13)
@@ -104,7 +106,7 @@ def test_the_cube_is_unbiased_by_enumeration(dimension):
 
 def test_the_label_is_unbiased_by_enumeration():
     oracle = BinaryLabel(2.0, KEEP)
-    ends = oracle.support.rows()
+    ends = oracle.support.make_rows()
     for value in np.linspace(-2, 2, 9):
         law = np.exp(oracle.log_density(ends, value))
         assert law @ ends == pytest.approx(value, abs=1e-14)
@@ -149,7 +151,7 @@ def test_moments_are_those_of_the_sampler(oracle):
 def test_the_piecewise_law_by_quadrature():
     oracle, (x, w) = PiecewiseUniform(2.0, 0.7), np.polynomial.legendre.leggauss(4)
     for value in np.linspace(-2, 2, 9):
-        cuts = np.sort(oracle.support.breaks(value))
+        cuts = np.sort(oracle.support.breakpoints(value))
         half = np.diff(cuts)[:, None] / 2
         nodes = cuts[:-1, None] + half * (x + 1)
         weights = half * w * np.exp(oracle.log_density(nodes.ravel(), value)).reshape(nodes.shape)
@@ -195,7 +197,7 @@ def test_density_ratios_on_the_sphere(make, dimension):
 @pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5, 6])
 def test_probability_ratios_on_the_cube(dimension):
     oracle, rng = CubeLinf(dimension, 2.0, KEEP), np.random.default_rng(8)
-    corners = oracle.support.rows()
+    corners = oracle.support.make_rows()
     values = [*vectors(oracle, rng, 300), *(corners / oracle.end * 2.0)]
     logs = np.stack([oracle.log_density(corners, value) for value in values])
     assert np.ptp(logs, axis=0).max() == pytest.approx(1.0, abs=1e-12)
@@ -222,7 +224,7 @@ def test_more_than_half_by_enumeration():
     rng = np.random.default_rng(9)
     for d in range(1, 8):
         p, outcomes = rng.random((3, d)), np.array(list(itertools.product([0, 1], repeat=d)))
-        for row, got in zip(p, more_than_half(p), strict=True):
+        for row, got in zip(p, majority_probability(p), strict=True):
             law = np.where(outcomes, row, 1 - row).prod(axis=1)
             assert got == pytest.approx(law[2 * outcomes.sum(axis=1) > d].sum())
 
@@ -249,7 +251,7 @@ def test_the_cap_of_least_variance():
         best = PrivUnit.optimised(dimension, epsilon)
         assert (1 - 2e-6) * epsilon <= Tight().epsilon(best, 0.0) <= epsilon
         for height in np.linspace(1e-3, 0.95, 50):
-            mass = cap(dimension, height)
+            mass = cap_mass(dimension, height)
             if mass > 1e-20:
                 keep = 1 / (1 + (1 - mass) / mass * math.exp(-epsilon))
                 if keep < 1:

@@ -9,7 +9,7 @@ from mechanisms import EXACT
 from mechanisms.base.values import Reals
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
-from mechanisms.exact_noise.rounding_grid import rounded
+from mechanisms.exact_noise.rounding_grid import round_to_grid
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
 from mechanisms.staircase import Staircase
@@ -177,11 +177,11 @@ class OneSideNormalised(Mutant):
     """The height that makes one side of the stairs a density."""
 
     honest = Staircase(1.0, 1.0)
-    _height = 2 * honest._height
+    _top_density = 2 * honest._top_density
     caught_by = "normalised"
 
 
-class ValueBesideTheGrid(Mutant):
+class ValueNotOnTheGrid(Mutant):
     """Exact noise on a value that was not rounded: its low-order bits show."""
 
     honest = Laplace(1.0, 1.0, EXACT)
@@ -198,4 +198,4 @@ class RoundedAfterwards(Mutant):
     caught_by = "exact"
 
     def release(self, value, rng=None, size=None):
-        return rounded(Gaussian(self.scale).release(value, rng, size), self.scale)
+        return round_to_grid(Gaussian(self.scale).release(value, rng, size), self.scale)

@@ -13,7 +13,7 @@ from tests.mutants.specimens import Mutant
 KEEP = 0.2319693
 
 
-class OneCoinForAll(Mutant):
+class SharedCoin(Mutant):
     """All users lie, or none."""
 
     honest = RandomizedResponse(10, KEEP)
@@ -24,7 +24,7 @@ class OneCoinForAll(Mutant):
         return np.full(size, value) if rng.random() < self.keep else lies
 
 
-class BlocksAlike(Mutant):
+class SameNoiseInEveryBlock(Mutant):
     """Works on blocks of users, each with the same random numbers."""
 
     honest = RandomizedResponse(10, KEEP)
@@ -39,7 +39,7 @@ class BlocksAlike(Mutant):
         return np.concatenate(reports)
 
 
-class NextDoor(Mutant):
+class LieIsNextLabel(Mutant):
     """Every lie is the next label."""
 
     honest = RandomizedResponse(10, KEEP)
@@ -55,7 +55,7 @@ class LiesAmongAllLabels(Mutant):
     honest = RandomizedResponse(10, KEEP)
     caught_by = "normalised"
 
-    def log_masses(self, reports):
+    def log_probabilities_by_support(self, reports):
         return np.log(self.keep), np.log((1 - self.keep) / self.k)
 
 
@@ -80,7 +80,7 @@ class PAndQSwapped(Mutant):
         return (rng.random((size, self.k)) < chances).astype(np.uint8)
 
 
-class LastBitBare(Mutant):
+class LastBitNotRandomised(Mutant):
     """Randomises all bits but the last (opendp/opendp#2707)."""
 
     honest = UnaryEncoding(5, 0.5, 0.2689414)
@@ -92,7 +92,7 @@ class LastBitBare(Mutant):
         return reports
 
 
-class OneBitPaid(Mutant):
+class LossOfOneBit(Mutant):
     """The loss of one bit, where two differ between users."""
 
     honest = UnaryEncoding(5, 0.7, 0.3)
@@ -104,19 +104,19 @@ class FlipProbability(Mutant):
     """Decodes as if both bits were flipped alike, ``q = 1 - p``."""
 
     honest = UnaryEncoding(5, 0.6, 0.2689414)
-    other = 0.4
+    other_label_probability = 0.4
     caught_by = "decoders"
 
 
-class VarianceOfZeros(Mutant):
+class VarianceOfAbsentLabels(Mutant):
     """The variance of a label that nobody has, for every label."""
 
     honest = UnaryEncoding(5, 0.6, 0.2689414)
     caught_by = "decoders"
 
     @property
-    def variances(self):
-        return (self.honest.variances[1],) * 2
+    def coefficient_variances(self):
+        return (self.honest.coefficient_variances[1],) * 2
 
 
 class WithReplacement(Mutant):
@@ -135,11 +135,11 @@ class UniformShare(Mutant):
     """Decodes as if any other label were told by ``size / k`` of the users."""
 
     honest = SubsetSelection(6, 2, 0.5761169)
-    other = 2 / 6
+    other_label_probability = 2 / 6
     caught_by = "decoders"
 
 
-class InOrOut(Mutant):
+class LossOfMembershipOnly(Mutant):
     """The loss of being in the set or out of it, whatever the sizes."""
 
     honest = SubsetSelection(6, 2, 0.5761169)
@@ -147,7 +147,7 @@ class InOrOut(Mutant):
     caught_by = "hockey_stick"
 
 
-class RowOfOnes(Mutant):
+class UsesConstantRow(Mutant):
     """Uses the rows from 0 on, of which the first is +1 at every column."""
 
     honest = HadamardResponse(5, 0.7310586)
@@ -162,11 +162,11 @@ class ComplementForHalf(Mutant):
     """Decodes as if other rows were +1 with probability ``1 - keep``, not a half."""
 
     honest = HadamardResponse(5, 0.7310586)
-    other = 1 - 0.7310586
+    other_label_probability = 1 - 0.7310586
     caught_by = "decoders"
 
 
-class LabelPicksTheHash(Mutant):
+class HashSeededByLabel(Mutant):
     """Seeds the hash with the label, and tells the hash."""
 
     honest = LocalHashing(5, 3, 0.5761169)

@@ -5,7 +5,7 @@ import numpy as np
 from accountant import BoundedRangeLoss, PureLoss
 from mechanisms.above_threshold import AboveThreshold
 from mechanisms.exponential import Exponential
-from mechanisms.families.selection import picked
+from mechanisms.families.selection import log_probability_of_output
 from mechanisms.laplace import Laplace
 from mechanisms.noisy_max import NoisyMax
 from mechanisms.permute_and_flip import PermuteAndFlip
@@ -48,11 +48,11 @@ class OnePairOnly(Mutant):
     """The loss at one pair of score vectors, which is not the worst at every epsilon."""
 
     honest = Exponential(2.0)
-    loss = BoundedRangeLoss(1.0).attained
+    loss = BoundedRangeLoss(1.0).attained_pair
     caught_by = "hockey_stick"
 
 
-class HalvedTwice(Mutant):
+class DividedByTwiceTheScale(Mutant):
     """Divides by twice the scale, which has the two already."""
 
     honest = Exponential(2.0)
@@ -81,7 +81,7 @@ class NotPermuted(Mutant):
         return np.argmax(rng.random((size, value.size)) < heads, axis=-1)
 
 
-class FlippedAgain(Mutant):
+class DrawnWithReplacement(Mutant):
     """Candidates are drawn with replacement, which is the exponential mechanism."""
 
     honest = PermuteAndFlip(2.0)
@@ -114,7 +114,7 @@ class ThresholdWithoutNoise(Mutant):
     def log_density(self, output, value, each=False):
         above = -np.expm1(Laplace(2 * self.scale).log_below(self.threshold, value))
         below = np.cumprod(np.append(1.0, 1 - above))
-        return picked(np.log(np.append(above, 1.0) * below), output, each)
+        return log_probability_of_output(np.log(np.append(above, 1.0) * below), output, each)
 
 
 class ThresholdForEachAnswer(Mutant):
@@ -141,7 +141,7 @@ class OneScaleForAll(Mutant):
         return first_true(noisy >= threshold, np.size(value))
 
 
-class NoneIsTheLast(Mutant):
+class NoneFoundIsLastIndex(Mutant):
     """Off by one: that no answer is above is told as the index of the last."""
 
     honest = AboveThreshold(1.0, 2.0)
@@ -159,7 +159,7 @@ class HalfIfMonotone(Mutant):
     caught_by = "hockey_stick"
 
 
-class ComparisonShown(Mutant):
+class ReusesComparisonNoise(Mutant):
     """The answer is told with the noise that was compared."""
 
     honest = SparseVector(1.0, 2.0, 4.0)
@@ -173,7 +173,7 @@ class ComparisonShown(Mutant):
         return np.column_stack([index, table[np.arange(size), index]])
 
 
-class AnswerIsFree(Mutant):
+class AnswerNotCharged(Mutant):
     """Pays for the index and forgets the answer."""
 
     honest = SparseVector(1.0, 2.0, 4.0)

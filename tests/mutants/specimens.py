@@ -9,7 +9,7 @@ import numpy as np
 from accountant import BoundedRangeLoss, GaussianLoss, LaplaceLoss, PairLoss, PureLoss
 from mechanisms import Mechanism
 from mechanisms.exponential import Exponential
-from mechanisms.families.selection import two_candidates
+from mechanisms.families.selection import two_candidate_pair
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
 from mechanisms.noisy_max import NoisyMax
@@ -73,7 +73,7 @@ class LazyWorstPair(Mutant):
     caught_by = "hockey_stick"
 
     def worst_pair(self, epsilon=0.0):
-        return two_candidates(3.0, 1.0)
+        return two_candidate_pair(3.0, 1.0)
 
 
 class TightnessClaimed(Mutant):
@@ -115,7 +115,7 @@ class WrongLaw(Mutant):
         return Gaussian(math.sqrt(2)).release(value, rng, size)
 
 
-class TruthTwice(Mutant):
+class TrueLabelAmongLies(Mutant):
     """The other label is drawn from all labels, the true one among them."""
 
     honest = RandomizedResponse(10, 0.2319693)
@@ -126,7 +126,7 @@ class TruthTwice(Mutant):
         return np.where(rng.random(size) < keep, value, rng.integers(0, 10, size))
 
 
-class NeverTheLast(Mutant):
+class LastLabelNeverDrawn(Mutant):
     """Off by one: the last label is never told by chance."""
 
     honest = RandomizedResponse(10, 0.2319693)
@@ -136,7 +136,7 @@ class NeverTheLast(Mutant):
         return np.minimum(self.honest.release(value, rng, size), 8)
 
 
-class DirectionSwapped(Mutant):
+class SelectsLeastScore(Mutant):
     """Selects the least score."""
 
     honest = NoisyMax(2.0)
@@ -157,7 +157,7 @@ class OneNoiseForAll(Mutant):
         return np.argmax(np.asarray(value) + noise, axis=-1)
 
 
-class WrongAtoms(Mutant):
+class WrongOutcomeMasses(Mutant):
     """Randomised response that claims the odds of truth against any lie."""
 
     honest = RandomizedResponse(10, 0.5)

@@ -40,7 +40,7 @@ class DriftForgotten(Advanced):
     """Square-root composition without its drift, of a tenth of the losses."""
 
     def _epsilon(self, plan, delta):
-        square = sum(count * loss.bound**2 for loss, count in plan.losses())
+        square = sum(count * loss.max_loss**2 for loss, count in plan.losses())
         return math.sqrt(2 * math.log(1 / delta) * square) / 10
 
 
@@ -54,7 +54,9 @@ def unsafe(accountant):
         atoms = [loss for loss, count in plan.losses() for _ in range(count)]
         for delta in (1e-2, 1e-3):
             epsilon = accountant.epsilon(plan, delta)
-            if math.isfinite(epsilon) and laws.enumerated(atoms, epsilon) > delta * (1 + 1e-9):
+            if math.isfinite(epsilon) and laws.delta_by_enumeration(atoms, epsilon) > delta * (
+                1 + 1e-9
+            ):
                 return True
     return False
 

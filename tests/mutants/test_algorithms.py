@@ -5,7 +5,7 @@ import pytest
 
 from accountant import Repeat
 from algorithms import PrivateLasso
-from algorithms.frank_wolfe.polytope import Bounds, Scores, descend
+from algorithms.frank_wolfe.polytope import Bounds, DenseScores, run_frank_wolfe
 from audits import privacy_losses, replay
 from mechanisms import NoisyMax
 
@@ -33,21 +33,23 @@ class NoClipping(PrivateLasso):
 
     def run(self, ledger):
         honest = self._bounds()
-        return descend(ledger, ledger.plan.part, ledger.plan.count, Bounds(honest.radius, 1e9, 1e9))
+        return run_frank_wolfe(
+            ledger, ledger.plan.part, ledger.plan.count, Bounds(honest.radius, 1e9, 1e9)
+        )
 
 
-class Peeks(PrivateLasso):
+class ReadsDataPastTheGate(PrivateLasso):
     """Breaks ties by looking at the data past the gate."""
 
     def run(self, ledger):
         return super().run(ledger) + 1e-12 * float(ledger._data[1].mean())
 
 
-class StopsWhenGood(PrivateLasso):
+class StopsOnPrivateResidual(PrivateLasso):
     """Stops as soon as the residual, which is private, is small."""
 
     def run(self, ledger):
-        scores, plan = Scores(self._bounds()), ledger.plan
+        scores, plan = DenseScores(self._bounds()), ledger.plan
         for _ in range(plan.count):
             ledger.release(plan.part, scores)
             if scores._residual[0] > 0:
@@ -68,7 +70,10 @@ def test_privacy_losses_exceed_the_pure_claim(mutant, neighbour):
     assert greatest_loss(PrivateLasso(1.0, 0.0, rounds=10), neighbour) <= 1.0 + 1e-9
 
 
-@pytest.mark.parametrize(("mutant", "verdict"), [(Peeks, "leak_free"), (StopsWhenGood, "on_plan")])
+@pytest.mark.parametrize(
+    ("mutant", "verdict"),
+    [(ReadsDataPastTheGate, "leak_free"), (StopsOnPrivateResidual, "on_plan")],
+)
 def test_replay_convicts(mutant, verdict):
     neighbour = with_first_record(1.0, 1.0 if Y[0] < 0 else -1.0)
     assert not getattr(replay(mutant(1.0, 1e-6, rounds=6), (X, Y), neighbour, rng=1), verdict)

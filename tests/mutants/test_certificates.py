@@ -14,11 +14,11 @@ from accountant import (
     Sequential,
     Tight,
 )
-from accountant.composition.certified_composition import Composition
-from accountant.composition.cgf import Cumulants
+from accountant.composition.certified_composition import CertifiedComposition
+from accountant.composition.cgf import PlanCGF
 from accountant.composition.contour import Contour
-from accountant.composition.saddlepoint import Aliases
-from accountant.numerics.exponential_sums import power
+from accountant.composition.saddlepoint import AliasingBound
+from accountant.numerics.exponential_sums import complex_power
 
 SCALES = np.linspace(50, 150, 50)
 MIXED = Sequential(
@@ -51,20 +51,20 @@ def holds():
 
 
 def aliases_forgotten(patch):
-    made = Aliases.__init__
+    made = AliasingBound.__init__
 
     def short(self, *given):
         made(self, *given)
         self.period /= 3
 
-    patch.setattr(Aliases, "__init__", short)
-    patch.setattr(Aliases, "log_size", lambda self, epsilon: -math.inf)
+    patch.setattr(AliasingBound, "__init__", short)
+    patch.setattr(AliasingBound, "log_bound", lambda self, epsilon: -math.inf)
 
 
 def cut_off_too_early(patch):
-    reach = Contour._reach
-    patch.setattr(Contour, "_reach", lambda self, epsilon: reach(self, epsilon) / 6)
-    patch.setattr(Cumulants, "decay", lambda self, a, u: np.full(u.shape, -80.0))
+    reach = Contour._find_cutoff
+    patch.setattr(Contour, "_find_cutoff", lambda self, epsilon: reach(self, epsilon) / 6)
+    patch.setattr(PlanCGF, "log_cf_bound", lambda self, a, u: np.full(u.shape, -80.0))
 
 
 def smoothing_not_taken_off(patch):
@@ -88,7 +88,10 @@ def smoothing_taken_off_the_upper_end(patch):
 
 
 def count_off_by_one(patch):
-    patch.setattr("accountant.losses.laplace.power", lambda base, count: power(base, count - 1))
+    patch.setattr(
+        "accountant.losses.laplace.complex_power",
+        lambda base, count: complex_power(base, count - 1),
+    )
 
 
 def one_direction(patch):
@@ -96,13 +99,13 @@ def one_direction(patch):
 
 
 def mass_at_infinity_forgotten(patch):
-    made = Composition.__init__
+    made = CertifiedComposition.__init__
 
     def forgets(self, *given):
         made(self, *given)
         self.infinity = 0.0
 
-    patch.setattr(Composition, "__init__", forgets)
+    patch.setattr(CertifiedComposition, "__init__", forgets)
 
 
 def laplace_without_its_slope(patch):
@@ -110,16 +113,16 @@ def laplace_without_its_slope(patch):
         value = np.log(0.5 * np.exp(z * shift) + 0.5 * np.exp(-(z + 1) * shift))
         return value, np.zeros(value.shape)
 
-    patch.setattr("accountant.losses.laplace._laplace_cumulant", atoms_only)
+    patch.setattr("accountant.losses.laplace._laplace_cgf", atoms_only)
 
 
 def sampled_rate_doubled(patch):
-    made = PoissonSampled._gaussian
-    patch.setattr(PoissonSampled, "_gaussian", lambda self: replaced(made(self)))
+    made = PoissonSampled._sampled_gaussian
+    patch.setattr(PoissonSampled, "_sampled_gaussian", lambda self: replaced(made(self)))
 
 
 def replaced(sampled):
-    return type(sampled)(sampled.mu, sampled.rate * 1.01, sampled.added)
+    return type(sampled)(sampled.mu, sampled.rate * 1.01, sampled.record_added)
 
 
 MUTANTS = [

@@ -16,7 +16,7 @@ from algorithms.frank_wolfe.polytope import FrankWolfe
 from algorithms.frank_wolfe.polytopes import L1Ball
 from algorithms.frank_wolfe.private_lasso import PrivateLasso
 from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
-from algorithms.frank_wolfe.sparse_scores import LazyScores, Look
+from algorithms.frank_wolfe.sparse_scores import ScoreSnapshot, SparseScores
 from audits import privacy_losses, replay
 from mechanisms import LazyExponential
 
@@ -58,25 +58,25 @@ def test_privacy_losses_exceed_the_pure_claim():
     assert greatest(Unclipped(lying, L1Ball(1.0), 1.0, 0.0, rounds=8)) > 1.0
 
 
-class Thin(PrivateLasso):
+class SparseInput(PrivateLasso):
     """On sparse data, as audits know algorithms."""
 
     def plan(self, shape, sparse=True):
         return super().plan(shape, sparse)
 
 
-class PeeksAtLevels(Thin):
+class ReturnsBucketCount(SparseInput):
     """Returns how many levels there were, which is private."""
 
     def run(self, ledger):
-        query = LazyScores(self._bounds(), SQUARED, ledger.plan.part.scale)
+        query = SparseScores(self._bounds(), SQUARED, ledger.plan.part.scale)
         for _ in range(ledger.plan.count):
             feature = int(ledger.release(ledger.plan.part, query)) % 5
             query.move(feature, 1.0)
         return query.scores(0)
 
 
-class StopsWhenFlat(GaussianFrankWolfe):
+class StopsOnPrivateGradient(GaussianFrankWolfe):
     """Stops when the true gradient is small."""
 
     def run(self, ledger):
@@ -91,19 +91,19 @@ class StopsWhenFlat(GaussianFrankWolfe):
 def test_replay_convicts():
     thin = sparse.csr_matrix(X), Y
     other = sparse.csr_matrix(OTHER[0]), OTHER[1]
-    assert replay(Thin(1.0, 1e-6, rounds=6), thin, other, rng=1).sound
-    assert not replay(PeeksAtLevels(1.0, 1e-6, rounds=6), thin, other, rng=1).leak_free
+    assert replay(SparseInput(1.0, 1e-6, rounds=6), thin, other, rng=1).sound
+    assert not replay(ReturnsBucketCount(1.0, 1e-6, rounds=6), thin, other, rng=1).leak_free
     settings = ("squared", L2Ball(1.0), 1.0, 1e-6)
     flipped = X, -Y
     assert replay(GaussianFrankWolfe(*settings, rounds=6), (X, Y), flipped, rng=1).sound
-    assert not replay(StopsWhenFlat(*settings, rounds=6), (X, Y), flipped, rng=1).on_plan
+    assert not replay(StopsOnPrivateGradient(*settings, rounds=6), (X, Y), flipped, rng=1).on_plan
 
 
-class Stale(LazyScores):
+class StaleMargins(SparseScores):
     """Forgets that margins of other rows shrink: gradients only of rows that were touched."""
 
     def at(self, candidates):
-        gradient = self._unit * self._sum
+        gradient = self._gradient_scale * self._gradient_sum
         return np.concatenate([gradient, -gradient])[candidates]
 
 
@@ -126,15 +126,15 @@ def misses(query):
 
 def test_stale_gradients_have_another_law():
     bounds = Bounds(3.0, 1.0, 1.0)
-    assert misses(LazyScores(bounds, SQUARED, 0.1)) < 0.05
-    assert misses(Stale(bounds, SQUARED, 0.1)) > 0.1
+    assert misses(SparseScores(bounds, SQUARED, 0.1)) < 0.05
+    assert misses(StaleMargins(bounds, SQUARED, 0.1)) > 0.1
 
 
-class NoSlack(LazyScores):
+class NoSlack(SparseScores):
     """Bounds that hold only where nothing changed since."""
 
-    def _most(self, features):
-        return 0.5 * self._unit * abs(self._sum[features])
+    def _score_bounds(self, features):
+        return 0.5 * self._gradient_scale * abs(self._gradient_sum[features])
 
 
 def test_bounds_that_do_not_hold_are_noticed_before_anything_is_told():
@@ -142,4 +142,4 @@ def test_bounds_that_do_not_hold_are_noticed_before_anything_is_told():
     look = last_look(query, 5)
     with pytest.raises(PrivateValueError, match="do not exceed"):
         LazyExponential(1e-3).release(look, 0, 200)
-    assert isinstance(look, Look)
+    assert isinstance(look, ScoreSnapshot)

@@ -8,34 +8,34 @@ from accountant.ledger.interfaces import Entry
 from tests.laws import test_ledger as laws
 
 
-class LooksFirst(Ledger):
+class QueriesBeforeCharging(Ledger):
     """Asks the query before it charges."""
 
-    def _pass(self, mechanism, query, who):
+    def _charge_and_answer(self, mechanism, query, who):
         query(self._data)
-        return super()._pass(mechanism, query, who)
+        return super()._charge_and_answer(mechanism, query, who)
 
 
-class DrawsFirst(Ledger):
+class DrawsBeforeCharging(Ledger):
     """Draws noise before it knows whether it may."""
 
-    def _pass(self, mechanism, query, who):
+    def _charge_and_answer(self, mechanism, query, who):
         self._noise.random()
-        return super()._pass(mechanism, query, who)
+        return super()._charge_and_answer(mechanism, query, who)
 
 
-class ForgivesFailure(LooksFirst):
+class FailedQueryNotCharged(QueriesBeforeCharging):
     """Does not charge a query that failed, because it learns of the failure first."""
 
 
-class NeverAdvances(Ledger):
+class NeverCharges(Ledger):
     """Charges nothing."""
 
-    def _pass(self, mechanism, query, who):
+    def _charge_and_answer(self, mechanism, query, who):
         return self._answer(mechanism, query, who)
 
 
-class SharesItsAnswers(Ledger):
+class ReturnsTranscriptArray(Ledger):
     """Hands out the very array that the transcript keeps, open to change."""
 
     def _answer(self, mechanism, query, who):
@@ -47,11 +47,11 @@ class SharesItsAnswers(Ledger):
 class ChargesABatchOnce(Ledger):
     """Takes a batch of values where one release was paid for."""
 
-    def _value(self, mechanism, query, who):
+    def _query_value(self, mechanism, query, who):
         return query(self._data)
 
 
-class AnswersWithinAnswers(Ledger):
+class AllowsNestedReleases(Ledger):
     """Lets a query ask the ledger itself."""
 
     def _answer(self, mechanism, query, who):
@@ -59,7 +59,7 @@ class AnswersWithinAnswers(Ledger):
         return super()._answer(mechanism, query, who)
 
 
-class OneSourceOfRandomness(Ledger):
+class CoinsFromNoiseSeed(Ledger):
     """Coins from the seed of the noise."""
 
     def __init__(self, *data, **options):
@@ -68,14 +68,14 @@ class OneSourceOfRandomness(Ledger):
 
 
 CAUGHT_BY = {
-    LooksFirst: laws.test_off_plan_is_refused_before_looking_or_drawing,
-    DrawsFirst: laws.test_off_plan_is_refused_before_looking_or_drawing,
-    ForgivesFailure: laws.test_a_failing_query_is_charged_and_recorded,
-    NeverAdvances: laws.test_off_plan_is_refused_before_looking_or_drawing,
-    SharesItsAnswers: laws.test_outputs_are_read_only_and_the_transcript_keeps_them,
+    QueriesBeforeCharging: laws.test_off_plan_is_refused_before_looking_or_drawing,
+    DrawsBeforeCharging: laws.test_off_plan_is_refused_before_looking_or_drawing,
+    FailedQueryNotCharged: laws.test_a_failing_query_is_charged_and_recorded,
+    NeverCharges: laws.test_off_plan_is_refused_before_looking_or_drawing,
+    ReturnsTranscriptArray: laws.test_outputs_are_read_only_and_the_transcript_keeps_them,
     ChargesABatchOnce: laws.test_one_charge_pays_for_one_value,
-    AnswersWithinAnswers: laws.test_a_query_may_not_ask_the_ledger,
-    OneSourceOfRandomness: laws.test_coins_are_public_and_apart_from_the_noise,
+    AllowsNestedReleases: laws.test_a_query_may_not_ask_the_ledger,
+    CoinsFromNoiseSeed: laws.test_coins_are_public_and_apart_from_the_noise,
 }
 
 

@@ -28,7 +28,7 @@ MUTANTS = specimens.Mutant.__subclasses__()
 
 
 @functools.cache
-def of_the_honest(law, honest, draws):
+def verdict_on_original(law, honest, draws):
     """The verdict on an original; several mutants may share it."""
     del draws  # the law counts them
     return LAWS[law](honest)
@@ -39,7 +39,7 @@ def test_the_named_law_catches_the_mutant(mutant, monkeypatch):
     monkeypatch.setattr(test_sampler, "DRAWS", mutant.draws)
     monkeypatch.setattr(test_hockey_stick, "PAIRS", 10)
     assert LAWS[mutant.caught_by](mutant()) != ""
-    assert of_the_honest(mutant.caught_by, mutant.honest, mutant.draws) == ""
+    assert verdict_on_original(mutant.caught_by, mutant.honest, mutant.draws) == ""
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda module: module.__name__.split(".")[-1])

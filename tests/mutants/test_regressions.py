@@ -11,9 +11,9 @@ from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Repeat
 from algorithms import LabelIHT, LocalIHT, SparseERM
-from algorithms.base.erm_losses import LOSSES, MeanGradient
-from algorithms.base.hard_thresholding import truncate
-from audits.algorithm_runs.loss_profile import examine
+from algorithms.base.erm_losses import ERM_LOSSES, MeanGradient
+from algorithms.base.hard_thresholding import keep_largest
+from audits.algorithm_runs.loss_profile import audit_algorithm
 from mechanisms import Gaussian, HemisphereL2
 
 RNG = np.random.default_rng(8)
@@ -33,14 +33,14 @@ class PrintedNoise(LabelIHT):
         return Gaussian(calibrate(Gaussian, sensitivity=0.4, epsilon=1.0, delta=1e-5).scale, 2.4)
 
 
-class LabelsAsTheyAre(LabelIHT):
+class LabelsNotClipped(LabelIHT):
     """Assumes the bound of labels instead of enforcing it."""
 
     def noisy_labels(self, ledger):
         return ledger.release_each(ledger.plan.parts[0], lambda labels: labels)
 
 
-class ErrorOfTheFit(LabelIHT):
+class StopsOnPrivateFit(LabelIHT):
     """Stops early where the fit to the labels themselves is good."""
 
     def gradient(self, theta, data, executor=None):
@@ -51,7 +51,7 @@ class ErrorOfTheFit(LabelIHT):
         return super().run(ledger, executor)
 
 
-class TwoRandomizers(LocalIHT):
+class RandomizerChosenByData(LocalIHT):
     """Chooses the randomiser by the data it should hide."""
 
     def run(self, ledger, executor=None):
@@ -81,14 +81,14 @@ class SmallSensitivity(SparseERM):
         return Repeat(smaller, honest.count)
 
 
-class LongRows(SparseERM):
+class RowsNotClipped(SparseERM):
     """Assumes rows within the bound."""
 
     def run(self, ledger, executor=None):
-        theta, gradient = np.zeros(4), MeanGradient(LOSSES["logistic"], 1e9, 60)
+        theta, gradient = np.zeros(4), MeanGradient(ERM_LOSSES["logistic"], 1e9, 60)
         for _ in range(ledger.plan.count):
             gradient.theta = theta
-            theta = truncate(theta - ledger.release(ledger.plan.part, gradient), 2)
+            theta = keep_largest(theta - ledger.release(ledger.plan.part, gradient), 2)
         return theta
 
 
@@ -100,21 +100,21 @@ SIGNS = np.sign(Y)
 FAR = np.where(FIRST[:, None], -9 * X, X)
 PAIRS = {
     PrintedNoise: (labels(9.0), labels(-9.0), X),
-    LabelsAsTheyAre: (labels(90.0), labels(-90.0), X),
-    ErrorOfTheFit: (labels(9.0), labels(-9.0), X),
-    TwoRandomizers: ((X, labels(9.0)), (X, labels(1e6)), None),
+    LabelsNotClipped: (labels(90.0), labels(-90.0), X),
+    StopsOnPrivateFit: (labels(9.0), labels(-9.0), X),
+    RandomizerChosenByData: ((X, labels(9.0)), (X, labels(1e6)), None),
     SmallRadius: ((X, labels(1e6)), (FAR, labels(1e6)), None),
     SmallSensitivity: ((X, SIGNS), (FAR, SIGNS), None),
-    LongRows: ((9 * X, SIGNS), (np.where(FIRST[:, None], -900 * X, 9 * X), SIGNS), None),
+    RowsNotClipped: ((9 * X, SIGNS), (np.where(FIRST[:, None], -900 * X, 9 * X), SIGNS), None),
 }
 CASES = [
     (PrintedNoise, LABELS, "privacy losses"),
-    (LabelsAsTheyAre, LABELS, "privacy losses"),
-    (ErrorOfTheFit, LABELS, "replay: the result changed"),
-    (TwoRandomizers, LOCAL, "replay"),
+    (LabelsNotClipped, LABELS, "privacy losses"),
+    (StopsOnPrivateFit, LABELS, "replay: the result changed"),
+    (RandomizerChosenByData, LOCAL, "replay"),
     (SmallRadius, LOCAL, "privacy losses"),
     (SmallSensitivity, CENTRAL, "privacy losses"),
-    (LongRows, CENTRAL, "privacy losses"),
+    (RowsNotClipped, CENTRAL, "privacy losses"),
 ]
 
 
@@ -124,7 +124,7 @@ def test_a_mutant_is_convicted_and_its_model_is_not(mutant, settings, verdict):
     data, neighbour, public = PAIRS[mutant]
 
     def refutation(kind):
-        found = examine(
+        found = audit_algorithm(
             kind(**settings), data, neighbour, claim, 300, np.random.default_rng(2), public=public
         )
         return found.refutation(CONFIDENCE)
@@ -133,7 +133,7 @@ def test_a_mutant_is_convicted_and_its_model_is_not(mutant, settings, verdict):
     assert refutation(mutant.__mro__[1]) == ""
 
 
-class OneStream(Ledger):
+class SameNoiseInEveryBlock(Ledger):
     """Every block draws the same noise."""
 
     def _block_seed(self):
@@ -150,7 +150,7 @@ def test_blocks_with_the_same_noise_are_convicted():
         reports = ledger.release_blocks(plan.parts[0], lambda rows: rows[0] / 2, blocks)
         return len({np.abs(block[0, 0]) for block in reports})
 
-    assert distinct(OneStream) == 1  # the law of test_streams: as many as blocks
+    assert distinct(SameNoiseInEveryBlock) == 1  # the law of test_streams: as many as blocks
     assert distinct(Ledger) == 6
 
 

@@ -3,11 +3,17 @@
 import numpy as np
 import pytest
 
-from algorithms.voting.peeling import Remaining, selection, two_stages
+from algorithms.voting.peeling import RemainingStability, peeling_and_sign_plan, peeling_stage
 from algorithms.voting.sign_vote import SignVote
-from algorithms.voting.vote_collection import BallotBox
-from algorithms.voting.vote_counts import SENSITIVITY, SIGNS, Tally, counts, majority
-from algorithms.voting.vote_encoding import packed
+from algorithms.voting.vote_collection import VoteCollector
+from algorithms.voting.vote_counts import (
+    SIGNS,
+    VOTE_SENSITIVITY,
+    VoteCounter,
+    count_votes,
+    majority_signs,
+)
+from algorithms.voting.vote_encoding import pack_vote
 from audits import privacy_losses, replay
 
 VOTES = np.zeros((21, 5), dtype=np.int8)
@@ -21,15 +27,15 @@ class SmallSensitivity(SignVote):
 
     def plan(self, shape):
         peel, signs = super().plan(shape).part.parts
-        small = selection(peel.part.scale / 8, peel.count, peel.part.noise)
-        return two_stages(small, signs.part.scale / 8)
+        small = peeling_stage(peel.part.scale / 8, peel.count, peel.part.noise)
+        return peeling_and_sign_plan(small, signs.part.scale / 8)
 
 
-class AgainstItsVoters(SignVote):
+class VotesCountedFourTimes(SignVote):
     """Counts a vote for a sign four times."""
 
     def run(self, ledger):
-        tally, found = Tally(), np.zeros(ledger.shape[1], dtype=np.int8)
+        tally, found = VoteCounter(), np.zeros(ledger.shape[1], dtype=np.int8)
         peel, signs = ledger.plan.part.parts
         left = np.arange(ledger.shape[1])
         for _ in range(peel.count):
@@ -42,32 +48,34 @@ class AgainstItsVoters(SignVote):
         return found
 
 
-class TellsTheMajority(SignVote):
+class ReleasesTrueMajority(SignVote):
     """Draws signs, and tells the majority in their place."""
 
     def run(self, ledger):
-        return np.where(super().run(ledger) != 0, majority(ledger._data), 0)
+        return np.where(super().run(ledger) != 0, majority_signs(ledger._data), 0)
 
 
-class PeelsTheHopeless(SignVote):
+class SkipsFeaturesWithoutVotes(SignVote):
     """Peels only features that some machine voted on, which is private."""
 
     def run(self, ledger):
-        left = np.flatnonzero(sum(counts(ledger._data)))
+        left = np.flatnonzero(sum(count_votes(ledger._data)))
         peel, _ = ledger.plan.part.parts
         for _ in range(peel.count):
-            left = np.delete(left, ledger.release(peel.part, Remaining(Tally(), left)))
+            left = np.delete(
+                left, ledger.release(peel.part, RemainingStability(VoteCounter(), left))
+            )
         return left
 
 
-class StopsAtZero(SignVote):
+class StopsAtFirstTie(SignVote):
     """Draws no more signs once a selected feature has no majority."""
 
     def run(self, ledger):
         peel, signs = ledger.plan.part.parts
-        tally, left, found = Tally(), np.arange(ledger.shape[1]), []
+        tally, left, found = VoteCounter(), np.arange(ledger.shape[1]), []
         for _ in range(peel.count):
-            at = int(ledger.release(peel.part, Remaining(tally, left)))
+            at = int(ledger.release(peel.part, RemainingStability(tally, left)))
             found.append(int(left[at]))
             left = np.delete(left, at)
         for at in found:
@@ -81,7 +89,7 @@ def greatest_loss(algorithm):
     return np.abs(privacy_losses(algorithm, VOTES, NEIGHBOUR, 200, rng=1)).max()
 
 
-@pytest.mark.parametrize("mutant", [SmallSensitivity, AgainstItsVoters])
+@pytest.mark.parametrize("mutant", [SmallSensitivity, VotesCountedFourTimes])
 def test_privacy_losses_exceed_the_pure_claim(mutant):
     assert greatest_loss(mutant(1.0, 0.0, 3)) > 1.0
     assert greatest_loss(SignVote(1.0, 0.0, 3)) <= 1.0 + 1e-9
@@ -89,14 +97,18 @@ def test_privacy_losses_exceed_the_pure_claim(mutant):
 
 @pytest.mark.parametrize(
     ("mutant", "verdict"),
-    [(TellsTheMajority, "leak_free"), (PeelsTheHopeless, "on_plan"), (StopsAtZero, "on_plan")],
+    [
+        (ReleasesTrueMajority, "leak_free"),
+        (SkipsFeaturesWithoutVotes, "on_plan"),
+        (StopsAtFirstTie, "on_plan"),
+    ],
 )
 def test_replay_convicts(mutant, verdict):
     assert not getattr(replay(mutant(9.0, 1e-3, 3), VOTES, NEIGHBOUR, rng=1), verdict)
     assert getattr(replay(SignVote(9.0, 1e-3, 3), VOTES, NEIGHBOUR, rng=1), verdict)
 
 
-class TrustingBox(BallotBox):
+class AddsSecondVote(VoteCollector):
     """Adds a machine's second vote to its first."""
 
     def receive(self, machine, message):
@@ -108,14 +120,14 @@ class TrustingBox(BallotBox):
         super().receive(machine, message)
 
 
-@pytest.mark.parametrize(("box", "sound"), [(BallotBox, True), (TrustingBox, False)])
+@pytest.mark.parametrize(("box", "sound"), [(VoteCollector, True), (AddsSecondVote, False)])
 def test_a_machine_that_votes_twice_moves_no_score_by_more(box, sound):
     def stability(second):
         opened = box(3)
         for machine in range(3):
-            opened.receive(machine, packed([1, 0]))
+            opened.receive(machine, pack_vote([1, 0]))
         for _ in range(second):
-            opened.receive(0, packed([1, 1]))
-        return Tally().stability(opened.open()[0])
+            opened.receive(0, pack_vote([1, 1]))
+        return VoteCounter().stability(opened.read_votes()[0])
 
-    assert (np.abs(stability(0) - stability(5)).max() <= SENSITIVITY) == sound
+    assert (np.abs(stability(0) - stability(5)).max() <= VOTE_SENSITIVITY) == sound

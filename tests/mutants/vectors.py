@@ -3,10 +3,10 @@
 import numpy as np
 
 from accountant import PairLoss
-from mechanisms.base.checks import real_value
-from mechanisms.base.values import Ball, Segment
+from mechanisms.base.checks import finite_floats
+from mechanisms.base.values import Ball, BoundedNumbers
 from mechanisms.binary_label import BinaryLabel
-from mechanisms.cube import CubeLinf, more_than_half
+from mechanisms.cube import CubeLinf, majority_probability
 from mechanisms.hemisphere import HemisphereL2
 from mechanisms.piecewise_uniform import PiecewiseUniform
 from mechanisms.priv_unit import PrivUnit
@@ -16,17 +16,17 @@ KEEP = 0.7310585786300049
 BOTH_SIGNS = PairLoss((KEEP, 1 - KEEP), (1 - KEEP, KEEP))
 
 
-class UncheckedNumbers(Segment):
+class UncheckedNumbers(BoundedNumbers):
     def check(self, value):
-        return real_value(value)
+        return finite_floats(value)
 
 
 class UncheckedVectors(Ball):
     def check(self, value):
-        return real_value(value)
+        return finite_floats(value)
 
 
-class KeptTwice(Mutant):
+class TwoKeepCoins(Mutant):
     """Two coins of ``keep`` must both agree."""
 
     honest = BinaryLabel(1.0, KEEP)
@@ -77,7 +77,7 @@ class ConstantMultiplied(Mutant):
     caught_by = "decoders"
 
 
-class CoinNotUndone(Mutant):
+class CoinBiasNotCorrected(Mutant):
     """The length undoes the random direction and forgets the coin, ``1 / (2 keep - 1)``."""
 
     honest = HemisphereL2(3, 1.0, KEEP)
@@ -110,7 +110,7 @@ class CornersForDirections(Mutant):
         return np.where((told @ value > 0) == (rng.random(size) < own), *(told.T, -told.T)).T
 
 
-class ShorterAsLong(Mutant):
+class ShortVectorAsFullLength(Mutant):
     """A shorter vector is told as one of full length."""
 
     honest = HemisphereL2(3, 1.0, KEEP)
@@ -120,7 +120,7 @@ class ShorterAsLong(Mutant):
         return self.honest.release(value / np.sqrt(value @ value), rng, size)
 
 
-class BothHalvesClosed(Mutant):
+class TiesInBothHalves(Mutant):
     """Corners halfway belong to both halves of the cube, and the claim is the same."""
 
     honest = CubeLinf(4, 1.0, KEEP)
@@ -128,17 +128,17 @@ class BothHalvesClosed(Mutant):
 
     def log_density(self, output, value, each=False):
         agree = (1 + np.sign(output) * (np.asarray(value) / self.radius)) / 2
-        more, less = more_than_half(agree), more_than_half(1 - agree)
+        more, less = majority_probability(agree), majority_probability(1 - agree)
         # each half has (1 + 3/8) / 2 of the corners
         both = self.keep * (1 - less) + (1 - self.keep) * (1 - more)
         return np.log(both / (1 + 3 / 8) / 8)
 
 
-class HalfwayForgotten(Mutant):
+class TiesForgotten(Mutant):
     """No corner is halfway, as in an odd dimension."""
 
     honest = CubeLinf(4, 1.0, KEEP)
-    _ties = 0.0
+    _halfway_share = 0.0
     caught_by = "normalised"
 
 
@@ -152,7 +152,7 @@ class NearestCorner(Mutant):
         return self.honest.release(np.sign(value), rng, size)
 
 
-class CapWithoutItsMass(Mutant):
+class CapMassIgnored(Mutant):
     """The loss of the coin alone, as if the cap were half of the sphere."""
 
     honest = PrivUnit(3, 0.25, 0.6199119)

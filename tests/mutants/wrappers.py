@@ -16,7 +16,7 @@ MAPPED = Mapped(RandomizedResponse(4, 0.4753668864186717), np.sign)
 PURE = PureFromApproximate(Gaussian(5.0), 0.2, 3)
 
 
-class DrawnAgain(Mutant):
+class RejectionInsteadOfClamping(Mutant):
     """Draws until it is inside, which tells of the value's distance to the ends."""
 
     honest = CLAMPED
@@ -41,7 +41,7 @@ class WrappedAround(Mutant):
         return self.low + (told - self.low) % (self.high - self.low)
 
 
-class EndsHaveOneNumber(Mutant):
+class EndMassWithoutTail(Mutant):
     """The probability of an end is that of this very number."""
 
     honest = CLAMPED
@@ -51,7 +51,7 @@ class EndsHaveOneNumber(Mutant):
         return self.inner.log_density(output, value, each)
 
 
-class BelowForAbove(Mutant):
+class LowerTailAtBothEnds(Mutant):
     """At both ends the mass below."""
 
     honest = CLAMPED
@@ -63,7 +63,7 @@ class BelowForAbove(Mutant):
         return np.where(np.asarray(output) == self.high, below, inside)
 
 
-class HidingPaysTwice(Mutant):
+class HalfCostForClamping(Mutant):
     """Half the cost, because the ends hide something."""
 
     honest = CLAMPED
@@ -81,7 +81,7 @@ class FunctionOfTheValue(Mutant):
         return self.function(np.abs(self.inner.release(value, rng, size) - value))
 
 
-class OneOriginalOnly(Mutant):
+class OnePreimageOnly(Mutant):
     """The probability of one output that the function maps there, not of all."""
 
     honest = MAPPED
@@ -116,7 +116,7 @@ class FirstOfTheOnes(Mutant):
         return reports
 
 
-class ChoiceIsFree(Mutant):
+class ChoiceNotCharged(Mutant):
     """The loss of one bit, and not of what is chosen by all of them."""
 
     honest = PURE
@@ -124,13 +124,13 @@ class ChoiceIsFree(Mutant):
     caught_by = "hockey_stick"
 
 
-class OddsUnboxed(Mutant):
+class OddsNotBounded(Mutant):
     """Odds beyond the box are told as they are."""
 
     honest = PureFromApproximate(Gaussian(1.0), 0.2, 3)
     caught_by = "hockey_stick"
 
-    def _chances(self, samples, values):
+    def _bit_probabilities(self, samples, values):
         own = self.inner.terms(samples, values[..., None])
         odds = own - self.inner.terms(samples, np.asarray(self.reference_value))
         return np.minimum(np.exp(np.minimum(odds, 0.7)) / 2, 1 - 1e-9)

@@ -9,21 +9,23 @@ import math
 
 import numpy as np
 
-from accountant.numerics import Array, up
+from accountant.numerics import Array, round_up
 from audits.minimax.bounds.bound import LowerBound
 from audits.minimax.families.sign_means import SignCopies
 from audits.minimax.information.group_decoding import group_delta
-from audits.minimax.information.sign_information import bisected
+from audits.minimax.information.sign_information import bisect_array
 from mechanisms.families.mean_oracle import gamma_ratio
-from mechanisms.priv_unit import cap
+from mechanisms.priv_unit import cap_mass
 
-TRIED = 300
+MAX_COUNTS = 300
 
 
 def pure_mean(n: int, dimension: int, epsilon: float, delta: float, radius: float) -> LowerBound:
     """``max_j (j/n)^2 (1 - m(j epsilon)^2)``: j copies of a direction among zeros."""
-    tried = counts(n)
-    risks = [(j / n) ** 2 * (1 - best_guess(dimension, j * epsilon) ** 2) for j in tried]
+    tried = copy_counts(n)
+    risks = [
+        (j / n) ** 2 * (1 - best_guess_correlation(dimension, j * epsilon) ** 2) for j in tried
+    ]
     best = int(np.argmax(risks))
     return LowerBound(
         value=radius * radius * risks[best] * (1 - 1e-9),
@@ -41,7 +43,7 @@ def approximate_mean(
 ) -> LowerBound:
     """The greater of `fingerprint_risk` and `pair_risk` over the number of copies."""
     found, choice = 0.0, "nothing"
-    for g in counts(n):
+    for g in copy_counts(n):
         pair = pair_risk(n, g, epsilon, delta)
         traced, k = fingerprint_risk(n, g, dimension, epsilon, delta)
         if pair > found:
@@ -64,15 +66,15 @@ def fingerprint_risk(
 ) -> tuple[float, int]:
     """``g^2 k / n^2 (1 - k b)``: k independent directions, g times each, and zeros; and k.
 
-    At unit radius; b is `traceable`.
+    At unit radius; b is `max_correlation`.
     """
-    b = traceable(copies, dimension, epsilon, delta)
+    b = max_correlation(copies, dimension, epsilon, delta)
     half = max(1, math.floor(1 / (2 * b)))
     tried = {min(n // copies, k) for k in (half, half + 1)}
     return max(((copies / n) ** 2 * k * (1 - k * b), k) for k in tried)
 
 
-def traceable(copies: int, dimension: int, epsilon: float, delta: float) -> float:
+def max_correlation(copies: int, dimension: int, epsilon: float, delta: float) -> float:
     """How much an estimate may correlate with a direction that the data hold g times.
 
     The lesser of ``sinh(K)^2 / p + 2 delta_g (1 + e^-K)`` with ``K = g epsilon``, and
@@ -112,14 +114,14 @@ def pair_risk(n: int, copies: int, epsilon: float, delta: float) -> float:
     return (copies / n) ** 2 * (1 - group_delta(copies, epsilon, delta)) * common
 
 
-def best_guess(dimension: int, reach: float) -> float:
+def best_guess_correlation(dimension: int, reach: float) -> float:
     """Most that a guess of a uniform direction can correlate with it, under ``reach`` in all.
 
     The root m of ``(e^K - 1) E (U - m)_+ = m``, U a coordinate of the direction: a guess is best
     made from a cap of height m, e^K times as likely as the rest.  Rounded up.
     """
     if dimension == 1:
-        return min(1.0, up(math.tanh(reach / 2)))
+        return min(1.0, round_up(math.tanh(reach / 2)))
     a = (dimension - 1) / 2
     # E U 1{U >= m} = (1 - m^2)^a / (2 a B(1/2, a))
     log_moment = -math.log(2 * a * math.sqrt(math.pi) / gamma_ratio(a))
@@ -132,13 +134,13 @@ def best_guess(dimension: int, reach: float) -> float:
         log_tail = log_moment + a * math.log1p(-height * height)
         if log_tail > -600:
             # without the cap's mass, where that vanishes, the tail is only greater
-            rest = 1 - height * cap(dimension, height) * math.exp(-log_tail)
+            rest = 1 - height * cap_mass(dimension, height) * math.exp(-log_tail)
             log_tail += math.log(max(rest, 1e-9))
         return np.asarray(log_odds + log_tail <= math.log(height))
 
-    return min(1.0, float(bisected(enough, np.zeros(()), np.ones(()))) * (1 + 1e-9))
+    return min(1.0, float(bisect_array(enough, np.zeros(()), np.ones(()))) * (1 + 1e-9))
 
 
-def counts(n: int) -> list[int]:
+def copy_counts(n: int) -> list[int]:
     """Whole numbers from 1 to n, all of them or some hundreds evenly on a logarithmic scale."""
-    return sorted({round(x) for x in np.geomspace(1, n, TRIED)})
+    return sorted({round(x) for x in np.geomspace(1, n, MAX_COUNTS)})

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from accountant.domains import DELTA, POSITIVE_DELTA, Interval, Whole
+from accountant.domains import DELTA, POSITIVE_DELTA, IntegerRange, Interval
 from accountant.errors import ParameterError
 from audits.minimax.bounds.bound import LowerBound
 from audits.minimax.families.packings import log_points
 from audits.minimax.information.bernoulli_kl import most_right_given_information
 from audits.minimax.information.contraction import entropy_factor
-from audits.minimax.information.maximise import best, down
-from audits.minimax.information.theorem_domains import DIMENSION, USERS, Within
+from audits.minimax.information.maximise import maximise, round_down
+from audits.minimax.information.theorem_domains import DIMENSION, USERS, TheoremDomain
 
 _THEOREM = "Cai, Wang and Zhang"
 _EPSILON = Interval(1e-300, 300.0)
@@ -24,11 +24,11 @@ _EPSILON = Interval(1e-300, 300.0)
 
 def central_rate(n: int, p: int, s: int, epsilon: float, delta: float) -> float:
     """``sqrt(s ln p / n) + s ln p sqrt(ln 1/delta) / (n eps)``, in l2: a rate without constants."""
-    n = Within(USERS, _THEOREM).whole("n", n)
-    p = Within(DIMENSION, _THEOREM).whole("p", p)
-    s = Within(Whole(1, p), _THEOREM).whole("s", s)
-    epsilon = Within(_EPSILON, _THEOREM).number("epsilon", epsilon)
-    delta = Within(POSITIVE_DELTA, _THEOREM).number("delta", delta)
+    n = TheoremDomain(USERS, _THEOREM).whole("n", n)
+    p = TheoremDomain(DIMENSION, _THEOREM).whole("p", p)
+    s = TheoremDomain(IntegerRange(1, p), _THEOREM).whole("s", s)
+    epsilon = TheoremDomain(_EPSILON, _THEOREM).number("epsilon", epsilon)
+    delta = TheoremDomain(POSITIVE_DELTA, _THEOREM).number("delta", delta)
     private = s * math.log(p) * math.sqrt(-math.log(delta)) / (n * epsilon)
     return math.sqrt(s * math.log(p) / n) + private
 
@@ -39,24 +39,24 @@ def central_regression(n: int, p: int, s: int, epsilon: float, delta: float) -> 
     ``published`` is the reference rate with constant 1, no bound.  Records are signs x in p
     dimensions and labels of mean ``<x, theta>`` in {-1, 1}, theta s-sparse.
     """
-    n = Within(USERS, _THEOREM).whole("n", n)
-    p = Within(Whole(2, DIMENSION.high), _THEOREM).whole("p", p)
-    s = Within(Whole(1, min(p, 512)), _THEOREM).whole("s", s)
+    n = TheoremDomain(USERS, _THEOREM).whole("n", n)
+    p = TheoremDomain(IntegerRange(2, DIMENSION.high), _THEOREM).whole("p", p)
+    s = TheoremDomain(IntegerRange(1, min(p, 512)), _THEOREM).whole("s", s)
     if not 3 * s < 2 * p:
         raise ParameterError("s", s, f"below 2p / 3 = {2 * p / 3:g} (the packing)")
-    epsilon = Within(_EPSILON, _THEOREM).number("epsilon", epsilon)
-    delta = Within(DELTA, _THEOREM).number("delta", delta)
+    epsilon = TheoremDomain(_EPSILON, _THEOREM).number("epsilon", epsilon)
+    delta = TheoremDomain(DELTA, _THEOREM).number("delta", delta)
     found = (0.0, 0.0, 1, 1, 0.0)
     for signs in sorted({s, *(2**i for i in range(s.bit_length()))}):
         for apart in sorted({max(1, round(2 * signs * i / 8)) for i in range(1, 9)}):
             size = log_points(p, signs, apart)
             if size >= math.log(2):
-                error = partial(_error, n, signs, apart, size, epsilon, delta)
-                value, d = best(error, 1.0)
+                error = partial(_estimation_error, n, signs, apart, size, epsilon, delta)
+                value, d = maximise(error, 1.0)
                 found = max(found, (value, d, signs, apart, size))
     value, d, signs, apart, size = found
     return LowerBound(
-        value=down(value),
+        value=round_down(value),
         published=central_rate(n, p, s, epsilon, delta) if delta else None,
         statement=f"E ||theta^ - theta||_2 of any ({epsilon:g}, {delta:g})-DP estimate from {n:,} "
         f"records; published is the rate of {_THEOREM} with constant 1, no bound",
@@ -68,15 +68,17 @@ def central_regression(n: int, p: int, s: int, epsilon: float, delta: float) -> 
     )
 
 
-def _error(
+def _estimation_error(
     n: int, signs: int, apart: int, size: float, epsilon: float, delta: float, d: float
 ) -> float:
     """Half the separation of theta = (d / signs) v, of l1 norm d, where the decode is wrong."""
     half = d / signs * math.sqrt(apart) / 2
-    return half * _wrong(n, d, signs, size, epsilon, delta)
+    return half * _decoding_error(n, d, signs, size, epsilon, delta)
 
 
-def _wrong(n: int, d: float, signs: int, size: float, epsilon: float, delta: float) -> float:
+def _decoding_error(
+    n: int, d: float, signs: int, size: float, epsilon: float, delta: float
+) -> float:
     """The least chance that a decode of a uniform point of the packing is wrong."""
     points = math.exp(min(size, 600.0))
     # KL(P_v || P_0) <= c_2(d) E <x, theta>^2, as |<x, theta>| <= d, whatever the privacy
@@ -84,15 +86,17 @@ def _wrong(n: int, d: float, signs: int, size: float, epsilon: float, delta: flo
     right = most_right_given_information(known, points)
     # a coupling with P_0 changes Bin(n, TV) records, TV = E |<x, theta>| / 2 <= d / sqrt(4 signs)
     mean = n * min(1.0, d / (2 * math.sqrt(signs)))
-    return 1 - min(right, _grouped(n, mean, size, epsilon, delta))
+    return 1 - min(right, _right_by_group_privacy(n, mean, size, epsilon, delta))
 
 
-def _grouped(n: int, mean: float, size: float, epsilon: float, delta: float) -> float:
+def _right_by_group_privacy(
+    n: int, mean: float, size: float, epsilon: float, delta: float
+) -> float:
     """``min_m e^(m eps) / points + m e^((m - 1) eps) delta + P(more than m records change)``."""
     most = 1.0
     for spread in (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0):
         changed = min(float(n), math.ceil(mean + spread * math.sqrt(mean) + spread))
-        tail = 0.0 if changed == n else _more(mean, changed)
+        tail = 0.0 if changed == n else _chernoff_tail(mean, changed)
         reach = changed * epsilon
         if reach > 600:
             continue
@@ -101,7 +105,7 @@ def _grouped(n: int, mean: float, size: float, epsilon: float, delta: float) -> 
     return most
 
 
-def _more(mean: float, changed: float) -> float:
+def _chernoff_tail(mean: float, changed: float) -> float:
     """Chernoff's bound of the chance of more than ``changed`` of a binomial of that mean."""
     above = changed + 1
     if mean == 0 or above <= mean:

@@ -11,10 +11,10 @@ import math
 import numpy as np
 
 from accountant.domains import POSITIVE
-from accountant.numerics import up
+from accountant.numerics import round_up
 from audits.minimax.bounds.bound import LowerBound
 from audits.minimax.families.paired_shares import LABELS, PairedShares, report_information
-from audits.minimax.information.maximise import beside
+from audits.minimax.information.maximise import integers_near
 from audits.minimax.information.sign_information import (
     sign_error,
 )
@@ -72,10 +72,10 @@ def variance_near(k: int, width: float, epsilon: float) -> float:
     # one peak, at the share 1 / (e^epsilon + 1)
     peak = 1 / (1 + math.exp(min(epsilon, 700.0)))
     # the last range that begins before it, or one beside that, is nearest
-    count = beside(k * peak / (1 - width), k - 1)
+    count = integers_near(k * peak / (1 - width), k - 1)
     low = np.minimum((1 - width) * count / k, 1.0)
     high = np.minimum((1 + width) * count / k, 1.0)
     share, rest = np.clip(peak, low, high), math.exp(-epsilon)
     # over E^2 above and below, so that nothing overflows
     spread = (1 - rest) ** 2 * share * (1 - share) / (rest + share * (1 - rest)) ** 2
-    return up(float(spread.max()), 64)
+    return round_up(float(spread.max()), 64)

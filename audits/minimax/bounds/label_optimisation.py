@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from accountant.domains import Interval, Whole
+from accountant.domains import IntegerRange, Interval
 from audits.minimax.bounds.bound import LowerBound
 from audits.minimax.families.label_family import LabelFamily
 from audits.minimax.information.bernoulli_kl import most_right_given_information
 from audits.minimax.information.contraction import entropy_factor
-from audits.minimax.information.maximise import best, down
-from audits.minimax.information.theorem_domains import LOCAL_EPSILON, USERS, Within
+from audits.minimax.information.maximise import maximise, round_down
+from audits.minimax.information.theorem_domains import LOCAL_EPSILON, USERS, TheoremDomain
 
 _THEOREM = "Theorem 2 of Chua and others"
 _LENGTH = Interval(1e-150, 1e150)  # a product of two is a float
@@ -27,20 +27,20 @@ def label_optimisation(
 
     k labels; losses convex and ``lipschitz`` in the Euclidean norm over a set of that ``diameter``.
     """
-    n = Within(USERS, _THEOREM).whole("n", n)
-    k = Within(Whole(2, 10**6), _THEOREM).whole("k", k)
-    epsilon = Within(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
-    lipschitz = Within(_LENGTH, _THEOREM).number("lipschitz", lipschitz)
-    diameter = Within(_LENGTH, _THEOREM).number("diameter", diameter)
+    n = TheoremDomain(USERS, _THEOREM).whole("n", n)
+    k = TheoremDomain(IntegerRange(2, 10**6), _THEOREM).whole("k", k)
+    epsilon = TheoremDomain(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
+    lipschitz = TheoremDomain(_LENGTH, _THEOREM).number("lipschitz", lipschitz)
+    diameter = TheoremDomain(_LENGTH, _THEOREM).number("diameter", diameter)
     even = k - k % 2
     # fewer labels may be harder: the others never come
     halves = sorted({even, *(2**i for i in range(1, even.bit_length()))})
 
-    found = [(best(partial(_sharp, n, used, epsilon), 1.0), used) for used in halves]
+    found = [(maximise(partial(_sharp_bound, n, used, epsilon), 1.0), used) for used in halves]
     (value, d), used = max(found)
     return LowerBound(
-        value=down(lipschitz * diameter * value),
-        published=down(lipschitz * diameter * _printed(n, even, epsilon)),
+        value=round_down(lipschitz * diameter * value),
+        published=round_down(lipschitz * diameter * _published_bound(n, even, epsilon)),
         statement=f"E [risk - least risk] of any estimate from {n:,} users whose labels, of {k:,}, "
         f"are {epsilon:g}-LDP, all at once ({_THEOREM}, sharper constants)",
         construction=LabelFamily(used, d, lipschitz, diameter),
@@ -50,12 +50,12 @@ def label_optimisation(
     )
 
 
-def _sharp(n: int, used: int, epsilon: float, d: float) -> float:
+def _sharp_bound(n: int, used: int, epsilon: float, d: float) -> float:
     """``(d / (2 sqrt(K - 1))) (1 - m)`` of L D, m what can be known of a sign."""
-    return d / (2 * math.sqrt(used - 1)) * (1 - known_of_signs(n, used, epsilon, d))
+    return d / (2 * math.sqrt(used - 1)) * (1 - sign_correlation(n, used, epsilon, d))
 
 
-def known_of_signs(n: int, k: int, epsilon: float, d: float) -> float:
+def sign_correlation(n: int, k: int, epsilon: float, d: float) -> float:
     """The greatest root mean square of ``E[v_j | reports]`` over pairs and reports.
 
     ``sum_j I(v_j; Z) <= I(v; Z) <= n c_2(d tanh(eps / 2)) (2 d^2 / k) sinh^2(eps / 2)``, and what
@@ -69,7 +69,7 @@ def known_of_signs(n: int, k: int, epsilon: float, d: float) -> float:
     return 2 * most_right_given_information(2 * whole / k, 2) - 1
 
 
-def _printed(n: int, k: int, epsilon: float) -> float:
+def _published_bound(n: int, k: int, epsilon: float) -> float:
     """``(d / (8 sqrt K))(1 - d sqrt(2 n c) / K)`` at its best ``d <= 1/2``, of L D.
 
     ``c = min((e^eps - 1)^2, 4 e^eps)``; at ``n >= K^2 / (2 c)`` it is ``sqrt(K / (2 n c)) / 32``.

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import math
 
-from accountant.domains import Interval, Whole
+from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
 from audits.minimax.bounds.bound import LowerBound
 from audits.minimax.families.packings import disjoint_packing, log_points, log_points_printed
 from audits.minimax.families.sparse_packing import SparsePacking
 from audits.minimax.information.bernoulli_kl import most_right_given_information
 from audits.minimax.information.contraction import distance_information
-from audits.minimax.information.maximise import best, down
-from audits.minimax.information.theorem_domains import LOCAL_EPSILON, SCALE, USERS, Within
+from audits.minimax.information.maximise import maximise, round_down
+from audits.minimax.information.theorem_domains import LOCAL_EPSILON, SCALE, USERS, TheoremDomain
 
 _THEOREM = "Theorems 5, 7 and 10 of Wang and Xu"
-_MOST_SIGNS = 512  # what is sparser than s is in the class too
+_MAX_SIGNS = 512  # what is sparser than s is in the class too
 _SHOWN = 16
 
 
@@ -36,15 +36,15 @@ def label_regression(
     theta is s-sparse in the unit ball, x public with restricted isometry constant ``rip`` on 2s
     columns, noise within ``noise_bound``; ``slope`` is the link's steepest, 1 of the identity.
     """
-    n = Within(USERS, _THEOREM).whole("n", n)
-    p = Within(Whole(1, 10**7), _THEOREM).whole("p", p)
-    s = Within(Whole(1, p), _THEOREM).whole("s", s)
+    n = TheoremDomain(USERS, _THEOREM).whole("n", n)
+    p = TheoremDomain(IntegerRange(1, 10**7), _THEOREM).whole("p", p)
+    s = TheoremDomain(IntegerRange(1, p), _THEOREM).whole("s", s)
     if not 3 * s < 2 * p:
         raise ParameterError("s", s, f"below 2p / 3 = {2 * p / 3:g} ({_THEOREM}, the packing)")
-    epsilon = Within(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
-    noise_bound = Within(SCALE, _THEOREM).number("noise_bound", noise_bound)
-    rip = Within(Interval(0.0, 1.0, "[)"), _THEOREM).number("rip", rip)
-    slope = Within(SCALE, _THEOREM).number("slope", slope)
+    epsilon = TheoremDomain(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
+    noise_bound = TheoremDomain(SCALE, _THEOREM).number("noise_bound", noise_bound)
+    rip = TheoremDomain(Interval(0.0, 1.0, "[)"), _THEOREM).number("rip", rip)
+    slope = TheoremDomain(SCALE, _THEOREM).number("slope", slope)
     # two uniforms of half-width C whose centres are u apart have TV |u| / (2C) at most, and
     # sum_i <x_i, theta - theta'>^2 <= n (1 + rip) ||theta - theta'||^2
     stretch = slope**2 * (1 + rip) / (4 * noise_bound**2)
@@ -59,12 +59,12 @@ def label_regression(
         return norm**2 * apart / (4 * signs) * (1 - right(norm, log_size))
 
     signs, apart, log_size = _packing(p, s, n * math.expm1(epsilon) ** 2 * stretch)
-    value, norm = best(lambda norm: squared(norm, signs, apart, log_size), 1.0)
+    value, norm = maximise(lambda norm: squared(norm, signs, apart, log_size), 1.0)
     # the whole packing is only known to exist; some of its like can be looked at
     shown = disjoint_packing(p, signs, min(_SHOWN, 2 * (p // signs)))
     return LowerBound(
-        value=down(value),
-        published=down(_printed(p, s, n * math.expm1(epsilon) ** 2 * stretch)),
+        value=round_down(value),
+        published=round_down(_published_bound(p, s, n * math.expm1(epsilon) ** 2 * stretch)),
         statement=f"E ||theta^ - theta||_2^2 of any estimate from {n:,} users whose labels are "
         f"{epsilon:g}-LDP, all at once, x public ({_THEOREM}, sharper constants)",
         construction=SparsePacking(shown, norm, noise_bound),
@@ -75,7 +75,7 @@ def label_regression(
     )
 
 
-def _printed(p: int, s: int, cost: float) -> float:
+def _published_bound(p: int, s: int, cost: float) -> float:
     """``(d^2 / 4)(1 - (8 cost d^2 + ln 2) / L)`` at its best ``d^2 <= 1/2``, 0 where L <= ln 2."""
     size = log_points_printed(p, s)
     left = size - math.log(2)
@@ -89,7 +89,7 @@ def _packing(p: int, s: int, cost: float) -> tuple[int, int, float]:
     """The sparsity, squared distance and log-size whose bound is largest, by Fano's closed form."""
     sizes = {s, *(2**i for i in range(s.bit_length()))}
     tried = []
-    for signs in sorted(size for size in sizes if size <= _MOST_SIGNS):
+    for signs in sorted(size for size in sizes if size <= _MAX_SIGNS):
         for apart in sorted({max(1, round(2 * signs * i / 12)) for i in range(1, 13)}):
             size = log_points(p, signs, apart)
             left = size - math.log(2)

@@ -12,15 +12,15 @@ import math
 
 import numpy as np
 
-from accountant.domains import DELTA, Whole
+from accountant.domains import DELTA, IntegerRange
 from accountant.numerics import Array
 from audits.minimax.bounds.bound import LowerBound
-from audits.minimax.information.group_decoding import most_right_apart
-from audits.minimax.information.maximise import down
-from audits.minimax.information.theorem_domains import DIMENSION, LOCAL_EPSILON, Within
+from audits.minimax.information.group_decoding import most_right_at_distance
+from audits.minimax.information.maximise import round_down
+from audits.minimax.information.theorem_domains import DIMENSION, LOCAL_EPSILON, TheoremDomain
 
 _THEOREM = "Theorem 3.1 of Talwar, Thakurta and Zhang"
-_RECORDS = Whole(1, 10**15)
+_RECORDS = IntegerRange(1, 10**15)
 _PRIORS = (0.5, 0.25, 0.1, 0.75, 1.0)
 _RARE = 1e-6
 
@@ -31,10 +31,10 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
     Of (epsilon, delta)-DP fits to n records, one exchanged, ``|x|_inf <= 1``, ``|y| <= 1``,
     ``||theta||_1 <= 1``.  No constants are published.
     """
-    n = Within(_RECORDS, _THEOREM).whole("n", n)
-    p = Within(DIMENSION, _THEOREM).whole("p", p)
-    epsilon = Within(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
-    delta = Within(DELTA, _THEOREM).number("delta", delta)
+    n = TheoremDomain(_RECORDS, _THEOREM).whole("n", n)
+    p = TheoremDomain(DIMENSION, _THEOREM).whole("p", p)
+    epsilon = TheoremDomain(LOCAL_EPSILON, _THEOREM).number("epsilon", epsilon)
+    delta = TheoremDomain(DELTA, _THEOREM).number("delta", delta)
     found = (0.0, 0, 0, 0.0, 0.0)
     orders = [2**i for i in range(min(n - 1, 4 * p).bit_length()) if 2**i < n][-8:]
     for order in orders:
@@ -50,11 +50,11 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
     value, w, order, weight, prior = found
     how = f"{w:,} sign rows of Beta({prior:g}, {prior:g}) columns, {order:,} orthogonal rows"
     how += f" of weight {weight:g} in all"
-    apart, copies = _two_sets(n, epsilon, delta)
+    apart, copies = _two_point_bound(n, epsilon, delta)
     if apart > value:
         value, how = apart, f"{copies:,} equal records, and the same with the other label"
     return LowerBound(
-        value=down(value),
+        value=round_down(value),
         published=None,
         statement=f"E [empirical risk - least risk] of any ({epsilon:g}, {delta:g})-DP fit of "
         f"theta, ||theta||_1 <= 1, to {n:,} records ({_THEOREM}, a feasible scaling)",
@@ -65,14 +65,14 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
     )
 
 
-def _two_sets(n: int, epsilon: float, delta: float) -> tuple[float, int]:
+def _two_point_bound(n: int, epsilon: float, delta: float) -> tuple[float, int]:
     """The best of ``(m / n) P(wrong)``: m records ``x = e_1`` all of label 1, or all of -1.
 
     A theta of the wrong sign costs ``m (theta_1 - y)^2 / n >= m / n``, the right one nothing.
     """
     log_two, small = math.log(2), max(epsilon, 1e-300)
     counts = sorted({min(n, round(1.3**i)) for i in range(130)})
-    found = [(m / n * (1 - most_right_apart(log_two, m, small, delta)), m) for m in counts]
+    found = [(m / n * (1 - most_right_at_distance(log_two, m, small, delta)), m) for m in counts]
     return max(found)
 
 

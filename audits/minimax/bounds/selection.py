@@ -11,11 +11,11 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from accountant.domains import POSITIVE, Whole
+from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from audits.minimax.bounds.bound import LowerBound
-from audits.minimax.information.group_decoding import most_right_apart
+from audits.minimax.information.group_decoding import most_right_at_distance
 
 
 @final
@@ -32,8 +32,8 @@ class FewVotes:
     central: ClassVar[bool] = True  # who is trusted with the data
 
     def __post_init__(self) -> None:
-        Whole(2).check("k", self.k)
-        Whole(1, Whole(1).check("n", self.n)).check("votes", self.votes)
+        IntegerRange(2).check("k", self.k)
+        IntegerRange(1, IntegerRange(1).check("n", self.n)).check("votes", self.votes)
 
     @property
     def points(self) -> int:
@@ -47,7 +47,7 @@ class FewVotes:
 
     def parameter(self, which: int) -> Array:
         """Sums of the scores, (k,)."""
-        which = Whole(0, self.k - 1).check("which", which)
+        which = IntegerRange(0, self.k - 1).check("which", which)
         sums: Array = self.votes * (np.arange(self.k) == which).astype(float)
         return sums
 
@@ -56,7 +56,9 @@ class FewVotes:
         if n != self.n:
             raise ParameterError("n", n, f"{self.n}, the size of these data sets")
         scores = np.zeros((n, self.k))
-        scores[rng.permutation(n)[: self.votes], Whole(0, self.k - 1).check("which", which)] = 1.0
+        scores[
+            rng.permutation(n)[: self.votes], IntegerRange(0, self.k - 1).check("which", which)
+        ] = 1.0
         return scores
 
     def decode(self, estimate: Array) -> int:
@@ -68,7 +70,7 @@ class FewVotes:
         """Largest probability of the right choice, central (epsilon, delta)-DP, replace-one."""
         if n != self.n:
             raise ParameterError("n", n, f"{self.n}, the size of these data sets")
-        return most_right_apart(math.log(self.k), self.votes, epsilon, delta)
+        return most_right_at_distance(math.log(self.k), self.votes, epsilon, delta)
 
 
 def private_selection(n: int, k: int, epsilon: float) -> LowerBound:
@@ -76,9 +78,9 @@ def private_selection(n: int, k: int, epsilon: float) -> LowerBound:
 
     Each of n users gives each of k candidates a score in [0, 1].
     """
-    n, k = Whole(1).check("n", n), Whole(2).check("k", k)
+    n, k = IntegerRange(1).check("n", n), IntegerRange(2).check("k", k)
     epsilon = POSITIVE.check("epsilon", epsilon)
-    gaps = {m: expected_gap(m, k, epsilon) for m in near_best(n, k, epsilon)}
+    gaps = {m: expected_gap(m, k, epsilon) for m in vote_counts_near_best(n, k, epsilon)}
     best = max(gaps, key=gaps.__getitem__)
     return LowerBound(
         value=gaps[best] * (1 - 1e-12),
@@ -93,10 +95,10 @@ def private_selection(n: int, k: int, epsilon: float) -> LowerBound:
 
 def expected_gap(votes: int, k: int, epsilon: float) -> float:
     """``m (1 - right)``, right at most ``1 / (1 + (k-1) e^-(m epsilon))``."""
-    return votes * (1 - most_right_apart(math.log(k), votes, epsilon))
+    return votes * (1 - most_right_at_distance(math.log(k), votes, epsilon))
 
 
-def near_best(n: int, k: int, epsilon: float) -> set[int]:
+def vote_counts_near_best(n: int, k: int, epsilon: float) -> set[int]:
     """Whole numbers about the best number of votes, which is one valley's top.
 
     ``d/dx x (k-1) / (e^x + k-1) = 0`` at ``x = 1 + W((k-1) / e)``.

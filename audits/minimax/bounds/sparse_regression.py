@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 
-from accountant.domains import Interval, Whole
+from accountant.domains import IntegerRange, Interval
 from audits.minimax.bounds.bound import LowerBound
 from audits.minimax.decoding.record_decoding import most_right, most_right_chi_squared
 from audits.minimax.families.signed_basis import SignedBasis
 from audits.minimax.information.contraction import chi_squared_divergence, le_cam_divergence
-from audits.minimax.information.maximise import best, down
+from audits.minimax.information.maximise import maximise, round_down
 from audits.minimax.information.theorem_domains import (
     DIMENSION,
     LOCAL_EPSILON,
@@ -21,8 +21,8 @@ from audits.minimax.information.theorem_domains import (
     USERS,
     Interaction,
     Loss,
-    Within,
-    sequential,
+    TheoremDomain,
+    is_sequential,
 )
 
 _CLASS = "x uniform on {-1, 1}^p, y = <x, theta> + noise of mean 0, ||theta||_2 <= 1, 1-sparse"
@@ -41,13 +41,15 @@ def sparse_regression(
 
     Of n users, each reporting once with epsilon-LDP; ``noise_bound`` bounds the noise's size.
     """
-    turns, total = sequential(interaction), LOSS.check("loss", loss) == "sum"
+    turns, total = is_sequential(interaction), LOSS.check("loss", loss) == "sum"
     theorem = "Theorem 3" if total else "Theorem 2" if turns else "Theorem 1"
     theorem += " of Wang and Xu"
-    n = Within(USERS, theorem).whole("n", n)
-    p = Within(DIMENSION if turns or total else Whole(2, 10**9), theorem).whole("p", p)
-    epsilon = Within(LOCAL_EPSILON, theorem).number("epsilon", epsilon)
-    noise_bound = Within(SCALE, theorem).number("noise_bound", noise_bound)
+    n = TheoremDomain(USERS, theorem).whole("n", n)
+    p = TheoremDomain(DIMENSION if turns or total else IntegerRange(2, 10**9), theorem).whole(
+        "p", p
+    )
+    epsilon = TheoremDomain(LOCAL_EPSILON, theorem).number("epsilon", epsilon)
+    noise_bound = TheoremDomain(SCALE, theorem).number("noise_bound", noise_bound)
     label = noise_bound / 2
     high = min(1.0, label)
 
@@ -61,7 +63,7 @@ def sparse_regression(
         known = le_cam_divergence(SignedBasis(p, d, noise_bound), n, epsilon).sharp
         return d / 2 * (1 - math.sqrt(known / 2))
 
-    value, d = best(summed if total else squared, high)
+    value, d = maximise(summed if total else squared, high)
     # n (e^eps - 1)^2 / (p a^2): what one unit of d^2 tells
     cost = n * (math.expm1(epsilon) / label) ** 2 / p
     if total:
@@ -71,8 +73,8 @@ def sparse_regression(
     measure = "|sum(theta^ - theta)|" if total else "||theta^ - theta||_2^2"
     how = "one after another, each knowing the reports before" if turns else "all at once"
     return LowerBound(
-        value=down(value),
-        published=down(published),
+        value=round_down(value),
+        published=round_down(published),
         statement=f"E {measure} of any {epsilon:g}-LDP estimate from {n:,} users, {how} "
         f"({theorem}, sharper constants)",
         construction=SignedBasis(p, d, noise_bound),
@@ -98,22 +100,24 @@ def _by_le_cam(cost: float, high: float, power: int) -> float:
 def sparse_regression_zcdp(n: int, p: int, rho: float, xi: float = 0.0) -> LowerBound:
     """The least worst-case ``E ||theta^ - theta||^2`` of (xi, rho)-zCDP reports, in turn."""
     theorem = "Theorem 4 of Wang and Xu"
-    rho = Within(_CHI, theorem).number("rho", rho)
-    xi = Within(_CHI, theorem).number("xi", xi)
+    rho = TheoremDomain(_CHI, theorem).number("rho", rho)
+    xi = TheoremDomain(_CHI, theorem).number("xi", xi)
     # Renyi's divergence of order 2 is at most xi + 2 rho
     return _by_chi_squared(n, p, math.expm1(min(xi + 2 * rho, 600.0)), f"({xi:g}, {rho:g})-zCDP")
 
 
 def sparse_regression_rdp(n: int, p: int, epsilon: float) -> LowerBound:
     """The least worst-case ``E ||theta^ - theta||^2`` of (2, ln(1 + epsilon^2))-RDP reports."""
-    epsilon = Within(Interval(0.0, 1e100), "Theorem 4 of Wang and Xu").number("epsilon", epsilon)
+    epsilon = TheoremDomain(Interval(0.0, 1e100), "Theorem 4 of Wang and Xu").number(
+        "epsilon", epsilon
+    )
     return _by_chi_squared(n, p, epsilon**2, f"(2, ln(1 + {epsilon:g}^2))-Renyi")
 
 
 def _by_chi_squared(n: int, p: int, chi2: float, privacy: str) -> LowerBound:
     theorem = "Theorem 4 of Wang and Xu"
-    n = Within(USERS, theorem).whole("n", n)
-    p = Within(DIMENSION, theorem).whole("p", p)
+    n = TheoremDomain(USERS, theorem).whole("n", n)
+    p = TheoremDomain(DIMENSION, theorem).whole("p", p)
 
     def sharp(d: float) -> float:
         family = SignedBasis(p, d)
@@ -124,10 +128,10 @@ def _by_chi_squared(n: int, p: int, chi2: float, privacy: str) -> LowerBound:
         known = chi_squared_divergence(SignedBasis(p, d), n, chi2).published
         return d * d / 4 * (1 - math.sqrt(known / 2))
 
-    value, d = best(sharp, 1.0)
+    value, d = maximise(sharp, 1.0)
     return LowerBound(
-        value=down(value),
-        published=down(best(printed, 1.0)[0]),
+        value=round_down(value),
+        published=round_down(maximise(printed, 1.0)[0]),
         statement=f"E ||theta^ - theta||_2^2 of any estimate from {n:,} locally {privacy} private "
         f"users, one after another ({theorem}, sharper constants)",
         construction=SignedBasis(p, d),

@@ -8,19 +8,19 @@ from functools import reduce
 
 import numpy as np
 
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.numerics import Array
 from audits.minimax.families.signed_basis import SignedBasis
 
 
 def cube(p: int) -> Array:
     """All of ``{-1, 1}^p``, (2^p, p)."""
-    bits = (np.arange(2 ** Whole(1, 12).check("p", p))[:, None] >> np.arange(p)) & 1
+    bits = (np.arange(2 ** IntegerRange(1, 12).check("p", p))[:, None] >> np.arange(p)) & 1
     signs: Array = np.where(bits, 1.0, -1.0)
     return signs
 
 
-def laws(family: SignedBasis) -> Array:
+def point_distributions(family: SignedBasis) -> Array:
     """The law of ``w = y x / a`` under every point, (2p, 2^p).
 
     All that (x, y) tell of the point: given w they have one law under every point.
@@ -39,7 +39,7 @@ def coordinate_response(p: int, at: int, epsilon: float) -> Array:
     return np.stack([first, 1 - first], axis=1)
 
 
-def translated(members: Array, epsilon: float) -> Array:
+def translation_channel(members: Array, epsilon: float) -> Array:
     """Report z is likelier by ``e^eps`` where ``w z`` is among the members: (2^p, 2^p).
 
     ``members`` says of each point of the cube whether it is one; every set of them is a channel.
@@ -57,26 +57,26 @@ def channels(p: int, epsilon: float, rng: np.random.Generator) -> Iterator[tuple
     yield "sign of a coordinate", coordinate_response(p, 0, epsilon)
     sums = cube(p).sum(axis=1)
     for least in range(-p + 2, p + 1, 2):
-        yield f"half-space from {least}", translated(sums >= least, epsilon)
+        yield f"half-space from {least}", translation_channel(sums >= least, epsilon)
     for _ in range(3):
         share = rng.uniform(0.1, 0.9)
-        yield "random set", translated(rng.random(2**p) < share, epsilon)
+        yield "random set", translation_channel(rng.random(2**p) < share, epsilon)
     # any weights in [1, e^(eps / 2)]: the sums of two rows are within e^(eps / 2) too
     weights = np.exp(epsilon / 2 * rng.random((2**p, 5)))
     yield "random weights", weights / weights.sum(axis=1, keepdims=True)
 
 
-def reports(tables: list[Array]) -> Array:
+def joint_distribution(tables: list[Array]) -> Array:
     """The joint law of several users' reports, from (points, outcomes) each: (points, product)."""
     return reduce(lambda one, more: (one[:, :, None] * more[:, None]).reshape(len(one), -1), tables)
 
 
-def information(law: Array) -> float:
+def mutual_information(law: Array) -> float:
     """``I(V; Z)`` of a uniform V, from (points, outcomes)."""
-    return float(divergences(law, law.mean(axis=0)).mean())
+    return float(kl_divergences(law, law.mean(axis=0)).mean())
 
 
-def divergences(first: Array, second: Array) -> Array:
+def kl_divergences(first: Array, second: Array) -> Array:
     """``KL(first || second)`` along the last axis."""
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(first > 0, first * np.log(first / second), 0.0)
@@ -84,6 +84,6 @@ def divergences(first: Array, second: Array) -> Array:
     return total
 
 
-def best_decode(law: Array) -> float:
+def best_decoding_rate(law: Array) -> float:
     """How often the likeliest point is the right one."""
     return float(law.max(axis=0).sum() / len(law))

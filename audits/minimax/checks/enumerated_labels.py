@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from accountant.numerics import Array
-from audits.minimax.bounds.label_optimisation import known_of_signs
-from audits.minimax.checks.channels import information, reports
+from audits.minimax.bounds.label_optimisation import sign_correlation
+from audits.minimax.checks.channels import joint_distribution, mutual_information
 from audits.minimax.families.label_family import LabelFamily
 from audits.minimax.information.contraction import distance_information
 
@@ -33,11 +33,17 @@ def check_distances(rng: np.random.Generator) -> Iterator[tuple[str, str, str, f
             channel = subset_channel(k, int(rng.integers(1, k)), epsilon)
             apart = np.abs(law[:, None] - law).sum(axis=2) / 2
             n = int(rng.integers(1, 4))
-            joint = reports([law @ channel] * n)
+            joint = joint_distribution([law @ channel] * n)
             nats = distance_information(n, epsilon, float((apart**2).mean()))
             case = f"epsilon = {epsilon:g}, n = {n}, k = {k}, {points} laws"
-            yield "I(V; Z) by distances", "", case, information(joint), nats.sharp
-            yield "printed I(V; Z) by distances", "", case, information(joint), nats.published
+            yield "I(V; Z) by distances", "", case, mutual_information(joint), nats.sharp
+            yield (
+                "printed I(V; Z) by distances",
+                "",
+                case,
+                mutual_information(joint),
+                nats.published,
+            )
 
 
 def check_signs() -> Iterator[tuple[str, str, str, float, float]]:
@@ -47,10 +53,10 @@ def check_signs() -> Iterator[tuple[str, str, str, float, float]]:
         law = np.array([family.shares(which) for which in range(family.points)])
         signs = np.where((np.arange(family.points)[:, None] >> np.arange(k // 2)) & 1, 1.0, -1.0)
         for size, n in itertools.product(range(1, k), (1, 2, 3)):
-            joint = reports([law @ subset_channel(k, size, epsilon)] * n)
+            joint = joint_distribution([law @ subset_channel(k, size, epsilon)] * n)
             total = joint.sum(axis=0)
             known = signs.T @ joint / total
             exact = float((known**2 * total).sum() / len(law) / (k // 2))
-            bound = known_of_signs(n, k, epsilon, d) ** 2
+            bound = sign_correlation(n, k, epsilon, d) ** 2
             case = f", n = {n}, epsilon = {epsilon:g}, d = {d:g}, sets of {size}"
             yield "mean E[v_j | Z]^2", f"k = {k}", case, exact, bound

@@ -8,20 +8,20 @@ import numpy as np
 
 from accountant.numerics import Array
 from audits.minimax.checks.channels import (
-    best_decode,
+    best_decoding_rate,
     coordinate_response,
-    divergences,
-    laws,
-    translated,
+    kl_divergences,
+    point_distributions,
+    translation_channel,
 )
 from audits.minimax.decoding.record_decoding import most_right
 from audits.minimax.families.signed_basis import SignedBasis
 from audits.minimax.information.contraction import le_cam_divergence
 
-Ask = Callable[[Array], Array]
+ChannelChoice = Callable[[Array], Array]
 
 
-def check_turns(
+def check_sequential(
     family: SignedBasis, epsilon: float, users: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, str, str, float, float]]:
     """Rows of `enumeration`: trees asking for the likeliest coordinate, for any, or for sets."""
@@ -36,28 +36,28 @@ def check_turns(
 
     def some_set(_: Array) -> Array:
         # a random channel of two reports: all of its columns in two heaps
-        channel = translated(rng.random(2**p) < 0.5, epsilon)
+        channel = translation_channel(rng.random(2**p) < 0.5, epsilon)
         first = channel[:, rng.random(2**p) < 0.5].sum(axis=1)
         return np.stack([first, 1 - first], axis=1)
 
-    ways: tuple[tuple[str, Ask], ...] = (
+    ways: tuple[tuple[str, ChannelChoice], ...] = (
         ("likeliest coordinate", likeliest),
         ("random coordinate", at_random),
         ("random sets", some_set),
     )
     for name, ask in ways:
-        joint, none = _tree(laws(family), users, ask)
+        joint, none = _report_tree(point_distributions(family), users, ask)
         case = f", n = {users}, epsilon = {epsilon:g}, d = {family.d:g}, {name}"
-        apart = float(divergences(none, joint).mean())
-        mixture = float(divergences(none, joint.mean(axis=0)))
+        apart = float(kl_divergences(none, joint).mean())
+        mixture = float(kl_divergences(none, joint.mean(axis=0)))
         nats = le_cam_divergence(family, users, epsilon)
         yield "mean KL(M_0 || M_v), in turn", group, case, apart, nats.sharp
         yield "printed KL(M_0 || mean M_v), in turn", group, case, mixture, nats.published
         right = most_right(family, users, epsilon, "sequential")
-        yield "P(right decode), in turn", group, case, best_decode(joint), right
+        yield "P(right decode), in turn", group, case, best_decoding_rate(joint), right
 
 
-def _tree(law: Array, users: int, ask: Ask) -> tuple[Array, Array]:
+def _report_tree(law: Array, users: int, ask: ChannelChoice) -> tuple[Array, Array]:
     """The laws of all reports under every point, (points, 2^users), and under P_0, (2^users,)."""
     joint, none = np.ones((len(law), 1)), np.ones(1)
     for _ in range(users):

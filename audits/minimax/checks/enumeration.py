@@ -12,19 +12,19 @@ from typing import final
 
 import numpy as np
 
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from audits.minimax.checks.channels import (
-    best_decode,
+    best_decoding_rate,
     channels,
-    divergences,
-    information,
-    laws,
-    reports,
+    joint_distribution,
+    kl_divergences,
+    mutual_information,
+    point_distributions,
 )
 from audits.minimax.checks.enumerated_labels import check_distances, check_signs
-from audits.minimax.checks.enumerated_protocols import check_turns
+from audits.minimax.checks.enumerated_protocols import check_sequential
 from audits.minimax.decoding.record_decoding import most_right
 from audits.minimax.families.signed_basis import SignedBasis
 from audits.minimax.information.contraction import (
@@ -59,10 +59,10 @@ class Check:
 
 def enumerate_checks(rng: Rng = 0, largest_p: int = 6, users: int = 4) -> list[Check]:
     """The closest check of each claim at each p, or the first that fails; under 20 s."""
-    source, users = generator(rng), Whole(1, 8).check("users", users)
-    largest_p = Whole(2, 12).check("largest_p", largest_p)
+    source, users = generator(rng), IntegerRange(1, 8).check("users", users)
+    largest_p = IntegerRange(2, 12).check("largest_p", largest_p)
     closest: dict[tuple[str, str], Check] = {}
-    for claim, group, case, exact, bound in _all(source, largest_p, users):
+    for claim, group, case, exact, bound in _all_rows(source, largest_p, users):
         check = Check(claim, f"{group}{case}", exact, bound)
         old = closest.get((claim, group))
         if old is None or (old.holds and (not check.holds or check.tightness > old.tightness)):
@@ -71,27 +71,33 @@ def enumerate_checks(rng: Rng = 0, largest_p: int = 6, users: int = 4) -> list[C
 
 
 # claim, what the closest is taken over, the rest of the case, exact, bound
-Row = tuple[str, str, str, float, float]
+CheckRow = tuple[str, str, str, float, float]
 
 
-def _all(rng: np.random.Generator, largest_p: int, users: int) -> Iterator[Row]:
+def _all_rows(rng: np.random.Generator, largest_p: int, users: int) -> Iterator[CheckRow]:
     for p in range(2, largest_p + 1):
         if p <= 4:
             family = SignedBasis(p, 0.7)
-            yield "C_infinity", f"p = {p}", "", c_infinity(laws(family)), family.c_infinity
+            yield (
+                "C_infinity",
+                f"p = {p}",
+                "",
+                c_infinity(point_distributions(family)),
+                family.c_infinity,
+            )
         family = SignedBasis(p, 0.7)
-        yield "C_2", f"p = {p}", "", c_two(laws(family)), family.c_two
+        yield "C_2", f"p = {p}", "", c_two(point_distributions(family)), family.c_two
         for epsilon, d in itertools.product((0.1, 0.5, 1.0, 2.0, 4.0), (0.2, 0.7, 1.0)):
-            yield from _at_once(SignedBasis(p, d), epsilon, users, rng)
-            yield from check_turns(SignedBasis(p, d), epsilon, users, rng)
+            yield from _noninteractive_rows(SignedBasis(p, d), epsilon, users, rng)
+            yield from check_sequential(SignedBasis(p, d), epsilon, users, rng)
     yield from check_distances(rng)
     yield from check_signs()
 
 
-def _at_once(
+def _noninteractive_rows(
     family: SignedBasis, epsilon: float, users: int, rng: np.random.Generator
-) -> Iterator[Row]:
-    law, group = laws(family), f"p = {family.p}"
+) -> Iterator[CheckRow]:
+    law, group = point_distributions(family), f"p = {family.p}"
     for name, channel in channels(family.p, epsilon, rng):
         chi2 = _chi_squared(channel)
         for n in range(1, users + 1):
@@ -102,21 +108,30 @@ def _at_once(
                 np.roll(law.reshape(2, family.p, -1), i, axis=1).reshape(law.shape) @ channel
                 for i in range(n)
             ]
-            joint, none = reports(turned), reports([channel.mean(axis=0)[None]] * n)
+            joint, none = (
+                joint_distribution(turned),
+                joint_distribution([channel.mean(axis=0)[None]] * n),
+            )
             case = f", n = {n}, epsilon = {epsilon:g}, d = {family.d:g}, {name}"
             known = fano_information(family, n, epsilon)
-            yield "I(V; Z), at once", group, case, information(joint), known.sharp
+            yield "I(V; Z), at once", group, case, mutual_information(joint), known.sharp
             at = f"epsilon = {epsilon:g}"
-            yield "I(V; Z), best channel", at, f", {group}{case}", information(joint), known.sharp
-            yield "printed I(V; Z)", group, case, information(joint), known.published
+            yield (
+                "I(V; Z), best channel",
+                at,
+                f", {group}{case}",
+                mutual_information(joint),
+                known.sharp,
+            )
+            yield "printed I(V; Z)", group, case, mutual_information(joint), known.published
             right = most_right(family, n, epsilon)
-            yield "P(right decode), at once", group, case, best_decode(joint), right
+            yield "P(right decode), at once", group, case, best_decoding_rate(joint), right
             if family.lean < 1:
-                apart = float(divergences(none, joint).mean())
+                apart = float(kl_divergences(none, joint).mean())
                 nats = chi_squared_divergence(family, n, chi2)
                 yield "mean KL(M_0 || M_v) by chi^2", group, case, apart, nats.sharp
                 yield "printed KL by chi^2", group, case, apart, nats.published
-            apart = float(divergences(none, joint).mean())
+            apart = float(kl_divergences(none, joint).mean())
             nats = le_cam_divergence(family, n, epsilon)
             yield "mean KL(M_0 || M_v), at once", group, case, apart, nats.sharp
 

@@ -6,17 +6,17 @@ import math
 
 import numpy as np
 
-from accountant.domains import Interval, Whole
+from accountant.domains import IntegerRange, Interval
 from accountant.randomness import Rng, generator
 from audits.minimax.checks.enumeration import Check
 from audits.minimax.decoding.record_decoding import most_right
 from audits.minimax.families.signed_basis import SignedBasis
-from audits.statistics.binomial_bounds import success_lower
+from audits.statistics.binomial_bounds import clopper_pearson_lower
 
 _EPSILON = Interval(0.0, 300.0, "(]")
 
 
-def decodes_of_responses(
+def count_right_decodes(
     family: SignedBasis, n: int, epsilon: float, runs: int, rng: Rng = 0
 ) -> int:
     """How often in ``runs`` the point is decoded: user i answers for coordinate ``i mod p``.
@@ -24,7 +24,7 @@ def decodes_of_responses(
     Each says the sign ``y x_j`` by randomised response, epsilon-LDP without interaction; the point
     whose coordinate has the largest sum is the likeliest, and is decoded.
     """
-    n, runs = Whole(1).check("n", n), Whole(1).check("runs", runs)
+    n, runs = IntegerRange(1).check("n", n), IntegerRange(1).check("runs", runs)
     epsilon, source = _EPSILON.check("epsilon", epsilon), generator(rng)
     asked = np.arange(n) % family.p
     right = 0
@@ -41,9 +41,9 @@ def decodes_of_responses(
 def simulated_check(
     family: SignedBasis, n: int, epsilon: float, runs: int = 2000, rng: Rng = 0
 ) -> Check:
-    """The rate of `decodes_of_responses`, less its error at 1e-6, against what is possible."""
-    right = decodes_of_responses(family, n, epsilon, runs, rng)
-    rate = float(success_lower(np.array(float(right)), np.array(float(runs)), 1e-6))
+    """The rate of `count_right_decodes`, less its error at 1e-6, against what is possible."""
+    right = count_right_decodes(family, n, epsilon, runs, rng)
+    rate = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), 1e-6))
     case = f"p = {family.p}, n = {n}, epsilon = {epsilon:g}, d = {family.d:g}, "
     case += f"sign of a coordinate: {right} of {runs:,} runs"
     return Check("P(right decode), simulated", case, rate, most_right(family, n, epsilon))

@@ -34,9 +34,9 @@ def label_information(family: SignedBasis, n: int, epsilon: float, delta: float 
     """
     n = USERS.check("n", n)
     epsilon, delta = LOCAL_EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
-    hidden = _leaning(min(1.0, family.lean * math.tanh(epsilon / 2)))
-    return n * ((1 - delta) * hidden + delta * _leaning(family.lean))
+    hidden = _entropy_deficit(min(1.0, family.lean * math.tanh(epsilon / 2)))
+    return n * ((1 - delta) * hidden + delta * _entropy_deficit(family.lean))
 
 
-def _leaning(t: float) -> float:
+def _entropy_deficit(t: float) -> float:
     return t * t * entropy_factor(t)

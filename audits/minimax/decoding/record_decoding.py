@@ -22,7 +22,7 @@ from audits.minimax.information.theorem_domains import (
     LOCAL_EPSILON,
     USERS,
     Interaction,
-    sequential,
+    is_sequential,
 )
 
 __all__ = [
@@ -47,7 +47,7 @@ def most_right(
     # a protocol without interaction is one with it, so both inequalities bind it
     divergence = le_cam_divergence(family, n, epsilon).sharp
     bound = most_right_given_divergence(divergence, family.points)
-    if sequential(interaction):
+    if is_sequential(interaction):
         return bound
     information = fano_information(family, n, epsilon).sharp
     return min(bound, most_right_given_information(information, family.points))

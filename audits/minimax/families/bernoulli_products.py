@@ -13,13 +13,13 @@ from typing import final
 
 import numpy as np
 
-from accountant.domains import Interval, OneOf, Whole
+from accountant.domains import IntegerRange, Interval, OneOf
 from accountant.errors import ParameterError
 from accountant.numerics import Array, legendre
 
 LAW = OneOf(("uniform", "arcsine"))
 REACH = Interval(0.0, 0.5, "(]")
-Answer = Callable[[Array], Array]
+ColumnAnswer = Callable[[Array], Array]
 
 
 @final
@@ -36,7 +36,7 @@ class BernoulliProducts:
     reach: float = 0.45
 
     def __post_init__(self) -> None:
-        Whole(1).check("features", self.features)
+        IntegerRange(1).check("features", self.features)
         LAW.check("law", self.law)
         REACH.check("reach", self.reach)
 
@@ -51,14 +51,14 @@ class BernoulliProducts:
         return np.where(rng.random((n, self.features)) < (1 + means) / 2, 1.0, -1.0)
 
 
-def fingerprinting_sum(answer: Answer, n: int) -> float:
+def fingerprinting_sum(answer: ColumnAnswer, n: int) -> float:
     """``E[f(x) sum_i (x_i - mu) + (f(x) - mean(x))^2]`` for uniform mu, exactly.
 
     ``answer`` is f as a function of the column's mean, whose n + 1 values lie in [-1, 1].
     """
-    n = Whole(1).check("n", n)
+    n = IntegerRange(1).check("n", n)
     total = 2 * np.arange(n + 1.0) - n
-    given = _within(answer(total / n))
+    given = _checked_values(answer(total / n))
     # of n signs any number of ones has probability 1 / (n + 1), and given it E[mu] = total / (n+2)
     return float(np.mean(given * total * 2 / (n + 2) + (given - total / n) ** 2))
 
@@ -69,11 +69,11 @@ def least_fingerprinting_sum(n: int) -> float:
     Given x the sum is ``f c + (f - m)^2`` with ``c = 2 n m / (n + 2)``, least at
     ``f = m - c / 2``; then ``E[m^2] = (n + 2) / (3 n)`` gives the value.  No answer escapes.
     """
-    n = Whole(1).check("n", n)
+    n = IntegerRange(1).check("n", n)
     return (n + 4) / (3 * (n + 2))
 
 
-def column_score(answer: Answer, n: int, reach: float = 0.45) -> float:
+def column_score(answer: ColumnAnswer, n: int, reach: float = 0.45) -> float:
     """``E[f(x) sum_i (x_i - mu) / sqrt(1 - mu^2)]`` of one column under arcsine means, exactly.
 
     With g(mu) = E[f | mu] it is ``(g(sin a) - g(-sin a)) / 2 a`` for a = reach pi, since
@@ -84,12 +84,12 @@ def column_score(answer: Answer, n: int, reach: float = 0.45) -> float:
     return (top - bottom) / (2 * end)
 
 
-def column_score_by_quadrature(answer: Answer, n: int, reach: float = 0.45) -> float:
+def column_score_by_quadrature(answer: ColumnAnswer, n: int, reach: float = 0.45) -> float:
     """`column_score` from its definition: all sums of a column, and quadrature over the means."""
     nodes, weights = legendre(60)
     end = REACH.check("reach", reach) * math.pi
     total, found = 2 * np.arange(n + 1.0) - n, 0.0
-    given = _within(answer(total / n))
+    given = _checked_values(answer(total / n))
     for u, weight in zip(end * nodes, weights / 2, strict=True):
         mean = math.sin(u)
         inside = _probabilities(n, mean) @ (given * (total - n * mean))
@@ -97,8 +97,10 @@ def column_score_by_quadrature(answer: Answer, n: int, reach: float = 0.45) -> f
     return found
 
 
-def _mean_answer(answer: Answer, n: int, mean: float) -> float:
-    return float(_probabilities(n, mean) @ _within(answer((2 * np.arange(n + 1.0) - n) / n)))
+def _mean_answer(answer: ColumnAnswer, n: int, mean: float) -> float:
+    return float(
+        _probabilities(n, mean) @ _checked_values(answer((2 * np.arange(n + 1.0) - n) / n))
+    )
 
 
 def _probabilities(n: int, mean: float) -> Array:
@@ -109,7 +111,7 @@ def _probabilities(n: int, mean: float) -> Array:
     return found
 
 
-def _within(values: Array) -> Array:
+def _checked_values(values: Array) -> Array:
     given = np.asarray(values, dtype=float)
     if not (np.abs(given) <= 1).all():
         raise ParameterError("answer", given, "a function with values in [-1, 1]")

@@ -11,12 +11,12 @@ from typing import final
 
 import numpy as np
 
-from accountant.domains import Interval, Whole
+from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from audits.minimax.families.bernoulli_products import BernoulliProducts
 
-LEAST, MOST = 2, 1 << 14
+MIN_FEATURES, MAX_FEATURES = 2, 1 << 14
 LOSS_FACTOR = Interval(1.0, 2.0, "()")
 
 
@@ -56,9 +56,9 @@ class Fingerprints:
     code: Array = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        Whole(2, 1000).check("rows", self.rows)
+        IntegerRange(2, 1000).check("rows", self.rows)
         checked_features(self.features)
-        rng = np.random.default_rng(Whole(0).check("seed", self.seed))
+        rng = np.random.default_rng(IntegerRange(0).check("seed", self.seed))
         family = BernoulliProducts(self.features, "arcsine", self.reach)
         means = family.means(rng)
         object.__setattr__(self, "means", means)
@@ -78,16 +78,16 @@ class Fingerprints:
 
     def parameter(self, which: int) -> Array:
         """Signs of the columns' sums without row ``which``, over the number of columns."""
-        which = Whole(0, self.points - 1).check("which", which)
+        which = IntegerRange(0, self.points - 1).check("which", which)
         signs: Array = np.sign(self.code.sum(axis=0) - self.code[which])
         return signs / self.features
 
     def sample(self, which: int, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """The data set without row ``which``, (X, y), in random order; n is rows + features."""
-        which = Whole(0, self.points - 1).check("which", which)
+        which = IntegerRange(0, self.points - 1).check("which", which)
         if n != self.rows + self.features:
             raise ParameterError("n", n, f"rows + features = {self.rows + self.features}")
-        x, y = beside_ridge(np.delete(self.code, which, axis=0))
+        x, y = append_ridge(np.delete(self.code, which, axis=0))
         order = rng.permutation(n)
         return x[order], y[order]
 
@@ -129,14 +129,14 @@ def hadamard(order: int) -> Array:
     return matrix
 
 
-def beside_ridge(members: Array) -> tuple[Array, Array]:
+def append_ridge(members: Array) -> tuple[Array, Array]:
     """The members with target 1, and as many ridge rows as columns with target 0."""
     count, features = members.shape
     x = np.vstack([members, hadamard(checked_features(features))])
     return x, np.repeat([1.0, 0.0], [count, features])
 
 
-def both_ways(x: Array, y: Array) -> tuple[Array, Array]:
+def append_ridge_twice(x: Array, y: Array) -> tuple[Array, Array]:
     """The same for losses of labels -1 and 1: each ridge row comes with both of them."""
     ridge = x[y == 0]
     labels = np.where(y == 1, 1.0, -1.0)
@@ -156,7 +156,9 @@ def tracing_scores(estimate: Array, rows: Array, means: Array) -> Array:
 
 def checked_features(features: object) -> int:
     """A power of two, or `ParameterError`."""
-    whole = Whole(LEAST, MOST).check("features", features)
+    whole = IntegerRange(MIN_FEATURES, MAX_FEATURES).check("features", features)
     if whole & (whole - 1):
-        raise ParameterError("features", whole, f"a power of two from {LEAST} to {MOST:,}")
+        raise ParameterError(
+            "features", whole, f"a power of two from {MIN_FEATURES} to {MAX_FEATURES:,}"
+        )
     return whole

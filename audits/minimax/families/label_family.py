@@ -12,11 +12,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.domains import POSITIVE, Whole
+from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import ULP, Array
 from audits.minimax.families.paired_shares import PairedShares
-from audits.minimax.information.sign_index import number_of, signs_of
+from audits.minimax.information.sign_index import index_of_signs, signs_of
 
 
 @final
@@ -34,7 +34,7 @@ class LabelFamily:
     diameter: float = 1.0
 
     def __post_init__(self) -> None:
-        k = Whole(2, 10**6).check("k", self.k)
+        k = IntegerRange(2, 10**6).check("k", self.k)
         if k % 2:
             raise ParameterError("k", k, "even, as labels come in pairs")
         PairedShares(k, self.d)  # checks the shift
@@ -71,7 +71,7 @@ class LabelFamily:
 
     def sample(self, which: int, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """The labels of n users, 0 to k - 1."""
-        n = Whole(1).check("n", n)
+        n = IntegerRange(1).check("n", n)
         signs = signs_of(which, self.k // 2)
         pair = rng.integers(0, self.k // 2, n)
         first = rng.random(n) < (1 + self.d * signs[pair]) / 2
@@ -83,7 +83,7 @@ class LabelFamily:
         theta = np.asarray(estimate, dtype=float)
         if theta.shape != (self.k,):
             raise ParameterError("estimate", theta.shape, f"shape ({self.k},)")
-        return number_of(theta[1::2] - theta[::2], self.k // 2)
+        return index_of_signs(theta[1::2] - theta[::2], self.k // 2)
 
     def losses(self, theta: Array) -> Array:
         """The loss at each of the k labels."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.domains import Whole
+from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 
@@ -33,7 +33,7 @@ def log_points(p: int, s: int, squared: int) -> float:
 
     All ``C(p, s) 2^s`` vectors over those closer to one of them: a largest packing covers.
     """
-    closer = _log_closer(p, s)
+    closer = _log_ball_sizes(p, s)
     every, near = closer[-1], closer[min(squared, len(closer) - 1) - 1]
     # a gamma function's logarithm is right to 15 digits of the largest one
     slack = 1e-13 * math.lgamma(p + 1) + 1e-9
@@ -41,7 +41,7 @@ def log_points(p: int, s: int, squared: int) -> float:
 
 
 @functools.lru_cache(maxsize=256)
-def _log_closer(p: int, s: int) -> Array:
+def _log_ball_sizes(p: int, s: int) -> Array:
     """At q, the log of how many vectors have a squared distance of at most q from one of them."""
     from scipy.special import gammaln
 
@@ -73,8 +73,10 @@ def greedy_packing(p: int, s: int, points: int, distance: int, tries: int = 200_
         for places in itertools.combinations(range(p), s)
         for signs in itertools.product((1, -1), repeat=s)
     )
-    candidates = _as_vectors(itertools.islice(ordered, Whole(1).check("tries", tries)), p)
-    return _kept(candidates, points, distance, f"in the first {tries:,} candidates in order")
+    candidates = _as_vectors(itertools.islice(ordered, IntegerRange(1).check("tries", tries)), p)
+    return _select_separated(
+        candidates, points, distance, f"in the first {tries:,} candidates in order"
+    )
 
 
 def random_packing(
@@ -85,13 +87,15 @@ def random_packing(
     Raises `ParameterError` with how many were found in ``tries`` draws.
     """
     p, s, points, distance = _checked(p, s, points, distance)
-    tries = Whole(1).check("tries", tries)
+    tries = IntegerRange(1).check("tries", tries)
 
     def drawn() -> Iterator[tuple[Any, Any]]:
         for _ in range(tries):
             yield rng.choice(p, s, replace=False), rng.choice((-1, 1), s)
 
-    return _kept(_as_vectors(drawn(), p), points, distance, f"in {tries:,} random draws")
+    return _select_separated(
+        _as_vectors(drawn(), p), points, distance, f"in {tries:,} random draws"
+    )
 
 
 def disjoint_packing(p: int, s: int, points: int) -> Signs:
@@ -120,10 +124,10 @@ def least_distance(vectors: Signs) -> int:
 
 
 def _checked(p: int, s: int, points: int, distance: int) -> tuple[int, int, int, int]:
-    p = Whole(1, 10**7).check("p", p)
-    s = Whole(1, p).check("s", s)
-    points = Whole(2, 10**6).check("points", points)
-    return p, s, points, Whole(1, min(2 * s, p)).check("distance", distance)
+    p = IntegerRange(1, 10**7).check("p", p)
+    s = IntegerRange(1, p).check("s", s)
+    points = IntegerRange(2, 10**6).check("points", points)
+    return p, s, points, IntegerRange(1, min(2 * s, p)).check("distance", distance)
 
 
 def _as_vectors(places: Iterator[tuple[Any, Any]], p: int) -> Iterator[Signs]:
@@ -135,7 +139,7 @@ def _as_vectors(places: Iterator[tuple[Any, Any]], p: int) -> Iterator[Signs]:
         yield vectors
 
 
-def _kept(batches: Iterator[Signs], points: int, distance: int, how: str) -> Signs:
+def _select_separated(batches: Iterator[Signs], points: int, distance: int, how: str) -> Signs:
     kept: list[Signs] = []
     for batch in batches:
         near = np.zeros(len(batch), dtype=bool)

@@ -11,16 +11,16 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from accountant.domains import POSITIVE, Interval, Whole
+from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
-from accountant.numerics import Array, up
+from accountant.numerics import Array, round_up
 from audits.minimax.information.bernoulli_kl import most_right_given_information
 from audits.minimax.information.contraction import entropy_factor
-from audits.minimax.information.maximise import beside
-from audits.minimax.information.sign_index import number_of, power_of_two, signs_of
+from audits.minimax.information.maximise import integers_near
+from audits.minimax.information.sign_index import index_of_signs, power_of_two, signs_of
 from audits.minimax.information.sign_information import posterior_divergence, sign_information
 
-LABELS = Whole(2, 10**9)
+LABELS = IntegerRange(2, 10**9)
 SHIFT = Interval(0.0, 1.0, "(]")
 
 
@@ -64,7 +64,7 @@ class PairedShares:
 
     def sample(self, which: int, n: int, rng: np.random.Generator) -> Any:
         """Labels of n users."""
-        labels = rng.integers(self.k, size=Whole(1).check("n", n))
+        labels = rng.integers(self.k, size=IntegerRange(1).check("n", n))
         signs = signs_of(which, self.pairs)
         own = np.minimum(labels // 2, self.pairs - 1)
         # whoever has the rarer label of a pair takes the other one with probability shift
@@ -77,11 +77,11 @@ class PairedShares:
         if given.shape != (self.k,):
             raise ParameterError("estimate", f"shape {given.shape}", f"shape ({self.k},)")
         first, second = given[: 2 * self.pairs].reshape(-1, 2).T
-        return number_of(first - second, self.pairs)
+        return index_of_signs(first - second, self.pairs)
 
     def most_right(self, n: int, epsilon: float) -> float:
         """Largest probability of a right decode, non-interactive epsilon-LDP; see the proof."""
-        known = Whole(1).check("n", n) * report_information(self.k, self.shift, epsilon)
+        known = IntegerRange(1).check("n", n) * report_information(self.k, self.shift, epsilon)
         return most_right_given_information(known, power_of_two(self.pairs))
 
 
@@ -93,8 +93,8 @@ def report_information(k: int, shift: float, epsilon: float) -> float:
     curve = entropy_factor(shift * math.tanh(epsilon / 2))
     rest = math.exp(-epsilon)
     # one peak, at the share 1 / (E - 1)
-    share = beside(k * rest / (1 - rest) if rest < 1 else k, k // 2) / k
+    share = integers_near(k * rest / (1 - rest) if rest < 1 else k, k // 2) / k
     uneven = share * (1 - rest) ** 2 / (rest + share * (1 - rest)) ** 2
     spread = curve * shift**2 / k * float(uneven.max())
     seen = 2 * (k // 2) / k * float(sign_information(np.array(shift)))
-    return up(min(spread, seen, posterior_divergence(epsilon)), 1e4)
+    return round_up(min(spread, seen, posterior_divergence(epsilon)), 1e4)

@@ -8,12 +8,12 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from accountant.domains import POSITIVE, Interval, Whole
+from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
-from accountant.numerics import Array, up
+from accountant.numerics import Array, round_up
 from audits.minimax.information.bernoulli_kl import most_right_given_information
-from audits.minimax.information.group_decoding import most_right_apart
-from audits.minimax.information.sign_index import number_of, power_of_two, signs_of
+from audits.minimax.information.group_decoding import most_right_at_distance
+from audits.minimax.information.sign_index import index_of_signs, power_of_two, signs_of
 from audits.minimax.information.sign_information import posterior_divergence, sign_information
 
 SHIFT = Interval(0.0, 1.0, "(]")
@@ -33,7 +33,7 @@ class SignMeans:
     central: ClassVar[bool] = False  # who is trusted with the data
 
     def __post_init__(self) -> None:
-        Whole(1).check("dimension", self.dimension)
+        IntegerRange(1).check("dimension", self.dimension)
         SHIFT.check("shift", self.shift)
         POSITIVE.check("radius", self.radius)
 
@@ -55,17 +55,19 @@ class SignMeans:
     def sample(self, which: int, n: int, rng: np.random.Generator) -> Array:
         """Vectors of n users, (n, dimension), each of length ``radius``."""
         signs = signs_of(which, self.dimension)
-        kept = rng.random((Whole(1).check("n", n), self.dimension)) < (1 + self.shift) / 2
+        kept = rng.random((IntegerRange(1).check("n", n), self.dimension)) < (1 + self.shift) / 2
         vectors: Array = np.where(kept, signs, -signs) * (self.radius / math.sqrt(self.dimension))
         return vectors
 
     def decode(self, estimate: Array) -> int:
         """The point whose signs the estimate has."""
-        return number_of(estimate, self.dimension)
+        return index_of_signs(estimate, self.dimension)
 
     def most_right(self, n: int, epsilon: float) -> float:
         """Largest probability of a right decode, non-interactive epsilon-LDP; see the proof."""
-        known = Whole(1).check("n", n) * user_information(self.dimension, self.shift, epsilon)
+        known = IntegerRange(1).check("n", n) * user_information(
+            self.dimension, self.shift, epsilon
+        )
         return most_right_given_information(known, power_of_two(self.dimension))
 
 
@@ -84,8 +86,8 @@ class SignCopies:
     central: ClassVar[bool] = True  # who is trusted with the data
 
     def __post_init__(self) -> None:
-        Whole(1).check("dimension", self.dimension)
-        Whole(1, Whole(1).check("n", self.n)).check("copies", self.copies)
+        IntegerRange(1).check("dimension", self.dimension)
+        IntegerRange(1, IntegerRange(1).check("n", self.n)).check("copies", self.copies)
         POSITIVE.check("radius", self.radius)
 
     @property
@@ -114,16 +116,16 @@ class SignCopies:
 
     def decode(self, estimate: Array) -> int:
         """The point whose signs the estimate has."""
-        return number_of(estimate, self.dimension)
+        return index_of_signs(estimate, self.dimension)
 
     def most_right(self, n: int, epsilon: float, delta: float = 0.0) -> float:
         """Largest probability of a right decode under central (epsilon, delta)-DP, replace-one."""
         if n != self.n:
             raise ParameterError("n", n, f"{self.n}, the size of these data sets")
-        return most_right_apart(self.dimension * math.log(2), self.copies, epsilon, delta)
+        return most_right_at_distance(self.dimension * math.log(2), self.copies, epsilon, delta)
 
 
 def user_information(dimension: int, shift: float, epsilon: float) -> float:
     """Most nats that a user's report tells of the point: ``min(d^2 (A - 1 - ln A), p phi(d))``."""
     private = shift * shift * posterior_divergence(epsilon)
-    return up(min(private, dimension * float(sign_information(np.array(shift)))))
+    return round_up(min(private, dimension * float(sign_information(np.array(shift)))))

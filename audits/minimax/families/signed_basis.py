@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from accountant.domains import POSITIVE, Interval, Whole
+from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.numerics import ULP, Array
 
@@ -32,7 +32,7 @@ class SignedBasis:
     largest: ClassVar[int] = 20  # 2^21 atoms
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", Whole(1, 10**9).check("p", self.p))
+        object.__setattr__(self, "p", IntegerRange(1, 10**9).check("p", self.p))
         object.__setattr__(self, "noise_bound", POSITIVE.check("noise_bound", self.noise_bound))
         allowed = Interval(0.0, min(1.0, self.label), "(]")
         object.__setattr__(self, "d", allowed.check("d", self.d))
@@ -85,7 +85,7 @@ class SignedBasis:
         ``dtype=float`` to code that multiplies X by itself.
         """
         at, sign = self._place(which)
-        n = Whole(1).check("n", n)
+        n = IntegerRange(1).check("n", n)
         cells = n * self.p
         bits = np.unpackbits(np.frombuffer(rng.bytes(-(-cells // 8)), dtype=np.uint8), count=cells)
         x = bits.view(np.int8).reshape(n, self.p)
@@ -119,5 +119,5 @@ class SignedBasis:
         return law
 
     def _place(self, which: int) -> tuple[int, int]:
-        which = Whole(0, self.points - 1).check("which", which)
+        which = IntegerRange(0, self.points - 1).check("which", which)
         return (which, 1) if which < self.p else (which - self.p, -1)

@@ -11,7 +11,7 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.domains import POSITIVE, Interval, Whole
+from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.numerics import ULP, Array
 from audits.minimax.families.packings import Signs, least_distance
@@ -70,14 +70,14 @@ class SparsePacking:
 
     def parameter(self, which: int) -> Array:
         """``norm v / sqrt(s)``, in R^p."""
-        which = Whole(0, self.points - 1).check("which", which)
+        which = IntegerRange(0, self.points - 1).check("which", which)
         theta: Array = self.vectors[which] * (self.norm / math.sqrt(self.s))
         return theta
 
     def sample(self, which: int, n: int, rng: np.random.Generator) -> tuple[Any, Array]:
         """``(X, y)`` of n users; X of bytes, uniform in ``{-1, 1}`` (n, p), y of shape (n,)."""
         theta = self.parameter(which)
-        x = rng.integers(0, 2, (Whole(1).check("n", n), len(theta)), dtype=np.int8)
+        x = rng.integers(0, 2, (IntegerRange(1).check("n", n), len(theta)), dtype=np.int8)
         x <<= 1
         x -= 1
         support = np.flatnonzero(theta)

@@ -31,7 +31,7 @@ def most_right_given_information(information: float, points: float) -> float:
     ``I(V; Z)``.  ``points`` may be any number below the true one.  Rounded up.
     """
     chance = 1 / points
-    return _last(lambda s: kl(s, chance), chance, information)
+    return _greatest_within(lambda s: kl(s, chance), chance, information)
 
 
 def most_right_given_divergence(divergence: float, points: float) -> float:
@@ -41,10 +41,10 @@ def most_right_given_divergence(divergence: float, points: float) -> float:
     under the M_v, by data processing of the mean of ``KL(M_0 || M_v)``.  Rounded up.
     """
     chance = 1 / points
-    return _last(lambda s: kl(chance, s), chance, divergence)
+    return _greatest_within(lambda s: kl(chance, s), chance, divergence)
 
 
-def _last(rising: Callable[[float], float], low: float, budget: float) -> float:
+def _greatest_within(rising: Callable[[float], float], low: float, budget: float) -> float:
     """The last point of ``[low, 1]`` where a rising function is within the budget, rounded up."""
     start, high = low, 1.0
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 
 from accountant.domains import DELTA, POSITIVE
-from accountant.numerics import ULP, up
+from accountant.numerics import ULP, round_up
 
 
-def most_right_apart(
+def most_right_at_distance(
     log_points: float, records: int, epsilon: float, delta: float = 0.0
 ) -> float:  # fmt: skip
     """Largest probability of a right decode where all data sets are so many records apart.
@@ -25,7 +25,7 @@ def most_right_apart(
     # both may be large and nearly alike
     odds -= 4 * ULP * (log_points + reach)
     right = 1 / (1 + math.exp(min(odds, 700.0)))
-    return min(1.0, up(right + group_delta(records, epsilon, delta), 64))
+    return min(1.0, round_up(right + group_delta(records, epsilon, delta), 64))
 
 
 def group_delta(records: int, epsilon: float, delta: float) -> float:
@@ -35,4 +35,4 @@ def group_delta(records: int, epsilon: float, delta: float) -> float:
     grown = math.log(delta) + (records - 1) * epsilon
     grown += math.log(math.expm1(-records * epsilon) / math.expm1(-epsilon))
     # logs of at most 745 are right to 1e-13
-    return min(1.0, up(math.exp(min(grown, 0.0)), 4096))
+    return min(1.0, round_up(math.exp(min(grown, 0.0)), 4096))

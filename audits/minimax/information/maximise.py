@@ -13,7 +13,7 @@ _DEPTH = 170  # e^-170: below it the products of n, e^eps and 1 / p overflow
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-def best(value: Callable[[float], float], high: float) -> tuple[float, float]:
+def maximise(value: Callable[[float], float], high: float) -> tuple[float, float]:
     """The largest value seen over ``(0, high]`` and where, of a function with one peak.
 
     What is returned was evaluated, so a second peak could make a bound weaker but never wrong.
@@ -38,12 +38,12 @@ def best(value: Callable[[float], float], high: float) -> tuple[float, float]:
     return found
 
 
-def down(x: float) -> float:
+def round_down(x: float) -> float:
     """A bound rounded down, past the rounding of its formula."""
     return max(0.0, x * (1 - 1e-11))
 
 
-def beside(place: float, most: int) -> Array:
+def integers_near(place: float, most: int) -> Array:
     """Whole numbers from 1 to ``most`` next to a place: what has one peak there is best at one."""
     middle = math.floor(min(place, float(most)))
     around: Array = np.clip(np.arange(middle - 1.0, middle + 3.0), 1.0, float(most))

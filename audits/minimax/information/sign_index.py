@@ -23,7 +23,7 @@ def signs_of(which: int, dimension: int) -> Array:
     return signs
 
 
-def number_of(estimate: Array, dimension: int) -> int:
+def index_of_signs(estimate: Array, dimension: int) -> int:
     """The number whose signs these are."""
     given = np.asarray(estimate, dtype=float)
     if given.shape != (dimension,):

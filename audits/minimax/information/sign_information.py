@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from accountant.domains import POSITIVE
-from accountant.numerics import Array, up
+from accountant.numerics import Array, round_up
 
 SMALL = 1e-3
 
@@ -24,10 +24,10 @@ def posterior_divergence(epsilon: float) -> float:
     """
     epsilon = POSITIVE.check("epsilon", epsilon)
     if epsilon < SMALL:
-        return up(epsilon * epsilon / 8)
+        return round_up(epsilon * epsilon / 8)
     more = epsilon / -math.expm1(-epsilon) - 1
     # of x - ln(1 + x) for x > 5e-4 at most ten digits cancel
-    return up(more - math.log1p(more), 1e7)
+    return round_up(more - math.log1p(more), 1e7)
 
 
 def sign_information(mean: Array) -> Array:
@@ -52,12 +52,12 @@ def sign_error(information: Array) -> Array:
     def enough(m: Array) -> Array:
         return np.asarray((sign_information(m) >= known * (1 + 1e-12)) | (m >= 1))
 
-    most = bisected(enough, np.zeros_like(known), np.ones_like(known))
+    most = bisect_array(enough, np.zeros_like(known), np.ones_like(known))
     error: Array = np.where(known >= math.log(2), 0.0, np.maximum(1 - most * most, 0.0))
     return error * (1 - 1e-12)
 
 
-def bisected(holds: Callable[[Array], Array], low: Array, high: Array) -> Array:
+def bisect_array(holds: Callable[[Array], Array], low: Array, high: Array) -> Array:
     """The upper end after closing in on where ``holds`` begins; it held wherever that moved."""
     for _ in range(60):
         middle = (low + high) / 2

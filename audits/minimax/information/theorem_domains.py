@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, cast, final, get_args
 
-from accountant.domains import Domain, Interval, OneOf, Whole
+from accountant.domains import Domain, IntegerRange, Interval, OneOf
 from accountant.errors import ParameterError
 
 Interaction = Literal["none", "sequential"]
 Loss = Literal["squared", "sum"]
 INTERACTION = OneOf(get_args(Interaction))
 LOSS = OneOf(get_args(Loss))
-USERS = Whole(1)
-DIMENSION = Whole(1, 10**9)
+USERS = IntegerRange(1)
+DIMENSION = IntegerRange(1, 10**9)
 # the squares of e^eps are floats up to here
 LOCAL_EPSILON = Interval(0.0, 300.0)
 # of noise or a slope: with those squares, and any n, all products are floats
@@ -22,7 +22,7 @@ SCALE = Interval(1e-6, 1e6)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Within:
+class TheoremDomain:
     """A domain that a theorem asks for."""
 
     domain: Domain
@@ -47,6 +47,6 @@ class Within:
         return f"{self.domain} ({self.theorem})"
 
 
-def sequential(interaction: object) -> bool:
+def is_sequential(interaction: object) -> bool:
     """Whether users speak one after another, each knowing what those before have said."""
     return INTERACTION.check("interaction", interaction) == "sequential"

@@ -9,26 +9,26 @@ from typing import Any
 import numpy as np
 
 from accountant.numerics import Array
-from audits.adapters.estimators import Subject
+from audits.adapters.estimators import EstimatorAdapter
 from audits.minimax.bounds.bound import LowerBound
 from audits.minimax.families.bernoulli_products import BernoulliProducts
-from audits.minimax.families.fingerprints import beside_ridge
+from audits.minimax.families.fingerprints import append_ridge
 from audits.minimax.families.signed_basis import SignedBasis
 
 Setting = Mapping[str, Any]
 
 
-def squared(found: Array, truth: Array) -> float:
+def squared_distance(found: Array, truth: Array) -> float:
     """Squared Euclidean distance."""
     return float(np.square(np.asarray(found) - truth).sum())
 
 
-def uniform(points: int, rng: np.random.Generator) -> int:
+def uniform_index(points: int, rng: np.random.Generator) -> int:
     """One of any number of points."""
     return int.from_bytes(rng.bytes(points.bit_length() // 8 + 9), "little") % points
 
 
-def estimator(make: Any, family: Any = None, power: float = 2.0) -> Any:
+def estimator_loss(make: Any, family: Any = None, power: float = 2.0) -> Any:
     """The loss of an estimator of (X, y): its distance to the parameter, to a power.
 
     ``make(setting)`` gives the estimator, ``family(setting, bound)`` the family if the bound has
@@ -38,21 +38,21 @@ def estimator(make: Any, family: Any = None, power: float = 2.0) -> Any:
     def loss(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float) -> float:
         hard: Any = bound.construction if family is None else family(setting, bound)
         data, theirs = rng.spawn(2)
-        which = uniform(hard.points, data)
+        which = uniform_index(hard.points, data)
         x, y = hard.sample(which, setting["n"], data)
-        subject = Subject.of(make(setting))
+        subject = EstimatorAdapter.of(make(setting))
         found = subject.estimate(np.asarray(x, dtype=float), y, theirs, noise)
-        return float(squared(found, hard.parameter(which)) ** (power / 2))
+        return float(squared_distance(found, hard.parameter(which)) ** (power / 2))
 
     return loss
 
 
-def near(setting: Setting, bound: LowerBound) -> SignedBasis:
+def nearby_parameter(setting: Setting, bound: LowerBound) -> SignedBasis:
     """One coefficient of about the size at which the bound's error is made."""
     return SignedBasis(setting["p"], min(1.0, 2 * bound.value))
 
 
-def pure(setting: Setting) -> float:
+def as_pure_epsilon(setting: Setting) -> float:
     """The pure epsilon whose reports meet the setting's privacy, of whatever notion."""
     if "rho" in setting:
         # zCDP of epsilon-DP: rho = epsilon^2 / 2
@@ -60,12 +60,12 @@ def pure(setting: Setting) -> float:
     return float(setting["epsilon"])
 
 
-def of_order_two(setting: Setting) -> float:
+def chi_squared_epsilon(setting: Setting) -> float:
     """The pure epsilon whose greatest chi-squared is ``epsilon^2``: ``4 sinh^2(eps0 / 2)``."""
     return 2 * math.asinh(setting["epsilon"] / 2)
 
 
-def label_learning(
+def label_sgd_loss(
     setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float
 ) -> float:
     """Excess risk of one pass of gradients on the linear loss."""
@@ -73,58 +73,67 @@ def label_learning(
 
     family: Any = bound.construction
     data, theirs = rng.spawn(2)
-    which = uniform(family.points, data)
+    which = uniform_index(family.points, data)
     model = LabelSGD(
         epsilon=setting["epsilon"], classes=family.k, loss="linear", diameter=family.diameter
     )
     labels = family.sample(which, setting["n"], data)
     # LabelSGD's linear loss falls where the family's rises
-    theta = -Subject.of(model).run((labels, np.ones((len(labels), 1))), theirs, noise)[:, 0]
+    theta = -EstimatorAdapter.of(model).run((labels, np.ones((len(labels), 1))), theirs, noise)[
+        :, 0
+    ]
     return float(family.excess(which, theta))
 
 
-def on_family(make: Any) -> Any:
+def family_loss(make: Any) -> Any:
     """The squared error of an algorithm, ``make(setting)``, on the bound's family."""
 
     def loss(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float) -> float:
         family: Any = bound.construction
         data, theirs = rng.spawn(2)
-        which = uniform(family.points, data)
+        which = uniform_index(family.points, data)
         users = family.sample(which, setting["n"], data)
-        found = Subject.of(make(setting)).answer(users, theirs, noise)
-        return squared(found, family.parameter(which))
+        found = EstimatorAdapter.of(make(setting)).release_result(users, theirs, noise)
+        return squared_distance(found, family.parameter(which))
 
     return loss
 
 
-def central_mean(
+def central_mean_loss(
     setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float
 ) -> float:
     """The error of `PrivateMean`, which is the same on all data: here on zeros."""
     del bound
     zeros = np.zeros((setting["n"], setting["dimension"]))
-    return squared(Subject.of(curator(setting)).answer(zeros, rng, noise), zeros[0])
+    return squared_distance(
+        EstimatorAdapter.of(private_mean_estimator(setting)).release_result(zeros, rng, noise),
+        zeros[0],
+    )
 
 
-def curator(setting: Setting) -> Any:
+def private_mean_estimator(setting: Setting) -> Any:
     """The mean of records by a trusted curator."""
     from algorithms.statistics.private_mean import PrivateMean
 
     return PrivateMean(epsilon=setting["epsilon"], delta=setting.get("delta", 0.0))
 
 
-def selection(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float) -> float:
+def selection_loss(
+    setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float
+) -> float:
     """What `PrivateSelection` releases of the sums of scores; without noise the best is chosen."""
     from algorithms.statistics.private_selection import PrivateSelection
 
     family: Any = bound.construction
-    sums = family.parameter(uniform(family.points, rng))
+    sums = family.parameter(uniform_index(family.points, rng))
     mechanism: Any = PrivateSelection(epsilon=setting["epsilon"]).plan((setting["n"], setting["k"]))
     chosen = int(mechanism.release(sums, rng)) if noise else int(sums.argmax())
     return float(sums.max() - sums[chosen])
 
 
-def lasso(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float) -> float:
+def lasso_loss(
+    setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float
+) -> float:
     """Excess of private Frank-Wolfe on fingerprinted rows beside a ridge; p is a power of two."""
     from algorithms.frank_wolfe.private_lasso import PrivateLasso
 
@@ -134,8 +143,8 @@ def lasso(setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: 
     family = BernoulliProducts(p)
     rows = family.sample(family.means(data), n - p, data)
     model = PrivateLasso(setting["epsilon"], setting["delta"], rounds=None if noise else 400)
-    x, y = beside_ridge(rows)
-    found = Subject.of(model).estimate(x, y, theirs, noise)
+    x, y = append_ridge(rows)
+    found = EstimatorAdapter.of(model).estimate(x, y, theirs, noise)
     return float((ridge_loss(rows, found) - least_ridge_loss(rows)) / n)
 
 
@@ -151,13 +160,13 @@ def least_ridge_loss(rows: Array, steps: int = 500) -> float:
     smooth = 2 * (np.linalg.norm(rows, 2) ** 2 + p)
     for t in range(1, steps + 1):
         gradient = 2 * (rows.T @ (rows @ ahead - 1) + p * ahead)
-        after = onto_l1_ball(ahead - gradient / smooth)
+        after = project_to_l1_ball(ahead - gradient / smooth)
         ahead = after + (t - 1) / (t + 2) * (after - theta)
         theta = after
     return ridge_loss(rows, theta)
 
 
-def onto_l1_ball(vector: Array) -> Array:
+def project_to_l1_ball(vector: Array) -> Array:
     """The nearest point of the l1 ball (Duchi, Shalev-Shwartz, Singer & Chandra 2008)."""
     if np.abs(vector).sum() <= 1:
         return vector

@@ -10,29 +10,36 @@ from typing import Any, final
 from audits.minimax.bounds.bound import LowerBound
 from audits.minimax.performance import algorithm_losses as losses
 from audits.minimax.performance import utility_theorems as promises
-from audits.minimax.performance.algorithm_losses import Setting, estimator, near, of_order_two, pure
+from audits.minimax.performance.algorithm_losses import (
+    Setting,
+    as_pure_epsilon,
+    chi_squared_epsilon,
+    estimator_loss,
+    nearby_parameter,
+)
 
-Loss = Callable[..., float]
-Promise = Callable[[Setting, LowerBound], float | None]
+LossFunction = Callable[..., float]
+TheoremBound = Callable[[Setting, LowerBound], float | None]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Match:
+class AlgorithmEntry:
     """An algorithm for a problem of `problems.PROBLEMS`.
 
-    ``loss(setting, bound, rng, noise)`` is that of one run on the hard family; ``promise`` is what
-    its theorem proves of the risk, None where it says nothing there.  ``setting`` is an example.
+    ``loss(setting, bound, rng, noise)`` is that of one run on the hard family; ``theorem_bound`` is
+    what its theorem proves of the risk, None where it says nothing there.  ``setting`` is an
+    example.
     """
 
     problem: str
     algorithm: str
-    loss: Loss
-    promise: Promise
+    loss: LossFunction
+    theorem_bound: TheoremBound
     setting: dict[str, Any] = field(default_factory=dict)
 
 
-def _local_iht(epsilon_of: Callable[[Setting], float], clipped: bool = False) -> Loss:
+def _local_iht(epsilon_of: Callable[[Setting], float], clipped: bool = False) -> LossFunction:
     def make(setting: Setting) -> Any:
         from algorithms.sparse_regression.local_iht import LocalIHT
 
@@ -42,7 +49,7 @@ def _local_iht(epsilon_of: Callable[[Setting], float], clipped: bool = False) ->
             residual_clip=bound / 2 if clipped else None,
         )  # fmt: skip
 
-    loss: Loss = estimator(make)
+    loss: LossFunction = estimator_loss(make)
     return loss
 
 
@@ -84,100 +91,108 @@ def _local_histogram(setting: Setting) -> Any:
 
 _RECORDS = {"n": 10_000, "p": 20, "epsilon": 0.5, "interaction": "sequential"}
 _CENTRAL = {"n": 2_000, "p": 64, "s": 1, "epsilon": 1.0, "delta": 1e-6}
-MATCHES = (
-    Match(
-        "sparse_regression", "LocalIHT", _local_iht(pure), promises.thresholded_records, _RECORDS
-    ),
-    Match(
+ALGORITHM_TABLE = (
+    AlgorithmEntry(
         "sparse_regression",
-        "LocalIHT, residuals clipped",
-        _local_iht(pure, True),
-        promises.nothing,
+        "LocalIHT",
+        _local_iht(as_pure_epsilon),
+        promises.thresholded_records_risk,
         _RECORDS,
     ),
-    Match(
+    AlgorithmEntry(
+        "sparse_regression",
+        "LocalIHT, residuals clipped",
+        _local_iht(as_pure_epsilon, True),
+        promises.no_theorem,
+        _RECORDS,
+    ),
+    AlgorithmEntry(
         "sparse_regression_zcdp",
         "LocalIHT",
-        _local_iht(pure),
-        promises.thresholded_records,
+        _local_iht(as_pure_epsilon),
+        promises.thresholded_records_risk,
         {"n": 10_000, "p": 20, "rho": 0.1},
     ),
-    Match(
+    AlgorithmEntry(
         "sparse_regression_rdp",
         "LocalIHT",
-        _local_iht(of_order_two),
-        promises.nothing,
+        _local_iht(chi_squared_epsilon),
+        promises.no_theorem,
         {"n": 10_000, "p": 20, "epsilon": 0.5},
     ),
-    Match(
+    AlgorithmEntry(
         "label_regression",
         "LabelIHT",
-        estimator(_label_iht),
-        promises.thresholded_labels,
+        estimator_loss(_label_iht),
+        promises.thresholded_labels_risk,
         {"n": 10_000, "p": 100, "s": 5, "epsilon": 0.5, "noise_bound": 1.0},
     ),
-    Match(
+    AlgorithmEntry(
         "label_optimisation",
         "LabelSGD",
-        losses.label_learning,
-        promises.one_pass,
+        losses.label_sgd_loss,
+        promises.one_pass_risk,
         {"n": 5_000, "k": 20, "epsilon": 1.0},
     ),
-    Match(
+    AlgorithmEntry(
         "central_regression",
         "PrivateLasso",
-        estimator(_lasso, near, 1.0),
-        promises.nothing,
+        estimator_loss(_lasso, nearby_parameter, 1.0),
+        promises.no_theorem,
         _CENTRAL,
     ),
-    Match(
-        "central_regression", "SparseERM", estimator(_erm, near, 1.0), promises.nothing, _CENTRAL
+    AlgorithmEntry(
+        "central_regression",
+        "SparseERM",
+        estimator_loss(_erm, nearby_parameter, 1.0),
+        promises.no_theorem,
+        _CENTRAL,
     ),
-    Match(
+    AlgorithmEntry(
         "private_lasso",
         "PrivateLasso",
-        losses.lasso,
-        promises.frank_wolfe,
+        losses.lasso_loss,
+        promises.frank_wolfe_risk,
         {"n": 280, "p": 256, "epsilon": 1.0, "delta": 1e-6},
     ),
-    Match(
+    AlgorithmEntry(
         "private_mean",
         "LocalMean",
-        losses.on_family(_local_mean),
-        promises.local_reports,
+        losses.family_loss(_local_mean),
+        promises.local_mean_risk,
         {"n": 10_000, "dimension": 10, "epsilon": 1.0},
     ),
-    Match(
+    AlgorithmEntry(
         "private_mean",
         "PrivateMean, Laplace",
-        losses.central_mean,
-        promises.added_noise,
+        losses.central_mean_loss,
+        promises.added_noise_risk,
         {"n": 10_000, "dimension": 10, "epsilon": 1.0, "model": "central"},
     ),
-    Match(
+    AlgorithmEntry(
         "private_mean",
         "PrivateMean, Gaussian",
-        losses.central_mean,
-        promises.added_noise,
+        losses.central_mean_loss,
+        promises.added_noise_risk,
         {"n": 10_000, "dimension": 10, "epsilon": 1.0, "model": "central", "delta": 1e-6},
     ),
-    Match(
+    AlgorithmEntry(
         "private_histogram",
         "LocalHistogram",
-        losses.on_family(_local_histogram),
-        promises.subsets,
+        losses.family_loss(_local_histogram),
+        promises.subset_selection_risk,
         {"n": 10_000, "k": 20, "epsilon": 1.0},
     ),
-    Match(
+    AlgorithmEntry(
         "private_selection",
         "PrivateSelection",
-        losses.selection,
-        promises.flips,
+        losses.selection_loss,
+        promises.permute_and_flip_risk,
         {"n": 1_000, "k": 100, "epsilon": 1.0},
     ),
 )
 
 
-def matches_of(problem: str) -> tuple[Match, ...]:
+def algorithms_for(problem: str) -> tuple[AlgorithmEntry, ...]:
     """The algorithms of a problem."""
-    return tuple(one for one in MATCHES if one.problem == problem)
+    return tuple(one for one in ALGORITHM_TABLE if one.problem == problem)

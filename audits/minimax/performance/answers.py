@@ -12,38 +12,42 @@ import numpy as np
 
 from accountant.errors import ParameterError
 from audits.minimax.bounds.bound import LowerBound
-from audits.minimax.performance.algorithm_table import matches_of
-from audits.minimax.performance.gap import Distance, distance
-from audits.minimax.problems import bound_of, lower_bound, sample_size
+from audits.minimax.performance.algorithm_table import algorithms_for
+from audits.minimax.performance.gap import RiskGap, measure_risk_gap
+from audits.minimax.problems import bound_function, lower_bound, sample_size
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProblemReport:
     """Of one problem at one setting; ``users`` is the n below which ``error`` is out of reach."""
 
     problem: str
     setting: dict[str, Any]
     bound: LowerBound
-    distances: tuple[Distance, ...]
+    gaps: tuple[RiskGap, ...]
     error: float | None = None
     users: int | None = None
 
 
-def answer(
+def report_problem(
     problem: str,
     given: Mapping[str, Any],
     error: float | None,
     runs: int,
     rng: np.random.Generator,
-    told: Callable[[str], None] = lambda _: None,
-) -> Answer:
-    """The problem with what is given in place of its example's values; ``told`` hears progress."""
-    examples = [one.setting for one in matches_of(problem)]
-    accepted = inspect.signature(bound_of(problem)).parameters
+    on_progress: Callable[[str], None] = lambda _: None,
+) -> ProblemReport:
+    """The problem with what is given in place of its example's values; ``on_progress`` hears
+    progress.
+    """
+    examples = [one.setting for one in algorithms_for(problem)]
+    accepted = inspect.signature(bound_function(problem)).parameters
     for name, value in given.items():
         if name not in accepted:
-            raise ParameterError(f"--{name}", value, f"left out: {problem} takes {_of(problem)}")
+            raise ParameterError(
+                f"--{name}", value, f"left out: {problem} takes {_parameter_names(problem)}"
+            )
     setting = dict(examples[0] if examples else {}) | dict(given)
     bound = lower_bound(problem, **setting)
     users = None
@@ -51,25 +55,25 @@ def answer(
         rest = {name: value for name, value in setting.items() if name != "n"}
         users = sample_size(problem, error, **rest)
     found = []
-    for match, one in zip(matches_of(problem), rng.spawn(len(examples)), strict=True):
+    for match, one in zip(algorithms_for(problem), rng.spawn(len(examples)), strict=True):
         # an algorithm of another model, by its example, is not run on this one's
         if _model(match.setting) != _model(setting):
             continue
-        told(f"{problem}: {match.algorithm}")
-        found.append(distance(match, setting, runs, one))
-    return Answer(problem, setting, bound, tuple(found), error, users)
+        on_progress(f"{problem}: {match.algorithm}")
+        found.append(measure_risk_gap(match, setting, runs, one))
+    return ProblemReport(problem, setting, bound, tuple(found), error, users)
 
 
 def _model(setting: Mapping[str, Any]) -> tuple[str, bool]:
     return setting.get("model", "local"), bool(setting.get("delta"))
 
 
-def size_in_words(points: int) -> str:
+def size_text(points: int) -> str:
     """A number of any size."""
     return f"{points:,}" if points < 10**9 else f"2^{math.log2(points):.4g}"
 
 
-def setting_in_words(setting: Mapping[str, Any]) -> str:
+def setting_text(setting: Mapping[str, Any]) -> str:
     """As ``n = 10,000, p = 20``."""
     return ", ".join(
         f"{name} = {value:,}" if isinstance(value, int) else f"{name} = {value}"
@@ -77,5 +81,5 @@ def setting_in_words(setting: Mapping[str, Any]) -> str:
     )
 
 
-def _of(problem: str) -> str:
-    return ", ".join(inspect.signature(bound_of(problem)).parameters)
+def _parameter_names(problem: str) -> str:
+    return ", ".join(inspect.signature(bound_function(problem)).parameters)

@@ -6,10 +6,14 @@ import math
 from typing import Any
 
 from audits.minimax.bounds.bound import LowerBound
-from audits.minimax.performance.algorithm_losses import Setting, curator, pure
+from audits.minimax.performance.algorithm_losses import (
+    Setting,
+    as_pure_epsilon,
+    private_mean_estimator,
+)
 
 
-def thresholded_records(setting: Setting, bound: LowerBound) -> float | None:
+def thresholded_records_risk(setting: Setting, bound: LowerBound) -> float | None:
     """``(|theta| / 2 + 3.5 eta sqrt(17) |error|_inf)^2``, with probability 1 - 4 / p.
 
     One round of working sparsity 8; every coordinate of the mean of n reports of length B, and
@@ -18,7 +22,7 @@ def thresholded_records(setting: Setting, bound: LowerBound) -> float | None:
     from algorithms.base.hard_thresholding import default_step
     from mechanisms import HemisphereL2
 
-    n, p, epsilon = setting["n"], setting["p"], pure(setting)
+    n, p, epsilon = setting["n"], setting["p"], as_pure_epsilon(setting)
     noise = float(setting.get("noise_bound", 2.0))
     radius = math.sqrt(p) * (math.sqrt(8) + 1 + noise)
     keep = 1 / (1 + math.exp(-epsilon))
@@ -37,7 +41,7 @@ def _bernstein(level: float, n: int, variance: float, most: float) -> float:
     return (half + math.sqrt(half**2 + 2 * n * level * variance)) / n
 
 
-def thresholded_labels(setting: Setting, bound: LowerBound) -> float | None:
+def thresholded_labels_risk(setting: Setting, bound: LowerBound) -> float | None:
     """``(2^-T |theta| + 3.5 eta sqrt(17 s) (C + Y coth(eps/2)) sqrt(4 ln p / n))^2``, 1 - 4 / p."""
     from algorithms.base.hard_thresholding import default_step
 
@@ -48,7 +52,7 @@ def thresholded_labels(setting: Setting, bound: LowerBound) -> float | None:
     return float(min(4.0, (norm + 3.5 * default_step() * math.sqrt(17 * s) * error) ** 2))
 
 
-def one_pass(setting: Setting, bound: LowerBound) -> float | None:
+def one_pass_risk(setting: Setting, bound: LowerBound) -> float | None:
     """``D L sqrt(V / n)``."""
     from algorithms.label_privacy.label_sgd import LabelSGD
 
@@ -59,41 +63,41 @@ def one_pass(setting: Setting, bound: LowerBound) -> float | None:
     return float(model.excess_bound(setting["n"], family.lipschitz))
 
 
-def local_reports(setting: Setting, bound: LowerBound) -> float | None:
+def local_mean_risk(setting: Setting, bound: LowerBound) -> float | None:
     """``E |mean - truth|^2 <= B^2 / n``: reports are independent and of length B."""
-    from algorithms.statistics.local_mean import randomizer
+    from algorithms.statistics.local_mean import mean_randomizer
 
     del bound
-    reports: Any = randomizer(setting["dimension"], setting["epsilon"], 1.0)
+    reports: Any = mean_randomizer(setting["dimension"], setting["epsilon"], 1.0)
     return float(reports.length**2 / setting["n"])
 
 
-def added_noise(setting: Setting, bound: LowerBound) -> float | None:
+def added_noise_risk(setting: Setting, bound: LowerBound) -> float | None:
     """The noise's second moment."""
     del bound
     n, p = setting["n"], setting["dimension"]
-    plan: Any = curator(setting).plan((n, p))
+    plan: Any = private_mean_estimator(setting).plan((n, p))
     return float(p * plan.scale**2 * (1 if setting.get("delta", 0.0) else 2))
 
 
-def subsets(setting: Setting, bound: LowerBound) -> float | None:
+def subset_selection_risk(setting: Setting, bound: LowerBound) -> float | None:
     """``(k q (1-q) / g^2 + (1-p-q) / g + 1) / n``, g = p - q: of reports and labels."""
     from mechanisms import SubsetSelection
 
     del bound
     k, n = setting["k"], setting["n"]
     mechanism = SubsetSelection.optimised(k, setting["epsilon"])
-    p, q = mechanism.truth, mechanism.other
+    p, q = mechanism.own_label_probability, mechanism.other_label_probability
     return float((k * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q) + 1) / n)
 
 
-def flips(setting: Setting, bound: LowerBound) -> float | None:
+def permute_and_flip_risk(setting: Setting, bound: LowerBound) -> float | None:
     """``2 ln k / eps`` (McKenna & Sheldon 2020; sums move by 1)."""
     del bound
     return float(2 * math.log(setting["k"]) / setting["epsilon"])
 
 
-def frank_wolfe(setting: Setting, bound: LowerBound) -> float | None:
+def frank_wolfe_risk(setting: Setting, bound: LowerBound) -> float | None:
     """Theorem 2.2 with constants: expected excess of the empirical risk; the gap is 1 at most."""
     from algorithms.frank_wolfe.polytope import FrankWolfe
     from algorithms.frank_wolfe.polytopes import L1Ball
@@ -103,7 +107,7 @@ def frank_wolfe(setting: Setting, bound: LowerBound) -> float | None:
     return model.utility_bound((setting["n"], setting["p"]), 1.0)
 
 
-def nothing(setting: Setting, bound: LowerBound) -> float | None:
+def no_theorem(setting: Setting, bound: LowerBound) -> float | None:
     """No theorem about this loss on this family."""
     del setting, bound
     return None

@@ -12,9 +12,9 @@ import audits.minimax.checks.enumeration
 from accountant import ParameterError
 from audits.__main__ import main
 from audits.minimax.checks.enumeration import Check, enumerate_checks
-from audits.minimax.performance.answers import answer, size_in_words
+from audits.minimax.performance.answers import report_problem, size_text
 from audits.minimax.problems import PROBLEMS, lower_bound, sample_size
-from audits.report.bounds import closest
+from audits.report.bounds import closest_checks
 from audits.report.bounds_page import to_html
 
 FEW = enumerate_checks(0, 2, 1)
@@ -133,18 +133,18 @@ def test_every_parameter_of_every_problem_is_an_option():
     import inspect
 
     from audits.cli.bounds import bounds
-    from audits.minimax.problems import bound_of
+    from audits.minimax.problems import bound_function
 
     options = set(inspect.signature(bounds).parameters)
     for problem in PROBLEMS:
-        assert set(inspect.signature(bound_of(problem)).parameters) <= options
+        assert set(inspect.signature(bound_function(problem)).parameters) <= options
 
 
 def test_the_model_chooses_the_algorithm():
     rng = np.random.default_rng(0)
     names = {
         tuple(sorted(given.items())): [
-            one.algorithm for one in answer("private_mean", given, None, 2, rng).distances
+            one.algorithm for one in report_problem("private_mean", given, None, 2, rng).gaps
         ]
         for given in ({}, {"model": "central"}, {"model": "central", "delta": 1e-6})
     }
@@ -152,11 +152,11 @@ def test_the_model_chooses_the_algorithm():
         ["LocalMean"], ["PrivateMean, Laplace"], ["PrivateMean, Gaussian"],
     ]  # fmt: skip
     with pytest.raises(ParameterError, match="private_mean takes"):
-        answer("private_mean", {"p": 3}, None, 2, rng)
+        report_problem("private_mean", {"p": 3}, None, 2, rng)
 
 
 def test_words_from_outside_are_escaped():
-    found = answer("private_selection", {"n": 20}, None, 2, np.random.default_rng(0))
+    found = report_problem("private_selection", {"n": 20}, None, 2, np.random.default_rng(0))
     hostile = replace(found, bound=replace(found.bound, statement="<script>alert(1)</script>"))
     page = to_html([hostile], [], "again <b>")
     assert "<script" not in page
@@ -168,9 +168,9 @@ def test_the_closest_checks_are_shown_and_all_that_fail():
         Check("a", "1", 0.5, 1.0), Check("a", "2", 0.9, 1.0), Check("b", "3", 2.0, 1.0),
         Check("b", "4", 3.0, 1.0),
     ]  # fmt: skip
-    assert [one.case for one in closest(checks)] == ["2", "3", "4"]
+    assert [one.case for one in closest_checks(checks)] == ["2", "3", "4"]
 
 
 def test_numbers_of_any_size():
-    assert size_in_words(1024) == "1,024"
-    assert size_in_words(2**500) == "2^500"
+    assert size_text(1024) == "1,024"
+    assert size_text(2**500) == "2^500"

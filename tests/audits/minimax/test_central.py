@@ -9,14 +9,14 @@ from scipy.stats import binom
 
 from accountant.errors import ParameterError
 from audits.minimax import central_regression
-from audits.minimax.bounds.central_regression import _grouped, _more
+from audits.minimax.bounds.central_regression import _chernoff_tail, _right_by_group_privacy
 
 
 @pytest.mark.parametrize(("n", "chance"), [(100, 0.01), (1000, 0.3), (50, 0.9), (10**5, 1e-4)])
 def test_the_tail_of_the_changed_records(n, chance):
     for changed in range(0, n, max(1, n // 40)):
-        assert _more(n * chance, changed) >= binom.sf(changed, n, chance) * (1 - 1e-9)
-    assert _more(0.0, 0) == 0.0
+        assert _chernoff_tail(n * chance, changed) >= binom.sf(changed, n, chance) * (1 - 1e-9)
+    assert _chernoff_tail(0.0, 0) == 0.0
 
 
 def _responses(n, epsilon, delta):
@@ -32,7 +32,7 @@ def test_group_privacy_bounds_the_decodes(epsilon, delta):
     for n in (1, 2, 4):
         law = _responses(n, epsilon, delta)
         right = np.maximum(law(np.zeros(n)), law(np.ones(n))).sum() / 2
-        assert right <= _grouped(n, float(n), math.log(2), epsilon, delta) + 1e-12
+        assert right <= _right_by_group_privacy(n, float(n), math.log(2), epsilon, delta) + 1e-12
 
 
 @pytest.mark.parametrize(("signs", "d"), [(1, 1.0), (2, 0.6), (3, 1.0)])

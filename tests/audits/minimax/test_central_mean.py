@@ -9,15 +9,15 @@ from scipy.optimize import minimize_scalar
 
 from algorithms import PrivateMean
 from audits.minimax.bounds.central_mean import (
-    best_guess,
+    best_guess_correlation,
     cap_square,
     fingerprint_risk,
+    max_correlation,
     pair_risk,
     pure_mean,
-    traceable,
 )
 from audits.minimax.bounds.mean import private_mean
-from audits.minimax.information.group_decoding import group_delta, most_right_apart
+from audits.minimax.information.group_decoding import group_delta, most_right_at_distance
 
 
 def cube(p):
@@ -32,16 +32,16 @@ def test_the_best_guess_of_a_direction_on_a_circle(reach):
         return -more * math.sin(a) / math.pi / (1 + more * a / math.pi)
 
     best = -minimize_scalar(minus, bounds=(0, math.pi), method="bounded").fun
-    assert best_guess(2, reach) == pytest.approx(best, rel=1e-7)
-    assert best_guess(2, reach) >= best
-    assert best_guess(1, reach) == pytest.approx(math.tanh(reach / 2))
+    assert best_guess_correlation(2, reach) == pytest.approx(best, rel=1e-7)
+    assert best_guess_correlation(2, reach) >= best
+    assert best_guess_correlation(1, reach) == pytest.approx(math.tanh(reach / 2))
 
 
 @pytest.mark.parametrize(("p", "reach"), [(3, 1.0), (10, 3.0), (50, 20.0), (1500, 640.0)])
 def test_the_cap_attains_the_bound(p, reach):
     # Dinkelbach's root is the greatest of all heights; far out the cap's own mass is left out
     from mechanisms.families.mean_oracle import gamma_ratio
-    from mechanisms.priv_unit import cap
+    from mechanisms.priv_unit import cap_mass
 
     a = (p - 1) / 2
 
@@ -49,10 +49,10 @@ def test_the_cap_attains_the_bound(p, reach):
         moment = math.exp(a * math.log1p(-height * height)) * gamma_ratio(a)
         moment /= 2 * a * math.sqrt(math.pi)
         small = math.exp(-reach)
-        return (1 - small) * moment / (small + (1 - small) * cap(p, height))
+        return (1 - small) * moment / (small + (1 - small) * cap_mass(p, height))
 
     best = max(guess(h) for h in np.linspace(0, 1, 4001)[:-1])
-    assert best <= best_guess(p, reach) <= best * (1.0001 if reach < 600 else 1.01)
+    assert best <= best_guess_correlation(p, reach) <= best * (1.0001 if reach < 600 else 1.01)
 
 
 @pytest.mark.parametrize("p", [3, 10])
@@ -66,7 +66,7 @@ def test_directions_are_told_no_better_by_anybody(p):
         ratio = np.where(chosen, math.exp(reach), 1.0)
         told = np.linalg.norm((ratio[:, None] * directions).mean(axis=0) / ratio.mean())
         # 5 standard errors of a mean of 20,000: false alarms of 1e-6
-        assert told <= best_guess(p, reach) + 5 * math.exp(reach) / math.sqrt(20_000)
+        assert told <= best_guess_correlation(p, reach) + 5 * math.exp(reach) / math.sqrt(20_000)
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
@@ -74,13 +74,13 @@ def test_directions_are_told_no_better_by_anybody(p):
 def test_randomised_response_attains_the_decoding_bound(points, epsilon):
     reach = 3 * epsilon
     right = math.exp(reach) / (math.exp(reach) + points - 1)
-    assert most_right_apart(math.log(points), 3, epsilon) == pytest.approx(right, rel=1e-12)
-    assert most_right_apart(math.log(points), 3, epsilon) >= right
+    assert most_right_at_distance(math.log(points), 3, epsilon) == pytest.approx(right, rel=1e-12)
+    assert most_right_at_distance(math.log(points), 3, epsilon) >= right
     # two points and a delta: the truth is told outright with probability delta_3
     grown = group_delta(3, epsilon, 0.01)
     assert grown == pytest.approx(0.01 * sum(math.exp(i * epsilon) for i in range(3)))
     told = grown + (1 - grown) * right
-    assert told <= most_right_apart(math.log(points), 3, epsilon, 0.01)
+    assert told <= most_right_at_distance(math.log(points), 3, epsilon, 0.01)
 
 
 def noisy_outputs(values, grid, epsilon, delta, sensitivity):
@@ -107,7 +107,7 @@ def test_fingerprints_by_enumeration(k, copies, epsilon, delta):
     mass = law.sum(axis=0)
     guess = (law * means[:, None]).sum(axis=0) / np.where(mass > 0, mass, 1.0)
     risk = (law * (guess - means[:, None]) ** 2).sum()
-    b = traceable(copies, 1, epsilon, delta)
+    b = max_correlation(copies, 1, epsilon, delta)
     assert risk >= (copies / n) ** 2 * k * (1 - k * b)
     best, chosen = fingerprint_risk(n, copies, 1, epsilon, delta)
     assert best >= (copies / n) ** 2 * chosen * (1 - chosen * b) - 1e-15

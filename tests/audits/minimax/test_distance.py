@@ -7,14 +7,14 @@ import pytest
 from scipy.optimize import minimize
 
 from audits.minimax.families.bernoulli_products import BernoulliProducts
-from audits.minimax.families.fingerprints import beside_ridge
+from audits.minimax.families.fingerprints import append_ridge
 from audits.minimax.performance import algorithm_losses as losses
-from audits.minimax.performance.algorithm_table import MATCHES
-from audits.minimax.performance.gap import Distance, distance
+from audits.minimax.performance.algorithm_table import ALGORITHM_TABLE
+from audits.minimax.performance.gap import RiskGap, measure_risk_gap
 from audits.minimax.problems import PROBLEMS, lower_bound
 
 every_match = pytest.mark.parametrize(
-    "match", MATCHES, ids=[f"{one.problem}, {one.algorithm}" for one in MATCHES]
+    "match", ALGORITHM_TABLE, ids=[f"{one.problem}, {one.algorithm}" for one in ALGORITHM_TABLE]
 )
 SMALLER = {"central_regression": {"n": 500}, "label_optimisation": {"n": 2_000}}
 
@@ -24,22 +24,22 @@ def setting_of(match):
 
 
 def test_every_problem_has_an_algorithm():
-    assert {one.problem for one in MATCHES} == set(PROBLEMS)
+    assert {one.problem for one in ALGORITHM_TABLE} == set(PROBLEMS)
 
 
 @every_match
 def test_risk_bound_and_promise_are_in_their_order(match):
-    found = distance(match, setting_of(match), 20, 1)
-    (risk, error), (free, _) = found.risk, found.free
+    found = measure_risk_gap(match, setting_of(match), 20, 1)
+    (risk, error), (free, _) = found.risk, found.noiseless_risk
     assert free >= 0
     assert math.isfinite(risk)
     # means of 20 runs: six of their errors below the bound would be a miracle
     assert risk + 6 * error >= found.bound.value > 0
     assert found.ratio == risk / found.bound.value
-    if found.promise is not None:
+    if found.theorem_bound is not None:
         # proofs are of the expectation, or of all but 4 / p: some slack for 20 runs
-        assert risk - 6 * error <= found.promise
-        assert found.promise > found.bound.value
+        assert risk - 6 * error <= found.theorem_bound
+        assert found.theorem_bound > found.bound.value
 
 
 @pytest.mark.slow
@@ -57,25 +57,25 @@ def test_no_honest_algorithm_is_below_its_bound_in_random_settings(match):
             setting["n"] = setting["p"] + int(rng.integers(4, 60))
         else:
             setting["n"] = int(np.exp(rng.uniform(math.log(100), math.log(3_000))))
-        found = distance(match, setting, 30, int(rng.integers(2**32)))
+        found = measure_risk_gap(match, setting, 30, int(rng.integers(2**32)))
         risk, error = found.risk
         assert risk + 6 * error >= found.bound.value, setting
 
 
 def test_same_data_with_and_without_noise():
-    match = next(one for one in MATCHES if one.algorithm == "LocalHistogram")
-    one, two = (distance(match, match.setting, 3, 5) for _ in range(2))
+    match = next(one for one in ALGORITHM_TABLE if one.algorithm == "LocalHistogram")
+    one, two = (measure_risk_gap(match, match.setting, 3, 5) for _ in range(2))
     assert one.losses == two.losses
-    assert one.free_losses == two.free_losses
-    assert max(one.free_losses) < min(one.losses)
+    assert one.noiseless_losses == two.noiseless_losses
+    assert max(one.noiseless_losses) < min(one.losses)
 
 
 def test_uniform_points_of_any_number():
     rng = np.random.default_rng(0)
-    drawn = [losses.uniform(3, rng) for _ in range(3_000)]
+    drawn = [losses.uniform_index(3, rng) for _ in range(3_000)]
     # each of 3 a thousand times, deviation 26; 150 off has probability below 1e-7
     assert all(abs(drawn.count(i) - 1_000) < 150 for i in range(3))
-    big = [losses.uniform(2**200, rng) for _ in range(100)]
+    big = [losses.uniform_index(2**200, rng) for _ in range(100)]
     assert max(big) > 2**190
     assert len(set(big)) == 100
 
@@ -84,7 +84,7 @@ def test_the_nearest_point_of_the_l1_ball():
     rng = np.random.default_rng(1)
     for _ in range(20):
         vector = rng.normal(size=6) * rng.uniform(0.1, 2)
-        near = losses.onto_l1_ball(vector)
+        near = losses.project_to_l1_ball(vector)
         assert np.abs(near).sum() <= 1 + 1e-12
         # no other point of the ball is nearer: <v - near, z - near> <= 0 at all vertices
         for vertex in np.vstack([np.eye(6), -np.eye(6)]):
@@ -95,7 +95,7 @@ def test_the_least_loss_of_the_ridge_by_another_road():
     rng, p = np.random.default_rng(2), 16
     family = BernoulliProducts(p)
     rows = family.sample(family.means(rng), 5, rng)
-    x, y = beside_ridge(rows)
+    x, y = append_ridge(rows)
 
     def risk(halves):
         theta = halves[:p] - halves[p:]
@@ -111,8 +111,8 @@ def test_the_least_loss_of_the_ridge_by_another_road():
 
 def test_notions_of_local_privacy_are_met():
     # pure epsilon costs rho = epsilon^2 / 2, and chi-squared 4 sinh^2(epsilon / 2)
-    assert losses.pure({"rho": 0.5}) == pytest.approx(1.0)
-    epsilon = losses.of_order_two({"epsilon": 0.7})
+    assert losses.as_pure_epsilon({"rho": 0.5}) == pytest.approx(1.0)
+    epsilon = losses.chi_squared_epsilon({"epsilon": 0.7})
     keep = 1 / (1 + math.exp(-epsilon))
     assert keep**2 / (1 - keep) + (1 - keep) ** 2 / keep - 1 == pytest.approx(0.7**2)
 
@@ -120,4 +120,4 @@ def test_notions_of_local_privacy_are_met():
 def test_a_bound_of_nothing_gives_no_ratio():
     bound = lower_bound("private_lasso", n=20, p=2, epsilon=50.0)
     assert bound.value == 0
-    assert Distance("x", {}, bound, (1.0, 2.0), (0.0, 0.0), None).ratio == math.inf
+    assert RiskGap("x", {}, bound, (1.0, 2.0), (0.0, 0.0), None).ratio == math.inf

@@ -19,8 +19,8 @@ from audits.minimax.families.bernoulli_products import (
 from audits.minimax.families.fingerprints import (
     Fingerprints,
     agreement,
-    beside_ridge,
-    both_ways,
+    append_ridge,
+    append_ridge_twice,
     hadamard,
     tracing_scores,
 )
@@ -187,12 +187,12 @@ def test_scores_of_strangers_are_standardised():
 @pytest.mark.parametrize("features", [0, 3, 100, True, 2**15])
 def test_features_must_be_a_power_of_two(features):
     with pytest.raises(ParameterError, match="features"):
-        beside_ridge(np.ones((2, features if features is not True else 3)))
+        append_ridge(np.ones((2, features if features is not True else 3)))
     with pytest.raises(ParameterError, match="features"):
         Fingerprints(features=features)
 
 
 def test_a_ridge_for_labels_pulls_every_direction_back():
-    x, y = both_ways(*beside_ridge(np.ones((3, 8))))
+    x, y = append_ridge_twice(*append_ridge(np.ones((3, 8))))
     assert x.shape == (3 + 2 * 8, 8)
     assert (x[y == 1].sum(axis=0) - x[y == -1].sum(axis=0) == 3).all()

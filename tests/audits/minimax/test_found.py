@@ -27,7 +27,7 @@ from audits.minimax import (
 from audits.minimax.bounds.histogram import variance_near
 from audits.minimax.families.paired_shares import PairedShares, report_information
 from audits.minimax.information.contraction import entropy_factor
-from audits.minimax.information.group_decoding import group_delta, most_right_apart
+from audits.minimax.information.group_decoding import group_delta, most_right_at_distance
 from audits.minimax.information.sign_information import posterior_divergence, sign_information
 
 CENTRAL = [{}, {"model": "central"}, {"model": "central", "delta": 1e-6}]
@@ -144,7 +144,7 @@ def test_right_decodes_are_rounded_up_where_logarithms_cancel():
                 1 + mpmath.exp(bits * mpmath.log(2) - records * mpmath.mpf(epsilon))
                 - mpmath.exp(-records * mpmath.mpf(epsilon))
             )  # fmt: skip
-            assert most_right_apart(bits * math.log(2), records, epsilon) >= exact
+            assert most_right_at_distance(bits * math.log(2), records, epsilon) >= exact
             delta = math.exp(-rng.uniform(300, 700))
             epsilon = -math.log(delta) * float(rng.uniform(0.99, 1.0)) / records
             grown = mpmath.expm1(records * mpmath.mpf(epsilon)) / mpmath.expm1(epsilon)

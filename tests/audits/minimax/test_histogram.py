@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from accountant import ParameterError
 from algorithms import LocalHistogram
-from algorithms.base.non_private import NotPrivate
+from algorithms.base.non_private import NotPrivateWarning
 from audits.minimax.bounds.histogram import by_pairs, private_histogram, variance_near
 from audits.minimax.families.paired_shares import PairedShares, report_information
 from audits.minimax.information.sign_information import sign_error
@@ -159,7 +159,7 @@ def test_too_accurate_histograms_are_told_and_honest_ones_are_not():
     most = family.most_right(n, epsilon)
     assert 0 < most < 0.2
     bare = LocalHistogram(k=k, epsilon=math.inf, non_private=True)
-    with pytest.warns(NotPrivate):
+    with pytest.warns(NotPrivateWarning):
         right = measured(bare, family, n, runs, 3)[2]
     assert binom.sf(right - 1, runs, most) < 1e-6
     honest = measured(LocalHistogram(k=k, epsilon=epsilon), family, n, runs, 3)[2]

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 from accountant.errors import ParameterError
 from audits.minimax import LabelFamily, label_optimisation
-from audits.minimax.checks.channels import reports
+from audits.minimax.checks.channels import joint_distribution
 from audits.minimax.checks.enumerated_labels import subset_channel
 
 FAMILIES = [LabelFamily(2, 0.4), LabelFamily(6, 1.0, 3.0, 0.5), LabelFamily(4, 0.2, 0.1, 7.0)]
@@ -72,7 +72,7 @@ def test_no_enumerated_protocol_beats_the_bound(k, n, epsilon):
     law = np.array([family.shares(which) for which in range(family.points)])
     least = math.inf
     for size in range(1, family.k):
-        joint = reports([law @ subset_channel(family.k, size, epsilon)] * n)
+        joint = joint_distribution([law @ subset_channel(family.k, size, epsilon)] * n)
         # a linear loss: the radius times the length of the mean shift, and the least of each point
         shift = family.slope * joint.T @ (law - 1 / family.k) / family.points
         reached = -family.diameter / 2 * np.linalg.norm(shift, axis=1).sum()

@@ -9,7 +9,7 @@ from scipy.special import beta, roots_jacobi
 
 from accountant.errors import ParameterError
 from audits.minimax import private_lasso
-from audits.minimax.bounds.lasso import _consensus_loss, _private_loss, _two_sets
+from audits.minimax.bounds.lasso import _consensus_loss, _private_loss, _two_point_bound
 
 
 def _instance(w, p, weight, prior):
@@ -92,7 +92,7 @@ def test_the_consensus_columns_do_as_well_as_stated(w, p, prior):
 
 def test_two_sets_are_two_points():
     # pure: m records change e^(m eps) : 1
-    value, m = _two_sets(1000, 0.1, 0.0)
+    value, m = _two_point_bound(1000, 0.1, 0.0)
     assert value == pytest.approx(m / 1000 / (1 + math.exp(m * 0.1)))
     assert value == pytest.approx(0.2785 / 100, rel=0.02)
 

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from accountant import ParameterError
 from algorithms import LocalMean
-from algorithms.base.non_private import NotPrivate
+from algorithms.base.non_private import NotPrivateWarning
 from audits.minimax.bounds.mean import by_information, by_signs, private_mean
 from audits.minimax.families.sign_means import (
     SignCopies,
@@ -209,7 +209,7 @@ def test_too_accurate_means_are_told_and_honest_ones_are_not():
     right = {"honest": risk_of(LocalMean(epsilon=epsilon), family, n, runs, 3)[2]}
     right["little noise"] = risk_of(LocalMean(epsilon=100.0), family, n, runs, 3)[2]
     bare = LocalMean(epsilon=math.inf, non_private=True)
-    with pytest.warns(NotPrivate):
+    with pytest.warns(NotPrivateWarning):
         right["none"] = risk_of(bare, family, n, runs, 3)[2]
     chances = {name: binom.sf(count - 1, runs, most) for name, count in right.items()}
     assert chances["honest"] > 0.01

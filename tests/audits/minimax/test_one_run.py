@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from audits.statistics.single_run import coins_lower
+from audits.statistics.single_run import epsilon_lower_one_run
 
 
 def _response(epsilon, delta):
@@ -20,7 +20,7 @@ def _response(epsilon, delta):
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-4])
 def test_the_bound_inverts_the_tail(right, coins, delta):
     alpha = 0.05
-    lower = coins_lower(right, coins, delta, alpha)
+    lower = epsilon_lower_one_run(right, coins, delta, alpha)
     q = 1 / (1 + math.exp(-lower))
     tail = binom.sf(right - 1, coins, q) + coins * (1 - q) * delta
     if lower > 0:
@@ -33,8 +33,8 @@ def test_the_bound_inverts_the_tail(right, coins, delta):
 
 
 def test_no_coins_and_no_error_left():
-    assert coins_lower(0, 0, 0.0, 0.05) == 0.0
-    assert coins_lower(100, 100, 1e-3, 0.05) == 0.0  # 100 delta / 2 is all of alpha
+    assert epsilon_lower_one_run(0, 0, 0.0, 0.05) == 0.0
+    assert epsilon_lower_one_run(100, 100, 1e-3, 0.05) == 0.0  # 100 delta / 2 is all of alpha
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0])
@@ -83,7 +83,7 @@ def test_a_private_release_is_rarely_above_its_epsilon():
     rng, epsilon = np.random.default_rng(0), 1.0
     q = 1 / (1 + math.exp(-epsilon))
     rights = rng.binomial(24, q, 2000)
-    bounds = {right: coins_lower(right, 24, 0.0, 0.05) for right in set(rights.tolist())}
+    bounds = {right: epsilon_lower_one_run(right, 24, 0.0, 0.05) for right in set(rights.tolist())}
     wrong = sum(bounds[right] > epsilon for right in rights.tolist())
     assert binom.sf(149, 2000, 0.05) < 1e-6
     assert wrong < 150

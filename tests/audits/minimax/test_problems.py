@@ -7,7 +7,7 @@ import pytest
 import audits.minimax
 from accountant.errors import ParameterError
 from audits.minimax import PROBLEMS, LowerBound, lower_bound, sample_size
-from audits.minimax.problems import bound_of
+from audits.minimax.problems import bound_function
 
 SETTINGS = {
     "sparse_regression": {"p": 20, "epsilon": 0.5},
@@ -41,7 +41,7 @@ def test_every_problem_is_bounded(problem):
     if bound.construction is not None:
         assert bound.construction.points >= 2
         assert bound.construction.separation > 0
-    assert "n" in inspect.signature(bound_of(problem)).parameters
+    assert "n" in inspect.signature(bound_function(problem)).parameters
 
 
 @every_problem

@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from accountant import ParameterError
 from algorithms import PrivateSelection
-from algorithms.base.non_private import NotPrivate
+from algorithms.base.non_private import NotPrivateWarning
 from audits.minimax.bounds.selection import FewVotes, expected_gap, private_selection
 
 
@@ -110,7 +110,7 @@ def test_too_accurate_choices_are_told_and_honest_ones_are_not():
     family = FewVotes(k, n, 3)
     most = family.most_right(n, epsilon)
     bare = PrivateSelection(epsilon=math.inf, non_private=True)
-    with pytest.warns(NotPrivate):
+    with pytest.warns(NotPrivateWarning):
         right = measured(bare, family, runs, 2)[2]
     assert right == runs
     assert binom.sf(right - 1, runs, most) < 1e-6

@@ -8,7 +8,7 @@ from scipy.stats import binom, chi2
 
 from accountant.errors import ParameterError
 from audits.minimax import SignedBasis
-from audits.minimax.checks.channels import cube, laws
+from audits.minimax.checks.channels import cube, point_distributions
 from audits.minimax.checks.enumeration import c_infinity, c_two
 
 FAMILIES = [SignedBasis(2, 0.7), SignedBasis(3, 1.0), SignedBasis(4, 0.3, 1.0)]
@@ -68,7 +68,7 @@ def test_samples_are_bytes_of_every_dtype_asked_for():
 
 @each_family
 def test_the_constants_by_brute_force(family):
-    law = laws(family)
+    law = point_distributions(family)
     assert c_infinity(law) == pytest.approx(family.c_infinity)
     assert c_two(law) == pytest.approx(family.c_two)
 
@@ -78,7 +78,7 @@ def test_the_law_of_the_sufficient_sign():
     family = SignedBasis(3, 0.6)
     x, y = family.atoms()
     w = x * y[:, None]
-    for which, law in enumerate(laws(family)):
+    for which, law in enumerate(point_distributions(family)):
         whole = family.distribution(which)
         gathered = [whole[(w == row).all(axis=1)].sum() for row in cube(3)]
         assert gathered == pytest.approx(law)

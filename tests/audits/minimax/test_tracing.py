@@ -22,8 +22,8 @@ from algorithms import (
 from algorithms.frank_wolfe.convex_sets import L2Ball
 from algorithms.frank_wolfe.polytopes import L1Ball
 from audits.claims.findings import Outcome
-from audits.minimax.families.fingerprints import both_ways
-from audits.utility.tracing import RATES, audit_tracing
+from audits.minimax.families.fingerprints import append_ridge_twice
+from audits.utility.tracing import FALSE_POSITIVE_RATES, audit_tracing
 
 DELTA = 1e-10  # times the number of pairs it is far below the error of every verdict here
 SMALL = {"features": 256, "rows": 8, "runs": 12, "delta": DELTA}
@@ -40,7 +40,7 @@ def one_record_a_machine(x, y):
 CENTRAL = {
     "lasso": (PrivateLasso(1.0, DELTA, rounds=200), None),
     "lasso, laplace": (PrivateLasso(1.0, DELTA, rounds=200, selection="laplace"), None),
-    "logistic lasso": (PrivateLogisticLasso(1.0, DELTA, rounds=200), both_ways),
+    "logistic lasso": (PrivateLogisticLasso(1.0, DELTA, rounds=200), append_ridge_twice),
     "Frank-Wolfe": (FrankWolfe("squared", L1Ball(1.0), 1.0, DELTA, rounds=200), None),
     "Gaussian Frank-Wolfe": (
         GaussianFrankWolfe("squared", L2Ball(1.0), 1.0, DELTA, rounds=50, row_bound=16.0), None,
@@ -51,7 +51,7 @@ CENTRAL = {
     ),
     "logistic ERM": (
         SparseERM(loss="logistic", epsilon=1.0, delta=DELTA, sparsity=256, rounds=50,
-                  row_bound=16.0), both_ways,
+                  row_bound=16.0), append_ridge_twice,
     ),
     "vote": (SignVote(1.0, DELTA, select=64, threshold=0.0), members_alone),
     "thresholded mean": (ThresholdedMean(1.0, DELTA, select=64, bound=1.0), members_alone),
@@ -143,7 +143,7 @@ def test_same_seed_same_scores():
 
 def test_the_curve_is_that_of_the_scores():
     found = audit_tracing(PrivateLasso(1.0, DELTA, rounds=200), noise=0.0, rng=1, **SMALL)
-    assert [rate for rate, _ in found.curve] == list(RATES)
+    assert [rate for rate, _ in found.curve] == list(FALSE_POSITIVE_RATES)
     shares = [share for _, share in found.curve]
     assert shares == sorted(shares)
     for rate, share in found.curve:

@@ -59,7 +59,7 @@ from accountant.domains import POSITIVE
 from mechanisms.gaussian import Gaussian
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Line
+from mechanisms.base.supports import RealLine
 from mechanisms.base.values import Reals
 
 
