@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import Setting
 from scipy.signal import lfilter
 
 from algorithms import ThresholdedMean, ThresholdedRegression
 from algorithms.voting.machine_votes import lasso_signs, mean_signs
+from experiments.method_grids import Setting
 
 DELTA, RECORDS, SELECT, STRENGTH, CORRELATION = 1e-3, 200, 20, 0.5, 0.5
 

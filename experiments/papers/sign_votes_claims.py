@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-import time
+from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
-from charts import over_seeds
-from common import Setting
-from vote_charts import Scores, methods
-from votes import DELTA, RECORDS, SELECT, MeanStudy, RegressionStudy
 
 from accountant.accountants.tight import Tight
 from algorithms import SignVote
 from algorithms.voting.machine_votes import lasso_signs, threshold_rule
 from algorithms.voting.vote_counts import Tally, majority
 from audits.papers.sign_votes import printed_noisy_threshold, printed_peeling, printed_votes
-
-BASE = Setting(200, 10, 1.0)
-MACHINES, LASSOS = (200, 1200), 100
+from experiments.charts import Options, over_seeds
+from experiments.papers.sign_votes import BASE, Scores, methods
+from experiments.papers.voting_machines import DELTA, RECORDS, SELECT, MeanStudy, RegressionStudy
 
 
 class Thresholded(MeanStudy):
@@ -40,7 +37,8 @@ def voted(machines: int, threshold: float, seed: int) -> dict[str, Scores]:
     """Scores of both forms."""
     study = Thresholded(threshold)
     drawn = study.sample(BASE, machines, seed)
-    return {one.name: one.error(BASE, drawn, seed) for one in methods(study)[1:3]}
+    both = {name: method for name, method in methods(study).items() if name.startswith("DPVote")}
+    return {name: method(BASE, drawn, seed) for name, method in both.items()}
 
 
 def flips() -> tuple[int, int]:
@@ -50,51 +48,49 @@ def flips() -> tuple[int, int]:
     return int(Tally().stability(votes)[0]), changed
 
 
-def same_votes() -> int:
+def same_votes(machines: int) -> int:
     """Machines whose Lasso votes the same at half the figures' penalty."""
-    drawn = RegressionStudy().sample(BASE, LASSOS, 0)
+    drawn = RegressionStudy().sample(BASE, machines, 0)
     again = [lasso_signs(data, RegressionStudy.threshold / 2, SELECT)
              for data in zip(*drawn.data, strict=True)]  # fmt: skip
     return int((drawn.votes == again).all(axis=1).sum())
 
 
-def main() -> None:
-    """Print them."""
-    began = time.perf_counter()
+def claims(options: Options) -> Iterator[str]:
+    """A line for each number."""
     stability, needed = flips()
-    print(f"E12 four votes of five: stability {stability}, {needed} changed votes end the majority")
+    yield f"E12 four votes of five: stability {stability}, {needed} changed votes end the majority"
     for select in (10, SELECT):
-        whole, peel = (made(1.0, DELTA, select) for made in (printed_votes, printed_peeling))
-        print(f"E13 s = {select}, claim (1, {DELTA:g}): DPVote really {whole.true_epsilon:.3f}, "
-              f"its peeling alone {peel.true_epsilon:.3f}")  # fmt: skip
+        whole, peeling = (made(1.0, DELTA, select) for made in (printed_votes, printed_peeling))
+        yield (f"E13 s = {select}, claim (1, {DELTA:g}): DPVote really {whole.true_epsilon:.3f}, "
+               f"its peeling alone {peeling.true_epsilon:.3f}")  # fmt: skip
     for form in ("published", "calibrated"):
-        peel, signs = SignVote(1.0, DELTA, SELECT, form=form).plan((400, 200)).part.parts
-        print(f"noise of {form} selection {peel.part.scale:.1f}, of signs {signs.part.scale:.1f} "
-              f"votes")  # fmt: skip
+        plan: Any = SignVote(1.0, DELTA, SELECT, form=form).plan((400, 200))
+        peel, signs = plan.part.parts
+        yield (f"noise of {form} selection {peel.part.scale:.1f}, of signs {signs.part.scale:.1f} "
+               f"votes")  # fmt: skip
     for select in (10, SELECT):
         # condition (6) with gamma = 2, the least f being m
         least = 24 * math.sqrt(2 * select * math.log(2 / DELTA)) * math.log(BASE.features)
-        print(f"E14 s = {select}: the theorem needs {least:,.0f} machines, all of one mind")
-    print(f"local Lasso at {RegressionStudy.threshold:g} and at half of that: the same votes of "
-          f"{same_votes()} of {LASSOS} machines")  # fmt: skip
-    for machines in MACHINES:
+        yield f"E14 s = {select}: the theorem needs {least:,.0f} machines, all of one mind"
+    lassos = 10 if options.quick else 100
+    yield (f"local Lasso at {RegressionStudy.threshold:g} and at half of that: the same votes of "
+           f"{same_votes(lassos)} of {lassos} machines")  # fmt: skip
+    for machines in (200,) if options.quick else (200, 1200):
         for name, threshold in thresholds(machines).items():
-            found = over_seeds(partial(voted, machines, threshold), 20)
-            told = "; ".join(
+            found = over_seeds(partial(voted, machines, threshold), options.seeds)
+            each = "; ".join(
                 f"{form}: FDR {scores[:, 0].mean():.3f}, power {scores[:, 1].mean():.3f}"
                 for form, scores in found.items()
             )
-            print(f"{machines:,} machines, threshold {threshold:.4f} ({name}): {told}")
-    print(f"NoisyHT, s = {SELECT}, claim (1, {DELTA:g}): really "
-          f"{printed_noisy_threshold(1.0, DELTA, SELECT).true_epsilon:.3f}")  # fmt: skip
+            yield f"{machines:,} machines, threshold {threshold:.4f} ({name}): {each}"
+    yield (f"NoisyHT, s = {SELECT}, claim (1, {DELTA:g}): really "
+           f"{printed_noisy_threshold(1.0, DELTA, SELECT).true_epsilon:.3f}")  # fmt: skip
     for form in ("published", "calibrated"):
-        made = RegressionStudy().baseline(BASE, 400, form)
-        plan = made.plan((400, RECORDS, BASE.features))
+        plan = RegressionStudy().baseline(BASE, 400, form).plan((400, RECORDS, BASE.features))
         scale, true = plan.part.part.parts[0].part.scale, Tight().epsilon(plan, DELTA)
-        print(f"Cai-Wang-Zhang regression, {form}: really {true:.3f} in 20 rounds, "
-              f"noise {scale:.2g} on gradient steps")  # fmt: skip
-    print(f"{time.perf_counter() - began:.1f} s")
+        yield (f"Cai-Wang-Zhang regression, {form}: really {true:.3f} in 20 rounds, "
+               f"noise {scale:.2g} on gradient steps")  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+FIGURES = {"sign-votes-claims": claims}

@@ -12,8 +12,9 @@ import numpy as np
 from scipy.special import softmax
 
 from algorithms.label_privacy.label_losses import LOSSES
+from experiments.datasets import mnist as load_mnist
 
-EPSILON, COMPONENTS, MNIST = 1.0, 50, "mnist10k/mnist10k.npz"
+EPSILON, COMPONENTS = 1.0, 50
 Rows = tuple[np.ndarray, np.ndarray]  # public rows, private labels
 Excess = Callable[[np.ndarray], float]
 
@@ -71,9 +72,8 @@ def logistic(users: int, seed: int) -> tuple[Rows, Excess]:
 @lru_cache
 def digits(folder: Path, radius: float) -> tuple[np.ndarray, np.ndarray, float]:
     """10,000 digits: principal components and a constant, rows of length 1; the least risk."""
-    with np.load(folder / MNIST) as file:
-        images, y = file["images"] / 255.0, file["labels"].astype(int)
-    images -= images.mean(axis=0)
+    images, y = load_mnist(folder)
+    images = images - images.mean(axis=0)
     _, axes = np.linalg.eigh(images.T @ images)
     x = images @ axes[:, -COMPONENTS:]
     x = unit(np.hstack([x / x.std(), np.ones((len(y), 1))]))
@@ -102,7 +102,8 @@ def mnist(folder: Path, radius: float, users: int, seed: int) -> tuple[Rows, Exc
 
 def unit(rows: np.ndarray) -> np.ndarray:
     """Rows of length 1."""
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    scaled: np.ndarray = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return scaled
 
 
 def problems(folder: Path, quick: bool) -> tuple[Problem, ...]:
