@@ -38,6 +38,11 @@ class Along:
     algorithms: tuple[str, ...]
     beside: str = ""  # what moves along: "rows" keeps n - p
 
+    def quick(self) -> Along:
+        """Two values, of few records."""
+        few = self.base | {"n": min(self.base["n"], 3_000)}
+        return replace(self, base=few, values=self.values[:2])
+
     def settings(self) -> dict[float, dict[str, Any]]:
         """One for each value."""
         found = {x: self.base | {self.axis: x} for x in self.values}
@@ -147,9 +152,9 @@ def measured(alongs: tuple[Along, ...], seed: int) -> dict[Key, float]:
 
 
 def risks(alongs: tuple[Along, ...], options: Options) -> Chart:
-    """A panel for each quantity, two values each if quick; quotients to the bound, and slopes."""
+    """A panel for each quantity; quotients to the bound, and slopes."""
     if options.quick:
-        alongs = tuple(replace(one, values=one.values[:2]) for one in alongs)
+        alongs = tuple(one.quick() for one in alongs)
     found = over_seeds(partial(measured, alongs), options.seeds)
     panels, lines = [along.panel(found) for along in alongs], []
     for panel in panels:

@@ -16,7 +16,7 @@ from experiments.charts import Chart, Curve, Look, Options, Panel, curves_of, ov
 from experiments.datasets import Table, leukaemia, riboflavin, train_and_test
 
 DELTA = 1e-6
-FEW, MANY, NO_NOISE = 10, 1_000, 1e9
+FEW, NO_NOISE = 10, 1e9
 SMALL = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_000.0)
 LARGE = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -48,7 +48,7 @@ SETS = (
     Data("housing", housing, "test mean squared error, y in [−1, 1]", LARGE),
 )
 AUTO, SHORT, FREE, CONSTANT = (
-    "private, T* rounds", f"private, {FEW} rounds", f"the same without noise, {MANY:,} rounds",
+    "private, T* rounds", f"private, {FEW} rounds", "the same without noise, {:,} rounds",
     "constant predictor, not private",
 )  # fmt: skip
 LOOKS: dict[str, Look] = {
@@ -60,7 +60,7 @@ LOOKS: dict[str, Look] = {
 
 
 def errors(
-    data: Data, folder: Path, epsilons: tuple[float, ...], seed: int
+    data: Data, folder: Path, epsilons: tuple[float, ...], many: int, seed: int
 ) -> dict[tuple[str, str, float], float]:
     """Test errors after a random split, by data set, curve and epsilon."""
     x, y = data.load(folder)
@@ -77,7 +77,7 @@ def errors(
         return error(made.fit(x[train], y[train]).predict(x[test]))
 
     middle = np.median(y[train]) if data.classes else y[train].mean()
-    same = {FREE: fitted(NO_NOISE, MANY), CONSTANT: error(np.full(len(test), middle))}
+    same = {FREE.format(many): fitted(NO_NOISE, many), CONSTANT: error(np.full(len(test), middle))}
     found: dict[tuple[str, str, float], float] = {}
     for epsilon in epsilons:
         private = {AUTO: fitted(epsilon, None), SHORT: fitted(epsilon, FEW)}
@@ -86,13 +86,13 @@ def errors(
 
 
 def measured(
-    folder: Path, epsilons: dict[str, tuple[float, ...]], seed: int
+    folder: Path, epsilons: dict[str, tuple[float, ...]], many: int, seed: int
 ) -> dict[tuple[str, str, float], float]:
-    """Errors on every data set."""
+    """The same on every data set."""
     return {
         key: value
         for data in SETS
-        for key, value in errors(data, folder, epsilons[data.name], seed).items()
+        for key, value in errors(data, folder, epsilons[data.name], many, seed).items()
     }
 
 
@@ -113,10 +113,12 @@ def too_small(curves: list[Curve]) -> str:
 def risk(options: Options) -> Chart:
     """A panel for each data set, whose title says where n is too small."""
     epsilons = {data.name: data.epsilons[::6] if options.quick else data.epsilons for data in SETS}
-    found = over_seeds(partial(measured, options.data, epsilons), options.seeds)
+    many = FEW if options.quick else 1_000
+    looks = {name.format(many): look for name, look in LOOKS.items()}
+    found = over_seeds(partial(measured, options.data, epsilons, many), options.seeds)
     panels = []
     for data in SETS:
-        curves = curves_of(found, data.name, epsilons[data.name], LOOKS)
+        curves = curves_of(found, data.name, epsilons[data.name], looks)
         rows, features = data.load(options.data)[0].shape
         title = f"{data.name}: n = {4 * rows // 5:,}, p = {features:,}\n{too_small(curves)}"
         panels.append(Panel(data.name, title, "ε", data.measure, curves, "x"))

@@ -185,7 +185,7 @@ def claims(options: Options) -> Iterator[str]:
         upper = math.sqrt(second_moments(classes, epsilon)["unary"] / users)
         yield (f"K = {classes}, epsilon {epsilon:g}: upper bound over lower bound "
                f"{upper / lower_bound(classes, epsilon, users):.0f}")  # fmt: skip
-    records = 2_000 if options.quick else None
+    records = 1_000 if options.quick else None
     for name, file in (("MNIST", MNIST), ("covtype", COVTYPE)):
         if present(options.data, file):
             found = over_seeds(partial(accuracies, name, options.data, records), options.seeds)

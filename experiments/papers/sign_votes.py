@@ -51,8 +51,16 @@ def noise(setting: Setting, machines: Machines, seed: int) -> np.random.Generato
 
 @lru_cache
 def vote_plan(epsilon: float, form: str) -> Any:
-    """Its plan, the same for any machines: checking printed constants takes longer than a run."""
+    """The plan of a vote, the same for any machines: it takes longer than a run."""
     return SignVote(epsilon, DELTA, SELECT, form=form).plan((2, SELECT))
+
+
+@lru_cache
+def baseline_plan(
+    study: Study, setting: Setting, machines: int, form: str, shape: tuple[int, ...]
+) -> Any:
+    """The plan of the baseline, the same for every seed."""
+    return study.baseline(setting, machines, form).plan(shape)
 
 
 def methods(study: Study) -> dict[str, Method]:
@@ -73,9 +81,11 @@ def methods(study: Study) -> dict[str, Method]:
 
     def thresholded(form: str) -> Method:
         def found(setting: Setting, machines: Machines, seed: int) -> Scores:
-            made, data = study.baseline(setting, len(machines.votes), form), machines.data
+            data, many = machines.data, len(machines.votes)
             shape = data[0].shape if isinstance(data, tuple) else data.shape
-            ledger = Ledger(data, made.plan(shape), rng=noise(setting, machines, seed))
+            made, plan = (study.baseline(setting, many, form),
+                          baseline_plan(study, setting, many, form, shape))  # fmt: skip
+            ledger = Ledger(data, plan, rng=noise(setting, machines, seed))
             return scores(np.sign(made.run(ledger)), setting)
 
         return found

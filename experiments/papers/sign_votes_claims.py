@@ -19,13 +19,6 @@ from experiments.papers.sign_votes import BASE, Scores, methods
 from experiments.papers.voting_machines import DELTA, RECORDS, SELECT, MeanStudy, RegressionStudy
 
 
-class Thresholded(MeanStudy):
-    """Machines that vote at another threshold."""
-
-    def __init__(self, threshold: float) -> None:
-        self.threshold = threshold
-
-
 def thresholds(machines: int) -> dict[str, float]:
     """What a machine may compare its means to."""
     rule = threshold_rule(machines, RECORDS, BASE.features, SELECT, BASE.epsilon, DELTA)
@@ -35,7 +28,7 @@ def thresholds(machines: int) -> dict[str, float]:
 
 def voted(machines: int, threshold: float, seed: int) -> dict[str, Scores]:
     """Scores of both forms."""
-    study = Thresholded(threshold)
+    study = MeanStudy(threshold)
     drawn = study.sample(BASE, machines, seed)
     both = {name: method for name, method in methods(study).items() if name.startswith("DPVote")}
     return {name: method(BASE, drawn, seed) for name, method in both.items()}

@@ -141,7 +141,7 @@ def on_covtype(options: Options) -> Chart:
         {"features": (14, 34, 54), "sparsity": (5, 10, 20), "epsilon": (0.5, 1.0, 2.0)},
     )  # fmt: skip
     quick = Grid(
-        Setting(20, 5, 2.0), (300, 3_000),
+        Setting(20, 5, 2.0), (300, 2_000),
         {"features": (14, 20), "sparsity": (2, 5), "epsilon": (0.5, 2.0)},
     )  # fmt: skip
     return compare(CentralStudy(covtype_signs, options.data), full, quick, options)

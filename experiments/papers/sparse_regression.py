@@ -166,7 +166,7 @@ LOCAL_FULL = Grid(
     {"features": (5, 10, 40), "sparsity": (2, 3, 5), "epsilon": (1.0, 2.0, 4.0)},
 )  # fmt: skip
 LOCAL_QUICK = Grid(
-    Setting(4, 2, 4.0), (1_000, 100_000),
+    Setting(4, 2, 4.0), (1_000, 40_000),
     {"features": (4, 16), "sparsity": (2, 3), "epsilon": (2.0, 4.0)},
 )  # fmt: skip
 LABEL_FULL = Grid(
@@ -174,7 +174,7 @@ LABEL_FULL = Grid(
     {"features": (50, 100, 400), "sparsity": (2, 5, 10), "epsilon": (0.5, 1.0, 2.0)},
 )  # fmt: skip
 LABEL_QUICK = Grid(
-    Setting(20, 2, 1.0), (300, 20_000),
+    Setting(20, 2, 1.0), (300, 10_000),
     {"features": (20, 40), "sparsity": (2, 3), "epsilon": (0.5, 1.0)},
 )  # fmt: skip
 

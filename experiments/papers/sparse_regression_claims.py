@@ -61,7 +61,7 @@ def noiseless(
 def accuracies(options: Options) -> Iterator[str]:
     """Test accuracy of SparseERM on covtype, four fifths to train on: (2, 1e-5), s = 10."""
     x, y = covtype_signs(options.data)
-    train, test = train_and_test(5_000 if options.quick else len(y), 0)
+    train, test = train_and_test(2_000 if options.quick else len(y), 0)
 
     def accuracy(epsilon: float, seed: int = 0, **settings: Any) -> float:
         made = SparseERM(
@@ -120,7 +120,7 @@ def claims(options: Options) -> Iterator[str]:
     yield (f"E10 coins .55 and .5: total variation .05, at most {np.sqrt(kl) / 2:.3f} as printed, "
            f"{np.sqrt(kl / 2):.3f} by Pinsker")  # fmt: skip
     sets: tuple[tuple[str, Any, str, int, int], ...] = (
-        ("covtype", covtype_signs, COVTYPE, 2_000 if options.quick else 20_000, 54),
+        ("covtype", covtype_signs, COVTYPE, 1_000 if options.quick else 20_000, 54),
         ("rcv1", rcv1_signs, RCV1, 1_700, 200),
     )
     for name, load, file, users, features in sets:
