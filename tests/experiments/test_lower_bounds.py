@@ -2,7 +2,6 @@
 
 import pytest
 
-
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("labels", "central")]
 
 
