@@ -128,7 +128,7 @@ def risk(options: Options) -> Chart:
     truths: tuple[Truth, ...] = TRUTHS
     ways: tuple[Way, ...] = WAYS
     if options.quick:
-        sizes, ways = (300, 2_000), WAYS[:2]
+        sizes, ways = (300, 3_000), WAYS[:2]
         truths = tuple(replace(one, features=50, spread=min(one.spread, 50)) for one in TRUTHS)
     found = over_seeds(partial(measured, truths, sizes, ways), options.seeds)
     looks = {way.name: way.look for way in ways}

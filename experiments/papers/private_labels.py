@@ -16,23 +16,9 @@ from algorithms.base.non_private import NotPrivate
 from algorithms.label_privacy.label_classifier import LabelPrivateClassifier
 from algorithms.label_privacy.label_randomizers import best_randomizer, second_moments
 from algorithms.label_privacy.label_sgd import LabelSGD
-from audits.papers.private_labels import (
-    leading_constant,
-    lower_bound,
-    printed_lower_rate,
-    printed_upper_rate,
-)
-from experiments.charts import (
-    Chart,
-    Curve,
-    Look,
-    Options,
-    Panel,
-    curves_of,
-    mean_and_error,
-    over_seeds,
-    slopes,
-)
+from audits.papers import private_labels as paper
+from experiments import charts
+from experiments.charts import Chart, Curve, Look, Options, Panel, over_seeds
 from experiments.datasets import COVTYPE, MNIST, covtype, mnist, present, train_and_test
 from experiments.papers.label_populations import EPSILON, Problem, problems
 from mechanisms.hemisphere import HemisphereL2
@@ -109,7 +95,7 @@ def excesses(problem: Problem, users: int, seed: int) -> dict[str, float]:
         FREE: excess(free),
         ZERO: excess(np.zeros_like(free)),
         UPPER: unary.excess_bound(users, unary.lipschitz_),
-        LOWER: lower_bound(problem.classes, EPSILON, users, problem.diameter, length),
+        LOWER: paper.lower_bound(problem.classes, EPSILON, users, problem.diameter, length),
     }
 
 
@@ -134,10 +120,10 @@ def risks(options: Options) -> Chart:
     }
     panels = [
         Panel(problem.name, problem.title, "users n", "excess risk",
-              curves_of(found, problem.name, problem.sizes, looks))
+              charts.curves_of(found, problem.name, problem.sizes, looks))
         for problem in problems(options.data, options.quick)
     ]  # fmt: skip
-    return Chart(panels, slopes(panels))
+    return Chart(panels, charts.slopes(panels))
 
 
 def accuracies(name: str, folder: Path, records: int | None, seed: int) -> dict[str, float]:
@@ -163,10 +149,10 @@ def square(dimension: int, epsilon: float) -> float:
 
 def claims(options: Options) -> Iterator[str]:
     """A line for each number of docs/label-privacy.md that no chart shows: errata E15 and E17."""
-    constants = {epsilon: leading_constant(100, epsilon) for epsilon in (1.0, 0.1, 0.01)}
+    constants = {epsilon: paper.leading_constant(100, epsilon) for epsilon in (1.0, 0.1, 0.01)}
     leading = ", ".join(f"epsilon {epsilon:g}: {c:.4f}" for epsilon, c in constants.items())
     yield f"E15 V epsilon^2 / K, K = 100: {leading}"
-    for rate in (printed_upper_rate(100), printed_lower_rate(100)):
+    for rate in (paper.printed_upper_rate(100), paper.printed_lower_rate(100)):
         yield (f"E15 {rate.name}: risk^2 like epsilon^-{rate.true_power:.3f}, printed "
                f"epsilon^-{rate.power:g}")  # fmt: skip
     for epsilon in (1.0, 2.0, math.log(100)):
@@ -184,12 +170,12 @@ def claims(options: Options) -> Iterator[str]:
         users = 10**7
         upper = math.sqrt(second_moments(classes, epsilon)["unary"] / users)
         yield (f"K = {classes}, epsilon {epsilon:g}: upper bound over lower bound "
-               f"{upper / lower_bound(classes, epsilon, users):.0f}")  # fmt: skip
+               f"{upper / paper.lower_bound(classes, epsilon, users):.0f}")  # fmt: skip
     records = 1_000 if options.quick else None
     for name, file in (("MNIST", MNIST), ("covtype", COVTYPE)):
         if present(options.data, file):
             found = over_seeds(partial(accuracies, name, options.data, records), options.seeds)
-            numbers = {words: mean_and_error(100 * some) for words, some in found.items()}
+            numbers = {words: charts.mean_and_error(100 * some) for words, some in found.items()}
             shown = ", ".join(f"{words} {mean:.1f} ± {error:.1f}"
                              for words, (mean, error) in numbers.items())  # fmt: skip
             yield f"{name}, test accuracy in %, {len(options.seeds)} seeds: {shown}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -27,6 +27,7 @@ from experiments.papers.voting_machines import (
 
 Scores = tuple[float, float]  # false discovery rate, power
 Point = tuple[int, float]  # machines, epsilon
+Sizes = tuple[Setting, tuple[Point, ...]]
 Method = Callable[[Setting, Machines, int], Scores]
 LOOKS: tuple[Look, ...] = (
     {"color": "#222222", "ls": ":", "marker": "s", "mfc": "white"},
@@ -113,9 +114,10 @@ def measured(
     }
 
 
-def draw(study: Study, base: Setting, points: tuple[Point, ...], seeds: Sequence[int]) -> Chart:
+def draw(study: Study, full: Sizes, quick: Sizes, options: Options) -> Chart:
     """False discovery rate and power, over epsilon if that varies, else over machines."""
-    found = over_seeds(partial(measured, study, base, points), seeds)
+    base, points = quick if options.quick else full
+    found = over_seeds(partial(measured, study, base, points), options.seeds)
     machines, epsilon = points[0]
     if len({some for some, _ in points}) > 1:
         axis, xlabel, fixed = 0, "machines", f"ε = {epsilon:g}"
@@ -136,39 +138,20 @@ def draw(study: Study, base: Setting, points: tuple[Point, ...], seeds: Sequence
 
 
 BASE, SMALL = Setting(200, 10, 1.0), Setting(50, 5, 1.0)
-EPSILONS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+BY_EPSILON = BASE, tuple((400, epsilon) for epsilon in (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0))
 
 
-def means_by_machines(options: Options) -> Chart:
-    """Figure 2."""
-    machines = (100, 200, 1200) if options.quick else (50, 100, 200, 400, 600, 800, 1200)
-    return draw(MeanStudy(), BASE, tuple((m, 1.0) for m in machines), options.seeds)
-
-
-def means_by_epsilon(options: Options) -> Chart:
-    """Figure 3."""
-    points = ((200, 1.0), (200, 8.0)) if options.quick else tuple((400, e) for e in EPSILONS)
-    return draw(MeanStudy(), BASE, points, options.seeds)
-
-
-def regression_by_machines(options: Options) -> Chart:
-    """Figure 4."""
-    if options.quick:
-        return draw(RegressionStudy(), SMALL, ((50, 1.0), (150, 1.0)), options.seeds)
-    points = tuple((m, 1.0) for m in (25, 50, 100, 200, 400, 800, 1200))
-    return draw(RegressionStudy(), BASE, points, options.seeds)
-
-
-def regression_by_epsilon(options: Options) -> Chart:
-    """Figure 5."""
-    if options.quick:
-        return draw(RegressionStudy(), SMALL, ((150, 1.0), (150, 8.0)), options.seeds)
-    return draw(RegressionStudy(), BASE, tuple((400, e) for e in EPSILONS), options.seeds)
+def by_machines(base: Setting, *machines: int) -> Sizes:
+    """The same epsilon, 1, for every number of machines."""
+    return base, tuple((some, 1.0) for some in machines)
 
 
 FIGURES = {
-    "sign-votes-2": means_by_machines,
-    "sign-votes-3": means_by_epsilon,
-    "sign-votes-4": regression_by_machines,
-    "sign-votes-5": regression_by_epsilon,
-}
+    "sign-votes-2": partial(draw, MeanStudy(), by_machines(BASE, 50, 100, 200, 400, 600, 800, 1200),
+                            by_machines(BASE, 100, 200, 1200)),
+    "sign-votes-3": partial(draw, MeanStudy(), BY_EPSILON, (BASE, ((200, 1.0), (200, 8.0)))),
+    "sign-votes-4": partial(draw, RegressionStudy(),
+                            by_machines(BASE, 25, 50, 100, 200, 400, 800, 1200),
+                            by_machines(SMALL, 50, 150)),
+    "sign-votes-5": partial(draw, RegressionStudy(), BY_EPSILON, (SMALL, ((150, 1.0), (150, 8.0)))),
+}  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -134,30 +134,24 @@ def prepared(study: CentralStudy, features: int, sparsity: int, users: int) -> P
     return x, y, least, loss(stopped, x, y) - least
 
 
-def on_covtype(options: Options) -> Chart:
-    """Figure 3."""
-    full = Grid(
+def gaps(load: Callable[[Path], Table], full: Grid, quick: Grid, options: Options) -> Chart:
+    """The chart of a data set."""
+    return compare(CentralStudy(load, options.data), full, quick, options)
+
+
+FIGURES = {
+    "sparse-regression-3": partial(gaps, covtype_signs, Grid(
         Setting(54, 10, 2.0), (300, 1_000, 3_000, 10_000, 20_000),
         {"features": (14, 34, 54), "sparsity": (5, 10, 20), "epsilon": (0.5, 1.0, 2.0)},
-    )  # fmt: skip
-    quick = Grid(
+    ), Grid(
         Setting(20, 5, 2.0), (300, 2_000),
         {"features": (14, 20), "sparsity": (2, 5), "epsilon": (0.5, 2.0)},
-    )  # fmt: skip
-    return compare(CentralStudy(covtype_signs, options.data), full, quick, options)
-
-
-def on_rcv1(options: Options) -> Chart:
-    """Figure 4."""
-    full = Grid(
+    )),
+    "sparse-regression-4": partial(gaps, rcv1_signs, Grid(
         Setting(200, 10, 2.0), (200, 400, 800, 1_700),
         {"features": (50, 100, 200), "sparsity": (5, 10, 20), "epsilon": (0.5, 1.0, 2.0)},
-    )  # fmt: skip
-    quick = Grid(
+    ), Grid(
         Setting(50, 5, 2.0), (200, 1_600),
         {"features": (20, 50), "sparsity": (2, 5), "epsilon": (0.5, 2.0)},
-    )  # fmt: skip
-    return compare(CentralStudy(rcv1_signs, options.data), full, quick, options)
-
-
-FIGURES = {"sparse-regression-3": on_covtype, "sparse-regression-4": on_rcv1}
+    )),
+}  # fmt: skip

@@ -179,19 +179,15 @@ LABEL_QUICK = Grid(
 )  # fmt: skip
 
 
-def local(link: str, options: Options) -> Chart:
-    """Whole records are private."""
-    return compare(LocalStudy(link, not options.unnormalised), LOCAL_FULL, LOCAL_QUICK, options)
-
-
-def label(link: str, options: Options) -> Chart:
-    """Labels alone are private."""
-    return compare(LabelStudy(link, not options.unnormalised), LABEL_FULL, LABEL_QUICK, options)
+def figure(kind: type[LocalStudy | LabelStudy], link: str, options: Options) -> Chart:
+    """Whole records, or labels alone, are private."""
+    grids = (LOCAL_FULL, LOCAL_QUICK) if kind is LocalStudy else (LABEL_FULL, LABEL_QUICK)
+    return compare(kind(link, not options.unnormalised), *grids, options)
 
 
 FIGURES = {
-    "sparse-regression-1": partial(local, "identity"),
-    "sparse-regression-2": partial(label, "identity"),
-    "sparse-regression-5": partial(local, WAVE),
-    "sparse-regression-6": partial(label, WAVE),
+    "sparse-regression-1": partial(figure, LocalStudy, "identity"),
+    "sparse-regression-2": partial(figure, LabelStudy, "identity"),
+    "sparse-regression-5": partial(figure, LocalStudy, WAVE),
+    "sparse-regression-6": partial(figure, LabelStudy, WAVE),
 }

@@ -16,23 +16,11 @@ from algorithms.base.hard_thresholding import step_window
 from algorithms.base.non_private import NotPrivate
 from audits.papers.sparse_regression import PrintedSign, printed_probability
 from experiments.charts import Options
-from experiments.datasets import (
-    COVTYPE,
-    RCV1,
-    covtype_signs,
-    present,
-    rcv1_signs,
-    train_and_test,
-)
+from experiments.datasets import COVTYPE, RCV1, covtype_signs, present, rcv1_signs, train_and_test
 from experiments.method_grids import Setting
 from experiments.papers import sparse_logistic as logistic
-from experiments.papers.sparse_regression import (
-    NOISE_BOUND,
-    WAVE,
-    model,
-    printed_epsilon,
-    relative_error,
-)
+from experiments.papers import sparse_regression as synthetic
+from experiments.papers.sparse_regression import NOISE_BOUND, WAVE, model
 from mechanisms.gaussian import Gaussian
 
 DELTA = logistic.PRINTED_DELTA
@@ -55,7 +43,7 @@ def noiseless(
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of privacy and steps that are wrong on purpose
-        return relative_error(made.fit(x, y).coef_, theta)
+        return synthetic.relative_error(made.fit(x, y).coef_, theta)
 
 
 def accuracies(options: Options) -> Iterator[str]:
@@ -93,7 +81,7 @@ def claims(options: Options) -> Iterator[str]:
     fit = partial(noiseless, 500 if options.quick else 5_000)
     for sparsity in (1, 5, 10):
         one = Setting(100, sparsity, 1.0)
-        true, wave = (printed_epsilon(one, link) for link in ("identity", WAVE))
+        true, wave = (synthetic.printed_epsilon(one, link) for link in ("identity", WAVE))
         yield f"E1 label noise, s* = {sparsity}, epsilon 1: really {true:.2f}, link {wave:.0f}"
     x, y, _ = model(SETTING, 10_000 if options.quick else 100_000, 0, "identity")
     sizes, bound = np.abs(y) * np.sqrt(x.shape[1]), NOISE_BOUND * np.sqrt(x.shape[1])
