@@ -1,56 +1,53 @@
-"""Charts: curves in panels over any quantity, their CSV, and the command line.
-
-The figures of `common` have a panel for each field that varies, and users along x; here a script
-says what its panels are.
-"""
+"""Every figure: its runs over seeds, its curves in panels, and its CSV and PNG."""
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from signal import SIG_DFL, SIGINT, signal
 from typing import Any
 
 import numpy as np
-from results import statistics
 from threadpoolctl import threadpool_limits
 
-from accountant.files import write_atomically
-
-SHARED = Path(__file__).parents[2] / "shared" / "data"
+Look = dict[str, Any]  # what matplotlib is given
 COLUMNS = ("chart", "panel", "curve", "x", "seeds", "mean", "standard_error")
 
 
 @dataclass(frozen=True)
+class Options:
+    """What the command line asks for."""
+
+    quick: bool
+    seeds: Sequence[int]
+    data: Path
+    unnormalised: bool = False
+
+
+@dataclass(frozen=True)
 class Curve:
-    """Values at every x, one a seed or one for all, and how they are drawn."""
+    """Values at every x, one for each seed or one for all, and how they are drawn."""
 
     name: str
-    x: tuple[float, ...]
+    x: Sequence[float]
     runs: np.ndarray  # (x, seeds)
-    look: dict[str, Any] = field(default_factory=dict)
+    look: Look = field(default_factory=dict)
 
     @property
     def means(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and standard error at every x; none of what is always the same."""
-        mean, error, _ = np.array([statistics(some) for some in self.runs]).T
+        """Mean and standard error at every x; the error is 0 where all runs agree."""
+        mean, error = np.array([mean_and_error(some) for some in self.runs]).reshape(-1, 2).T
         return mean, np.where(error > 1e-12 * np.abs(mean), error, 0.0)
 
     @property
     def slope(self) -> str:
-        """Least squares of ln(mean) on ln(x), and its jackknife standard error."""
-        seeds = self.runs.shape[1]
-        total = self.runs.sum(axis=1, keepdims=True)
-        means = np.hstack([total / seeds, (total - self.runs) / max(seeds - 1, 1)])
-        logs = np.log(np.maximum(means, 1e-12))
-        fitted, *others = np.polyfit(np.log(self.x), logs, 1)[0]
-        return f"{fitted:+.3f} ± {np.sqrt((seeds - 1) * np.var(others)):.3f}"
+        """The power of x that the mean follows."""
+        return power_law(self.x, self.runs)
 
     def __str__(self) -> str:
         points = zip(self.x, *self.means, strict=True)
@@ -61,89 +58,188 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves over one quantity; ``log`` says which axes are logarithmic."""
+    """Curves over one quantity; ``log`` names the logarithmic axes."""
 
     name: str
     title: str
     xlabel: str
     ylabel: str
-    curves: tuple[Curve, ...]
+    curves: Sequence[Curve]
     log: str = "xy"
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing: how its panels are measured, what is told of them, the data files it needs."""
+    """Panels side by side, and lines to print.
 
-    name: str
-    title: str
-    panels: Callable[[argparse.Namespace], list[Panel]]
-    told: Callable[[list[Panel]], list[str]] = lambda _: []
-    data: tuple[str, ...] = ()
+    Without a ``key`` each curve is named once below all panels.  With one, its curves (without
+    points) explain the lines there; panels then share the y axis and name their own curves.
+    ``table`` is the header and the rows of the CSV where the curves alone do not make it; the
+    first column is left to `csv`.
+    """
+
+    panels: list[Panel]
+    lines: list[str]
+    key: Sequence[Curve] = ()
+    table: tuple[Sequence[str], list[Sequence[Any]]] | None = None
+
+    def printed(self) -> list[str]:
+        """Values of all curves (where the CSV is made of them), and the chart's own lines."""
+        curves = [f"{p.name}, {c}" for p in self.panels for c in p.curves if not self.table]
+        return [*curves, *self.lines]
+
+    def csv(self, name: str) -> str:
+        """All that is drawn; the first column is the name."""
+        rows = [
+            (panel.name, curve.name, *(f"{number:.6g}" for number in (x, len(some), *numbers)))
+            for panel in self.panels
+            for curve in panel.curves
+            for x, some, *numbers in zip(curve.x, curve.runs, *curve.means, strict=True)
+        ]
+        header, body = self.table or (COLUMNS, rows)
+        text = io.StringIO()
+        out = csv.writer(text, lineterminator="\n")
+        out.writerows([header, *((name, *row) for row in body)])
+        return text.getvalue()
+
+    def png(self, title: str) -> bytes:
+        """The drawing."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure as Sheet
+
+        sheet = Sheet(figsize=(13, 5.4), layout="constrained")
+        FigureCanvasAgg(sheet)
+        sheet.suptitle(title)
+        every = sheet.subplots(1, len(self.panels), squeeze=False, sharey=bool(self.key))[0]
+        for axes, panel in zip(every, self.panels, strict=True):
+            for curve in panel.curves:
+                _draw(axes, curve, "y" in panel.log)
+            _label(axes, panel)
+        if self.key:
+            low, high = every[0].get_ylim()
+            every[0].set_ylim(low * (low / high) ** 0.3, high)  # room for the panels' own names
+            for axes in every:
+                own = axes.legend(frameon=False, fontsize=9, loc="lower left")
+                for line in own.get_lines():
+                    line.set(linestyle="-", linewidth=2.5)
+            for curve in self.key:
+                _draw(every[0], curve, log=False)
+        for axes, panel in zip(every, self.panels, strict=True):
+            _tick(axes, panel)
+        names = {curve.name for curve in self.key}
+        handles = {
+            handle.get_label(): handle
+            for axes in every
+            for handle in axes.get_legend_handles_labels()[0]
+            if not names or handle.get_label() in names
+        }
+        seeds = max(curve.runs.shape[1] for panel in self.panels for curve in panel.curves)
+        sheet.legend(
+            handles=list(handles.values()), loc="outside lower center", ncols=3, frameon=False,
+            fontsize=10, handlelength=3.2, title_fontsize=9,
+            title=f"means ± s.e. of {seeds} runs" if seeds > 1 else None,
+        )  # fmt: skip
+        drawn = io.BytesIO()
+        sheet.savefig(drawn, dpi=110, format="png")
+        return drawn.getvalue()
 
 
-def main(chart: Chart, arguments: list[str] | None = None) -> None:
-    """The command line of a chart: measure, write the PNG and the CSV, tell."""
-    from chart_drawing import draw
-
-    parser = argparse.ArgumentParser(description=chart.title)
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, two seeds")
-    parser.add_argument("--seeds", type=int, help="runs of every point (20; quick: 2)")
-    parser.add_argument("--out", type=Path, default=Path(), help="folder of the PNG and the CSV")
-    if chart.data:
-        files = ", ".join(chart.data)
-        parser.add_argument("--data", type=Path, default=SHARED, help=f"folder of {files}")
-    options = parser.parse_args(arguments)
-    if options.seeds is None:
-        options.seeds = 2 if options.quick else 20
-    if options.seeds < 1:
-        parser.error(f"--seeds is {options.seeds}, not a positive number")
-    for file in chart.data:
-        if not (options.data / file).is_file():
-            words = f"no data at {options.data / file}; give the folder of {file} with --data PATH"
-            raise SystemExit(f"{chart.name}: {words}")
-    began = time.perf_counter()
-    print(f"{chart.name}: {chart.title}", flush=True)
-    panels = chart.panels(options)
-    options.out.mkdir(parents=True, exist_ok=True)
-    write_atomically(options.out / f"{chart.name}.csv", table(chart.name, panels))
-    write_atomically(options.out / f"{chart.name}.png", draw(chart.title, panels))
-    values = [f"{panel.name}, {curve}" for panel in panels for curve in panel.curves]
-    print("\n".join([*values, *chart.told(panels)]))
-    print(f"{chart.name}: PNG and CSV in {options.out.resolve()}, "
-          f"{time.perf_counter() - began:.1f} s")  # fmt: skip
+def _draw(axes: Any, curve: Curve, log: bool) -> None:
+    mean, error = curve.means
+    (line,) = axes.plot(curve.x, mean, **{"label": curve.name, "lw": 1.6, "ms": 5} | curve.look)
+    if error.any():
+        low = np.maximum(mean - error, mean / 3) if log else mean - error
+        axes.fill_between(curve.x, low, mean + error, color=line.get_color(), alpha=0.2, lw=0)
 
 
-def table(name: str, panels: Iterable[Panel]) -> str:
-    """All that is drawn, as CSV."""
-    text = io.StringIO()
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(COLUMNS)
-    for panel in panels:
-        for curve in panel.curves:
-            for x, some, *numbers in zip(curve.x, curve.runs, *curve.means, strict=True):
-                told = (f"{number:.6g}" for number in (x, len(some), *numbers))
-                out.writerow([name, panel.name, curve.name, *told])
-    return text.getvalue()
+def _label(axes: Any, panel: Panel) -> None:
+    axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
+    axes.set_title(panel.title, fontsize=10)
+    if "x" in panel.log:
+        axes.set_xscale("log")
+    if "y" in panel.log:
+        axes.set_yscale("log")
 
 
-def over_seeds(measure: Callable[[int], dict[Any, Any]], seeds: int) -> dict[Any, np.ndarray]:
-    """``measure`` of every seed, in processes; what it returns gains a first axis of seeds."""
-    work = partial(_one_thread, measure)
-    if seeds <= 2:  # processes are not worth their start
-        found = list(map(work, range(seeds)))
-    else:
-        with ProcessPoolExecutor() as pool:
-            found = list(pool.map(work, range(seeds)))
-    return {key: np.array([one[key] for one in found]) for key in found[0]}
+def _tick(axes: Any, panel: Panel) -> None:
+    from matplotlib.ticker import LogLocator
+
+    if "x" in panel.log:
+        ticks = sorted({x for curve in panel.curves for x in curve.x})
+        axes.set_xticks(ticks, [short(tick) for tick in ticks])
+    if "y" in panel.log:
+        low, high = axes.get_ylim()
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 300 else (1,)))
+        axes.yaxis.set_major_formatter(lambda value, _: short(value))
+    axes.minorticks_off()
+    axes.grid(which="major", color="#e5e5e5", lw=0.7)
 
 
-def _one_thread(measure: Callable[[int], Any], seed: int) -> Any:
-    with threadpool_limits(1):
-        return measure(seed)
+def short(value: float) -> str:
+    """As 0.05, 2, 1,200, 30k, 1M."""
+    if value >= 1e6:
+        return f"{value / 1e6:g}M"
+    if value >= 1e4:
+        return f"{value / 1e3:g}k"
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+
+
+def mean_and_error(runs: np.ndarray) -> tuple[float, float]:
+    """Mean of the runs, and its standard error."""
+    error = runs.std(ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else 0.0
+    return float(runs.mean()), float(error)
+
+
+def power_law(x: Sequence[float], runs: np.ndarray) -> str:
+    """Least squares of ln(mean) on ln(x), and its jackknife standard error."""
+    seeds = runs.shape[1]
+    total = runs.sum(axis=1, keepdims=True)
+    means = np.hstack([total / seeds, (total - runs) / max(seeds - 1, 1)])  # all, all but one
+    logs = np.log(np.maximum(means, 1e-12))
+    slope, *others = np.polyfit(np.log(np.asarray(x, float)), logs, 1)[0]
+    return f"{slope:+.3f} ± {np.sqrt((seeds - 1) * np.var(others)):.3f}"
+
+
+def curves_of(
+    found: dict[Any, np.ndarray], panel: str, x: Sequence[float], looks: dict[str, Look]
+) -> list[Curve]:
+    """A curve for each look, of values by panel, curve and x."""
+    return [
+        Curve(name, x, np.array([found[panel, name, at] for at in x]), look)
+        for name, look in looks.items()
+    ]
 
 
 def slopes(panels: list[Panel]) -> list[str]:
     """The slope of every curve of panels with two logarithmic axes."""
     return [f"{panel.name}, {curve.name}: n^({curve.slope})"
             for panel in panels for curve in panel.curves]  # fmt: skip
+
+
+def over_seeds(
+    measure: Callable[[int], dict[Any, Any]], seeds: Sequence[int]
+) -> dict[Any, np.ndarray]:
+    """``measure`` of every seed, in processes; what it returns gains a first axis of seeds."""
+    work = partial(_on_one_thread, measure)
+    if len(seeds) <= 2:  # processes are not worth their start
+        return _gathered(map(work, seeds), len(seeds))
+    # Ctrl-C ends the processes at once and without a traceback of theirs
+    with ProcessPoolExecutor(initializer=signal, initargs=(SIGINT, SIG_DFL)) as pool:
+        return _gathered(pool.map(work, seeds), len(seeds))
+
+
+def _gathered(done: Any, seeds: int) -> dict[Any, np.ndarray]:
+    """A bar on stderr, where it is a terminal, while the seeds come in."""
+    from rich.console import Console
+    from rich.progress import track
+
+    screen = Console(stderr=True)
+    found: list[dict[Any, Any]] = list(track(
+        done, "seeds", seeds, console=screen, transient=True, disable=not screen.is_terminal
+    ))  # fmt: skip
+    return {key: np.array([one[key] for one in found]) for key in found[0]}
+
+
+def _on_one_thread(measure: Callable[[int], Any], seed: int) -> Any:
+    with threadpool_limits(1):
+        return measure(seed)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from charts import Chart, Curve, Panel, main, over_seeds
 
-from audits.minimax.performance.algorithm_table import ALGORITHM_TABLE
+from audits.minimax.performance.algorithm_table import algorithms_for
 from audits.minimax.performance.gap import measure_risk_gap
 from audits.minimax.problems import lower_bound
+from experiments.charts import Chart, Curve, Options, Panel, over_seeds
 
 BOUND, PUBLISHED, RATE = "lower bound", "as published", "reference rate with constant 1, no bound"
 COLOURS = ("#0550ae", "#b3161b", "#116329", "#8250df")
@@ -38,6 +38,11 @@ class Along:
     algorithms: tuple[str, ...]
     beside: str = ""  # what moves along: "rows" keeps n - p
 
+    def quick(self) -> Along:
+        """Two values, of few records."""
+        few = self.base | {"n": min(self.base["n"], 3_000)}
+        return replace(self, base=few, values=self.values[:2])
+
     def settings(self) -> dict[float, dict[str, Any]]:
         """One for each value."""
         found = {x: self.base | {self.axis: x} for x in self.values}
@@ -50,7 +55,7 @@ class Along:
         """Losses of one run, by curve and value."""
         found: dict[Key, float] = {}
         for x, setting in self.settings().items():
-            for match in (one for one in ALGORITHM_TABLE if one.problem == self.problem):
+            for match in algorithms_for(self.problem):
                 if match.algorithm in self.algorithms:
                     one = measure_risk_gap(match, setting, 1, seed)
                     found[self.name, match.algorithm, x] = one.losses[0]
@@ -76,7 +81,7 @@ class Along:
                 one.published for one in bounds.values()
             ],
         }
-        for match in (one for one in ALGORITHM_TABLE if one.problem == self.problem):
+        for match in algorithms_for(self.problem):
             if match.algorithm in self.algorithms:
                 lines[PROMISE.format(match.algorithm)] = [
                     match.theorem_bound(one, bounds[x]) for x, one in self.settings().items()
@@ -102,14 +107,14 @@ MEAN = {"n": 10_000, "dimension": 10, "epsilon": 1.0}
 CURATOR = MEAN | {"model": "central"}
 USERS = (1_000, 10_000, 100_000, 1_000_000)
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
-GROUPS: dict[str, tuple[str, tuple[Along, ...]]] = {
-    "bounds_records": ("Sparse regression, whole records private, each user once", (
+GROUPS: dict[str, tuple[Along, ...]] = {
+    "lower-bounds-records": (
         Along("n", "p = 20, ε = 1", "sparse_regression", RECORDS, "n", USERS, IHT),
         Along("p", "n = 100 000, ε = 1", "sparse_regression", RECORDS, "p", (5, 20, 80, 320), IHT),
         Along("epsilon", "n = 100 000, p = 20", "sparse_regression", RECORDS, "epsilon", EPSILONS,
               IHT),
-    )),
-    "bounds_labels": ("Labels alone are private", (
+    ),
+    "lower-bounds-labels": (
         Along("n", "regression, p = 50, s = 3, ε = 1", "label_regression", LABELS, "n", USERS,
               ("LabelIHT",)),
         Along("epsilon", "regression, n = 100 000", "label_regression", LABELS, "epsilon", EPSILONS,
@@ -118,16 +123,16 @@ GROUPS: dict[str, tuple[str, tuple[Along, ...]]] = {
               (1_000, 3_000, 10_000, 30_000), ("LabelSGD",)),
         Along("sgd k", "classification, n = 10 000, ε = 1", "label_optimisation", SGD, "k",
               (4, 16, 64), ("LabelSGD",)),
-    )),
-    "bounds_central": ("A curator is trusted, δ = 10⁻⁶", (
+    ),
+    "lower-bounds-central": (
         Along("lasso p", "LASSO, 24 fingerprinted rows beside p, ε = 1", "private_lasso", LASSO,
               "p", (64, 256, 1024), ("PrivateLasso",), "rows"),
         Along("lasso epsilon", "the same, p = 256", "private_lasso", LASSO, "epsilon",
               (0.1, 0.3, 1.0, 3.0), ("PrivateLasso",)),
         Along("regression n", "sparse regression, p = 64, s = 1, ε = 1", "central_regression",
               CENTRAL, "n", (500, 2_000, 8_000), ("PrivateLasso", "SparseERM")),
-    )),
-    "bounds_everyday": ("Mean, histogram, selection", (
+    ),
+    "lower-bounds-everyday": (
         Along("mean n", "local mean, dimension 10, ε = 1", "private_mean", MEAN, "n", USERS,
               ("LocalMean",)),
         Along("histogram n", "local histogram, k = 20, ε = 1", "private_histogram",
@@ -137,7 +142,7 @@ GROUPS: dict[str, tuple[str, tuple[Along, ...]]] = {
         Along("selection k", "central selection, ε = 1: gap", "private_selection",
               {"n": 10_000, "k": 100, "epsilon": 1.0}, "k", (2, 10, 100, 1_000, 10_000),
               ("PrivateSelection",)),
-    )),
+    ),
 }  # fmt: skip
 
 
@@ -146,18 +151,13 @@ def measured(alongs: tuple[Along, ...], seed: int) -> dict[Key, float]:
     return {key: x for along in alongs for key, x in along.measured(seed).items()}
 
 
-def panels(alongs: tuple[Along, ...], options: argparse.Namespace) -> list[Panel]:
-    """A panel for each quantity; two values each if quick."""
+def risks(alongs: tuple[Along, ...], options: Options) -> Chart:
+    """A panel for each quantity; quotients to the bound, and slopes."""
     if options.quick:
-        alongs = tuple(replace(one, values=one.values[:2]) for one in alongs)
+        alongs = tuple(one.quick() for one in alongs)
     found = over_seeds(partial(measured, alongs), options.seeds)
-    return [along.panel(found) for along in alongs]
-
-
-def told(drawn: list[Panel]) -> list[str]:
-    """Quotients of every algorithm to the bound, and slopes of all curves."""
-    lines = []
-    for panel in drawn:
+    panels, lines = [along.panel(found) for along in alongs], []
+    for panel in panels:
         bound = next(curve for curve in panel.curves if curve.name == BOUND)
         for curve in panel.curves:
             slope = f"{panel.name}, {curve.name}: {panel.xlabel}^({curve.slope})"
@@ -165,17 +165,9 @@ def told(drawn: list[Panel]) -> list[str]:
                 shares = curve.means[0] / bound.means[0]
                 slope += "; over the bound " + ", ".join(f"{share:.3g}" for share in shares)
             lines.append(slope)
-    return lines
+    return Chart(panels, lines)
 
 
-def charts() -> list[Chart]:
-    """All of them."""
-    return [
-        Chart(name, title, partial(panels, alongs), told)
-        for name, (title, alongs) in GROUPS.items()
-    ]
-
-
-if __name__ == "__main__":
-    for chart in charts():
-        main(chart)
+FIGURES: dict[str, Callable[[Options], Chart]] = {
+    name: partial(risks, alongs) for name, alongs in GROUPS.items()
+}

@@ -10,6 +10,7 @@ import pytest
 
 import accountant.__main__
 import audits.__main__
+from experiments.catalogue import FIGURES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -138,6 +139,8 @@ def test_commands_exist(page):
         assert program in (*PACKAGES, "pytest", "experiments"), program
         if word.strip() and program in known:
             assert word.strip(' "') in known[program], word
+    for name in re.findall(r"python -m experiments ([\w$-]+)", text):
+        assert any(re.fullmatch(name.replace("$i", r"\w+"), figure) for figure in FIGURES), name
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     wanted = set(re.findall(r"(?:`|\$ )make (\w+)", text))
     assert wanted <= targets

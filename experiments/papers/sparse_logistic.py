@@ -1,50 +1,29 @@
-"""Sparse logistic regression on real data, all in one place: the study of Figures 3 and 4."""
+"""Sparse logistic regression, Wang & Xu (2021), a trusted curator: Figures 3 and 4, real data."""
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
-from common import Error, Method, Setting
-from scipy import optimize, sparse
+from scipy import optimize
 from scipy.special import expit
 
 from accountant.accountants.tight import Tight
 from accountant.planning.calibration import calibrate
 from algorithms import SparseERM
 from algorithms.base.hard_thresholding import keep_largest
+from experiments.charts import Chart, Options
+from experiments.datasets import Table, covtype_signs, rcv1_signs
+from experiments.method_grids import Error, Grid, Method, Setting, compare
 from mechanisms.gaussian import Gaussian
 
 PENALTY, PRINTED_DELTA, DELTA, PRINTED_STEP = 1e-3, 1e-3, 1e-5, 0.1
 STEP = 1 / (2 * (0.25 + PENALTY))  # 1/(2l), of Theorem 8
-SHARED = Path(__file__).parents[2] / "shared" / "data"
-Data = tuple[np.ndarray, np.ndarray]  # rows, labels -1 and 1
-Prepared = tuple[np.ndarray, np.ndarray, float, float]  # the same, least loss, noiseless gap
-
-
-def covtype(path: Path) -> Data:
-    """Cover type 2 against the rest, features in [0, 1]."""
-    with np.load(path) as file:
-        low = np.array([1859, 0, 0, 0, -173, 0, 0, 0, 0, 0])
-        high = np.array([3858, 360, 66, 1397, 601, 7117, 254, 254, 254, 7173])
-        numeric = (file["numeric"] - low) / (high - low)
-        x = np.hstack([numeric, np.eye(4)[file["wilderness"]], np.eye(40)[file["soil"]]])
-        return x, np.where(file["label"] == 2, 1.0, -1.0)
-
-
-def rcv1(path: Path) -> Data:
-    """The 200 commonest terms; CCAT against the rest."""
-    with np.load(path) as file:
-        x = sparse.csr_array(
-            (file["data"].astype(float), file["indices"], file["indptr"]), shape=file["shape"]
-        )
-        common = np.argsort(-np.diff(x.tocsc().indptr), kind="stable")[:200]
-        return x[:, common].toarray(), file["label"].astype(float)
+Prepared = tuple[np.ndarray, np.ndarray, float, float]  # a table, its least loss, noiseless gap
 
 
 def loss(theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
@@ -54,7 +33,8 @@ def loss(theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
 
 def gradient(theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Its gradient."""
-    return -x.T @ (y * expit(-y * (x @ theta))) / len(y) + PENALTY * theta
+    slope: np.ndarray = -x.T @ (y * expit(-y * (x @ theta))) / len(y) + PENALTY * theta
+    return slope
 
 
 def noiseless(x: np.ndarray, y: np.ndarray, sparsity: int, rounds: int) -> np.ndarray:
@@ -85,24 +65,9 @@ class CentralStudy:
     The paper leaves T open.  With ln n rounds gaps are those of stopping early, at any epsilon.
     """
 
-    name: str
-    load: Callable[[Path], Data]
-    path: Path
+    load: Callable[[Path], Table]
+    folder: Path
     ylabel: str = "optimality gap of the loss"
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Data may lie elsewhere."""
-        parser.add_argument("--data", type=Path, default=self.path, help=f"the file {self.path}")
-
-    def configured(self, options: argparse.Namespace) -> CentralStudy:
-        """The study that the command line asks for."""
-        path = options.data / self.path.name if options.data.is_dir() else options.data
-        if not path.is_file():
-            raise SystemExit(
-                f"{self.name}: no data at {path}; give the file or its folder with --data PATH "
-                f"({self.path.name}, made as {self.path.parent / 'README.md'} says)"
-            )
-        return replace(self, path=path)
 
     def sample(self, setting: Setting, users: int, seed: int) -> Prepared:
         """The same records in every run, and the least loss on them."""
@@ -152,9 +117,9 @@ def printed_epsilon(epsilon: float) -> float:
 
 
 @lru_cache
-def loaded(study: CentralStudy) -> Data:
+def loaded(study: CentralStudy) -> Table:
     """All data in one fixed order."""
-    x, y = study.load(study.path)
+    x, y = study.load(study.folder)
     order = np.random.default_rng(0).permutation(len(y))
     return x[order], y[order]
 
@@ -167,3 +132,26 @@ def prepared(study: CentralStudy, features: int, sparsity: int, users: int) -> P
     x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
     least, stopped = optimum(x, y, sparsity), noiseless(x, y, sparsity, math.isqrt(users))
     return x, y, least, loss(stopped, x, y) - least
+
+
+def gaps(load: Callable[[Path], Table], full: Grid, quick: Grid, options: Options) -> Chart:
+    """The chart of a data set."""
+    return compare(CentralStudy(load, options.data), full, quick, options)
+
+
+FIGURES = {
+    "sparse-regression-3": partial(gaps, covtype_signs, Grid(
+        Setting(54, 10, 2.0), (300, 1_000, 3_000, 10_000, 20_000),
+        {"features": (14, 34, 54), "sparsity": (5, 10, 20), "epsilon": (0.5, 1.0, 2.0)},
+    ), Grid(
+        Setting(20, 5, 2.0), (300, 2_000),
+        {"features": (14, 20), "sparsity": (2, 5), "epsilon": (0.5, 2.0)},
+    )),
+    "sparse-regression-4": partial(gaps, rcv1_signs, Grid(
+        Setting(200, 10, 2.0), (200, 400, 800, 1_700),
+        {"features": (50, 100, 200), "sparsity": (5, 10, 20), "epsilon": (0.5, 1.0, 2.0)},
+    ), Grid(
+        Setting(50, 5, 2.0), (200, 1_600),
+        {"features": (20, 50), "sparsity": (2, 5), "epsilon": (0.5, 2.0)},
+    )),
+}  # fmt: skip

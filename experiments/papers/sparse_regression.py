@@ -1,19 +1,29 @@
-"""Sparse regression on the paper's synthetic data: the studies of Figures 1, 2, 5 and 6."""
+"""Sparse regression, Wang & Xu (2021), on the paper's synthetic data: Figures 1, 2, 5 and 6."""
 
 from __future__ import annotations
 
-import argparse
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
-from common import Error, Grid, Method, Setting
-from printed import DELTA, NOISE_BOUND, PrintedNoise, greatest_label, printed_epsilon
 
 from algorithms import LabelIHT, LocalIHT
 from algorithms.base.hard_thresholding import default_rounds, default_step
 from algorithms.sparse_regression.links import link_of
-from audits.papers.sparse_regression import PrintedBound, printed_probability
+from audits.papers.sparse_regression import (
+    PrintedBound,
+    PublishedClaim,
+    label_bound,
+    printed_label_noise,
+    printed_probability,
+)
+from experiments.charts import Chart, Options
+from experiments.method_grids import Error, Grid, Method, Setting, compare
+from mechanisms.gaussian import Gaussian
 
+NOISE_BOUND, DELTA = 0.05, 1e-3  # C and delta of the paper
+WAVE = "8x + cos x"
 PRINTED_STEPS = (0.1, 0.2)
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray]  # features, labels, the true theta
 
@@ -39,6 +49,27 @@ def relative_error(found: np.ndarray, theta: np.ndarray) -> float:
     return float(np.linalg.norm(found - theta) / np.linalg.norm(theta))
 
 
+@lru_cache(maxsize=256)
+def printed_noise(epsilon: float, sparsity: int, link: str) -> PublishedClaim:
+    """The printed label noise, and what it costs: labels move by twice their bound (E1)."""
+    return printed_label_noise(epsilon, DELTA, sparsity, NOISE_BOUND, link)
+
+
+@lru_cache(maxsize=256)
+def printed_epsilon(setting: Setting, link: str) -> float:
+    """What the printed noise really gives."""
+    return printed_noise(setting.epsilon, setting.sparsity, link).true_epsilon
+
+
+class PrintedNoise(LabelIHT):
+    """LabelIHT with the printed noise: NOT private at its epsilon."""
+
+    def mechanism(self) -> Gaussian:
+        """Labels within the bound, noise for labels that move by 4 C."""
+        plan: Any = printed_noise(self.epsilon, self.sparsity, self.link).plan
+        return Gaussian(plan.scale, 2 * self.label_bound)
+
+
 @dataclass(frozen=True)
 class Regression:
     """A study of one link; steps lie in the window where rounds contract, T = ceil ln(n/p)."""
@@ -50,14 +81,6 @@ class Regression:
     def sample(self, setting: Setting, users: int, seed: int) -> Sample:
         """New data of the setting."""
         return model(setting, users, seed, self.link, self.normalise)
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """The paper's theta can be had as it is."""
-        parser.add_argument("--unnormalised", action="store_true", help="theta of any length")
-
-    def configured(self, options: argparse.Namespace) -> Regression:
-        """The study that the command line asks for."""
-        return replace(self, normalise=not options.unnormalised)
 
     @property
     def step(self) -> float:
@@ -113,7 +136,7 @@ class LabelStudy(Regression):
                 x, y, theta = data
                 made = kind(
                     epsilon=setting.epsilon, delta=DELTA, sparsity=setting.sparsity,
-                    label_bound=greatest_label(setting.sparsity, self.link),
+                    label_bound=label_bound(setting.sparsity, NOISE_BOUND, self.link),
                     rounds=default_rounds(*x.shape), step=step, link=self.link, random_state=seed,
                 )  # fmt: skip
                 return relative_error(made.fit(x, y).coef_, theta)
@@ -143,7 +166,7 @@ LOCAL_FULL = Grid(
     {"features": (5, 10, 40), "sparsity": (2, 3, 5), "epsilon": (1.0, 2.0, 4.0)},
 )  # fmt: skip
 LOCAL_QUICK = Grid(
-    Setting(4, 2, 4.0), (1_000, 100_000),
+    Setting(4, 2, 4.0), (1_000, 40_000),
     {"features": (4, 16), "sparsity": (2, 3), "epsilon": (2.0, 4.0)},
 )  # fmt: skip
 LABEL_FULL = Grid(
@@ -151,6 +174,20 @@ LABEL_FULL = Grid(
     {"features": (50, 100, 400), "sparsity": (2, 5, 10), "epsilon": (0.5, 1.0, 2.0)},
 )  # fmt: skip
 LABEL_QUICK = Grid(
-    Setting(20, 2, 1.0), (300, 20_000),
+    Setting(20, 2, 1.0), (300, 10_000),
     {"features": (20, 40), "sparsity": (2, 3), "epsilon": (0.5, 1.0)},
 )  # fmt: skip
+
+
+def figure(kind: type[LocalStudy | LabelStudy], link: str, options: Options) -> Chart:
+    """Whole records, or labels alone, are private."""
+    grids = (LOCAL_FULL, LOCAL_QUICK) if kind is LocalStudy else (LABEL_FULL, LABEL_QUICK)
+    return compare(kind(link, not options.unnormalised), *grids, options)
+
+
+FIGURES = {
+    "sparse-regression-1": partial(figure, LocalStudy, "identity"),
+    "sparse-regression-2": partial(figure, LabelStudy, "identity"),
+    "sparse-regression-5": partial(figure, LocalStudy, WAVE),
+    "sparse-regression-6": partial(figure, LabelStudy, WAVE),
+}

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common import Setting
 from scipy.signal import lfilter
 
 from algorithms import ThresholdedMean, ThresholdedRegression
 from algorithms.voting.machine_votes import lasso_signs, mean_signs
+from experiments.method_grids import Setting
 
 DELTA, RECORDS, SELECT, STRENGTH, CORRELATION = 1e-3, 200, 20, 0.5, 0.5
 
@@ -30,10 +30,11 @@ class Machines:
         return Machines(self.votes[:count], some)
 
 
+@dataclass(frozen=True)
 class MeanStudy:
     """X = theta + N(0, Toeplitz): a machine's mean of normal records is drawn as such."""
 
-    threshold = 0.05
+    threshold: float = 0.05
 
     def sample(self, setting: Setting, machines: int, seed: int) -> Machines:
         """The same first machines, however many."""
@@ -48,11 +49,12 @@ class MeanStudy:
         return ThresholdedMean(setting.epsilon, DELTA, SELECT, bound, form)
 
 
+@dataclass(frozen=True)
 class RegressionStudy:
     """y = <x, theta> + N(0, 1), x normal with Toeplitz covariance."""
 
     # local Lasso paths reach ``SELECT`` features long before they reach a smaller penalty
-    threshold = 0.1
+    threshold: float = 0.1
 
     def sample(self, setting: Setting, machines: int, seed: int) -> Machines:
         """The same first machines, however many."""
