@@ -140,7 +140,7 @@ def test_commands_exist(page):
         if word.strip() and program in known:
             assert word.strip(' "') in known[program], word
     for name in re.findall(r"python -m experiments ([\w$-]+)", text):
-        assert any(re.fullmatch(name.replace("$i", r"\w+"), figure) for figure in FIGURES), name
+        assert any(re.fullmatch(re.sub(r"\$\w", r"\\w+", name), figure) for figure in FIGURES), name
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     wanted = set(re.findall(r"(?:`|\$ )make (\w+)", text))
     assert wanted <= targets

@@ -66,7 +66,7 @@ class DividedByTruth(Mutant):
     caught_by = "decoders"
 
     def estimate(self, counts, users):
-        return (counts / users - self.other) / self.truth
+        return (counts / users - self.other_label_probability) / self.own_label_probability
 
 
 class PAndQSwapped(Mutant):

@@ -111,7 +111,9 @@ class FirstOfTheOnes(Mutant):
 
     def release(self, value, rng=None, size=None):
         reports = self.honest.release(value, rng, size)
-        bits = rng.random((size, self.candidates)) < self._chances(reports[:, :-1], np.array(value))
+        bits = rng.random((size, self.candidates)) < self._bit_probabilities(
+            reports[:, :-1], np.array(value)
+        )
         reports[:, -1] = bits.argmax(axis=1)
         return reports
 
