@@ -15,7 +15,7 @@ import numpy as np
 from accountant.numerics import Array
 
 THRESHOLD_CONSTANT = (
-    5.0  # of the threshold rule; chosen on simulations (tests/algorithms/test_sign_vote.py)
+    5.0  # of the threshold rule; chosen on simulations (tests/algorithms/voting/test_sign_vote.py)
 )
 
 

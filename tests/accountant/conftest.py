@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.accountant.store_support import PostgresServer, SQLiteBookFile
+from tests.accountant.book.throwaway_books import PostgresServer, SQLiteBookFile
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from accountant import PLD, RDP, ZCDP, Advanced, Basic, PureLoss, Sequential
-from tests.accountant import test_accountants as laws
+from tests.accountant.accountants import test_accountants as laws
 
 
 class CountForgotten(PLD):

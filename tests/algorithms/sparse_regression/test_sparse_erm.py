@@ -21,7 +21,7 @@ from algorithms.base.non_private import NotPrivateWarning
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
 
-COVTYPE = Path(__file__).parents[2] / ".." / "shared" / "data" / "covtype" / "covtype.npz"
+COVTYPE = Path(__file__).parents[3] / ".." / "shared" / "data" / "covtype" / "covtype.npz"
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(3000, 12)) / 3
 Y = np.where(0.1 * RNG.normal(size=3000) < X @ ([2.0, -1.5] + [0.0] * 10), 1.0, -1.0)

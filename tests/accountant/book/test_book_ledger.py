@@ -23,7 +23,7 @@ from accountant import (
     UnhealthyRandomness,
 )
 from mechanisms import Gaussian, Laplace
-from tests.accountant.store_support import exit_status_in_child
+from tests.accountant.book.throwaway_books import exit_status_in_child
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)  # costs 0.1

@@ -39,7 +39,7 @@ from mechanisms import (
     Staircase,
     TruncatedLaplace,
 )
-from tests.accountant.planning_references import (
+from tests.accountant.planning.reference_allocations import (
     epsilon_of_scales,
     optimality_gap,
     slsqp_least_error,

@@ -14,7 +14,7 @@ import pytest
 
 from accountant import Book, Budget, BudgetExceeded
 from mechanisms import Laplace
-from tests.accountant.store_support import SQLiteBookFile, kill_at_system_call
+from tests.accountant.book.throwaway_books import SQLiteBookFile, kill_at_system_call
 
 DATA = np.arange(20.0)
 FIFTH = Laplace(5.0)

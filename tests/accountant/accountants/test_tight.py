@@ -27,7 +27,7 @@ from accountant import (
     Tight,
     ZCDPLoss,
 )
-from tests.accountant.test_accountants import delta_by_enumeration, finite_losses
+from tests.accountant.accountants.test_accountants import delta_by_enumeration, finite_losses
 
 SCALES = np.linspace(400, 900, 500)
 MANY = Sequential(

@@ -17,7 +17,7 @@ from accountant.errors import PrivateValueError
 from algorithms.base.non_private import NotPrivateWarning
 from algorithms.label_privacy.label_classifier import LabelPrivateClassifier
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
+SHARED = Path(__file__).parents[4] / "shared" / "data"
 
 
 @parametrize_with_checks([

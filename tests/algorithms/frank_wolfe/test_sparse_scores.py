@@ -22,7 +22,7 @@ from mechanisms import LazyExponential, NoisyMax
 from mechanisms import lazy_exponential as lazy
 from mechanisms.families.bounded_scores import ListedScores
 
-RCV1 = Path(__file__).parents[2] / ".." / "shared" / "data" / "rcv1_subset" / "rcv1_subset.npz"
+RCV1 = Path(__file__).parents[3] / ".." / "shared" / "data" / "rcv1_subset" / "rcv1_subset.npz"
 RNG = np.random.default_rng(12)
 X = sparse.random(60, 40, 0.08, "csr", rng=RNG, data_rvs=lambda size: RNG.normal(size=size))
 Y = np.where(X @ RNG.normal(size=40) + 0.1 * RNG.normal(size=60) > 0, 1.0, -1.0)

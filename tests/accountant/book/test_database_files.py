@@ -14,7 +14,7 @@ import pytest
 from accountant import Book, Budget, LedgerCorrupt, LedgerUnwritable, ParameterError
 from accountant.book import sqlite
 from mechanisms import Laplace
-from tests.accountant.store_support import exit_status_in_child
+from tests.accountant.book.throwaway_books import exit_status_in_child
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
