@@ -99,8 +99,8 @@ def test_golden_values():
     assert second_moments(100, 0.5)["unary"] == pytest.approx(1569.079236, abs=5e-6)
     mechanism = randomizer_of("subset", 10, 1.0)
     assert mechanism.size == 3
-    assert mechanism.truth == pytest.approx(0.538102, abs=1e-6)
-    assert mechanism.other == pytest.approx(0.273544, abs=1e-6)
+    assert mechanism.own_label_probability == pytest.approx(0.538102, abs=1e-6)
+    assert mechanism.other_label_probability == pytest.approx(0.273544, abs=1e-6)
     for epsilon, expected in ((0.5, 1551.5), (1.0, 364.6), (3.0, 21.9), (4.6, 5.1)):
         assert second_moments(100, epsilon)["subset"] == pytest.approx(expected, rel=1e-2)
     orthonormal = np.eye(100)

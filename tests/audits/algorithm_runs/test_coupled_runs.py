@@ -77,8 +77,8 @@ def test_weights_and_losses_are_those_of_the_closed_form():
     for one, source in zip(found, sources, strict=True):
         t, shares = ladder.tilts, ladder.shares
         logs = t * (one.loss - MU**2 / 2) - t**2 * MU**2 / 2
-        assert one.first == pytest.approx(1 / np.sum(shares * np.exp(logs)), rel=1e-6)
-        assert one.second == pytest.approx(one.first * math.exp(-one.loss), rel=1e-6)
+        assert one.first_weight == pytest.approx(1 / np.sum(shares * np.exp(logs)), rel=1e-6)
+        assert one.second_weight == pytest.approx(one.first_weight * math.exp(-one.loss), rel=1e-6)
         # the same seed draws the same tilt, by which the ladder moves
         drawn = int(source.spawn(2)[0].choice(t.size, p=shares))
         assert one.untilted is (drawn == 0)
@@ -92,7 +92,7 @@ def test_weights_have_mean_one_for_every_mechanism(cls):
     found = many(
         Between(mechanism, mechanism.worst_pair(0.5)), 150, mechanism.loss.epsilon_at(0.01)
     )
-    weights = np.array([(one.first, one.second) for one in found])
+    weights = np.array([(one.first_weight, one.second_weight) for one in found])
     assert weights[:, 0].max() <= 1 / MIN_UNTILTED_SHARE * (1 + 1e-9)
     for column in weights.T:
         if np.ptp(column) > 1e-9:
@@ -108,7 +108,9 @@ def test_the_mean_of_weighed_sticks_is_the_profile():
     means = []
     for seed in range(25):
         found = [one for one in many(gaussians(), 80, rng=seed) if not one.pilot]
-        sticks = [one.first * -np.expm1(np.minimum(epsilons - one.loss, 0.0)) for one in found]
+        sticks = [
+            one.first_weight * -np.expm1(np.minimum(epsilons - one.loss, 0.0)) for one in found
+        ]
         means.append(np.mean(sticks, axis=0) / truth)
     assert np.all(ttest_1samp(means, 1.0).pvalue > 1e-6)
 
@@ -337,4 +339,4 @@ def test_scores_are_tilted():
     pair = np.array([1.0, 0.0]), np.array([0.0, 0.0])
     found = many(Between(NoisyMax(1.0), pair), 100, 3.0)
     assert not all(one.untilted for one in found)
-    assert np.mean([one.first for one in found]) == pytest.approx(1.0, abs=0.5)
+    assert np.mean([one.first_weight for one in found]) == pytest.approx(1.0, abs=0.5)

@@ -65,7 +65,7 @@ def test_honest_algorithms_pass():
 )
 def test_every_broken_algorithm_is_caught_by_what_it_names(specimen):
     found = audit_algorithm(
-        specimen.broken, *specimen.pair, specimen.claim, 100, np.random.default_rng(2)
+        specimen.implementation, *specimen.pair, specimen.claim, 100, np.random.default_rng(2)
     )
     assert found.refutation(1 - 1e-9).startswith(specimen.caught_by)
     assert found.replayed.sound is (specimen.caught_by == "privacy losses")

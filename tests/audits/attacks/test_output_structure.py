@@ -66,7 +66,7 @@ def test_and_tells_nothing_when_the_coin_is_fair(name):
 
 @pytest.mark.parametrize("one", BY_ATOMS, ids=lambda one: one.name)
 def test_the_zoos_specimens(one):
-    found = audit_atoms(one.broken, one.pair, one.claim, 10_000, SURE, rng=2)
+    found = audit_atoms(one.implementation, one.pair, one.claim, 10_000, SURE, rng=2)
     assert found.outcome is one.expected
     if one.true_epsilon is not None:
         assert found.epsilon_lower <= one.true_epsilon

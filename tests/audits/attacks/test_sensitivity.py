@@ -104,7 +104,7 @@ def test_what_must_pass(name):
     "one", [s for s in SPECIMENS if s.caught_by == "sensitivity"], ids=lambda s: s.name
 )
 def test_the_zoos_queries(one):
-    made = one.broken
+    made = one.implementation
     probe = probe_sensitivity(
         made.query,
         made.space,

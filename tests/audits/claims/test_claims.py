@@ -88,7 +88,7 @@ def test_a_gaussian_claim_is_decided_in_the_middle_and_bounded_in_the_tail():
     # epsilon 0 or 0.96 by the learning runs, where the claim's delta is 0.35 or 0.1
     assert found.point.epsilon < 1.0
     assert found.point.delta > 0.05
-    assert found.point.guesses.whole == (found.point.epsilon == 0.0)
+    assert found.point.guesses.every_run == (found.point.epsilon == 0.0)
     assert "tested at epsilon 0" in found.witness
     # the tail alone would not have seen it
     assert found.epsilon_lower < GaussianLoss(0.9).epsilon_at(1e-5)
