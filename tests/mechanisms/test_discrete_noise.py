@@ -7,12 +7,23 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
-from accountant import GaussianLoss, LaplaceLoss, PairLoss
+from accountant import (
+    Basic,
+    Budget,
+    Filter,
+    GaussianLoss,
+    LaplaceLoss,
+    PairLoss,
+    ParameterError,
+    Tight,
+)
 from mechanisms import (
+    CubeLinf,
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
     Laplace,
+    NoisyMax,
     Staircase,
     TruncatedLaplace,
 )
@@ -180,3 +191,34 @@ def test_pure_from_approximate_gives_nearly_the_inner_law():
     reports = made.release(np.array([1.0, -1.0, 0.5]), 1)
     assert reports.shape == (3, 201)
     assert made.log_density(reports, np.array([1.0, -1.0, 0.5]), each=True).shape == (3,)
+
+
+def test_nearly_equal_masses_are_rounded_apart():
+    assert Staircase(1e4).loss.pure >= 1e-4
+    for scale in (99.7, 1e4, 1e6, 1e12):
+        made = DiscreteLaplace(scale)
+        assert made.loss.pure >= 1 / scale
+        assert Basic().epsilon(made, 0.0) >= 1 / scale
+        # tanh(1 / (2 scale)) of a real number is about this
+        assert made.loss.delta_at(0.0) >= math.tanh(1 / (2 * scale)) * (1 - 1e-15)
+    for dimension in (1, 2, 4):
+        keep = 0.5 + 1e-6
+        assert CubeLinf(dimension, 1.0, keep).loss.pure >= math.log(keep / (1 - keep))
+
+
+def test_discrete_gaussian_noise_passes_concentrated_filters():
+    made = DiscreteGaussian(40.0)
+    assert made.loss.rho == pytest.approx(1 / 3200)
+    for notion in ("zcdp", "rdp"):
+        gate = Filter(np.arange(5), Budget(1.0, 1e-5), notion, rng=0)
+        assert isinstance(int(gate.release(made, np.sum)), int)
+    # the lists agree with the proofs
+    pair = 20 * DiscreteGaussian(3.0)
+    assert Tight().epsilon(pair, 1e-6) <= Tight().epsilon(20 * Gaussian(3.0), 1e-6) * 1.01
+
+
+def test_odd_scales_are_refused_by_name():
+    for cls, field in ((Staircase, 1e-3), (Staircase, 1e10), (DiscreteLaplace, 1e-300)):
+        with pytest.raises(ParameterError, match=f"{cls.__name__}.scale must be"):
+            cls(field)
+    assert NoisyMax(1.0, 1.0, "gumbel", True).log_density(0, [1.0, 0.0]) < 0

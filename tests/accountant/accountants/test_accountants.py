@@ -369,3 +369,22 @@ def test_calibrate_reaches_the_ends_of_a_range():
 def test_counts_that_no_float_holds_are_refused():
     with pytest.raises(ParameterError, match="count must be a whole number from 0 to 9,007"):
         10**400 * PureLoss(1.0)
+
+
+def test_no_accountant_undercuts_the_exact_sum_at_delta_zero():
+    for crumb in (PureLoss(1e-16), PureLoss(1e-17), PureLoss(1e-300), 10**10 * PureLoss(1e-28)):
+        assert not Budget(1.0).admits(10 * PureLoss(0.1) + crumb)
+    for accountant in (Basic(), RDP(), PLD(), Tight()):
+        assert accountant.epsilon(10 * PureLoss(0.1), 0.0) == 1.0
+
+
+def test_epsilon_does_not_jump_above_the_mass_at_infinity():
+    loss = ApproxLoss(1.0, 1e-3)
+    for delta in (1e-3, math.nextafter(1e-3, 1), 1.00000000001e-3):
+        for accountant in (Basic(), Advanced(), Tight()):
+            assert accountant.epsilon(loss, delta) <= 1.0
+    assert PairLoss((0.5, 0.49, 0.01), (0.5, 0.5, 0.0)).epsilon_at(0.01 + 1e-13) <= 0.0203
+    for count in range(1, 40):
+        for delta in (1e-6, 3e-7, 1e-9):
+            spent = Basic().epsilon(count * ApproxLoss(0.5, delta), float(f"{count * delta:.12g}"))
+            assert spent == 0.5 * count

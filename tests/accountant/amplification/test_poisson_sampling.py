@@ -313,3 +313,21 @@ def test_equal_parts_are_shown_as_a_multiple():
     ):  # fmt: skip
         assert eval(repr(plan)) == plan
         assert len(repr(plan)) < 200
+
+
+def test_bounds_of_sampled_losses_are_rounded_outwards():
+    assert PoissonSampled(ApproxLoss(0.1, 0.3), 0.5).reversed.max_loss >= math.log(2)
+    assert PoissonSampled(PureLoss(30.0), 1.0).reversed.max_loss >= 30.0
+    nearly = PoissonSampled(PureLoss(30.0), 1 - 1e-12).reversed
+    assert nearly.max_loss == pytest.approx(27.541588, rel=1e-6)
+
+
+def sampled_gaussian(mu, rate):
+    return PoissonSampled(GaussianLoss(mu), rate)
+
+
+def test_a_loss_of_bound_zero_can_be_sampled_and_composed():
+    plan = SampledWithoutReplacement(ApproxLoss(0.0, 1e-6), 1, 10) + LaplaceLoss(0.3)
+    assert Tight().epsilon(plan, 1e-3) == pytest.approx(0.298, abs=1e-3)
+    assert sampled_gaussian(1.0, 0.0).delta_at(0.1) == 0.0
+    assert SampledWithoutReplacement(GaussianLoss(1.0), 0, 10).epsilon_at(0.1) == 0.0

@@ -1,5 +1,6 @@
 """``python -m accountant plan|fit|explain``, the files they read and write, and hostile files."""
 
+import re
 import subprocess
 import sys
 import time
@@ -372,3 +373,39 @@ def test_every_command_teaches(command, capsys):
 
 def test_from_toml_still_reads_what_it_always_read():
     assert from_toml('[[release]]\nkind = "Laplace"\nscale = 2.0\ncount = 3') == 3 * Laplace(2.0)
+
+
+PLAN = '[budget]\nepsilon = 1.0\ndelta = 1e-6\n[[release]]\nkind = "Gaussian"\nscale = 20.0\n'
+
+
+@pytest.mark.parametrize("option", ["--epsilon", "--delta"])
+@pytest.mark.parametrize("command", ["plan", "explain", "fit"])
+def test_an_empty_option_is_no_absent_one(tmp_path, capsys, command, option):
+    if (command, option) == ("explain", "--epsilon"):
+        pytest.skip("explain has no --epsilon")
+    file = tmp_path / "plan.toml"
+    file.write_text(PLAN)
+    assert main([command, str(file), option, ""]) == 2
+    assert re.search(f"{option} must be a number.*got ''\n$", capsys.readouterr().err)
+
+
+def test_a_key_of_a_file_steers_no_terminal(tmp_path, capsys):
+    file = tmp_path / "plan.json"
+    file.write_text(
+        '{"schema": 1, "release": [{"kind": "Gaussian", "scale": 3.0, "\\u001b[31m\\u202e\\n": 5}]}'
+    )
+    assert main(["plan", str(file), "--epsilon", "1"]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert told.rstrip("\n").isprintable()
+    assert r"\x1b[31m\u202e\n" in told
+
+
+def test_a_closed_stdout_is_no_traceback(tmp_path):
+    file = tmp_path / "plan.toml"
+    file.write_text(PLAN)
+    for streams in (">&-", ">&- 2>&-", "2>&-"):
+        words = f'"{sys.executable}" -m accountant plan "{file}" {streams}'
+        done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0
+        assert done.stderr == ""

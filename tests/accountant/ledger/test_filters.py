@@ -209,3 +209,13 @@ def test_a_spend_costs_the_same_however_many_there_were():
     assert min(seconds() for _ in range(3)) < 3 * first
     assert Filter(DATA, Budget(1.0, 1e-6)).spent == 0.0
     assert GaussianLoss(1.0).gdp_mu == 1.0
+
+
+def test_an_odometer_without_delta_takes_no_leaks():
+    with pytest.raises(BudgetExceeded, match=r"spent delta 0, asked 0\.1"):
+        Odometer(np.ones(3))._filter_meter.notion.spend(ApproxLoss(1.0, 0.1), Budget(1.0))
+
+
+def test_a_budget_that_a_notion_cannot_keep_is_refused():
+    with pytest.raises(ParameterError, match="one that this notion can keep"):
+        Filter(np.ones(3), Budget(1e-9, 1e-30), "zcdp")

@@ -1,6 +1,7 @@
 """Allocations: against closed forms, brute force and a convex solver; and their laws."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -26,6 +27,8 @@ from accountant import (
     Wanted,
     allocate,
     calibrate,
+    explanation,
+    records_needed,
 )
 from mechanisms import (
     DiscreteGaussian,
@@ -315,3 +318,32 @@ BAD = [
 def test_what_cannot_be_planned_is_refused(make, words):
     with pytest.raises(ParameterError, match=words):
         make()
+
+
+def test_wrong_kinds_of_argument_are_parameter_errors():
+    one = Wanted(Gaussian, Deviation(), weight=1.0, sensitivity=1.0)
+    for releases in (one, None, 5):
+        with pytest.raises(ParameterError, match="releases"):
+            allocate(releases, BUDGET)
+    for error in (Deviation, 5, "deviation"):  # the class itself, not a measure
+        with pytest.raises(ParameterError, match="error"):
+            Wanted(Gaussian, error, weight=1.0)
+    for which in ("0", 0.0, True, 1, -1):
+        with pytest.raises(ParameterError, match="which"):
+            records_needed([one], BUDGET, which, 0.5, 100)
+    with pytest.raises(ParameterError, match="relation"):
+        explanation(1.0, 1e-6, "nobody")
+
+
+def test_a_budget_used_up_but_for_round_off_is_no_noise_of_1e300():
+    rest = Wanted(Gaussian, Deviation(), weight=1.0)
+    for used in (1.0, 1 - 1e-9):
+        with pytest.raises(BudgetExceeded):
+            allocate([Wanted(PureLoss(used)), rest], BUDGET)
+
+
+def test_the_printed_epsilon_of_an_allocation_is_rounded_up():
+    for target in (3.0, 5.0, 7.0, 11.0, 13.0):
+        found = allocate([Wanted(Laplace, Deviation(), target=target)], BUDGET)
+        told = float(re.search(r"epsilon ([\d.]+);", str(found))[1])
+        assert found.epsilon <= told <= found.epsilon * (1 + 1e-8)

@@ -6,6 +6,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from accountant import (
     Budget,
@@ -159,3 +160,17 @@ def test_room_is_what_just_fits(scale, most):
     count = remaining_capacity(Gaussian(30.0), Gaussian(50.0), budget)
     assert budget.admits(Gaussian(30.0) + count * Gaussian(50.0))
     assert not budget.admits(Gaussian(30.0) + (count + 1) * Gaussian(50.0))
+
+
+def test_the_exception_is_not_told_as_the_chance_that_a_belief_exceeds_the_limit():
+    # of Gaussian noise that chance is 26 times delta here: no sentence may say it is delta
+    mu = 0.18
+    epsilon = Tight().epsilon(Gaussian(1 / mu), 1e-6)
+    exceeds = norm.sf(epsilon / mu - mu / 2)
+    assert exceeds > 20e-6
+    first, second = explanation(epsilon, 1e-6).split(". ")
+    assert "but for one exception" in first
+    assert "chance of at most 1 in 1,000,000 (delta 1e-6) that this fails" not in second
+    # Kairouz, Oh & Viswanath: as much as something that tells all with chance delta
+    assert "may tell as much as something would" in second
+    assert "exception (" not in explanation(epsilon, 0.0)

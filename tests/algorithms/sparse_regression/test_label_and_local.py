@@ -2,13 +2,14 @@
 
 import math
 import re
+import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from accountant import Budget, ParameterError
+from accountant import Budget, Ledger, ParameterError
 from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM
 from algorithms.base.hard_thresholding import (
     checked_step,
@@ -273,3 +274,16 @@ def test_a_constant_column_and_other_sparse_formats_are_no_fault():
     expected = LABEL.fit(sparse.csr_array(x), y).coef_.copy()
     for kind in (sparse.coo_array, sparse.csc_matrix, sparse.dok_array):
         assert LABEL.fit(kind(x), y).coef_.tobytes() == expected.tobytes()
+
+
+SIGNS = np.where(np.arange(64) % 2, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("link", ["identity", "8x + cos x"])
+def test_one_huge_target_decides_nothing_about_success(link):
+    x, y = np.ones((64, 3)), SIGNS.copy()
+    y[3] = 1.7e308
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=2, link=link)
+        assert np.isfinite(made.run(Ledger((x, y), made.plan(x.shape), rng=0))).all()

@@ -102,3 +102,10 @@ def test_no_scores_have_a_greater_selection_error(mechanism, candidates):
     assert most <= told * (1 + 1e-9)
     if candidates == 20 and isinstance(mechanism, Exponential):
         assert told <= 2 * most
+
+
+def test_the_expected_greatest_of_many_exponentials_is_no_less_than_the_harmonic_number():
+    for count in (100, 101, 150, 300, 1000):
+        harmonic = math.fsum(1 / k for k in range(1, count + 1))
+        found = Laplace(1.0).expected_maximum(count)
+        assert harmonic * (1 - 1e-15) <= found <= harmonic * (1 + 1e-14)
