@@ -1,9 +1,7 @@
 """Accountants: sound on random plans by an independent road, and no nonsense gets through."""
 
-import itertools
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +15,6 @@ from accountant import (
     Basic,
     BoundedRangeLoss,
     Budget,
-    BudgetExceeded,
     GaussianLoss,
     LaplaceLoss,
     PairLoss,
@@ -29,10 +26,10 @@ from accountant import (
     Tight,
     UnsupportedPlan,
     ZCDPLoss,
-    calibrate,
     compare,
 )
-from mechanisms import Gaussian, Laplace, RandomizedResponse
+from mechanisms import Gaussian, Laplace
+from tests.accountant.enumeration import atoms_of, delta_by_enumeration
 
 SOUND = [Basic(), Advanced(), ZCDP(), RDP(), PLD(), Tight()]
 every_accountant = pytest.mark.parametrize("accountant", SOUND, ids=lambda a: a.name)
@@ -46,25 +43,6 @@ pairs = st.tuples(st.floats(0.05, 0.9), st.floats(0.05, 0.9), st.floats(0.0, 0.0
     )
 )
 finite_losses = st.one_of(sizes.map(PureLoss), pairs, st.builds(ApproxLoss, sizes, st.just(1e-4)))
-
-
-def atoms_of(loss):
-    """Every loss here as a finite pair (p, q)."""
-    if isinstance(loss, PairLoss):
-        return loss.p, loss.q
-    high = 1 / (1 + math.exp(-loss.epsilon))
-    d = getattr(loss, "delta", 0.0)
-    p = (d, (1 - d) * high, (1 - d) * (1 - high), 0.0)
-    return p, p[::-1]
-
-
-def delta_by_enumeration(losses, epsilon):
-    """Hockey stick of the product by enumeration of all atoms: the independent road."""
-    p, q = np.ones(1), np.ones(1)
-    for loss in losses:
-        a, b = atoms_of(loss)
-        p, q = np.outer(p, a).ravel(), np.outer(q, b).ravel()
-    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
 
 
 @given(st.lists(finite_losses, min_size=1, max_size=4), st.sampled_from([1e-2, 1e-3, 1e-6]))
@@ -154,13 +132,6 @@ def test_delta_zero_is_the_exact_sum_or_infinite(accountant):
     assert accountant.epsilon(GaussianLoss(1.0), 0.0) == math.inf
 
 
-def test_ten_times_a_tenth_is_one():
-    assert Basic().epsilon(10 * PureLoss(0.1), 0.0) == 1.0
-    assert Budget(1.0).admits(10 * PureLoss(0.1))
-    assert not Budget(1.0).admits(11 * PureLoss(0.1))
-    assert not Budget(1.0).admits(10 * PureLoss(0.1) + PureLoss(1e-12))
-
-
 def test_basic_shares_delta_among_the_releases_that_need_it():
     plan = 2 * GaussianLoss(0.5) + PureLoss(0.3)
     alone = GaussianLoss(0.5).epsilon_at(0.5e-6)
@@ -169,17 +140,6 @@ def test_basic_shares_delta_among_the_releases_that_need_it():
     unequal = ApproxLoss(1.0, 9e-6) + ApproxLoss(0.5, 1e-6)
     assert Basic().epsilon(unequal, 1e-5) == 1.5
     assert Basic().epsilon(unequal, 0.9e-5) == math.inf
-
-
-def test_advanced_is_never_above_basic():
-    for plan in (PureLoss(0.1) + PureLoss(0.2), 3 * PureLoss(2.0), 2 * GaussianLoss(1.0)):
-        assert Advanced().epsilon(plan, 1e-6) <= Basic().epsilon(plan, 1e-6)
-    mixed = 100 * PureLoss(0.01) + 100 * PureLoss(0.011)
-    assert Advanced().epsilon(mixed, 1e-6) < Basic().epsilon(mixed, 1e-6) / 2
-
-
-def test_advanced_handles_a_million_releases():
-    assert 0.7 < Advanced().epsilon(10**6 * PureLoss(1e-3), 1e-6) < 6.0
 
 
 def test_one_pure_release_is_its_epsilon_not_its_rho():
@@ -278,92 +238,6 @@ def test_a_plan_too_fine_for_the_grid_is_refused_with_a_way_out():
     with pytest.raises(UnsupportedPlan, match="too small for 262,144 grid points; ask RDP"):
         PLD().epsilon(10**12 * PureLoss(1e-6), 1e-6)
     assert "cannot say" in str(compare(10**12 * PureLoss(1e-6), 1e-6))
-
-
-def test_comparison_prints_a_row_an_accountant():
-    comparison = compare(49 * BoundedRangeLoss(0.053808), 1e-6)
-    assert [row.accountant for row in comparison] == [
-        "Basic", "Advanced", "ZCDP", "RDP", "GDP", "PLD", "Tight"
-    ]  # fmt: skip
-    assert comparison.best.accountant == "Tight"
-    words = str(comparison)
-    assert "0.83247873" in words
-    assert words.count("least") == 1
-
-
-def test_least_is_the_least_of_the_rows():
-    plan = 30 * LaplaceLoss(0.1) + 5 * BoundedRangeLoss(0.3)
-    rows = [row.epsilon for row in compare(plan, 1e-6)]
-    # a profile that is known point by point costs Tight a few millionths
-    assert Tight().epsilon(plan, 1e-6) == pytest.approx(min(rows), rel=1e-6)
-    assert Tight().epsilon(49 * BoundedRangeLoss(0.053808), 1e-6) < 0.8325
-
-
-def test_budget_names_all_three_numbers():
-    with pytest.raises(BudgetExceeded, match=r"spent epsilon 0, asked 2, budget Budget") as caught:
-        Budget(1.0, 1e-6).check(2 * PureLoss(1.0))
-    assert caught.value.asked == pytest.approx(2.0, rel=1e-3)
-    assert Budget(2.0).check(PureLoss(1.5)) == 1.5
-    for bad in itertools.product([0, -1, float("nan"), True], [0.0]):
-        with pytest.raises(ParameterError):
-            Budget(*bad)
-
-
-def test_calibrate_turns_either_way_and_takes_a_bracket():
-    noise = calibrate(lambda s: 10 * Gaussian(s), epsilon=1.0, delta=1e-5)
-    assert 0.999 <= Tight().epsilon(10 * Gaussian(noise), 1e-5) <= 1.0
-    share = calibrate(lambda e: 10 * PureLoss(e), epsilon=1.0)
-    assert share == pytest.approx(0.1, rel=2e-6)
-    assert share <= 0.1
-    again = calibrate(lambda e: 10 * PureLoss(e), epsilon=1.0, bracket=(0.01, 5.0))
-    assert again == pytest.approx(0.1, rel=2e-6)
-    with pytest.raises(ParameterError, match="epsilon must be between the costs"):
-        calibrate(lambda e: 10 * PureLoss(e), epsilon=1.0, bracket=(1.0, 5.0))
-    with pytest.raises(ParameterError, match="epsilon must be between the costs"):
-        calibrate(lambda e: PureLoss(2.0), epsilon=1.0)
-
-
-def test_calibrate_refuses_unknown_fields_and_what_is_no_function():
-    with pytest.raises(ParameterError, match="fields of Laplace other than its knob"):
-        calibrate(Laplace, epsilon=1.0, k=3)
-    with pytest.raises(ParameterError, match="fields of Laplace other than its knob"):
-        calibrate(Laplace, epsilon=1.0, scale=3.0)
-    with pytest.raises(ParameterError, match="plan_of must be"):
-        calibrate(3, epsilon=1.0)
-    with pytest.raises(ParameterError, match="plan_of must be"):
-        calibrate(lambda s: 2 * Laplace(s), epsilon=1.0, sensitivity=2.0)
-    with pytest.raises(ParameterError, match="plan must be"):
-        calibrate(lambda s: s, epsilon=1.0)
-
-
-@pytest.mark.parametrize(
-    ("plan_of", "words"),
-    [(RandomizedResponse, "fields of RandomizedResponse"), (PureLoss(1.0), "plan_of must be")],
-)
-def test_calibrate_says_what_is_missing(plan_of, words):
-    with pytest.raises(ParameterError, match=words):
-        calibrate(plan_of, epsilon=1.0)
-    with pytest.raises(ParameterError, match=r"RandomizedResponse\.k must be"):
-        calibrate(RandomizedResponse, k=0, epsilon=1.0)
-    for bad in (5.0, [1.0], (1.0, float("nan")), "ab"):
-        with pytest.raises(ParameterError, match="bracket must be"):
-            calibrate(lambda s: 2 * Gaussian(s), epsilon=1.0, delta=1e-6, bracket=bad)
-    for bad in ("PLD", PLD, 3):
-        with pytest.raises(ParameterError, match="accountant must be"):
-            calibrate(lambda s: 2 * Gaussian(s), epsilon=1.0, delta=1e-6, accountant=bad)
-
-
-def test_calibrate_finds_knobs_that_live_in_a_corner():
-    # keep lies in (1/k, 1), near its lower end; no bracket is needed
-    for k, epsilon in ((10, 1.0), (1000, 0.01), (2, 8.0), (2, 20.0)):
-        keep = calibrate(lambda x, k=k: RandomizedResponse(k, x), epsilon=epsilon)
-        spent = RandomizedResponse(k, keep).loss.pure
-        assert (1 - 2e-6) * epsilon <= spent <= epsilon
-
-
-def test_calibrate_reaches_the_ends_of_a_range():
-    made = calibrate(RandomizedResponse, k=2, epsilon=30.0)
-    assert 30.0 * (1 - 1e-3) <= made.loss.pure <= 30.0
 
 
 def test_counts_that_no_float_holds_are_refused():

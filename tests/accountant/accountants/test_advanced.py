@@ -5,7 +5,7 @@ import math
 import mpmath
 import pytest
 
-from accountant import PLD, RDP, ZCDP, Advanced, ApproxLoss, Basic, PureLoss, Tight
+from accountant import PLD, RDP, ZCDP, Advanced, ApproxLoss, Basic, GaussianLoss, PureLoss, Tight
 
 
 def exact_delta(count, e0, epsilon):
@@ -46,3 +46,14 @@ def test_the_binomial_is_not_an_ulp_too_small(count, e0, delta):
 def test_mass_at_infinity_is_taken_off_with_its_round_off():
     # 100 x (.1, 1e-8) at a delta a hair above its mass: 6.954603823679
     assert Advanced().epsilon(100 * ApproxLoss(0.1, 1e-8), 1.0000001e-6) >= 6.954603823679
+
+
+def test_advanced_is_never_above_basic():
+    for plan in (PureLoss(0.1) + PureLoss(0.2), 3 * PureLoss(2.0), 2 * GaussianLoss(1.0)):
+        assert Advanced().epsilon(plan, 1e-6) <= Basic().epsilon(plan, 1e-6)
+    mixed = 100 * PureLoss(0.01) + 100 * PureLoss(0.011)
+    assert Advanced().epsilon(mixed, 1e-6) < Basic().epsilon(mixed, 1e-6) / 2
+
+
+def test_advanced_handles_a_million_releases():
+    assert 0.7 < Advanced().epsilon(10**6 * PureLoss(1e-3), 1e-6) < 6.0

@@ -30,7 +30,8 @@ from accountant import (
     Tight,
     ZCDPLoss,
 )
-from tests.accountant.accountants.test_accountants import delta_by_enumeration, finite_losses
+from tests.accountant.accountants.test_accountants import finite_losses
+from tests.accountant.enumeration import delta_by_enumeration
 
 SCALES = np.linspace(400, 900, 500)
 MANY = Sequential(

@@ -14,7 +14,6 @@ from hypothesis.extra import numpy as stn
 from accountant import Book, Budget, LedgerCorrupt, PrivateValueError
 from accountant.book.answer_codec import decode_answer, encode_answer
 from accountant.book.hash_chain import digest
-from accountant.book.user_totals import decode_users, encode_users
 from mechanisms import Laplace
 
 DATA = np.arange(20.0)
@@ -134,17 +133,3 @@ def test_an_answer_that_cannot_be_stored_is_not_given(stored_book):
         assert book.spent("d") == 0.1
         assert [line.outcome for line in book.history("d")] == ["reserved"]
         book.verify()
-
-
-@given(st.lists(st.integers(0, 10**9), unique=True), st.booleans())
-def test_users_come_back_in_their_order(who, rising):
-    index = np.array(sorted(who) if rising else who, dtype=np.intp)
-    assert np.array_equal(decode_users(*encode_users(index)), index)
-
-
-def test_a_million_users_take_little_room():
-    every = np.arange(10**6)
-    some = np.flatnonzero(np.random.default_rng(0).random(10**6) < 0.1)
-    assert len(encode_users(every)[1]) < 10_000
-    assert len(encode_users(some)[1]) < 1.2 * some.size
-    assert encode_users(slice(0, 10**6, 1)) == ([0, 10**6, 1], None)

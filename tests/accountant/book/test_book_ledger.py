@@ -27,7 +27,7 @@ from accountant import (
 )
 from accountant.plans.plan import Release
 from mechanisms import Gaussian, Laplace
-from tests.accountant.book.throwaway_books import exit_status_in_child
+from tests.accountant.book.throwaway_books import exit_status_in_child, unlooked
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)  # costs 0.1
@@ -37,10 +37,6 @@ TENTH = Laplace(10.0)  # costs 0.1
 def book(stored_book):
     with Book.open(stored_book.url) as found:
         yield found
-
-
-def unlooked(_):
-    raise AssertionError("looked at the data")
 
 
 class Watched:

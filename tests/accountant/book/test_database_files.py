@@ -14,15 +14,11 @@ import pytest
 from accountant import Book, Budget, BudgetExceeded, LedgerCorrupt, LedgerUnwritable, ParameterError
 from accountant.book import sqlite
 from mechanisms import Laplace
-from tests.accountant.book.throwaway_books import exit_status_in_child
+from tests.accountant.book.throwaway_books import exit_status_in_child, unlooked
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
 NOBODY = 65534
-
-
-def unlooked(_):
-    raise AssertionError("looked at the data")
 
 
 def opened(file):

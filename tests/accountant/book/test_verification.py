@@ -12,13 +12,10 @@ import pytest
 from accountant import Book, Budget, LedgerCorrupt, ParameterError
 from accountant.book.hash_chain import canonical_json, next_hash
 from mechanisms import Laplace
+from tests.accountant.book.throwaway_books import unlooked
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
-
-
-def unlooked(_):
-    raise AssertionError("looked at the data")
 
 
 def written(place, pin=None):

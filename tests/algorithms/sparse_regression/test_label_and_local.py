@@ -42,17 +42,6 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-def test_truncate_keeps_the_greatest():
-    rng = np.random.default_rng(1)
-    for _ in range(50):
-        vector, kept = rng.normal(size=20), int(rng.integers(1, 25))
-        found = keep_largest(vector, kept)
-        expected = np.where(np.abs(vector) >= np.sort(np.abs(vector))[-min(kept, 20)], vector, 0)
-        assert (found == expected).all()
-    assert project_to_ball(np.array([3.0, 4.0])) == pytest.approx([0.6, 0.8])
-    assert project_to_ball(np.array([0.3, 0.4])).tolist() == [0.3, 0.4]
-
-
 def test_step_windows():
     # methods 3.1 and 3.4: 5/7 .. 9/7; f = 8x + cos x: .01458 .. .01587, Delta <= .0426
     assert step_window(0.0) == pytest.approx((5 / 7, 9 / 7))
