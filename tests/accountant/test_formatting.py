@@ -4,7 +4,6 @@ import math
 from decimal import Decimal
 
 from hypothesis import given
-from hypothesis import strategies as st
 
 from accountant.formatting import (
     as_displayed,
@@ -13,6 +12,7 @@ from accountant.formatting import (
     format_short,
     format_upper,
 )
+from tests.strategies import positive_floats
 
 
 def test_a_number_is_rounded_towards_honesty():
@@ -26,7 +26,7 @@ def test_a_number_is_rounded_towards_honesty():
     assert format_remaining(2.0, 1.70031) == "0.2990"
 
 
-@given(st.floats(1e-300, 1e300))
+@given(positive_floats)
 def test_rounding_keeps_its_side(x):
     assert Decimal(repr(as_displayed(x))) >= Decimal(repr(x))
     assert Decimal(format_lower(x).replace(",", "")) <= Decimal(repr(x))

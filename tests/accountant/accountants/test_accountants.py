@@ -4,7 +4,6 @@ import math
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from accountant import (
     PLD,
@@ -30,22 +29,13 @@ from accountant import (
 )
 from mechanisms import Gaussian, Laplace
 from tests.accountant.enumeration import atoms_of, delta_by_enumeration
+from tests.strategies import deltas, epsilons, finite_plans
 
 SOUND = [Basic(), Advanced(), ZCDP(), RDP(), PLD(), Tight()]
 every_accountant = pytest.mark.parametrize("accountant", SOUND, ids=lambda a: a.name)
 
-sizes = st.floats(0.01, 2.0)
-pairs = st.tuples(st.floats(0.05, 0.9), st.floats(0.05, 0.9), st.floats(0.0, 0.05)).map(
-    lambda t: (
-        PairLoss((t[0] * 0.95, 1 - t[0] * 0.95, 0.0), (t[1] * 0.9, 0.95 - t[1] * 0.9, 0.05))
-        if t[2] > 0.04
-        else PairLoss((t[0], 1 - t[0]), (t[1], 1 - t[1]))
-    )
-)
-finite_losses = st.one_of(sizes.map(PureLoss), pairs, st.builds(ApproxLoss, sizes, st.just(1e-4)))
 
-
-@given(st.lists(finite_losses, min_size=1, max_size=4), st.sampled_from([1e-2, 1e-3, 1e-6]))
+@given(finite_plans(), deltas())
 def test_no_accountant_is_unsafe_on_finite_plans(losses, delta):
     plan = Sequential(losses)
     for accountant in SOUND:
@@ -56,7 +46,7 @@ def test_no_accountant_is_unsafe_on_finite_plans(losses, delta):
             assert delta_by_enumeration(mirrored, epsilon) <= delta * (1 + 1e-9)
 
 
-@given(st.lists(finite_losses, min_size=1, max_size=4), st.floats(0.0, 3.0))
+@given(finite_plans(), epsilons(0.0, 3.0))
 def test_no_delta_is_unsafe_on_finite_plans(losses, epsilon):
     plan = Sequential(losses)
     mirrored = [PairLoss(*atoms_of(one)[::-1]) for one in losses]
@@ -65,7 +55,7 @@ def test_no_delta_is_unsafe_on_finite_plans(losses, epsilon):
         assert accountant.delta(plan, epsilon) >= truth * (1 - 1e-12) - 1e-15  # enumeration rounds
 
 
-@given(st.lists(finite_losses, min_size=1, max_size=3), st.sampled_from([1e-2, 1e-3]))
+@given(finite_plans(3), deltas(1e-2, 1e-3))
 def test_the_bracket_holds_the_enumerated_epsilon(losses, delta):
     lower, upper = PLD().bracket(Sequential(losses), delta)
     assert lower <= upper

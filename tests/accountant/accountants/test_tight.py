@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from accountant import (
     PLD,
@@ -30,8 +29,8 @@ from accountant import (
     Tight,
     ZCDPLoss,
 )
-from tests.accountant.accountants.test_accountants import finite_losses
 from tests.accountant.enumeration import delta_by_enumeration
+from tests.strategies import deltas, epsilons, finite_plans
 
 SCALES = np.linspace(400, 900, 500)
 MANY = Sequential(
@@ -79,7 +78,7 @@ def test_incommensurable_responses_agree_with_the_grid(plan, width):
     assert upper - lower < 1e-3 * upper
 
 
-@given(st.lists(finite_losses, min_size=1, max_size=4), st.sampled_from([0.1, 1e-3, 1e-6]))
+@given(finite_plans(), deltas(0.1, 1e-3, 1e-6))
 def test_the_certificate_holds_the_enumerated_epsilon(losses, delta):
     found = Tight().certify(Sequential(losses), delta)
     mirrored = [one.reversed for one in losses]
@@ -96,7 +95,7 @@ def test_the_certificate_holds_the_enumerated_epsilon(losses, delta):
         assert worst >= delta * (1 - 1e-6)
 
 
-@given(st.lists(finite_losses, min_size=1, max_size=4), st.floats(0.0, 3.0))
+@given(finite_plans(), epsilons(0.0, 3.0))
 def test_delta_is_the_enumerated_one(losses, epsilon):
     found = Tight().delta(Sequential(losses), epsilon)
     mirrored = [one.reversed for one in losses]

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from accountant import (
     PLD,
@@ -26,11 +25,11 @@ from accountant import (
 from accountant.plans.adjacency import RELATIONS
 from mechanisms import RandomizedResponse
 from tests.accountant.enumeration import stick
+from tests.strategies import epsilons, rates
 
 LOPSIDED = PairLoss((0.2, 0.5, 0.3, 0.0), (0.5, 0.3, 0.1, 0.1))
 LOSSES = [PureLoss(1.0), LOPSIDED, LaplaceLoss(0.7), GaussianLoss(0.8), ApproxLoss(0.5, 1e-3)]
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
-rates = st.floats(0.001, 1.0)
 
 
 def on_the_line(loss):
@@ -75,7 +74,7 @@ def test_sampled_cumulants_agree_with_the_profile(loss):
             assert exact == pytest.approx(by_profile, abs=2e-6)
 
 
-@given(rates, st.floats(0.05, 3.0))
+@given(rates, epsilons(0.05, 3.0))
 def test_sampled_pure_privacy_is_amplified_as_is_known(rate, epsilon):
     # Li, Qardaji & Su (2012): ln(1 + q (e^eps - 1))
     node = PoissonSampled(PureLoss(epsilon), rate)

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accountant.book.user_totals import decode_users, encode_users
+from tests.strategies import users
 
 
-@given(st.lists(st.integers(0, 10**9), unique=True), st.booleans())
+@given(users, st.booleans())
 def test_users_come_back_in_their_order(who, rising):
     index = np.array(sorted(who) if rising else who, dtype=np.intp)
     assert np.array_equal(decode_users(*encode_users(index)), index)

@@ -2,7 +2,6 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from accountant import Budget, Deviation, Maximum, ParameterError, Selection, Wanted
 from accountant.formats.plan_file import PlanFile, plan_file_of_document
@@ -11,7 +10,8 @@ from accountant.formats.plan_toml import PlanSyntaxError, file_from_toml, from_t
 from accountant.formats.registry import plan_kinds
 from accountant.formats.request_tables import Template
 from accountant.formats.toml_writer import file_to_json, file_to_toml
-from mechanisms import DiscreteLaplace, Gaussian, Laplace, Mapped, NoisyMax, registry
+from mechanisms import Gaussian, Laplace, NoisyMax
+from tests.strategies import plan_files, printable_names
 
 WANTED = """
 [budget]
@@ -93,40 +93,15 @@ def test_a_byte_order_mark_in_front_is_no_fault(tmp_path):
     assert read_plan(str(path)) == Laplace(2.0)
 
 
-INSTANCES = [Wanted(one) for cls in registry() if cls is not Mapped for one in cls.instances()]
+@given(plan_files)
+def test_files_come_back_from_toml_and_json(file):
+    text = file_to_toml(file)
+    assert file_from_toml(text) == file
+    assert plan_file_of_document(parse_document(file_to_json(file))) == file
+    assert file_to_toml(plan_file_of_document(parse_document(file_to_json(file)))) == text
 
 
-SIZES, NUMBERS = st.integers(1, 10**6), st.floats(1e-9, 1e9)
-
-
-RELEASES = st.one_of(
-    st.builds(
-        lambda d, w, n: Wanted(Laplace, Deviation(), sensitivity=d, weight=w, count=n),
-        NUMBERS, NUMBERS, SIZES,
-    ),
-    st.builds(
-        lambda d, t, n: Wanted(DiscreteLaplace, Maximum(n), sensitivity=d, target=t),
-        st.integers(1, 9), st.floats(1, 1e9), SIZES,
-    ),
-    st.sampled_from(INSTANCES),
-)  # fmt: skip
-
-
-BUDGETS = st.none() | st.builds(Budget, st.floats(0.01, 10), st.sampled_from([0.0, 1e-9]))
-
-
-FILES = st.builds(PlanFile, st.lists(RELEASES, min_size=1, max_size=6).map(tuple), BUDGETS)
-
-
-@given(FILES)
-def test_files_come_back_from_toml_and_json(sqlite_book):
-    text = file_to_toml(sqlite_book)
-    assert file_from_toml(text) == sqlite_book
-    assert plan_file_of_document(parse_document(file_to_json(sqlite_book))) == sqlite_book
-    assert file_to_toml(plan_file_of_document(parse_document(file_to_json(sqlite_book)))) == text
-
-
-@given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=20))
+@given(printable_names)
 def test_names_come_back(name):
     file = PlanFile((Wanted(Laplace(1.0), name=name),)) if name.isprintable() else None
     if file is None:

@@ -6,7 +6,6 @@ import time
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from accountant import (
     ApproxLoss,
@@ -21,6 +20,7 @@ from accountant import (
 )
 from accountant.losses.zcdp import ZCDPLoss
 from mechanisms import Exponential, Gaussian, Laplace
+from tests.strategies import pure_epsilons
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)  # costs 0.1
@@ -141,7 +141,7 @@ def test_deltas_add_up_too():
         Filter(DATA, Budget(1.0, 1e-5)).spend(object.__new__(Leaky))
 
 
-@given(st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=30))
+@given(pure_epsilons)
 def test_the_pure_sum_is_the_decimal_one(epsilons):
     from fractions import Fraction
 

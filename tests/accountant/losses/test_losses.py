@@ -7,7 +7,6 @@ import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from accountant import (
     ApproxLoss,
@@ -20,6 +19,7 @@ from accountant import (
     PureLoss,
     ZCDPLoss,
 )
+from tests.strategies import epsilons, orders, shares
 
 SKEW = PairLoss((0.1, 0.3, 0.6), (0.3, 0.6, 0.1))
 LEAKY = PairLoss((0.1, 0.5, 0.4, 0.0), (0.0, 0.3, 0.6, 0.1))
@@ -114,7 +114,7 @@ def test_rho_bounds_the_renyi_curve(loss):
         assert np.all(loss.renyi(orders) <= loss.rho * orders * (1 + 1e-9))
 
 
-@given(st.floats(1e-6, 30.0))
+@given(epsilons(1e-6, 30.0))
 def test_the_laplace_rho_is_attained_at_order_one(shift):
     loss = LaplaceLoss(shift)
     orders = 1 + np.logspace(-5, 3, 100)
@@ -124,7 +124,7 @@ def test_the_laplace_rho_is_attained_at_order_one(shift):
     assert loss.rho == pytest.approx(shift - 1 + math.exp(-shift), rel=1e-6, abs=1e-15)
 
 
-@given(st.floats(1e-3, 20.0), st.floats(1.001, 500.0))
+@given(epsilons(), orders)
 def test_bounded_range_renyi_is_the_supremum_over_t(epsilon, order):
     t = np.linspace(0, epsilon, 20_001)[1:-1]
     q = np.expm1(epsilon - t) / np.expm1(epsilon)
@@ -136,7 +136,7 @@ def test_bounded_range_renyi_is_the_supremum_over_t(epsilon, order):
     assert brute * (1 - 1e-9) - 1e-12 <= closed <= brute * (1 + 1e-4) + 1e-8
 
 
-@given(st.floats(1e-3, 20.0), st.floats(0.0, 0.99))
+@given(epsilons(), shares)
 def test_bounded_range_profile_is_the_supremum_over_t(range_, share):
     epsilon = share * range_
     t = np.linspace(0, range_, 20_001)[1:]

@@ -5,7 +5,6 @@ import re
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import norm
 
 from accountant import (
@@ -16,9 +15,10 @@ from accountant import (
 from accountant.planning.interpretation import SUSPICIONS, worst_case_posterior
 from accountant.plans.adjacency import RELATIONS
 from mechanisms import Gaussian, RandomizedResponse
+from tests.strategies import epsilons, priors
 
 
-@given(st.floats(1e-9, 0.999), st.floats(0.0, 50.0))
+@given(priors, epsilons(0.0, 50.0))
 def test_a_suspicion_grows_as_bayes_says(prior, epsilon):
     # the worst answer is e^eps times as likely if the suspicion is true
     exact = prior * math.exp(epsilon) / (prior * math.exp(epsilon) + 1 - prior)

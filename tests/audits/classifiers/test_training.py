@@ -1,6 +1,5 @@
 """What is learned from runs: cells, tails, bands, scores, the blocks and their combined bound."""
 
-import math
 import tracemalloc
 
 import numpy as np
@@ -14,6 +13,7 @@ from audits.classifiers.decision_rules import IntervalRule, merge_intervals
 from audits.classifiers.objective import Objective
 from audits.classifiers.smoothed_log_odds import histogram_cells
 from audits.classifiers.training import best_tails, train_score
+from tests.strategies import cuts, guesses, scored_values
 
 ONE = PureLoss(1.0)
 
@@ -96,19 +96,10 @@ def test_a_rule_may_guess_one_side_alone():
     assert expected.guess_rate == pytest.approx(510 / 2000)
 
 
-NUMBERS = st.one_of(
-    st.floats(allow_nan=True, allow_infinity=True), st.sampled_from([0.0, 1.0, 2.0, math.nan])
-)
-
-
-@given(st.lists(NUMBERS, max_size=40), st.lists(NUMBERS, max_size=40),
-       st.sets(st.sampled_from([-math.inf, -1.0, 0.0, 1.0, 2.0, math.inf])), st.data())  # fmt: skip
+@given(scored_values, scored_values, cuts, st.data())
 def test_bands_count_as_a_search_does(first, second, edges, data):
     edges = np.array(sorted(edges))
-    labels = np.array(
-        data.draw(st.lists(st.sampled_from([-1, 0, 1]), min_size=edges.size + 1,
-                           max_size=edges.size + 1)), dtype=np.int8,
-    )  # fmt: skip
+    labels = np.array(data.draw(guesses(edges.size + 1)), dtype=np.int8)
     a, b = np.array(first, dtype=float), np.array(second, dtype=float)
     told = [labels[np.searchsorted(edges, side)] for side in (a, b)]
     right = np.count_nonzero(told[0] == 1) + np.count_nonzero(told[1] == -1)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import binom
 from statsmodels.stats.proportion import proportion_confint
 
@@ -14,9 +13,10 @@ from audits.statistics.binomial_bounds import (
     epsilon_lower,
     mean_confidence_band,
 )
+from tests.strategies import error_rates, probabilities, trials
 
 
-@given(st.integers(1, 3000), st.floats(0.0, 1.0), st.sampled_from([0.05, 0.01, 1e-6]))
+@given(trials, probabilities, error_rates)
 def test_clopper_pearson_agrees_with_statsmodels(trials, share, alpha):
     successes = round(share * trials)
     found = float(clopper_pearson_lower(np.array(float(successes)), np.array(float(trials)), alpha))

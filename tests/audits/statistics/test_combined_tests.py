@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import binom, norm
 
@@ -18,6 +17,7 @@ from audits.statistics.combined_tests import (
     combined_epsilon_lower,
     combined_p_value,
 )
+from tests.strategies import right_guesses, wrong_guesses
 
 
 def test_the_schedule_wastes_no_runs():
@@ -30,7 +30,7 @@ def test_the_schedule_wastes_no_runs():
             assert all(sum(one) == later[0] for one, later in itertools.pairwise(blocks))
 
 
-@given(st.integers(0, 400), st.integers(0, 900))
+@given(right_guesses, wrong_guesses)
 def test_one_block_is_one_binomial(right, more):
     alone = GuessCounts(right, right + more, 2000).epsilon_lower(0.0, 0.95)
     assert combined_epsilon_lower([(right, right + more, 2000)], 0.05) == pytest.approx(
