@@ -7,8 +7,8 @@ import os
 import numpy as np
 import pytest
 
-from accountant import Ledger, OffPlan, PrivateValueError
-from mechanisms import Laplace, RandomizedResponse
+from accountant import Ledger, OffPlan, Parallel, PrivateValueError
+from mechanisms import HemisphereL2, Laplace, RandomizedResponse
 
 
 def fork_and_ask(ledger, made, results):
@@ -48,3 +48,10 @@ def test_the_gate_checks_the_very_array_that_is_released():
         Ledger(np.zeros(4), made, rng=0).release(made, lambda data: Shapeless())
     with pytest.raises(PrivateValueError, match="not ragged"):
         Ledger(np.zeros(4), Laplace(1.0), rng=0).release(Laplace(1.0), lambda data: [[1.0], [1, 2]])
+
+
+def test_a_user_in_two_blocks_is_refused():
+    ledger = Ledger(np.ones((60, 2)), Parallel([HemisphereL2(2, 1.0, 0.7)] * 2), rng=3)
+    with pytest.raises(OffPlan):
+        list(ledger.release_blocks(ledger.plan.parts[0], lambda rows: rows / 2,
+                                   [slice(0, 30), slice(29, 60)]))  # fmt: skip

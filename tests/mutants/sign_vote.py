@@ -1,20 +1,17 @@
-"""Wrong sign votes, each caught by replay, by its own privacy losses, or by its scores."""
+"""Wrong sign votes, and the runs that convict them."""
 
 import numpy as np
-import pytest
 
 from algorithms.voting.peeling import RemainingStability, peeling_and_sign_plan, peeling_stage
 from algorithms.voting.sign_vote import SignVote
 from algorithms.voting.vote_collection import VoteCollector
 from algorithms.voting.vote_counts import (
     SIGNS,
-    VOTE_SENSITIVITY,
     VoteCounter,
     count_votes,
     majority_signs,
 )
-from algorithms.voting.vote_encoding import pack_vote
-from audits import privacy_losses, replay
+from tests.laws.algorithms import Run
 
 VOTES = np.zeros((21, 5), dtype=np.int8)
 VOTES[:12, :2], VOTES[:9, 2], VOTES[:11, 3] = 1, -1, -1
@@ -85,29 +82,6 @@ class StopsAtFirstTie(SignVote):
         return np.zeros(ledger.shape[1])
 
 
-def greatest_loss(algorithm):
-    return np.abs(privacy_losses(algorithm, VOTES, NEIGHBOUR, 200, rng=1)).max()
-
-
-@pytest.mark.parametrize("mutant", [SmallSensitivity, VotesCountedFourTimes])
-def test_privacy_losses_exceed_the_pure_claim(mutant):
-    assert greatest_loss(mutant(1.0, 0.0, 3)) > 1.0
-    assert greatest_loss(SignVote(1.0, 0.0, 3)) <= 1.0 + 1e-9
-
-
-@pytest.mark.parametrize(
-    ("mutant", "verdict"),
-    [
-        (ReleasesTrueMajority, "leak_free"),
-        (SkipsFeaturesWithoutVotes, "on_plan"),
-        (StopsAtFirstTie, "on_plan"),
-    ],
-)
-def test_replay_convicts(mutant, verdict):
-    assert not getattr(replay(mutant(9.0, 1e-3, 3), VOTES, NEIGHBOUR, rng=1), verdict)
-    assert getattr(replay(SignVote(9.0, 1e-3, 3), VOTES, NEIGHBOUR, rng=1), verdict)
-
-
 class AddsSecondVote(VoteCollector):
     """Adds a machine's second vote to its first."""
 
@@ -120,14 +94,18 @@ class AddsSecondVote(VoteCollector):
         super().receive(machine, message)
 
 
-@pytest.mark.parametrize(("box", "sound"), [(VoteCollector, True), (AddsSecondVote, False)])
-def test_a_machine_that_votes_twice_moves_no_score_by_more(box, sound):
-    def stability(second):
-        opened = box(3)
-        for machine in range(3):
-            opened.receive(machine, pack_vote([1, 0]))
-        for _ in range(second):
-            opened.receive(0, pack_vote([1, 1]))
-        return VoteCounter().stability(opened.read_votes()[0])
+def run_of(kind, epsilon, delta):
+    """A run in which one machine changes its votes."""
+    return Run(kind(epsilon, delta, 3), VOTES, NEIGHBOUR)
 
-    assert (np.abs(stability(0) - stability(5)).max() <= VOTE_SENSITIVITY) == sound
+
+PURE, HONEST = run_of(SignVote, 1.0, 0.0), run_of(SignVote, 9.0, 1e-3)
+LOSSES = {
+    mutant.__name__: (run_of(mutant, 1.0, 0.0), PURE)
+    for mutant in (SmallSensitivity, VotesCountedFourTimes)
+}
+LEAKS = {"ReleasesTrueMajority": (run_of(ReleasesTrueMajority, 9.0, 1e-3), HONEST)}
+PLANS = {
+    mutant.__name__: (run_of(mutant, 9.0, 1e-3), HONEST)
+    for mutant in (SkipsFeaturesWithoutVotes, StopsAtFirstTie)
+}
