@@ -5,7 +5,8 @@ from types import FunctionType
 
 import pytest
 
-from accountant import Accountant, Ledger
+from accountant import Ledger
+from accountant.accountants.base import Accountant
 from tests.laws import registry
 from tests.laws.registry import LAWS
 from tests.mutants import accountants, calibrations, ledgers, specimens

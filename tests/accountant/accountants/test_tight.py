@@ -30,6 +30,7 @@ from accountant import (
     ZCDPLoss,
 )
 from tests.accountant.enumeration import delta_by_enumeration
+from tests.processor_time import standard
 from tests.strategies import deltas, epsilons, finite_plans
 
 SCALES = np.linspace(400, 900, 500)
@@ -199,7 +200,7 @@ def test_a_million_different_releases():
     start, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = Tight().certify(plan, 1e-6)
     assert found.width <= 1e-8 * found.upper
-    assert time.process_time() - start < 30
+    assert standard(time.process_time() - start) < 30
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
 
 

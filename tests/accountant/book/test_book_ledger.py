@@ -4,6 +4,7 @@ import copy
 import math
 import os
 import pickle
+import threading
 import time
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ from accountant import (
 from accountant.plans.plan import Release
 from mechanisms import Gaussian, Laplace
 from tests.accountant.book.throwaway_books import exit_status_in_child, unlooked
+from tests.processor_time import standard
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)  # costs 0.1
@@ -390,10 +392,9 @@ def test_row_14_a_locked_book_is_waited_for_and_then_busy(stored_book):
         book.dataset("d", Budget(1.0))
     with Book.open(stored_book.url, wait=0.3) as book, book.ledger("d", DATA) as ledger:
         before, other = stored_book.hash_rows(), stored_book.hold_lock()
-        start = time.perf_counter()
-        with pytest.raises(LedgerBusy, match="nothing was spent"), Watched(ledger):
+        with pytest.raises(LedgerBusy, match="nothing was spent") as busy, Watched(ledger):
             ledger.release(TENTH, unlooked)
-        assert 0.25 < time.perf_counter() - start < 5
+        assert busy.value.seconds == 0.3
         other.rollback()
         other.close()
         assert stored_book.hash_rows() == before
@@ -535,7 +536,7 @@ def test_live_epsilon_comes_in_five_milliseconds(book):
             start = time.process_time()
             book.spent("d")
             seconds.append(time.process_time() - start)
-    assert sorted(seconds)[10] < 0.005
+    assert standard(sorted(seconds)[10]) < 0.005
 
 
 def test_an_interruption_just_after_the_lock_was_taken_lets_go_of_it(sqlite_book, monkeypatch):
@@ -647,12 +648,12 @@ def test_a_cost_below_zero_or_none_refunds_nothing(stored_book, budget, loss):
 def test_a_plan_of_many_repetitions_holds_nobody_up(sqlite_book):
     with Book.open(sqlite_book.url) as book:
         book.dataset("d", Budget(1.0))
-        start = time.perf_counter()
+        start = time.process_time()
         with pytest.raises(BudgetExceeded):
             book.ledger("d", DATA, Repeat(Laplace(1e8), 10**8 + 1))
         with book.ledger("d", DATA, Repeat(Laplace(1e8), 10**8)) as ledger:
             ledger.release(Laplace(1e8), np.sum)
-        assert time.perf_counter() - start < 2
+        assert standard(time.process_time() - start) < 2
         assert book.spent("d") == 1.0
         book.verify()
 
@@ -694,3 +695,16 @@ def test_a_mechanism_that_is_not_declared_here_is_no_corruption(stored_book, mon
             book.verify()
         with pytest.raises(ParameterError, match="import what declares it, for entry 3"):
             book.verify()
+
+
+def test_a_lock_that_is_let_go_in_time_is_only_waited_for(stored_book):
+    with Book.open(stored_book.url) as book:
+        book.dataset("d", Budget(1.0))
+    with Book.open(stored_book.url, wait=60) as book, book.ledger("d", DATA) as ledger:
+        other = stored_book.hold_lock()
+        letting_go = threading.Timer(0.3, other.rollback)
+        letting_go.start()
+        ledger.release(TENTH, np.sum)
+        letting_go.join()
+        other.close()
+        assert book.spent("d") == 0.1

@@ -198,10 +198,10 @@ def test_a_spend_costs_the_same_however_many_there_were():
     losses = [Gaussian(1e3 + i) for i in range(2000)]
 
     def seconds():
-        start = time.perf_counter()
+        start = time.process_time()
         for one in losses:
             gate.spend(one)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     first = min(seconds() for _ in range(3))
     for _ in range(20):

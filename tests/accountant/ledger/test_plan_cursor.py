@@ -1,4 +1,4 @@
-"""Plans of nothing, and groups of nobody, end and block nothing."""
+"""Plans of nothing and empty groups end, and block nothing."""
 
 import numpy as np
 

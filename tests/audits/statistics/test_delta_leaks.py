@@ -1,4 +1,4 @@
-"""Bounds hold whoever leaks, and their budget is spent."""
+"""Bounds hold where some runs leak all, and the budget of leaks is spent."""
 
 import math
 

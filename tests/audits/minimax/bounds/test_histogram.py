@@ -21,6 +21,7 @@ from audits.minimax.information.sign_information import (
     sign_information,
 )
 from mechanisms import SubsetSelection
+from tests.processor_time import standard, standard_seconds
 
 EPSILONS = [0.1, 1.0, 3.0, 8.0]
 
@@ -197,15 +198,13 @@ def test_bad_input_is_refused(arguments, said):
 
 
 def test_a_great_many_labels_take_no_time_and_no_memory():
-    start = time.perf_counter()
+    start = time.process_time()
     found = private_histogram(10**9, 10**9, 1.0)
     assert 0 < found.value < 1
-    assert time.perf_counter() - start < 2
+    assert standard(time.process_time() - start) < 2
     with pytest.raises(ParameterError, match="k"):
         private_histogram(10, 10**12, 1.0)
-    start = time.perf_counter()
-    label_regression(100, 10**7, 3, 0.5, 1.0)
-    assert time.perf_counter() - start < 4
+    assert standard_seconds(lambda: label_regression(100, 10**7, 3, 0.5, 1.0)) < 4
 
 
 def test_the_best_share_of_labels_is_that_of_a_search_of_all():
