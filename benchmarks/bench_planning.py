@@ -4,9 +4,9 @@
 
 The gap is to a dual bound. The log-scales that a budget admits lie on one side of the tangent plane
 at the allocation (their set is convex for Gaussians and for Rényi curves; a law in
-tests/accountant/planning/test_allocation.py tries it for exact costs), and the least error on that side has a
-closed form: with p the shares of the cost's slope and q those of the error's, error / bound is
-exp(KL(p, q)).
+tests/accountant/planning/test_allocation.py tries it for exact costs), and the least error on that
+side has a closed form: with p the shares of the cost's slope and q those of the error's,
+error / bound is exp(KL(p, q)).
 """
 
 import math

@@ -1,20 +1,29 @@
 """What docs/proofs/discrete.md says, enumerated in small cases; vectors under bounded noise."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
-from accountant import GaussianLoss, LaplaceLoss, PairLoss
+from accountant import (
+    Basic,
+    Budget,
+    Filter,
+    GaussianLoss,
+    LaplaceLoss,
+    PairLoss,
+    ParameterError,
+    Tight,
+)
 from mechanisms import (
+    CubeLinf,
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
     Laplace,
+    NoisyMax,
     Staircase,
-    TruncatedLaplace,
 )
 from mechanisms.discrete_gaussian import ListedGaussian
 
@@ -105,78 +114,32 @@ def test_mass_below_is_the_sum_of_the_density(made):
         assert far == pytest.approx(log_ndtr(-500.0))
 
 
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
-def test_the_best_staircase_beats_laplace_noise(epsilon):
-    # Geng & Viswanath (2014), Theorem 3: least E|noise| is e^{eps/2} / (e^eps - 1)
-    made = Staircase(1 / epsilon, 1.0, 1 / (1 + math.exp(epsilon / 2)))
-    edges = np.unique(np.concatenate([np.arange(400), np.arange(400) + made.upper]))
-    middle, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
-    error = 2 * (np.exp(made.terms(middle, 0.0)) * width * middle).sum()
-    assert error == pytest.approx(math.exp(epsilon / 2) / math.expm1(epsilon), rel=1e-9)
-    assert error < 1 / epsilon
-    assert made.loss.pure == pytest.approx(epsilon)
+def test_nearly_equal_masses_are_rounded_apart():
+    assert Staircase(1e4).loss.pure >= 1e-4
+    for scale in (99.7, 1e4, 1e6, 1e12):
+        made = DiscreteLaplace(scale)
+        assert made.loss.pure >= 1 / scale
+        assert Basic().epsilon(made, 0.0) >= 1 / scale
+        # tanh(1 / (2 scale)) of a real number is about this
+        assert made.loss.delta_at(0.0) >= math.tanh(1 / (2 * scale)) * (1 - 1e-15)
+    for dimension in (1, 2, 4):
+        keep = 0.5 + 1e-6
+        assert CubeLinf(dimension, 1.0, keep).loss.pure >= math.log(keep / (1 - keep))
 
 
-def test_truncated_laplace_meets_its_formula():
-    # Geng, Ding, Guo & Kumar (2020), Definition 1: bound (D / eps) ln(1 + (e^eps - 1) / (2 delta))
-    epsilon, delta = 0.8, 1e-4
-    made = TruncatedLaplace(1 / epsilon, math.log1p(math.expm1(epsilon) / (2 * delta)))
-    assert made.loss.infinity == pytest.approx(delta, rel=1e-9)
-    assert made.loss.delta_at(epsilon) == pytest.approx(delta, rel=1e-9)
-    assert made.loss.epsilon_at(delta * (1 + 1e-9)) == pytest.approx(epsilon, rel=1e-6)
-    assert made.loss.epsilon_at(delta / 2) == math.inf
-    assert np.abs(made.release(0.0, 1, 100_000)).max() < made.reach * made.scale
+def test_discrete_gaussian_noise_passes_concentrated_filters():
+    made = DiscreteGaussian(40.0)
+    assert made.loss.rho == pytest.approx(1 / 3200)
+    for notion in ("zcdp", "rdp"):
+        gate = Filter(np.arange(5), Budget(1.0, 1e-5), notion, rng=0)
+        assert isinstance(int(gate.release(made, np.sum)), int)
+    # the lists agree with the proofs
+    pair = 20 * DiscreteGaussian(3.0)
+    assert Tight().epsilon(pair, 1e-6) <= Tight().epsilon(20 * Gaussian(3.0), 1e-6) * 1.01
 
 
-@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.8, 0.2), (0.3, 0.3, 0.4)])
-def test_truncated_vectors_cost_no_more_than_is_claimed(shares):
-    made = TruncatedLaplace(1.0, 3.0, 1.0, len(shares))
-    claim = made.loss
-    rng = np.random.default_rng(1)
-    value = np.array(shares)
-    draws = made.release(value, rng, 400_000)
-    with np.errstate(invalid="ignore"):
-        ratio = made.log_density(draws, value) - made.log_density(draws, 0 * value)
-    assert (ratio[np.isfinite(ratio)] <= claim.pure + 1e-12).all() or math.isinf(claim.pure)
-    assert (ratio[np.isfinite(ratio)] <= 1.0 + 1e-12).all()
-    lost = np.isposinf(ratio).mean()
-    assert lost < claim.infinity + math.sqrt(math.log(1e9) / (2 * 400_000))
-    # what is proved: the sum over coordinates of what each loses
-    parts = sum(TruncatedLaplace(1.0, 3.0, s).loss.infinity for s in shares)
-    assert parts <= claim.infinity
-
-
-def test_pure_from_approximate_reaches_its_bound_at_the_corners():
-    # methods.md 1.7: 7.99 eps at (.1, 12) and 7.70 eps at (.25, 7)
-    from mechanisms import PureFromApproximate
-
-    for epsilon, candidates, ratio in ((0.1, 12, 7.99), (0.25, 7, 7.70)):
-        made = PureFromApproximate(Gaussian(40.0), 2 * epsilon, candidates)
-        assert made.loss.epsilon == pytest.approx(ratio * epsilon, abs=0.006 * epsilon)
-        assert made.loss.epsilon < 10 * epsilon
-    # by enumeration of the bits, over corners of the box
-    low, high, t = math.exp(-0.2) / 2, math.exp(0.2) / 2, 4
-    made = PureFromApproximate(Gaussian(40.0), 0.2, t)
-
-    def share(p):
-        total = 0.0
-        for bits in itertools.product((0, 1), repeat=t):
-            chance = math.prod(x if b else 1 - x for x, b in zip(p, bits, strict=True))
-            total += chance * (bits[0] / sum(bits) if any(bits) else 1 / t)
-        return total
-
-    corners = [share(p) for p in itertools.product((low, high), repeat=t)]
-    assert math.log(max(corners) / min(corners)) == pytest.approx(made.loss.epsilon, rel=1e-9)
-
-
-def test_pure_from_approximate_gives_nearly_the_inner_law():
-    from mechanisms import PureFromApproximate
-
-    inner = Gaussian(10.0)
-    made = PureFromApproximate(inner, 0.65, 200)
-    chosen = made.chosen(made.release(1.0, 1, 20_000))
-    assert chosen.mean() == pytest.approx(1.0, abs=0.5)  # 7 standard errors
-    assert chosen.std() == pytest.approx(10.0, abs=0.5)
-    reports = made.release(np.array([1.0, -1.0, 0.5]), 1)
-    assert reports.shape == (3, 201)
-    assert made.log_density(reports, np.array([1.0, -1.0, 0.5]), each=True).shape == (3,)
+def test_odd_scales_are_refused_by_name():
+    for cls, field in ((Staircase, 1e-3), (Staircase, 1e10), (DiscreteLaplace, 1e-300)):
+        with pytest.raises(ParameterError, match=f"{cls.__name__}.scale must be"):
+            cls(field)
+    assert NoisyMax(1.0, 1.0, "gumbel", True).log_density(0, [1.0, 0.0]) < 0

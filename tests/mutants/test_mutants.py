@@ -1,51 +1,61 @@
-"""Every wrong mechanism is caught by the law it names, and its honest original is not."""
+"""Every law of the registry catches its mutants, and holds of what they were made of."""
 
 import functools
+from types import FunctionType
 
 import pytest
 
-from tests.laws import (
-    test_decoders,
-    test_exact,
-    test_hockey_stick,
-    test_neighbours,
-    test_normalised,
-    test_sampler,
-)
-from tests.mutants import additive, local, selection, specimens, vectors, wrappers
+from accountant import Ledger
+from accountant.accountants.base import Accountant
+from tests.laws import registry
+from tests.laws.registry import LAWS
+from tests.mutants import accountants, calibrations, ledgers, specimens
 
-LAWS = {
-    "batch": test_sampler.batch_violation,
-    "decoders": test_decoders.violation,
-    "exact": test_exact.violation,
-    "hockey_stick": test_hockey_stick.violation,
-    "neighbours": test_neighbours.violation,
-    "normalised": test_normalised.violation,
-    "sampler": test_sampler.violation,
-}
-FAMILIES = {specimens: 10, additive: 10, selection: 10, local: 10, vectors: 10, wrappers: 5}
-MUTANTS = specimens.Mutant.__subclasses__()
+CASES = [(law, name) for law, found in LAWS.items() for name in found.mutants]
 
 
 @functools.cache
-def verdict_on_original(law, honest, draws):
-    """The verdict on an original; several mutants may share it."""
-    del draws  # the law counts them
-    return LAWS[law](honest)
+def verdict_on_right(law, right):
+    """The verdict on what is right; several mutants may share it."""
+    return LAWS[law].violation(right)
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda cls: cls.__name__)
-def test_the_named_law_catches_the_mutant(mutant, monkeypatch):
-    monkeypatch.setattr(test_sampler, "DRAWS", mutant.draws)
-    monkeypatch.setattr(test_hockey_stick, "PAIRS", 10)
-    assert LAWS[mutant.caught_by](mutant()) != ""
-    assert verdict_on_original(mutant.caught_by, mutant.honest, mutant.draws) == ""
+@pytest.mark.parametrize(("law", "name"), CASES, ids=lambda one: one.replace(" ", "_"))
+def test_the_law_catches_the_mutant(law, name):
+    mutant = LAWS[law].mutants[name]
+    found = LAWS[law].violation(mutant.wrong)
+    assert found != ""
+    assert mutant.words in found
+    assert verdict_on_right(law, mutant.right) == ""
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda module: module.__name__.split(".")[-1])
+@pytest.mark.parametrize("law", LAWS)
+def test_every_law_has_a_mutant(law):
+    assert LAWS[law].mutants
+
+
+def test_every_mutant_has_a_law():
+    assert {cls.caught_by for cls in specimens.Mutant.__subclasses__()} <= set(LAWS)
+    assert set(registry.LEDGER_MUTANTS) == set(registry.LEDGER_LAWS)
+    named = {name for law in LAWS.values() for name in law.mutants}
+    for module, kind in (
+        (accountants, Accountant),
+        (ledgers, Ledger),
+        (calibrations, FunctionType),
+    ):
+        own = [one for one in vars(module).values() if belongs(one, module, kind)]
+        assert {one.__name__ for one in own} - named == set()
+
+
+def belongs(one, module, kind):
+    """Whether a module declares a class of a kind, or a function."""
+    inside = getattr(one, "__module__", None) == module.__name__
+    return inside and (isinstance(one, kind) or (isinstance(one, type) and issubclass(one, kind)))
+
+
+@pytest.mark.parametrize(
+    "family", registry.MUTANT_FAMILIES, ids=lambda module: module.__name__.split(".")[-1]
+)
 def test_every_family_has_its_mutants(family):
-    assert sum(cls.__module__ == family.__name__ for cls in MUTANTS) >= FAMILIES[family]
-
-
-def test_every_law_catches_some_mutant():
-    assert {cls.caught_by for cls in MUTANTS} == set(LAWS)
+    own = [cls for cls in registry.WRONG_MECHANISMS if cls.__module__ == family.__name__]
+    assert len(own) >= registry.MUTANT_FAMILIES[family]

@@ -8,30 +8,15 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as stn
 
 from accountant import Book, Budget, LedgerCorrupt, PrivateValueError
 from accountant.book.answer_codec import decode_answer, encode_answer
 from accountant.book.hash_chain import digest
-from accountant.book.user_totals import decode_users, encode_users
 from mechanisms import Laplace
+from tests.strategies import answers
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
-PLAIN = st.one_of(
-    st.none(), st.booleans(), st.text(), st.integers(), st.floats(), st.complex_numbers()
-)
-DTYPES = st.one_of(stn.boolean_dtypes(), stn.integer_dtypes(), stn.floating_dtypes(),
-                   stn.complex_number_dtypes(), stn.unicode_string_dtypes())  # fmt: skip
-ARRAYS = stn.arrays(DTYPES, stn.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
-NESTS = st.recursive(
-    st.one_of(PLAIN, ARRAYS),
-    lambda inner: st.one_of(
-        st.lists(inner), st.tuples(inner, inner), st.dictionaries(st.text(), inner)
-    ),
-    max_leaves=6,
-)
 
 
 def same(one, other):
@@ -47,7 +32,7 @@ def same(one, other):
     return type(one) is type(other) and (one == other or repr(one) == repr(other))
 
 
-@given(NESTS)
+@given(answers)
 def test_what_is_stored_comes_back_to_the_last_bit(answer):
     assert same(answer, decode_answer(encode_answer(answer)))
 
@@ -134,17 +119,3 @@ def test_an_answer_that_cannot_be_stored_is_not_given(stored_book):
         assert book.spent("d") == 0.1
         assert [line.outcome for line in book.history("d")] == ["reserved"]
         book.verify()
-
-
-@given(st.lists(st.integers(0, 10**9), unique=True), st.booleans())
-def test_users_come_back_in_their_order(who, rising):
-    index = np.array(sorted(who) if rising else who, dtype=np.intp)
-    assert np.array_equal(decode_users(*encode_users(index)), index)
-
-
-def test_a_million_users_take_little_room():
-    every = np.arange(10**6)
-    some = np.flatnonzero(np.random.default_rng(0).random(10**6) < 0.1)
-    assert len(encode_users(every)[1]) < 10_000
-    assert len(encode_users(some)[1]) < 1.2 * some.size
-    assert encode_users(slice(0, 10**6, 1)) == ([0, 10**6, 1], None)

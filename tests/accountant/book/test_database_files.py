@@ -11,18 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accountant import Book, Budget, LedgerCorrupt, LedgerUnwritable, ParameterError
+from accountant import Book, Budget, BudgetExceeded, LedgerCorrupt, LedgerUnwritable, ParameterError
 from accountant.book import sqlite
 from mechanisms import Laplace
-from tests.accountant.book.throwaway_books import exit_status_in_child
+from tests.accountant.book.throwaway_books import exit_status_in_child, unlooked
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
 NOBODY = 65534
-
-
-def unlooked(_):
-    raise AssertionError("looked at the data")
 
 
 def opened(file):
@@ -183,3 +179,75 @@ def test_the_file_system_is_that_of_the_deepest_mount(tmp_path):
         pytest.skip("this machine does not tell its mounts")
     assert sqlite.file_system(tmp_path)
     assert sqlite.file_system(Path("/proc/self")) == "proc"
+
+
+SPENDING = """
+    import sys
+    import numpy as np
+    from accountant import Book
+    from mechanisms import Laplace
+
+    with Book.open(sys.argv[1]) as book, book.ledger("d", np.arange(20.0)) as ledger:
+        for _ in range(int(sys.argv[2])):
+            ledger.spend(Laplace(10.0))
+"""
+
+
+def elsewhere(url, times):
+    words = [sys.executable, "-c", textwrap.dedent(SPENDING), url, str(times)]
+    subprocess.run(words, check=True, timeout=60)
+
+
+def test_a_file_that_its_own_process_copied_is_not_overspent(sqlite_book, tmp_path):
+    # closing any handle of the file drops this process's POSIX locks; the next process to leave
+    # then believes to be the last and removes the log that is still being written here
+    with Book.open(sqlite_book.url) as book:
+        book.dataset("d", Budget(1.0))
+        with book.ledger("d", DATA) as ledger:
+            ledger.spend(TENTH)
+            shutil.copy(sqlite_book.path, tmp_path / "backup.db")
+            elsewhere(sqlite_book.url, 5)
+            with pytest.raises(LedgerCorrupt, match="open it again"):
+                ledger.release(TENTH, unlooked)
+            with pytest.raises(LedgerCorrupt, match="open it again"):
+                book.spent("d")
+            elsewhere(sqlite_book.url, 4)
+    with Book.open(sqlite_book.url) as book:
+        assert book.spent("d") == 1.0
+        book.verify()
+
+
+def test_a_symbolic_link_leads_to_the_book(sqlite_book, tmp_path):
+    with Book.open(sqlite_book.url) as book:
+        book.dataset("d", Budget(1.0))
+    link = tmp_path / "other" / "link.db"
+    link.parent.mkdir()
+    link.symlink_to(sqlite_book.path)
+    with Book.open(f"sqlite:///{link}") as one, Book.open(sqlite_book.url) as two:
+        for book in (one, two) * 5:
+            with book.ledger("d", DATA) as ledger:
+                ledger.spend(TENTH)
+        with pytest.raises(BudgetExceeded), one.ledger("d", DATA) as ledger:
+            ledger.release(TENTH, unlooked)
+    assert os.listdir(link.parent) == ["link.db"]
+
+
+def test_a_file_of_two_names_is_refused(sqlite_book, tmp_path):
+    with Book.open(sqlite_book.url) as book:
+        book.dataset("d", Budget(1.0))
+    os.link(sqlite_book.path, tmp_path / "second.db")
+    for path in (sqlite_book.path, tmp_path / "second.db"):
+        with pytest.raises(ParameterError, match="without another hard link"):
+            Book.open(f"sqlite:///{path}")
+
+
+@pytest.mark.parametrize("name", [":memory:", "a\0b.db", "n" * 300, "folder", "pipe", "loop"])
+def test_what_is_no_plain_file_is_refused_and_nothing_is_made(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    before = sorted(os.listdir(tmp_path))
+    with pytest.raises(ParameterError, match="url must be"):
+        Book.open(f"sqlite:///{name}")
+    assert sorted(os.listdir(tmp_path)) == before

@@ -14,15 +14,11 @@ import pytest
 
 from accountant import Book, Budget, BudgetExceeded
 from mechanisms import Laplace
-from tests.accountant.book.throwaway_books import SQLiteBookFile, kill_at_system_call
+from tests.accountant.book.throwaway_books import SQLiteBookFile, kill_at_system_call, unlooked
 
 DATA = np.arange(20.0)
 FIFTH = Laplace(5.0)
 LOOKED = b"l" * 8
-
-
-def unlooked(_):
-    raise AssertionError("looked at the data")
 
 
 def spends(url, end, times):

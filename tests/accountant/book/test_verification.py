@@ -12,13 +12,10 @@ import pytest
 from accountant import Book, Budget, LedgerCorrupt, ParameterError
 from accountant.book.hash_chain import canonical_json, next_hash
 from mechanisms import Laplace
+from tests.accountant.book.throwaway_books import unlooked
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
-
-
-def unlooked(_):
-    raise AssertionError("looked at the data")
 
 
 def written(place, pin=None):
@@ -201,3 +198,20 @@ def test_no_flipped_bit_lets_more_be_spent(sqlite_book, tmp_path):
         for end in ("-wal", "-shm"):
             sqlite_book.path.with_name(sqlite_book.path.name + end).unlink(missing_ok=True)
     assert noticed > 30  # the others lie in free space
+
+
+@pytest.mark.parametrize("head", ["²:" + "0" * 64, "0:" + "0" * 64])
+def test_what_looks_like_a_head_and_is_none_is_refused(sqlite_book, head):
+    with Book.open(sqlite_book.url) as book, pytest.raises(ParameterError, match="head must be"):
+        book.verify(head)
+
+
+def test_a_check_pins_the_end_of_a_book_that_had_no_pin(sqlite_book, tmp_path):
+    with Book.open(sqlite_book.url) as book:
+        book.dataset("d", Budget(1.0))
+    pin = tmp_path / "head.pin"
+    with Book.open(sqlite_book.url, pin=pin) as book:
+        assert not pin.exists()
+        head = book.verify().head
+    number, mark = pin.read_text().strip().split(":")
+    assert f"{int(number)}:{mark}" == head

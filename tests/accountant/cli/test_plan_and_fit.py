@@ -1,28 +1,20 @@
 """``python -m accountant plan|fit|explain``, the files they read and write, and hostile files."""
 
+import re
 import subprocess
 import sys
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from accountant import Budget, Deviation, Maximum, ParameterError, Selection, Wanted, allocate
+from accountant import Budget, allocate
 from accountant.__main__ import main
-from accountant.formats.plan_file import PlanFile, plan_file_of_document
-from accountant.formats.plan_json import PlanFileError, parse_document
 from accountant.formats.plan_toml import (
-    PlanSyntaxError,
     file_from_toml,
-    from_toml,
     read_file,
     read_plan,
 )
-from accountant.formats.registry import plan_kinds
-from accountant.formats.request_tables import Template
-from accountant.formats.toml_writer import file_to_json, file_to_toml
-from mechanisms import DiscreteLaplace, Gaussian, Laplace, Mapped, NoisyMax, registry
+from tests.processor_time import standard
 
 WANTED = """
 [budget]
@@ -62,18 +54,6 @@ def plan(tmp_path):
     path = tmp_path / "wanted.toml"
     path.write_text(WANTED)
     return str(path)
-
-
-def test_a_wanted_file_is_what_it_says():
-    file = file_from_toml(WANTED)
-    assert file.budget == Budget(1.0, 1e-6)
-    ages, top, sampled, fixed = file.releases
-    assert ages == Wanted(Laplace, Deviation(), sensitivity=2.0, count=12, weight=1.0, name="ages")
-    assert top == Wanted(NoisyMax, Selection(100), count=4, target=120.0, name="top diagnosis")
-    assert isinstance(sampled.family, Template)
-    assert sampled.plan(3.0).part == Gaussian(3.0)
-    assert sampled.error_at(3.0) == 3.0
-    assert fixed == Wanted(Gaussian(60.0), Maximum(30))
 
 
 def test_fit_writes_what_plan_reads(plan, tmp_path, capsys):
@@ -200,35 +180,6 @@ def test_bad_usage_is_one_line_and_exit_2(plan, tmp_path, arguments, words, caps
     assert fixed.read_text().startswith("[[release]]")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "line", "column", "words"),
-    [
-        ("epsilon = 1.0", "epsilon = nan", 3, 1, "budget.epsilon must be a number"),
-        ("epsilon = 1.0", "", 2, 2, "given with epsilon"),
-        ("delta = 1e-6", "detla = 1e-6", 4, 1, "absent: a budget has epsilon, delta"),
-        ("[budget]", "[bugdet]", 2, 2, "unknown key 'bugdet'"),
-        ("weight = 1.0", "weight = 0", 11, 1, "weight must be a number"),
-        ("weight = 1.0", "weight = 1.0\ntarget = 3", 6, 3, "given one of scale, target and weight"),
-        ("weight = 1.0", "weight = 1.0\nscale = 3", 6, 3, "absent where the noise is given"),
-        ("weight = 1.0", "", 6, 3, "given with scale"),
-        ("weight = 1.0", "wieght = 1.0", 11, 1, "absent: Laplace has scale"),
-        ("{ selection = 100 }", "{ selection = 0 }", 17, 1, "error must be a whole number"),
-        ("{ selection = 100 }", '"deviation"', 17, 1, "that NoisyMax declares"),
-        ("{ selection = 100 }", '"least"', 17, 1, "deviation"),
-        ('"ages"', '"top diagnosis"', 14, 1, "a name of its own"),
-        ('"ages"', r'"a\u001b[2J"', 7, 1, "printable text"),
-        ('"ages"', "3", 7, 1, "printable text"),
-        ('"Gaussian" }', '"Gaussian", sensitivity = -1 }', 24, 29, "sensitivity must be"),
-        ("count = 12", "count = 0", 10, 1, "count must be a whole number from 1"),
-    ],
-    ids=range(17),
-)  # fmt: skip
-def test_errors_say_line_and_column(old, new, line, column, words):
-    with pytest.raises(PlanSyntaxError, match=words) as caught:
-        file_from_toml(WANTED.replace(old, new, 1))
-    assert (caught.value.line, caught.value.column) == (line, column)
-
-
 BOMBS = {
     "nested": "x = " + "[" * 100_000,
     "nested tables": "x = " + "{ a = " * 100_000,
@@ -257,17 +208,11 @@ def test_row_37_hostile_files_end_with_status_2_line_and_column(name, tmp_path, 
     capsys.readouterr()
     start = time.process_time()
     assert main(["plan", str(path), "--epsilon", "1"]) == 2
-    assert time.process_time() - start < 1.0
+    assert standard(time.process_time() - start) < 1.0
     err = capsys.readouterr().err
     assert f"{path}, line " in err
     assert ", column " in err
     assert len(err) < 500
-
-
-def test_a_byte_order_mark_in_front_is_no_fault(tmp_path):
-    path = tmp_path / "plan.toml"
-    path.write_bytes(b"\xef\xbb\xbf" + b'[[release]]\nkind = "Laplace"\nscale = 2.0\n')
-    assert read_plan(str(path)) == Laplace(2.0)
 
 
 YAML = """
@@ -287,72 +232,6 @@ def test_row_38_yaml_is_refused_and_nothing_runs(tmp_path, suffix, capsys, monke
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
 
 
-INSTANCES = [Wanted(one) for cls in registry() if cls is not Mapped for one in cls.instances()]
-SIZES, NUMBERS = st.integers(1, 10**6), st.floats(1e-9, 1e9)
-RELEASES = st.one_of(
-    st.builds(
-        lambda d, w, n: Wanted(Laplace, Deviation(), sensitivity=d, weight=w, count=n),
-        NUMBERS, NUMBERS, SIZES,
-    ),
-    st.builds(
-        lambda d, t, n: Wanted(DiscreteLaplace, Maximum(n), sensitivity=d, target=t),
-        st.integers(1, 9), st.floats(1, 1e9), SIZES,
-    ),
-    st.sampled_from(INSTANCES),
-)  # fmt: skip
-BUDGETS = st.none() | st.builds(Budget, st.floats(0.01, 10), st.sampled_from([0.0, 1e-9]))
-FILES = st.builds(PlanFile, st.lists(RELEASES, min_size=1, max_size=6).map(tuple), BUDGETS)
-
-
-@given(FILES)
-def test_files_come_back_from_toml_and_json(sqlite_book):
-    text = file_to_toml(sqlite_book)
-    assert file_from_toml(text) == sqlite_book
-    assert plan_file_of_document(parse_document(file_to_json(sqlite_book))) == sqlite_book
-    assert file_to_toml(plan_file_of_document(parse_document(file_to_json(sqlite_book)))) == text
-
-
-@given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=20))
-def test_names_come_back(name):
-    file = PlanFile((Wanted(Laplace(1.0), name=name),)) if name.isprintable() else None
-    if file is None:
-        with pytest.raises(ParameterError, match="printable"):
-            Wanted(Laplace(1.0), name=name)
-    else:
-        assert file_from_toml(file_to_toml(file)) == file
-
-
-def test_no_kind_has_a_field_that_files_mean_otherwise():
-    from accountant.formats.registry import constructor_fields
-
-    for name, kind in plan_kinds().items():
-        assert not {"kind", "name", "error", "weight", "target"} & set(constructor_fields(kind)), (
-            name
-        )
-
-
-def test_a_function_is_not_written():
-    file = PlanFile((Wanted(lambda s: Laplace(2 * s), Deviation(), weight=1.0),))
-    with pytest.raises(ParameterError, match="a file holds no function"):
-        file_to_toml(file)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('{"schema": 1, "release": []}', "there are no"),
-        ('{"schema": 1, "release": [3]}', "a table with a 'kind'"),
-        ('{"schema": 1, "budget": 3, "release": [{"kind": "PureLoss"}]}', "a table with an"),
-        ('{"schema": 1, "plan": {"kind": "PureLoss", "epsilon": 1}, "release": []}', "unknown key"),
-        ('{"schema": 1, "release": [{"kind": ["x"], "weight": 1}]}', "a table with a 'kind'"),
-    ],
-    ids=range(5),
-)  # fmt: skip
-def test_bad_json_is_refused(text, words):
-    with pytest.raises(PlanFileError, match=words):
-        plan_file_of_document(parse_document(text))
-
-
 def test_help_is_light_and_lists_all():
     heavy = "[n for n in ('numpy', 'scipy', 'rich', 'sqlalchemy') if n in sys.modules]"
     code = f"import sys, accountant.__main__ as m; m.main(['--help']); print({heavy})"
@@ -370,5 +249,37 @@ def test_every_command_teaches(command, capsys):
     assert "Exit status: 0 " in out
 
 
-def test_from_toml_still_reads_what_it_always_read():
-    assert from_toml('[[release]]\nkind = "Laplace"\nscale = 2.0\ncount = 3') == 3 * Laplace(2.0)
+PLAN = '[budget]\nepsilon = 1.0\ndelta = 1e-6\n[[release]]\nkind = "Gaussian"\nscale = 20.0\n'
+
+
+@pytest.mark.parametrize("option", ["--epsilon", "--delta"])
+@pytest.mark.parametrize("command", ["plan", "explain", "fit"])
+def test_an_empty_option_is_no_absent_one(tmp_path, capsys, command, option):
+    if (command, option) == ("explain", "--epsilon"):
+        pytest.skip("explain has no --epsilon")
+    file = tmp_path / "plan.toml"
+    file.write_text(PLAN)
+    assert main([command, str(file), option, ""]) == 2
+    assert re.search(f"{option} must be a number.*got ''\n$", capsys.readouterr().err)
+
+
+def test_a_key_of_a_file_steers_no_terminal(tmp_path, capsys):
+    file = tmp_path / "plan.json"
+    file.write_text(
+        '{"schema": 1, "release": [{"kind": "Gaussian", "scale": 3.0, "\\u001b[31m\\u202e\\n": 5}]}'
+    )
+    assert main(["plan", str(file), "--epsilon", "1"]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert told.rstrip("\n").isprintable()
+    assert r"\x1b[31m\u202e\n" in told
+
+
+def test_a_closed_stdout_is_no_traceback(tmp_path):
+    file = tmp_path / "plan.toml"
+    file.write_text(PLAN)
+    for streams in (">&-", ">&- 2>&-", "2>&-"):
+        words = f'"{sys.executable}" -m accountant plan "{file}" {streams}'
+        done = subprocess.run(["sh", "-c", words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0
+        assert done.stderr == ""

@@ -1,11 +1,12 @@
 """Losses: every closed form against the road that needs only profile and reverse."""
 
 import math
+from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from accountant import (
     ApproxLoss,
@@ -18,6 +19,7 @@ from accountant import (
     PureLoss,
     ZCDPLoss,
 )
+from tests.strategies import epsilons, orders, shares
 
 SKEW = PairLoss((0.1, 0.3, 0.6), (0.3, 0.6, 0.1))
 LEAKY = PairLoss((0.1, 0.5, 0.4, 0.0), (0.0, 0.3, 0.6, 0.1))
@@ -112,7 +114,7 @@ def test_rho_bounds_the_renyi_curve(loss):
         assert np.all(loss.renyi(orders) <= loss.rho * orders * (1 + 1e-9))
 
 
-@given(st.floats(1e-6, 30.0))
+@given(epsilons(1e-6, 30.0))
 def test_the_laplace_rho_is_attained_at_order_one(shift):
     loss = LaplaceLoss(shift)
     orders = 1 + np.logspace(-5, 3, 100)
@@ -122,7 +124,7 @@ def test_the_laplace_rho_is_attained_at_order_one(shift):
     assert loss.rho == pytest.approx(shift - 1 + math.exp(-shift), rel=1e-6, abs=1e-15)
 
 
-@given(st.floats(1e-3, 20.0), st.floats(1.001, 500.0))
+@given(epsilons(), orders)
 def test_bounded_range_renyi_is_the_supremum_over_t(epsilon, order):
     t = np.linspace(0, epsilon, 20_001)[1:-1]
     q = np.expm1(epsilon - t) / np.expm1(epsilon)
@@ -134,7 +136,7 @@ def test_bounded_range_renyi_is_the_supremum_over_t(epsilon, order):
     assert brute * (1 - 1e-9) - 1e-12 <= closed <= brute * (1 + 1e-4) + 1e-8
 
 
-@given(st.floats(1e-3, 20.0), st.floats(0.0, 0.99))
+@given(epsilons(), shares)
 def test_bounded_range_profile_is_the_supremum_over_t(range_, share):
     epsilon = share * range_
     t = np.linspace(0, range_, 20_001)[1:]
@@ -204,3 +206,45 @@ def test_losses_refuse_nonsense(make, bad):
 def test_pairs_refuse_what_is_no_distribution(p, q):
     with pytest.raises(ParameterError, match="must be"):
         PairLoss(p, q)
+
+
+def moments(loss, order):
+    """Rényi divergence of order ``order`` by closed form in 60 digits."""
+    with mpmath.workdps(60):
+        a, e = mpmath.mpf(order), mpmath.mpf(getattr(loss, "epsilon", getattr(loss, "shift", 0)))
+        if isinstance(loss, PureLoss):
+            moment = (mpmath.e ** (a * e) + mpmath.e ** ((1 - a) * e)) / (1 + mpmath.e**e)
+        elif isinstance(loss, LaplaceLoss):
+            moment = a * mpmath.e ** ((a - 1) * e) + (a - 1) * mpmath.e ** (-a * e)
+            moment /= 2 * a - 1
+        else:
+            c = mpmath.e**-e
+            t = mpmath.log((a - 1) * (1 - c**a) / (a * (c - c**a)))
+            moment = mpmath.e ** ((a - 1) * t) * (1 - c**a) / (a * (1 - c))
+        return mpmath.log(moment) / (a - 1)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-6, 1e-3, 0.1, 2.0])
+@pytest.mark.parametrize("kind", [PureLoss, LaplaceLoss, BoundedRangeLoss])
+@pytest.mark.parametrize("order", [1.000001, 1.001, 1.5, 2.0, 100.0, 1e4, 1e8])
+def test_renyi_curves_are_never_below_the_truth(kind, size, order):
+    found, truth = float(kind(size).renyi(order)), moments(kind(size), order)
+    # sixty digits of the order that the float stands for
+    assert found >= truth * (1 - mpmath.mpf(10) ** -30)
+    assert found <= float(truth) * (1 + 1e-6) + 1e-8
+
+
+def test_near_equal_pairs_do_not_cancel():
+    for k in (20, 25, 29):
+        step = 2.0**-k
+        pair = PairLoss((0.5 + step, 0.5 - step), (0.5 - step, 0.5 + step))
+        assert Fraction(pair.delta_at(0.0)) >= Fraction(2 * step)
+        assert pair.renyi(2.0) >= 0
+    near = PairLoss((0.75 + 2.0**-30, 0.25 - 2.0**-30), (0.75, 0.25))
+    assert near.renyi(2.0) >= 4.6e-18
+
+
+def test_ratios_that_overflow_stay_apart():
+    pair = PairLoss([0.3, 0.3, 0.4], [5e-324, 1e-309, 1.0])
+    assert len(pair.p) == 3
+    assert pair.epsilon_at(0.01) >= 743.1

@@ -1,6 +1,7 @@
 """Allocations: against closed forms, brute force and a convex solver; and their laws."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -26,11 +27,11 @@ from accountant import (
     Wanted,
     allocate,
     calibrate,
+    explanation,
+    records_needed,
 )
 from mechanisms import (
-    DiscreteGaussian,
     DiscreteLaplace,
-    Exponential,
     Gaussian,
     Laplace,
     NoisyMax,
@@ -44,13 +45,16 @@ from tests.accountant.planning.reference_allocations import (
     optimality_gap,
     slsqp_least_error,
 )
+from tests.strategies import (
+    convex_families,
+    log_scales,
+    small_deltas,
+    wanted,
+    wanted_budgets,
+    wanted_lists,
+)
 
 BUDGET = Budget(1.0, 1e-6)
-
-
-def wanted(cls, sensitivity=1.0, **given):
-    measure = Selection(50) if cls in (NoisyMax, PermuteAndFlip, Exponential) else Deviation()
-    return Wanted(cls, measure, sensitivity=sensitivity, **given)
 
 
 def about_one(rng):
@@ -143,15 +147,11 @@ def test_the_gap_sees_what_is_no_optimum():
     assert 1 + optimality_gap(equal) >= ratio  # it bounds how much better the optimum is
 
 
-@given(st.data())
-def test_admissible_log_scales_are_convex(data):
+@given(st.data(), st.integers(2, 4), small_deltas)
+def test_admissible_log_scales_are_convex(data, n, delta):
     # what the bound of `optimality_gap` rests on, beyond Gaussians
-    n = data.draw(st.integers(2, 4))
-    classes = st.sampled_from([Laplace, Gaussian, PermuteAndFlip])
-    releases = [wanted(data.draw(classes), weight=1.0) for _ in range(n)]
-    logs = st.lists(st.floats(-1.5, 3.0), min_size=n, max_size=n)
-    one, other = np.array(data.draw(logs)), np.array(data.draw(logs))
-    delta = data.draw(st.sampled_from([1e-9, 1e-5, 1e-2]))
+    releases = [wanted(data.draw(convex_families), weight=1.0) for _ in range(n)]
+    one, other = np.array(data.draw(log_scales(n))), np.array(data.draw(log_scales(n)))
     most = max(
         epsilon_of_scales(releases, np.exp(one), delta),
         epsilon_of_scales(releases, np.exp(other), delta),
@@ -159,20 +159,7 @@ def test_admissible_log_scales_are_convex(data):
     assert epsilon_of_scales(releases, np.exp((one + other) / 2), delta) <= most * (1 + 1e-7)
 
 
-ANY = st.sampled_from([Laplace, Gaussian, PermuteAndFlip, DiscreteGaussian])
-
-
-@st.composite
-def lists(draw):
-    def one():
-        how = draw(st.sampled_from(["weight", "weight", "target"]))
-        value = draw(st.floats(0.1, 10.0)) if how == "weight" else draw(st.floats(200.0, 2000.0))
-        return wanted(draw(ANY), count=draw(st.integers(1, 5)), **{how: value})
-
-    return [wanted(Laplace, weight=1.0), *(one() for _ in range(draw(st.integers(0, 4))))]
-
-
-@given(lists(), st.sampled_from([(0.3, 1e-7), (1.0, 1e-5), (3.0, 1e-3)]))
+@given(wanted_lists, wanted_budgets)
 def test_never_past_the_budget_and_no_less_than_it_gives(releases, limits):
     budget = Budget(*limits)
     found = allocate(releases, budget)
@@ -185,7 +172,7 @@ def test_never_past_the_budget_and_no_less_than_it_gives(releases, limits):
     assert allocate(releases, Budget(1.1 * limits[0], 3 * limits[1])).total < found.total
 
 
-@given(lists(), st.integers(2, 4))
+@given(wanted_lists, st.integers(2, 4))
 def test_equal_releases_get_equal_noise_and_order_means_nothing(releases, copies):
     copy = Wanted(Laplace, Deviation(), sensitivity=1.0, weight=1.0, name="again", count=copies)
     found = allocate([*releases, copy], BUDGET)
@@ -315,3 +302,32 @@ BAD = [
 def test_what_cannot_be_planned_is_refused(make, words):
     with pytest.raises(ParameterError, match=words):
         make()
+
+
+def test_wrong_kinds_of_argument_are_parameter_errors():
+    one = Wanted(Gaussian, Deviation(), weight=1.0, sensitivity=1.0)
+    for releases in (one, None, 5):
+        with pytest.raises(ParameterError, match="releases"):
+            allocate(releases, BUDGET)
+    for error in (Deviation, 5, "deviation"):  # the class itself, not a measure
+        with pytest.raises(ParameterError, match="error"):
+            Wanted(Gaussian, error, weight=1.0)
+    for which in ("0", 0.0, True, 1, -1):
+        with pytest.raises(ParameterError, match="which"):
+            records_needed([one], BUDGET, which, 0.5, 100)
+    with pytest.raises(ParameterError, match="relation"):
+        explanation(1.0, 1e-6, "nobody")
+
+
+def test_a_budget_used_up_but_for_round_off_is_no_noise_of_1e300():
+    rest = Wanted(Gaussian, Deviation(), weight=1.0)
+    for used in (1.0, 1 - 1e-9):
+        with pytest.raises(BudgetExceeded):
+            allocate([Wanted(PureLoss(used)), rest], BUDGET)
+
+
+def test_the_printed_epsilon_of_an_allocation_is_rounded_up():
+    for target in (3.0, 5.0, 7.0, 11.0, 13.0):
+        found = allocate([Wanted(Laplace, Deviation(), target=target)], BUDGET)
+        told = float(re.search(r"epsilon ([\d.]+);", str(found))[1])
+        assert found.epsilon <= told <= found.epsilon * (1 + 1e-8)

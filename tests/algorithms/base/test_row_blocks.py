@@ -13,6 +13,8 @@ from accountant.ledger.chunks import Chunks
 from accountant.ledger.ledger import Ledger
 from accountant.plans.parallel import Parallel
 from algorithms import (
+    FrankWolfe,
+    GaussianFrankWolfe,
     LabelIHT,
     LabelLasso,
     LabelSGD,
@@ -20,8 +22,10 @@ from algorithms import (
     PrivateLasso,
     PrivateLogisticLasso,
     SparseERM,
+    ThresholdedRegression,
 )
 from algorithms.base import row_blocks as blocks
+from algorithms.frank_wolfe.convex_sets import L2Ball
 from algorithms.label_privacy import label_sgd
 from algorithms.sparse_regression import local_iht
 from audits import replay
@@ -244,3 +248,39 @@ def test_one_pass_over_private_labels_in_pieces_and_on_executors(monkeypatch, lo
         for sizes in ([430], [7, 0, 23, 400], [1] * 430)
     }
     assert len(found) == 1  # in their order, where arrays are shuffled
+
+
+SIGNS = np.where(np.arange(64) % 2, 1.0, -1.0)
+
+
+OF_THE_ERM = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 3, "random_state": 0}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [SparseERM(rounds=2, **OF_THE_ERM), PrivateLasso(1.0, 1e-5, rounds=2),
+     LabelIHT(epsilon=1.0, delta=1e-5, sparsity=1, label_bound=1.0),
+     LocalIHT(epsilon=1.0, sparsity=1, noise_bound=0.1)],
+    ids=lambda one: type(one).__name__,
+)  # fmt: skip
+def test_pieces_of_the_wrong_kind_are_refused_in_words(made):
+    x = np.ones((64, 3))
+    wrong = [(x, SIGNS[:, None]), (x.astype(str), SIGNS), (x * 1j, SIGNS), (x, SIGNS, SIGNS), x]
+    for piece in wrong:
+        with pytest.raises(ParameterError, match=r"a pair of numbers|rows as in"):
+            made.fit(Chunks(lambda piece=piece: [piece], x.shape))
+    if not isinstance(made, LocalIHT):
+        with pytest.raises(ParameterError, match="starts anew"):
+            made.fit(Chunks([(x, SIGNS)], x.shape))
+        assert not hasattr(made, "ledger_")
+
+
+def test_whoever_cannot_stream_says_so():
+    pieces = Chunks(lambda: [(np.ones((8, 2)), SIGNS[:8])], (8, 2))
+    for made in (FrankWolfe("squared", np.eye(2), 1.0, 1e-5),
+                 GaussianFrankWolfe("squared", L2Ball(1.0), 1.0, 1e-5)):  # fmt: skip
+        with pytest.raises(ParameterError, match="in memory"):
+            made.fit(pieces, SIGNS[:8])
+    made = ThresholdedRegression(1.0, 1e-5, 1, 1.0, 1.0, 1.0)
+    with pytest.raises(ParameterError, match="a target for each record"):
+        made.fit([(np.ones((4, 2)), np.ones((4, 1)))] * 3)

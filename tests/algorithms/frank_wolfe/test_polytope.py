@@ -414,3 +414,17 @@ def test_bad_settings_are_refused_before_any_spend(changes, words):
 def test_sets_and_losses_without_bounds_cannot_be_made(make):
     with pytest.raises(ParameterError, match="must be"):
         make()
+
+
+SIGNS = np.where(np.arange(64) % 2, 1.0, -1.0)
+
+
+@pytest.mark.parametrize(
+    "gradients",
+    [lambda theta, x, y: x.sum(axis=0), lambda theta, x, y: np.repeat(x, 5, axis=0),
+     lambda theta, x, y: x[:, :1]],
+)  # fmt: skip
+def test_a_declared_loss_gives_one_gradient_for_each_record(gradients):
+    made = FrankWolfe(DeclaredLoss(gradients, 1.0, 1.0), np.eye(5), 1.0, 1e-5, rounds=2)
+    with pytest.raises(ParameterError, match="one gradient for each record"):
+        made.fit(np.ones((64, 5)), SIGNS)

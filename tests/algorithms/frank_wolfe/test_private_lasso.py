@@ -4,13 +4,14 @@ import copy
 import math
 import pickle
 import re
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from accountant import ZCDP, Budget, BudgetExceeded, OffPlan, ParameterError, Repeat
-from algorithms import PrivateLasso
+from accountant import ZCDP, Budget, BudgetExceeded, Chunks, OffPlan, ParameterError, Repeat
+from algorithms import PrivateLasso, PrivateLogisticLasso
 from algorithms.frank_wolfe.polytope import Bounds, DenseScores, clipped_entries, optimal_l1_rounds
 from audits import privacy_losses, replay
 
@@ -242,3 +243,16 @@ def test_clipping_in_blocks_is_clipping(shape, order):
     assert np.array_equal(found, np.clip(array, -1.0, 1.0))
     assert found.flags.f_contiguous == array.flags.f_contiguous
     assert clipped_entries(found, 1.0) is found
+
+
+SIGNS = np.where(np.arange(64) % 2, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("kind", [PrivateLasso, PrivateLogisticLasso])
+def test_the_lasso_streams_from_other_processes(kind):
+    x = np.random.default_rng(0).uniform(-1, 1, (64, 4))
+    pieces = Chunks(lambda: iter([(x[:30], SIGNS[:30]), (x[30:], SIGNS[30:])]), x.shape)
+    made = kind(1.0, 1e-5, rounds=2, random_state=0)
+    expected = made.fit(pieces).coef_.tobytes()
+    with ProcessPoolExecutor(1) as pool:
+        assert made.fit(pieces, executor=pool).coef_.tobytes() == expected

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from accountant import Budget, ParameterError
+from accountant import Budget, Chunks, ParameterError
 from accountant.errors import PrivateValueError
 from algorithms.base.non_private import NotPrivateWarning
 from algorithms.label_privacy.gradient_span import GradientSpan
@@ -417,3 +417,32 @@ def test_sparse_rows_give_the_same_fit():
 def test_bad_gradients_are_refused():
     with pytest.raises(ParameterError, match="one row for each of 3 labels"):
         best_randomizer(3, 1.0, np.ones((4, 2)))
+
+
+def test_features_of_small_integers_have_their_lengths():
+    x = np.full((40, 3), 200, dtype=np.uint8)
+    LabelSGD(epsilon=1.0, classes=2, diameter=1.0, random_state=0).fit(x, np.arange(40) % 2)
+    pieces = Chunks(lambda: [(x, np.arange(40) % 2)], x.shape)
+    LabelSGD(epsilon=1.0, classes=2, diameter=1.0, random_state=0).fit(pieces)
+
+
+@pytest.mark.parametrize(("classes", "rank"), [(3, 1), (5, 1), (5, 2), (6, 5)])
+def test_duchis_moments_count_the_span_alone(classes, rank):
+    rng = np.random.default_rng(classes)
+    gradients = rng.normal(size=(classes, rank)) @ rng.normal(size=(rank, rank))
+    gram = gradients @ gradients.T
+    analyser = decoder_of(randomizer_of("duchi", classes, 1.0), classes)
+    span, draws = GradientSpan.from_gram(gram[None]), 40_000
+    for label in range(classes):
+        corner = span.label_corners(np.array([label]))[0]
+        reports = analyser.mechanism.release(corner, rng, size=draws)
+        estimates = span.coefficients(reports)
+        squares = np.einsum("ij,jk,ik->i", estimates, gram, estimates)
+        # six standard errors: a false alarm of 2e-9 a label
+        expected = analyser.second_moments(gram)[label]
+        assert squares.mean() == pytest.approx(expected, abs=6 * squares.std() / math.sqrt(draws))
+
+
+def test_gradients_along_one_line_are_best_told_by_duchi():
+    line = np.linspace(-1, 1, 20)[:, None]
+    assert best_randomizer(20, 1.0, line) == "duchi"

@@ -2,13 +2,14 @@
 
 import math
 import re
+import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from accountant import Budget, ParameterError
+from accountant import Budget, Ledger, ParameterError
 from algorithms import LabelIHT, LabelLasso, LocalIHT, SparseERM
 from algorithms.base.hard_thresholding import (
     checked_step,
@@ -39,17 +40,6 @@ def model(users, features, sparsity, seed=0, noise=0.05):
 @parametrize_with_checks([LOCAL, LABEL, LASSO])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
-
-
-def test_truncate_keeps_the_greatest():
-    rng = np.random.default_rng(1)
-    for _ in range(50):
-        vector, kept = rng.normal(size=20), int(rng.integers(1, 25))
-        found = keep_largest(vector, kept)
-        expected = np.where(np.abs(vector) >= np.sort(np.abs(vector))[-min(kept, 20)], vector, 0)
-        assert (found == expected).all()
-    assert project_to_ball(np.array([3.0, 4.0])) == pytest.approx([0.6, 0.8])
-    assert project_to_ball(np.array([0.3, 0.4])).tolist() == [0.3, 0.4]
 
 
 def test_step_windows():
@@ -273,3 +263,16 @@ def test_a_constant_column_and_other_sparse_formats_are_no_fault():
     expected = LABEL.fit(sparse.csr_array(x), y).coef_.copy()
     for kind in (sparse.coo_array, sparse.csc_matrix, sparse.dok_array):
         assert LABEL.fit(kind(x), y).coef_.tobytes() == expected.tobytes()
+
+
+SIGNS = np.where(np.arange(64) % 2, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("link", ["identity", "8x + cos x"])
+def test_one_huge_target_decides_nothing_about_success(link):
+    x, y = np.ones((64, 3)), SIGNS.copy()
+    y[3] = 1.7e308
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=2, link=link)
+        assert np.isfinite(made.run(Ledger((x, y), made.plan(x.shape), rng=0))).all()

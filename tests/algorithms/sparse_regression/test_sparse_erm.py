@@ -1,6 +1,7 @@
 """SparseERM: plans, gradients within their sensitivity, secret samples, accuracy on real data."""
 
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +11,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import (
     Budget,
+    Chunks,
     Ledger,
     ParameterError,
     PoissonSampled,
     Repeat,
 )
-from algorithms import SparseERM
+from algorithms import GaussianFrankWolfe, LabelPrivateClassifier, SparseERM
 from algorithms.base.erm_losses import ERM_LOSSES, MeanGradient, norm_clip_factors
 from algorithms.base.non_private import NotPrivateWarning
+from algorithms.frank_wolfe.convex_sets import L2Ball
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
 
@@ -189,3 +192,85 @@ def test_bad_settings_are_refused_before_any_spend(changes, words):
     with pytest.raises(ParameterError, match=words):
         estimator.fit(X[:50], Y[:50])
     assert not hasattr(estimator, "ledger_")
+
+
+SIGNS = np.where(np.arange(64) % 2, 1.0, -1.0)
+
+
+CENTRAL = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 3, "random_state": 0}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"), [(bool, True), (np.uint8, 16), (np.int64, 2**32), (np.float32, 1e30)]
+)
+def test_rows_of_any_kind_of_number_are_shortened(dtype, value):
+    some, none = np.zeros((64, 100), dtype), np.zeros((64, 100), dtype)
+    some[0] = value
+    made = SparseERM(rounds=1, **CENTRAL)
+    plan = made.plan(some.shape)
+
+    def outputs(x):
+        for data in ((x, SIGNS), Chunks(lambda: [(x, SIGNS)], x.shape)):
+            ledger = Ledger(data, plan, rng=0)
+            made.run(ledger)
+            yield ledger.transcript[0].output
+
+    for kind in (np.asarray, sparse.csr_array):
+        both = [list(outputs(kind(x))) for x in (some, none)]
+        moved = [np.linalg.norm(one - other) for one in both[0] for other in both[1]]
+        assert 0.2 * plan.part.sensitivity < max(moved) <= plan.part.sensitivity * (1 + 1e-9)
+
+
+def test_labels_are_within_their_bound_behind_any_gate():
+    x = np.random.default_rng(0).normal(size=(64, 10))
+    made = SparseERM(rounds=1, **CENTRAL)
+    plan, far = made.plan(x.shape), np.where(np.arange(64) == 0, 1e4, SIGNS)
+    outputs = []
+    for y in (SIGNS, far):
+        ledger = Ledger((x, y), plan, rng=0)
+        made.run(ledger)
+        outputs.append(ledger.transcript[0].output)
+    assert np.linalg.norm(outputs[0] - outputs[1]) <= plan.part.sensitivity * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_one_huge_row_decides_nothing_about_success(loss, kind):
+    x = np.random.default_rng(0).normal(size=(64, 5))
+    x[3] = [1.7e308, -1.7e308, 1.7e308, 0.0, -1.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = SparseERM(rounds=6, loss=loss, **CENTRAL)
+        ledger = Ledger((kind(x), SIGNS), made.plan(x.shape), rng=0)
+        assert np.isfinite(made.run(ledger)).all()
+        ball = GaussianFrankWolfe("squared", L2Ball(1e10), 1.0, 1e-5, rounds=4, random_state=0)
+        assert np.isfinite(ball.run(Ledger((kind(x), SIGNS), ball.plan(x.shape), rng=0))).all()
+
+
+def test_pieces_that_come_in_another_order_move_no_gradient_further():
+    x = np.full((64, 10), 1e-6)
+    x[:4] = 100.0
+    count = iter(range(100))
+
+    def shuffled():
+        order = np.random.default_rng(next(count)).permutation(64)
+        yield x[order], SIGNS[order]
+
+    made = SparseERM(rounds=5, **CENTRAL).fit(Chunks(shuffled, x.shape))
+    for entry in made.transcript_:  # the mean gradient is at most 1, noise as declared
+        assert np.linalg.norm(entry.output) < 1 + 12 * entry.mechanism.scale * math.sqrt(10)
+
+
+def test_errors_and_warnings_show_no_labels():
+    x = np.ones((64, 3))
+    for bad in (SIGNS * (1.234 + 2j), np.array([1.5, "a"] * 32, dtype=object)):
+        with pytest.raises((ParameterError, TypeError)) as caught:
+            SparseERM(rounds=1, **CENTRAL).fit(x, bad)
+        assert "1.234" not in str(caught.value)
+    with pytest.raises(ParameterError) as caught:
+        SparseERM(rounds=1, **CENTRAL).fit(np.array(3.14159), SIGNS)
+    assert "3.14" not in str(caught.value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = LabelPrivateClassifier(1.0, classes=range(100), random_state=0)
+        made.fit(np.random.default_rng(0).normal(size=(64, 3)), np.arange(64))

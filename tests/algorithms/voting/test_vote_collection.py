@@ -160,16 +160,13 @@ def test_late_machines_are_not_waited_for():
 
     def load(machine):
         if machine % 8 == 3:
-            release.wait(20)
+            assert release.wait(120)  # a vote that waits for it hangs so long
         return MACHINES[machine]
 
     handles = [lambda machine=machine: load(machine) for machine in range(40)]
-    start = time.perf_counter()
     with ThreadPoolExecutor(40) as pool:
         fit = vote(timeout=1.0, executor=pool).fit(handles)
-        elapsed = time.perf_counter() - start
         release.set()
-    assert elapsed < 10
     assert [fate == "late" for fate in fit.report_.fates] == [m % 8 == 3 for m in range(40)]
     assert fit.report_.bytes[3] == 0
     assert fit.signs_.tolist() == np.sign(MEANS).tolist()

@@ -1,12 +1,10 @@
 """How many runs it takes: against the reference table of audit-statistics 1.3, and simulation."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 
-from audits.__main__ import main
 from audits.known_densities.outcome_models import (
     gaussian,
     laplace,
@@ -83,14 +81,3 @@ def test_what_is_true_is_never_seen():
     found = runs_needed(laplace(1.0), 1.0, 0.0, 0.05, 0.5)
     assert math.isinf(found.guess)
     assert math.isinf(found.limit)
-
-
-def test_the_command_tells_a_table_and_json(capsys):
-    assert main(["power", "--claim", "1", "--truth", "1.25", "--json", "-"]) == 0
-    shown = capsys.readouterr()
-    rows = json.loads(shown.out)["needed"]
-    assert [row["name"] for row in rows[::2]] == ["two outcomes", "Laplace", "ten outcomes"]
-    assert all(row["limit"] <= row["guess"] for row in rows)
-    assert "guess test" in shown.err
-    assert main(["power", "DiscreteLaplace(scale=1.0, sensitivity=1)", "--claim", "2"]) == 0
-    assert "never" in capsys.readouterr().out

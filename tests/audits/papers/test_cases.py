@@ -1,10 +1,7 @@
 """`python -m audits papers`: verdicts of published claims, as their own tests have them."""
 
-import json
-
 import pytest
 
-from audits.__main__ import main
 from audits.claims.findings import Outcome
 from audits.papers.cases import cases, verdict_confidence
 from audits.results.rows import Settings
@@ -47,16 +44,3 @@ def test_what_is_provable_is_what_the_accountant_says(rows):
 
 def test_verdicts_hold_together():
     assert (1 - verdict_confidence()) * len(cases()) == pytest.approx(1e-6)
-
-
-def test_the_command(tmp_path, capsys):
-    path = tmp_path / "papers.json"
-    words = ["papers", "label noise", "--samples", "20000", "--seed", "7", "--json", str(path)]
-    assert main(words) == 0
-    shown = capsys.readouterr().out
-    assert "provable" in shown
-    assert "4 of 4 as expected" in shown
-    document = json.loads(path.read_text())
-    assert {row["kind"] for row in document["findings"]} == {"paper"}
-    assert main(["replay", str(path)]) == 0
-    assert "the same bytes" in capsys.readouterr().out

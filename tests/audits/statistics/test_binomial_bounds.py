@@ -5,19 +5,18 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import binom
 from statsmodels.stats.proportion import proportion_confint
 
 from audits.statistics.binomial_bounds import (
     clopper_pearson_lower,
     epsilon_lower,
-    leak_count_quantile,
     mean_confidence_band,
 )
+from tests.strategies import error_rates, probabilities, trials
 
 
-@given(st.integers(1, 3000), st.floats(0.0, 1.0), st.sampled_from([0.05, 0.01, 1e-6]))
+@given(trials, probabilities, error_rates)
 def test_clopper_pearson_agrees_with_statsmodels(trials, share, alpha):
     successes = round(share * trials)
     found = float(clopper_pearson_lower(np.array(float(successes)), np.array(float(trials)), alpha))
@@ -40,19 +39,6 @@ def test_edges():
     assert epsilon_lower(np.array(0.0), np.array(0.0), 100, 0.0, 0.05) == 0.0
     assert epsilon_lower(np.array(5.0), np.array(100.0), 100, 0.0, 0.05) == 0.0
     assert math.isfinite(epsilon_lower(np.array(1e8), np.array(1e8), 10**8, 0.0, 0.05))
-
-
-@pytest.mark.parametrize(("runs", "delta"), [(1000, 0.01), (10**6, 1e-5), (100, 0.0), (50, 0.9)])
-def test_most_leaks_is_the_binomial_quantile(runs, delta):
-    for alpha in (0.1, 0.005, 1e-6):
-        assert leak_count_quantile(runs, delta, alpha) == binom.ppf(1 - alpha, runs, delta)
-
-
-def test_leaks_are_the_adversarys_right_guesses():
-    # 1,000 runs of which 1 % leak: right guesses of exactly those prove nothing
-    leaks = leak_count_quantile(1000, 0.01, 0.005)
-    counts = np.array(float(leaks))
-    assert epsilon_lower(counts, counts, 1000, 0.01, 0.05) == 0.0
 
 
 def test_the_band_of_a_mean_holds_and_narrows():

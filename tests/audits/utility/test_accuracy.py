@@ -1,6 +1,7 @@
 """Too accurate to be private: noise-free local algorithms fall, honest ones never do."""
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -17,8 +18,8 @@ from algorithms import (
 )
 from audits.claims.findings import Outcome
 from audits.minimax import SignedBasis, most_right
-from audits.minimax.decoding.label_decoding import most_right_of_labels
 from audits.utility.accuracy import audit_accuracy
+from tests.processor_time import standard
 
 PROOF = 1 - 1e-6  # confidence of verdicts that a test relies on
 
@@ -72,10 +73,11 @@ def test_the_printed_bounds():
 
 @pytest.mark.parametrize("part", [0.0, 0.02])
 def test_local_iht_without_noise_falls_in_twenty_runs(part):
+    start = time.process_time()
     found = audit_accuracy(local_iht(), 200, 512, 1.0, noise=part, rng=1)
+    assert standard(time.process_time() - start) < 10
     assert found.outcome is Outcome.FALSIFIED
     assert found.p_value <= 0.01
-    assert found.seconds < 10
     assert "1024 points" in found.witness
     assert "one user after another" in found.witness
 
@@ -253,41 +255,3 @@ def test_a_function_must_come_with_its_epsilon():
 
 
 # the bound for labels
-
-
-def test_labels_by_enumeration():
-    """Every deterministic map of randomised responses: the best decoder is within the bound."""
-    from itertools import product
-
-    p, n = 2, 2
-    for epsilon, delta, d in ((0.5, 0.0, 1.0), (1.0, 0.1, 0.7), (3.0, 0.0, 0.5), (1.0, 0.3, 1.0)):
-        family = SignedBasis(p, d)
-        keep = 1 / (1 + math.exp(-epsilon))
-        # reports: 0, 1 randomised; 2, 3 revealed
-        channel = np.array([
-            [(1 - delta) * keep, (1 - delta) * (1 - keep), delta, 0.0],
-            [(1 - delta) * (1 - keep), (1 - delta) * keep, 0.0, delta],
-        ])  # fmt: skip
-        best = 0.0
-        for xs in product(product((-1, 1), repeat=p), repeat=n):
-            table = np.ones((family.points, 4**n)) / 2 ** (p * n)
-            for v in range(family.points):
-                j, sign = (v, 1) if v < p else (v - p, -1)
-                law = np.ones(1)
-                for x in xs:
-                    plus = (1 + d * sign * x[j]) / 2
-                    law = np.outer(law, plus * channel[0] + (1 - plus) * channel[1]).ravel()
-                table[v] *= law
-            best += table.max(axis=0).sum() / family.points
-        bound = most_right_of_labels(family, n, epsilon, delta)
-        assert 1 / family.points < best <= bound
-        assert bound < 1.9 * best
-
-
-def test_labels_are_easier_than_records_and_grow_with_everything():
-    family = SignedBasis(64, 1.0)
-    assert most_right_of_labels(family, 30, 1.0) > most_right(family, 30, 1.0, "sequential")
-    by_epsilon = [most_right_of_labels(family, 30, e) for e in (0.0, 0.5, 1.0, 2.0)]
-    assert by_epsilon == sorted(by_epsilon)
-    assert by_epsilon[0] == pytest.approx(1 / 128)
-    assert most_right_of_labels(family, 30, 1.0, 0.1) > most_right_of_labels(family, 30, 1.0)

@@ -24,6 +24,7 @@ from algorithms.frank_wolfe.polytopes import L1Ball
 from audits.claims.findings import Outcome
 from audits.minimax.families.fingerprints import append_ridge_twice
 from audits.utility.tracing import FALSE_POSITIVE_RATES, audit_tracing
+from tests.processor_time import standard
 
 DELTA = 1e-10  # times the number of pairs it is far below the error of every verdict here
 SMALL = {"features": 256, "rows": 8, "runs": 12, "delta": DELTA}
@@ -193,7 +194,7 @@ def test_the_figure_of_the_issue():
     private = audit_tracing(algorithm, delta=DELTA, rng=1)
     assert private.outcome is Outcome.SURVIVED
     assert private.true_positives(0.05) < 0.25
-    assert time.process_time() - start < 30  # 13 s alone
+    assert standard(time.process_time() - start) < 30  # 13 s alone
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstwo
 
-from mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
+from mechanisms import DiscreteGaussian, DiscreteLaplace
 from mechanisms.exact_noise import integer_noise as noise
-from mechanisms.exact_noise import rounding_grid as grid
 from mechanisms.exact_noise.integer_noise import IntegerNoise, accept_exactly, proposal_table
 
 FALSE_ALARM = 1e-9
@@ -146,51 +145,3 @@ def test_sums_beyond_64_bits_stay_at_the_end(made):
 def test_what_is_no_integer_is_refused(bad):
     with pytest.raises(ValueError, match="value must be whole numbers"):
         DiscreteLaplace(1.0).release(bad, 1)
-
-
-@pytest.mark.parametrize("cls", [Laplace, Gaussian])
-@pytest.mark.parametrize("scale", [1e-300, 1e-5, 1.0, 3.7, 1e300])
-def test_exact_releases_are_points_of_the_grid_or_nearest_floats(cls, scale):
-    made = cls(scale, scale, "exact")
-    rng = np.random.default_rng(8)
-    values = np.concatenate([rng.normal(size=50) * scale * 2.0 ** rng.integers(-60, 30, 50), [0.0]])
-    step = grid.grid_step(scale)
-    released = made.release(values, 1)
-    assert np.isfinite(released).all()
-    with np.errstate(under="ignore"):
-        steps = np.ldexp(released, -round(math.log2(step)))
-    assert (steps == np.rint(steps)).all()
-    # the same noise whatever the value: what is told depends on the rounded value alone
-    assert (made.release(grid.round_to_grid(values, scale), 1) == released).all()
-
-
-def test_huge_values_neither_overflow_nor_lose_the_noise_of_the_sum():
-    made = Laplace(1.0, 1.0, "exact")
-    largest = np.finfo(float).max
-    assert made.release([largest, -largest], 1).tolist() == [largest, -largest]
-    # at 2^70 neighbouring floats are 2^18 apart: an exact sum, rounded once
-    assert set(made.release(np.full(100, 2.0**70), 1).tolist()) == {2.0**70}
-    # 2^22 scales away from 0, floats are finer than the noise, and 64 bits are too few for it
-    far = made.release(np.full(1000, 2.0**23), 1)
-    assert len(set(far.tolist())) == 1000
-    assert abs(np.mean(far - 2.0**23)) < 0.5
-
-
-@pytest.mark.parametrize("cls", [Laplace, Gaussian])
-def test_rounding_is_paid_for(cls):
-    rng = np.random.default_rng(9)
-    made = cls(1.0, 0.25, "exact", 3)
-    step, order = grid.grid_step(1.0), 1 if cls is Laplace else 2
-    worst = 0.0
-    for _ in range(2000):
-        x = rng.normal(size=3) + rng.choice([0.0, 0.5 * step], 3)
-        move = rng.normal(size=3)
-        move *= 0.25 / np.linalg.norm(move, order)
-        moved = grid.round_to_grid(x + move, 1.0) - grid.round_to_grid(x, 1.0)
-        worst = max(worst, np.linalg.norm(moved, order))
-    loss = made.loss
-    paid = loss.shift if cls is Laplace else loss.mu
-    assert 0.25 < worst <= paid
-    assert cls(1.0, 0.25, "exact").release([1.0, 2.0], 1).shape == (2,)
-    with pytest.raises(ValueError, match="at most 3 coordinates"):
-        made.release(np.zeros(4), 1)

@@ -3,7 +3,6 @@
 Statistical tests have false alarm 1e-9 (Hoeffding, union over coordinates) and fixed seeds.
 """
 
-import itertools
 import math
 
 import mpmath
@@ -12,9 +11,7 @@ import pytest
 
 from accountant import ParameterError, PrivateValueError, Tight, calibrate
 from mechanisms import BinaryLabel, CubeLinf, HemisphereL2, PiecewiseUniform, PrivUnit
-from mechanisms.cube import central_binomial_probability, majority_probability
 from mechanisms.families.mean_oracle import gamma_ratio
-from mechanisms.priv_unit import cap_mass
 
 FALSE_ALARM = 1e-9
 KEEP = math.e / (1 + math.e)  # ln-odds 1
@@ -54,54 +51,13 @@ def test_length_of_the_hemisphere(dimension, epsilon, length):
     assert made.keep == pytest.approx(keep, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("dimension", "end"), [(1, 2.163953), (3, 4.327907), (4, 4.770542), (10, 7.793208)]
-)
-def test_end_of_the_cube(dimension, end):
-    # where the dimension is odd coth(eps/2) / central, where it is even 1 less
-    assert CubeLinf(dimension, 1.0, KEEP).end == pytest.approx(end, abs=1e-6)
-    less = 1 - dimension % 2
-    formula = 1 / math.tanh(0.5) / central_binomial_probability(dimension // 2) - less
-    assert CubeLinf(dimension, 1.0, KEEP).end == pytest.approx(formula, rel=1e-13)
-
-
 @pytest.mark.parametrize("x", [0.5, 1.0, 1.5, 99.5, 100.0, 100.5, 12345.5, 5e8])
 def test_gamma_ratio(x):
     exact = mpmath.gammaprod([mpmath.mpf(x) + 0.5], [x])
     assert gamma_ratio(x) == pytest.approx(float(exact), rel=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("dimension", "height"), [(2, 0.3), (3, 0.25), (1000, 0.1), (1000, 0.5), (10**6, 0.02)]
-)
-def test_cap_to_twelve_digits(dimension, height):
-    with mpmath.workdps(50):
-        half = (mpmath.mpf(dimension) - 1) / 2
-        square = 1 - mpmath.mpf(height) ** 2
-        exact = mpmath.betainc(half, 0.5, 0, square, regularized=True) / 2
-    assert cap_mass(dimension, height) == pytest.approx(float(exact), rel=1e-12)
-
-
-def test_central_is_the_middle_binomial():
-    for m in range(200):
-        assert central_binomial_probability(m) == pytest.approx(
-            math.comb(2 * m, m) / 4**m, rel=1e-14
-        )
-
-
 # unbiased
-
-
-@pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5, 6])
-def test_the_cube_is_unbiased_by_enumeration(dimension):
-    oracle, rng = CubeLinf(dimension, 2.0, KEEP), np.random.default_rng(1)
-    corners = oracle.support.make_rows()
-    for value in [*vectors(oracle, rng, 10), np.zeros(dimension), np.full(dimension, 2.0)]:
-        law = np.exp(oracle.log_density(corners, value))
-        assert law.sum() == pytest.approx(1, abs=1e-13)
-        assert law @ corners == pytest.approx(value, abs=1e-12)
-        spread = law @ np.square(corners - value).sum(axis=1)
-        assert float(oracle.variance(value)) == pytest.approx(spread, rel=1e-12)
 
 
 def test_the_label_is_unbiased_by_enumeration():
@@ -148,19 +104,6 @@ def test_moments_are_those_of_the_sampler(oracle):
     assert oracle.second_moment(batch) == pytest.approx(one_by_one)
 
 
-def test_the_piecewise_law_by_quadrature():
-    oracle, (x, w) = PiecewiseUniform(2.0, 0.7), np.polynomial.legendre.leggauss(4)
-    for value in np.linspace(-2, 2, 9):
-        cuts = np.sort(oracle.support.breakpoints(value))
-        half = np.diff(cuts)[:, None] / 2
-        nodes = cuts[:-1, None] + half * (x + 1)
-        weights = half * w * np.exp(oracle.log_density(nodes.ravel(), value)).reshape(nodes.shape)
-        assert weights.sum() == pytest.approx(1, abs=1e-13)
-        assert (weights * nodes).sum() == pytest.approx(value, abs=1e-13)
-        spread = (weights * (nodes - value) ** 2).sum()
-        assert float(oracle.variance(value)) == pytest.approx(spread, rel=1e-13)
-
-
 @pytest.mark.parametrize("reports", [[], np.empty((0, 7)), np.zeros(7), np.zeros((2, 2, 7))])
 def test_what_is_no_batch_of_reports_is_not_decoded(reports):
     with pytest.raises(ParameterError, match="reports must be"):
@@ -194,41 +137,6 @@ def test_density_ratios_on_the_sphere(make, dimension):
     assert epsilon == pytest.approx(1.0, abs=2e-6)
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3, 4, 5, 6])
-def test_probability_ratios_on_the_cube(dimension):
-    oracle, rng = CubeLinf(dimension, 2.0, KEEP), np.random.default_rng(8)
-    corners = oracle.support.make_rows()
-    values = [*vectors(oracle, rng, 300), *(corners / oracle.end * 2.0)]
-    logs = np.stack([oracle.log_density(corners, value) for value in values])
-    assert np.ptp(logs, axis=0).max() == pytest.approx(1.0, abs=1e-12)
-    profile = oracle.loss.profile(np.array([0.0, 0.3, 0.9]))
-    laws = np.exp(logs)
-    for law in laws[:40]:
-        sticks = [np.maximum(law - e * laws, 0).sum(axis=1).max() for e in np.exp([0, 0.3, 0.9])]
-        assert (np.array(sticks) <= profile + 1e-12).all()
-
-
-@pytest.mark.parametrize("dimension", [2, 4, 6])
-def test_both_closed_halves_would_cost_more(dimension):
-    # as published: {<z, V> >= 0} with probability keep, else {<z, V> <= 0}
-    corners = np.array(list(itertools.product([-1, 1], repeat=dimension)))
-    sides = np.sign(corners @ corners.T)
-    half = (sides[0] >= 0).sum()
-    law = (KEEP * (sides >= 0) + (1 - KEEP) * (sides <= 0)) / half
-    assert law.sum(axis=1) == pytest.approx(1)
-    worst = np.ptp(np.log(law), axis=0).max()
-    assert worst == pytest.approx(math.log(1 + math.e))  # and not 1
-
-
-def test_more_than_half_by_enumeration():
-    rng = np.random.default_rng(9)
-    for d in range(1, 8):
-        p, outcomes = rng.random((3, d)), np.array(list(itertools.product([0, 1], repeat=d)))
-        for row, got in zip(p, majority_probability(p), strict=True):
-            law = np.where(outcomes, row, 1 - row).prod(axis=1)
-            assert got == pytest.approx(law[2 * outcomes.sum(axis=1) > d].sum())
-
-
 @pytest.mark.parametrize("dimension", [1, 2, 3, 100])
 def test_the_hemisphere_only_chooses_between_a_report_and_its_opposite(dimension):
     oracle = HemisphereL2(dimension, 1.0, KEEP)
@@ -244,25 +152,6 @@ def test_the_hemisphere_only_chooses_between_a_report_and_its_opposite(dimension
     # full length, and the opposite value: the same bits turn every report over
     mirrored = oracle.release(-values[::7], np.random.default_rng(3))
     assert (mirrored == -oracle.release(values[::7], np.random.default_rng(3))).all()
-
-
-def test_the_cap_of_least_variance():
-    for dimension, epsilon in ((2, 1.0), (3, 0.1), (100, 1.0), (100, 4.0), (100, 8.0)):
-        best = PrivUnit.optimised(dimension, epsilon)
-        assert (1 - 2e-6) * epsilon <= Tight().epsilon(best, 0.0) <= epsilon
-        for height in np.linspace(1e-3, 0.95, 50):
-            mass = cap_mass(dimension, height)
-            if mass > 1e-20:
-                keep = 1 / (1 + (1 - mass) / mass * math.exp(-epsilon))
-                if keep < 1:
-                    assert PrivUnit(dimension, height, keep).length >= best.length * (1 - 1e-6)
-        plain = calibrate(HemisphereL2, dimension=dimension, radius=1.0, epsilon=epsilon)
-        assert best.length < plain.length
-
-
-def test_a_cap_of_no_mass_is_refused():
-    with pytest.raises(ParameterError, match=r"PrivUnit.height|PrivUnit.keep"):
-        PrivUnit(10**6, 0.5, 0.9)
 
 
 # values

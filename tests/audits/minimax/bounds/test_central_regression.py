@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from accountant.errors import ParameterError
-from audits.minimax import central_regression
+from audits.minimax import central_rate, central_regression
 from audits.minimax.bounds.central_regression import _chernoff_tail, _right_by_group_privacy
 
 
@@ -73,3 +73,12 @@ def test_the_central_rate_stands_beside_its_bound():
     assert bound.value >= free.value
     tight = central_regression(10**4, 1000, 5, 0.001, 0.0)
     assert tight.value > 5 * free.value
+
+
+def test_the_reference_rate_checks_what_it_is_given():
+    assert math.isfinite(central_rate(1, 10**9, 512, 1e-300, 5e-324))
+    good = {"n": 10, "p": 20, "s": 2, "epsilon": 0.5, "delta": 1e-6}
+    wrong = {"n": 0, "p": 0, "s": 21, "epsilon": 0.0, "delta": 0.0}
+    for name, value in itertools.chain(wrong.items(), ((name, math.nan) for name in good)):
+        with pytest.raises(ParameterError, match=f"{name}.*Cai, Wang and Zhang"):
+            central_rate(**good | {name: value})

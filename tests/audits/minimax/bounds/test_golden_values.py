@@ -1,5 +1,6 @@
 """The golden values of the bounds, their closed forms, and the ranges that are refused."""
 
+import itertools
 import math
 
 import pytest
@@ -143,3 +144,23 @@ def test_out_of_range_names_the_theorem(call, words):
     with pytest.raises(ParameterError) as raised:
         call()
     assert words in str(raised.value)
+
+
+def test_scales_whose_squares_are_no_floats_are_refused_with_the_theorem():
+    for wrong in (1e-300, 1e-200, 1e160, 1e300):
+        for more in ({"noise_bound": wrong}, {"noise_bound": 1.0, "slope": wrong}):
+            with pytest.raises(ParameterError, match=r"(noise_bound|slope).*Theorems 5, 7 and 10"):
+                label_regression(100, 20, 3, 0.5, **more)
+    with pytest.raises(ParameterError, match=r"noise_bound.*Theorem 1"):
+        sparse_regression(100, 20, 0.5, noise_bound=1e-300)
+    with pytest.raises(ParameterError, match=r"lipschitz.*Theorem 2"):
+        label_optimisation(100, 20, 0.5, lipschitz=1e300, diameter=1e100)
+    # the ends of what is allowed are floats all the way
+    for n, epsilon, bound, slope in itertools.product(
+        (1, 2**53), (0.0, 300.0), (1e-6, 1e6), (1e-6, 1e6)
+    ):
+        found = label_regression(n, 20, 3, epsilon, bound, slope=slope)
+        assert 0 <= found.value <= 1
+        assert 0 <= found.published <= 1
+        found = sparse_regression(n, 20, epsilon, noise_bound=bound)
+        assert 0 <= found.published <= found.value * (1 + 1e-9) + 1e-200

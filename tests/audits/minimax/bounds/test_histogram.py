@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import time
 
 import numpy as np
 import pytest
@@ -10,10 +11,17 @@ from scipy.stats import binom
 from accountant import ParameterError
 from algorithms import LocalHistogram
 from algorithms.base.non_private import NotPrivateWarning
+from audits.minimax import label_regression
 from audits.minimax.bounds.histogram import by_pairs, private_histogram, variance_near
 from audits.minimax.families.paired_shares import PairedShares, report_information
-from audits.minimax.information.sign_information import sign_error
+from audits.minimax.information.contraction import entropy_factor
+from audits.minimax.information.sign_information import (
+    posterior_divergence,
+    sign_error,
+    sign_information,
+)
 from mechanisms import SubsetSelection
+from tests.processor_time import standard, standard_seconds
 
 EPSILONS = [0.1, 1.0, 3.0, 8.0]
 
@@ -187,3 +195,34 @@ def test_bad_input_is_refused(arguments, said):
         PairedShares(5).decode(np.zeros(4))
     with pytest.raises(ParameterError, match="which"):
         PairedShares(5).parameter(4)
+
+
+def test_a_great_many_labels_take_no_time_and_no_memory():
+    start = time.process_time()
+    found = private_histogram(10**9, 10**9, 1.0)
+    assert 0 < found.value < 1
+    assert standard(time.process_time() - start) < 2
+    with pytest.raises(ParameterError, match="k"):
+        private_histogram(10, 10**12, 1.0)
+    assert standard_seconds(lambda: label_regression(100, 10**7, 3, 0.5, 1.0)) < 4
+
+
+def test_the_best_share_of_labels_is_that_of_a_search_of_all():
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        k, epsilon = int(rng.integers(2, 60)), float(10 ** rng.uniform(-3, 2.5))
+        width = float(rng.uniform(0.001, 0.999))
+        rest, peak = math.exp(-epsilon), 1 / (1 + math.exp(epsilon))
+        spreads = [0.0]
+        for u in range(1, k):
+            share = min(max(peak, (1 - width) * u / k), 1.0, (1 + width) * u / k)
+            spreads.append((1 - rest) ** 2 * share * (1 - share) / (rest + share * (1 - rest)) ** 2)
+        assert variance_near(k, width, epsilon) == pytest.approx(max(spreads), rel=1e-9)
+        shares = np.arange(1, k // 2 + 1) / k
+        uneven = (shares * (1 - rest) ** 2 / (rest + shares * (1 - rest)) ** 2).max()
+        # the least of three bounds: this one, the labels themselves, and any input's
+        shift = float(10 ** rng.uniform(-3, 0))
+        spread = entropy_factor(shift * math.tanh(epsilon / 2)) * shift**2 / k * uneven
+        labels = 2 * (k // 2) / k * float(sign_information(np.array(shift)))
+        least = min(spread, labels, posterior_divergence(epsilon))
+        assert report_information(k, shift, epsilon) == pytest.approx(least, rel=1e-9)

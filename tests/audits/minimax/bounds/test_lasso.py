@@ -117,3 +117,10 @@ def test_delta_and_epsilon_weaken_it():
     assert private_lasso(10**5, 10**5, 0.0, 0.0).value > bounds[0]
     with pytest.raises(ParameterError, match="Theorem 3\\.1"):
         private_lasso(10, 10, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.5])
+def test_the_lasso_of_an_epsilon_near_0_is_that_of_0(delta):
+    at_zero = private_lasso(100, 16, 0.0, delta).value
+    for epsilon in (5e-324, 1e-300, 1e-160, 1e-20):
+        assert private_lasso(100, 16, epsilon, delta).value == pytest.approx(at_zero, rel=1e-9)

@@ -254,3 +254,15 @@ def test_bad_points_are_refused():
         SignCopies(5, 10, 3).sample(0, 11, np.random.default_rng(0))
     with pytest.raises(ParameterError, match="copies"):
         SignCopies(5, 10, 11)
+
+
+CENTRAL = [{}, {"model": "central"}, {"model": "central", "delta": 1e-6}]
+
+
+@pytest.mark.parametrize("more", CENTRAL)
+def test_a_radius_whose_square_is_no_float_is_refused(more):
+    for radius in (1e160, 1e-160):
+        with pytest.raises(ParameterError, match="radius"):
+            private_mean(10, 3, 1.0, radius=radius, **more)
+    ratio = private_mean(10, 3, 1.0, radius=1e149, **more).value / 1e298
+    assert ratio == pytest.approx(private_mean(10, 3, 1.0, **more).value, rel=1e-9)

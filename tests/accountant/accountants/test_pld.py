@@ -1,0 +1,50 @@
+"""The grid's bracket: neither end on the wrong side."""
+
+import pytest
+
+from accountant import (
+    PLD,
+    Advanced,
+    ApproxLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    PairLoss,
+    Parallel,
+    PureLoss,
+    Repeat,
+    ZCDPLoss,
+)
+
+
+@pytest.mark.parametrize(
+    ("plan", "delta"),
+    [(PureLoss(1.00005), 1e-6), (LaplaceLoss(1.00005), 1e-6), (20 * PureLoss(5.00003), 1e-9),
+     (10 * PureLoss(0.30005), 1e-9), (PairLoss((0.75, 0.25), (0.25, 0.75)), 1e-9),
+     (PairLoss((0.75, 0.25), (0.25, 0.75)), 0.0)],
+    ids=repr,
+)  # fmt: skip
+def test_the_lower_end_is_not_above_the_truth_off_the_grid(plan, delta):
+    truth = (
+        plan.epsilon_at(delta) if not isinstance(plan, Repeat) else Advanced().epsilon(plan, delta)
+    )
+    assert PLD().bracket(plan, delta)[0] <= truth
+
+
+def test_the_lower_end_is_finite_where_delta_is_the_mass_at_infinity():
+    assert PLD().bracket(ApproxLoss(1.0, 1e-3), 1e-3)[0] <= 1.0
+
+
+def test_the_lower_end_of_an_envelope_is_zero():
+    assert PLD().bracket(100 * ZCDPLoss(0.01), 1e-6)[0] == 0.0
+
+
+@pytest.mark.parametrize(("delta", "truth"), [(0.15, 0.62034), (0.05, 1.21725), (0.01, 1.86100)])
+def test_the_lower_end_of_crossing_parallels_is_not_above_the_adaptive_truth(delta, truth):
+    plan = 2 * Parallel([PureLoss(0.5), GaussianLoss(0.6)])
+    assert PLD().bracket(plan, delta)[0] <= truth
+
+
+def test_pld_speaks_of_parallels_with_mass_at_infinity():
+    plan = 20 * Parallel([ApproxLoss(0.1, 1e-8), PureLoss(0.1)])
+    alone = PLD().epsilon(20 * ApproxLoss(0.1, 1e-8), 1e-3)
+    assert alone * (1 - 1e-9) <= PLD().epsilon(plan, 1e-3) <= alone * 1.01

@@ -1,0 +1,67 @@
+"""Groups against brute force: shifts, textbook rules, iterated trade-offs."""
+
+import math
+
+import numpy as np
+import pytest
+
+from accountant import (
+    ZCDP,
+    ApproxLoss,
+    BoundedRangeLoss,
+    GaussianLoss,
+    Grouped,
+    PairLoss,
+    PoissonSampled,
+    PureLoss,
+    Tight,
+    UnsupportedPlan,
+    ZCDPLoss,
+)
+from accountant.amplification.group_privacy import group_loss
+from mechanisms import Gaussian, Laplace
+
+
+def test_groups_scale_the_shift_of_noise():
+    assert [item for item, _ in Grouped(7 * Gaussian(2.0), 3).losses()] == [GaussianLoss(1.5)] or (
+        next(Grouped(7 * Gaussian(2.0), 3).losses())[0].mu == pytest.approx(1.5)
+    )
+    assert next(Grouped(Laplace(2.0), 4).losses())[0].shift == pytest.approx(2.0)
+    assert next(Grouped(BoundedRangeLoss(0.1), 5).losses())[0].epsilon == pytest.approx(0.5)
+    assert ZCDP().rho(Grouped(ZCDPLoss(0.1), 3)) == pytest.approx(0.9)
+    assert Tight().epsilon(Grouped(5 * PureLoss(0.1), 1), 1e-6) == pytest.approx(
+        Tight().epsilon(5 * PureLoss(0.1), 1e-6)
+    )
+
+
+def test_approximate_privacy_of_a_group_is_the_textbook_rule():
+    # Vadhan (2017), Lemma 2.2: (k eps, delta (1 + e^eps + ... + e^{(k-1) eps}))
+    loss = group_loss(ApproxLoss(0.5, 1e-3), 3)
+    assert loss.delta_at(1.5) == pytest.approx(1e-3 * (1 + math.exp(0.5) + math.e))
+    with pytest.raises(UnsupportedPlan, match="xi > 0 has no group bound"):
+        group_loss(ZCDPLoss(0.1, 0.1), 2)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_trade_off_of_a_group_is_the_iterated_one(size):
+    # power composed with power, on a fine grid
+    p, q = np.array([0.6, 0.3, 0.1]), np.array([0.1, 0.3, 0.6])
+    level = np.concatenate([[0.0], np.cumsum(q)])
+    power = np.concatenate([[0.0], np.cumsum(p)])
+    fine = np.linspace(0, 1, 2_000_001)
+    h = fine
+    for _ in range(size):
+        h = np.interp(h, level, power)
+    loss = group_loss(PairLoss(tuple(p), tuple(q)), size)
+    for epsilon in (0.0, 0.5, 1.5, 3.0):
+        truth = float(np.max(h - math.exp(epsilon) * fine))
+        assert float(loss.profile(epsilon)) == pytest.approx(max(truth, 0.0), abs=1e-5)
+
+
+def test_a_group_of_sampled_records_is_more_than_the_group_of_the_part():
+    sampled = PoissonSampled(GaussianLoss(1.0), 0.1)
+    one, two = (Grouped(sampled, size) for size in (1, 2))
+    assert Tight().epsilon(two, 1e-5) > 1.5 * Tight().epsilon(one, 1e-5)
+    # never the sensitivity through the sample: either record may be drawn
+    wrong = PoissonSampled(GaussianLoss(2.0), 0.1)
+    assert Tight().delta(two, 0.0) > Tight().delta(wrong, 0.0) * 1.05

@@ -1,0 +1,88 @@
+"""Shuffling against the clone pair, exact binary responses, and published figures."""
+
+import math
+
+import numpy as np
+import pytest
+
+from accountant import GaussianLoss, PairLoss, ParameterError, PureLoss, Shuffled, Stated, Tight
+from mechanisms import RandomizedResponse
+from tests.accountant.enumeration import stick
+
+
+def test_many_users_weigh_no_less_than_one():
+    from accountant.amplification.shuffling_bounds import binomial_window
+
+    for users in (10**5, 10**7, 10**9):
+        assert binomial_window(users, 0.3, 9.5)[1].sum() >= 1.0
+
+
+def test_shuffling_composes_in_seconds():
+    for plan in (2 * Shuffled(PureLoss(1.0), 1), 3 * Shuffled(PureLoss(0.3), 1000)):
+        found = Tight().certify(plan, 1e-6)
+        assert 0 < found.lower <= found.upper
+
+
+def clones(e0, users):
+    """The clone pair as two dictionaries of masses, by its definition."""
+    from scipy.stats import binom
+
+    p, q = {}, {}
+    d = math.exp(e0) / (1 + math.exp(e0))
+    for c in range(users):
+        w = binom.pmf(c, users - 1, 2 / (math.exp(e0) + 1))
+        for a in range(c + 1):
+            v = w * binom.pmf(a, c, 0.5)
+            for one, chance in ((1, d), (0, 1 - d)):
+                for law, i in ((p, a + one), (q, a + 1 - one)):
+                    key = (i, c + 1 - i)
+                    law[key] = law.get(key, 0.0) + v * chance
+    keys = sorted(set(p) | set(q))
+    return tuple(np.array([law.get(key, 0.0) for key in keys]) for law in (p, q))
+
+
+@pytest.mark.parametrize("e0", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("users", [1, 2, 17])
+def test_shuffled_is_the_clone_pair(e0, users):
+    p, q = clones(e0, users)
+    node = Shuffled(PureLoss(e0), users)
+    for epsilon in np.linspace(0, e0, 7):
+        assert node.profile(epsilon) == pytest.approx(stick(p, q, epsilon), rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("e0", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("users", [1, 3, 12])
+def test_shuffled_binary_responses_are_exact(e0, users):
+    # every data set of the others, not only those of equal answers: interior ones can be worse
+    lie = 1 / (1 + math.exp(e0))
+    yes, no = np.array([lie, 1 - lie]), np.array([1 - lie, lie])
+    node = Shuffled(PairLoss((1 - lie, lie), (lie, 1 - lie)), users)
+    for epsilon in np.linspace(0, e0, 7):
+        worst = 0.0
+        for others in range(users):
+            law = np.ones(1)
+            for user in range(users - 1):
+                law = np.convolve(law, yes if user < others else no)
+            worst = max(worst, stick(np.convolve(law, yes), np.convolve(law, no), epsilon))
+        assert node.profile(epsilon) == pytest.approx(worst, rel=1e-9, abs=1e-13)
+
+
+def test_shuffling_figures():
+    high = 1 / (1 + math.exp(-1.0))
+    response = PairLoss((high, 1 - high), (1 - high, high))
+    assert Shuffled(PureLoss(1.0), 1000).epsilon_at(1e-6) == pytest.approx(0.14867, abs=5e-6)
+    assert Shuffled(response, 1000).epsilon_at(1e-6) == pytest.approx(0.12661, abs=5e-6)
+    exact = Tight().certify(Shuffled(response, 1000), 1e-6)
+    assert exact.width < 1e-9
+    # Feldman, McMillan & Talwar (2021), closed form: .566
+    assert Tight().epsilon(2 * Shuffled(PureLoss(1.0), 1000), 1e-6) < 0.3
+
+
+def test_shuffling_hides_pure_randomisers_only():
+    with pytest.raises(ParameterError, match="shuffling hides bounded losses only"):
+        Shuffled(GaussianLoss(1.0), 100)
+    with pytest.raises(ParameterError, match="randomised by each user"):
+        Shuffled(Stated(PureLoss(1.0), "add-remove"), 100)
+    with pytest.raises(ParameterError, match="users must be a whole number"):
+        Shuffled(PureLoss(1.0), 1.5)
+    assert Shuffled(RandomizedResponse(k=4, keep=0.5), 100).relation == "replace-one"

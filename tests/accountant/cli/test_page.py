@@ -1,0 +1,107 @@
+"""``python -m accountant page``: it writes a page, and never over one."""
+
+import pytest
+import typer
+
+from accountant import Book, Budget
+from accountant.cli.exit_status import run_app
+from mechanisms import Laplace
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def run(*words):
+    return run_app(app, "python -m accountant", ["page", *map(str, words)])
+
+
+PLAN = """
+[budget]
+epsilon = 2.0
+delta = 1e-6
+
+[[release]]
+name = "ages"
+kind = "Laplace"
+scale = 20.0
+count = 8
+
+[[release]]
+kind = "Gaussian"
+scale = 15.0
+"""
+
+
+@pytest.fixture
+def plan(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN)
+    return path
+
+
+def test_the_command_writes_a_page_and_never_over_one(plan, tmp_path, capsys):
+    out = tmp_path / "budget.html"
+    assert run(plan, "--out", out) == 0
+    first = out.read_bytes()
+    assert b"ages" in first
+    assert run(plan, "--out", out) == 2
+    assert "--force" in capsys.readouterr().err
+    assert out.read_bytes() == first
+    assert run(plan, "--out", out, "--force", "--epsilon", "3", "--delta", "1e-7") == 0
+    assert b"epsilon at delta 1e-7" in out.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["budget.html", "plan.toml"]
+
+
+def test_noise_left_open_is_found_first(tmp_path):
+    path, out = tmp_path / "plan.toml", tmp_path / "p.html"
+    path.write_text(PLAN.replace("scale = 20.0", "weight = 1.0"))
+    assert run(path, "--out", out) == 0
+    assert "The plan fits the budget" in out.read_text()
+
+
+@pytest.fixture
+def book(tmp_path):
+    url = f"sqlite:///{tmp_path}/spent.db"
+    with Book.open(url, author="<b>ann</b>") as book:
+        book.dataset("visits <script>", budget=Budget(1.0))
+        with book.ledger("visits <script>", [0.25, 987654.5]) as ledger:
+            for _ in range(3):
+                ledger.release(Laplace(scale=10.0), lambda rows: 123456.75)
+            with pytest.raises(ZeroDivisionError):
+                ledger.release(Laplace(scale=20.0), lambda rows: 1 / 0)
+    return url
+
+
+def test_the_command_shows_a_ledger(book, tmp_path):
+    out = tmp_path / "h.html"
+    assert run("--ledger", book, "--dataset", "visits <script>", "--out", out) == 0
+    assert "Spent over time" in out.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--out", "no/such/folder.html"], "--out"),
+        (["--out", "x.html"], "one of the two"),
+        (["plan.toml", "--ledger", "sqlite:///x", "--out", "x.html"], "one of the two"),
+        (["--ledger", "sqlite:///x.db", "--out", "x.html"], "--dataset"),
+        (["plan.toml", "--dataset", "d", "--out", "x.html"], "--ledger"),
+        (["plan.toml", "--epsilon", "nan", "--out", "x.html"], "--epsilon"),
+        (["plan.toml", "--epsilon", "1", "--delta", "1.5", "--out", "x.html"], "--delta"),
+        (["bare.toml", "--delta", "1e-6", "--out", "x.html"], "--epsilon"),
+        (["tight.toml", "--out", "x.html"], "something to share"),
+        (["none.toml", "--out", "x.html"], "none.toml"),
+        (["--ledger", "sqlite:///none.db", "--dataset", "d", "--out", "x.html"], "none.db"),
+        (["plan.toml"], "--out"),
+    ],
+)
+def test_bad_words_are_refused_before_anything_is_written(words, said, plan, monkeypatch, capsys):
+    monkeypatch.chdir(plan.parent)
+    (plan.parent / "bare.toml").write_text(PLAN[PLAN.index("[[") :])
+    shared = PLAN.replace("scale = 20.0", "scale = 0.1").replace("scale = 15.0", "weight = 1.0")
+    (plan.parent / "tight.toml").write_text(shared)
+    assert run(*words) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.err.count("\n") == 1
+    kept = {"plan.toml", "bare.toml", "tight.toml"}
+    assert {path.name for path in plan.parent.iterdir()} == kept

@@ -1,0 +1,73 @@
+"""TOML that is no plan: an error at its place."""
+
+import pytest
+
+from accountant import GaussianLoss, Parallel, PoissonSampled, PureLoss, Repeat, Sequential
+from accountant.formats.plan_toml import PlanSyntaxError, file_from_toml, from_toml
+from mechanisms import Gaussian, Laplace
+
+PLAN = '[budget]\nepsilon = 1.0\ndelta = 1e-6\n[[release]]\nkind = "Gaussian"\nscale = 20.0\n'
+
+
+def test_a_number_of_five_thousand_digits_is_a_plan_error_at_its_place():
+    with pytest.raises(PlanSyntaxError, match="line 6, column 9") as wrong:
+        file_from_toml(PLAN.replace("20.0", "9" * 5000))
+    assert len(str(wrong.value)) < 200
+
+
+GOOD = """
+# a comment
+[[release]]
+kind = "Laplace"
+scale = 20.0
+count = 64
+
+[[release]]
+kind = "PoissonSampled"
+rate = 0.004
+count = 15000
+part = { kind = "Gaussian", scale = 0.8 }
+
+[[release]]
+kind = "Parallel"
+parts = [
+  { kind = "PureLoss", epsilon = 0.1, count = 3 },
+  { kind = "GaussianLoss", mu = 0.2 },
+]
+"""
+
+
+def test_toml_is_the_same_plan():
+    sampled = Repeat(PoissonSampled(Gaussian(0.8), 0.004), 15_000)
+    groups = Parallel([Repeat(PureLoss(0.1), 3), GaussianLoss(0.2)])
+    assert from_toml(GOOD) == Sequential([Repeat(Laplace(20.0), 64), sampled, groups])
+    assert from_toml('[[release]]\nkind = "PureLoss"\nepsilon = 1') == PureLoss(1.0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "column", "words"),
+    [
+        ("rate = 0.004", "rate = nan", 10, 1, "rate must be a number in"),
+        ("rate = 0.004", "rate = 1.5", 10, 1, r"\[0, 1\], got 1.5"),
+        ("scale = 20.0", "scael = 20.0", 5, 1, "scael must be absent: Laplace has scale"),
+        ("scale = 20.0", "", 3, 3, "given with scale"),
+        ('"Laplace"', '"Laplac"', 4, 1, "kind must be one of"),
+        ("count = 64", "count = 6.5", 6, 1, "count must be a whole number"),
+        ("count = 64", "count = -1", 6, 1, "count must be a whole number"),
+        ("scale = 0.8", "scale = -1", 12, 29, "scale must be a number in"),
+        ("epsilon = 0.1", "epsilon = true", 17, 24, "epsilon must be"),
+        ("count = 64", "count = 64\ncount = 65", 7, 11, "Cannot overwrite"),
+        ("scale = 20.0", "scale = ", 5, 9, "Invalid value"),
+        ("# a comment", 'title = "x"', 2, 1, "unknown key 'title'"),
+        (GOOD, "", 1, 1, "no \\[\\[release\\]\\] tables"),
+        (GOOD, "release = 3", 1, 1, "no \\[\\[release\\]\\] tables"),
+        (GOOD, "x = " + "[" * 100_000, 1, 105, "nested too deeply"),
+        (GOOD, "x" * 1_000_001, 1, 1, "longer than 1,000,000"),
+    ],
+    ids=range(16),
+)
+def test_errors_say_line_and_column(old, new, line, column, words):
+    with pytest.raises(PlanSyntaxError, match=words) as caught:
+        from_toml(GOOD.replace(old, new))
+    assert caught.value.line == line
+    assert caught.value.column == column

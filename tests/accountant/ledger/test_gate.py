@@ -1,0 +1,57 @@
+"""What a gate releases: the array it checked, in the process that opened it."""
+
+import math
+import multiprocessing
+import os
+
+import numpy as np
+import pytest
+
+from accountant import Ledger, OffPlan, Parallel, PrivateValueError
+from mechanisms import HemisphereL2, Laplace, RandomizedResponse
+
+
+def fork_and_ask(ledger, made, results):
+    try:
+        results.put(float(ledger.release(made, np.sum)))
+    except OffPlan as error:
+        results.put(str(error))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_ledger_spends_nothing():
+    made = Laplace(1.0)
+    ledger, context = Ledger(np.zeros(3), 10 * made), multiprocessing.get_context("fork")
+    results = context.Queue()
+    children = [
+        context.Process(target=fork_and_ask, args=(ledger, made, results)) for _ in range(2)
+    ]
+    for child in children:
+        child.start()
+    answers = [results.get(timeout=30) for _ in children]
+    for child in children:
+        child.join()
+    assert all("belongs to the process that forked" in str(answer) for answer in answers)
+    assert math.isfinite(ledger.release(made, np.sum))
+
+
+def test_the_gate_checks_the_very_array_that_is_released():
+    class Shapeless:
+        shape = ()
+
+        def __array__(self, dtype=None, copy=None):
+            return np.zeros(1000, dtype=int)
+
+    made = RandomizedResponse(3, 0.5)
+    with pytest.raises(PrivateValueError, match="a single one"):
+        Ledger(np.zeros(4), made, rng=0).release(made, lambda data: Shapeless())
+    with pytest.raises(PrivateValueError, match="not ragged"):
+        Ledger(np.zeros(4), Laplace(1.0), rng=0).release(Laplace(1.0), lambda data: [[1.0], [1, 2]])
+
+
+def test_a_user_in_two_blocks_is_refused():
+    ledger = Ledger(np.ones((60, 2)), Parallel([HemisphereL2(2, 1.0, 0.7)] * 2), rng=3)
+    with pytest.raises(OffPlan):
+        list(ledger.release_blocks(ledger.plan.parts[0], lambda rows: rows / 2,
+                                   [slice(0, 30), slice(29, 60)]))  # fmt: skip

@@ -1,0 +1,26 @@
+"""Plans of nothing and empty groups end, and block nothing."""
+
+import numpy as np
+
+from accountant import Ledger, Parallel, Repeat, Sequential
+from mechanisms import Laplace, RandomizedResponse
+
+L = Laplace(1.0)
+
+
+def test_plans_of_nothing_end():
+    assert Ledger([1.0], Repeat(Sequential([]), 10**12)).next is None
+    ledger = Ledger([1.0], L + Repeat(Repeat(L, 0), 10**12), rng=1)
+    ledger.release(L, np.sum)
+    assert ledger.next is None
+    for hollow in (Parallel([Repeat(L, 0)]), Parallel([Parallel([]), Parallel([Sequential([])])])):
+        assert Ledger([1.0], hollow + L).next is L
+
+
+def test_an_empty_group_pays_nothing_and_blocks_nothing():
+    coin = RandomizedResponse(2, 0.75)
+    for empty in ([], np.array([], dtype=int), slice(0, 0), np.zeros(3, dtype=bool)):
+        ledger = Ledger(np.array([0, 1, 1]), Parallel([2 * coin, 2 * coin]) + L, rng=1)
+        for who in ([0, 1, 2], empty, [0, 1, 2], empty):
+            ledger.release_each(coin, lambda rows: rows, who)
+        assert ledger.next is L

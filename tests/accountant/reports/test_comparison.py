@@ -1,0 +1,24 @@
+"""The table of a comparison: one row for each accountant."""
+
+import pytest
+
+from accountant import BoundedRangeLoss, LaplaceLoss, Tight, compare
+
+
+def test_comparison_prints_a_row_an_accountant():
+    comparison = compare(49 * BoundedRangeLoss(0.053808), 1e-6)
+    assert [row.accountant for row in comparison] == [
+        "Basic", "Advanced", "ZCDP", "RDP", "GDP", "PLD", "Tight"
+    ]  # fmt: skip
+    assert comparison.best.accountant == "Tight"
+    words = str(comparison)
+    assert "0.83247873" in words
+    assert words.count("least") == 1
+
+
+def test_least_is_the_least_of_the_rows():
+    plan = 30 * LaplaceLoss(0.1) + 5 * BoundedRangeLoss(0.3)
+    rows = [row.epsilon for row in compare(plan, 1e-6)]
+    # a profile that is known point by point costs Tight a few millionths
+    assert Tight().epsilon(plan, 1e-6) == pytest.approx(min(rows), rel=1e-6)
+    assert Tight().epsilon(49 * BoundedRangeLoss(0.053808), 1e-6) < 0.8325

@@ -1,0 +1,51 @@
+"""The page of a ledger: what was spent and what is left."""
+
+import pytest
+
+from accountant import Book, Budget
+from accountant.reports.history_page import history_page
+from mechanisms import Laplace
+from tests.html_checks import Checked, harmless
+
+BUDGET = Budget(2.0, 1e-6)
+
+
+@pytest.fixture
+def book(tmp_path):
+    url = f"sqlite:///{tmp_path}/spent.db"
+    with Book.open(url, author="<b>ann</b>") as book:
+        book.dataset("visits <script>", budget=Budget(1.0))
+        with book.ledger("visits <script>", [0.25, 987654.5]) as ledger:
+            for _ in range(3):
+                ledger.release(Laplace(scale=10.0), lambda rows: 123456.75)
+            with pytest.raises(ZeroDivisionError):
+                ledger.release(Laplace(scale=20.0), lambda rows: 1 / 0)
+    return url
+
+
+def test_the_history_tells_what_was_spent_and_what_is_left(book):
+    with Book.open(book) as opened:
+        name = "visits <script>"
+        html = history_page(opened.status(name), opened.history(name), "spent.db")
+        spent = opened.spent(name)
+    harmless(html, {})
+    assert spent == 0.35
+    cells = [cell.strip() for cell in Checked(html).cells]
+    for words in ("0.1000", "0.2000", "0.3000", "0.3500", "failed", "<b>ann</b>"):
+        assert words in cells
+    assert "<b>0.6500</b>" in html
+    # 0.65 left: six of 0.1, thirteen of 0.05
+    for scale, told in ((10, ["3", "3", "0", "6"]), (20, ["1", "0", "1", "13"])):
+        at = cells.index(f"Laplace(scale={scale}.0, sensitivity=1.0, arithmetic=IDEALISED)")
+        assert cells[at + 1 : at + 5] == told
+    # neither data nor answers
+    assert "987654" not in html
+    assert "123456" not in html
+
+
+def test_an_empty_ledger_has_a_page(tmp_path):
+    with Book.open(f"sqlite:///{tmp_path}/b.db") as book:
+        book.dataset("x", budget=BUDGET)
+        html = history_page(book.status("x"), book.history("x"), "b.db")
+    assert "Nothing was spent" in html
+    harmless(html, {})

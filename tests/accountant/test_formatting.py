@@ -1,0 +1,33 @@
+"""Numbers are rounded towards the honest side."""
+
+import math
+from decimal import Decimal
+
+from hypothesis import given
+
+from accountant.formatting import (
+    as_displayed,
+    format_lower,
+    format_remaining,
+    format_short,
+    format_upper,
+)
+from tests.strategies import positive_floats
+
+
+def test_a_number_is_rounded_towards_honesty():
+    assert format_upper(1.70031) == "1.701"
+    assert format_lower(1.70099) == "1.700"
+    assert format_upper(0.1) == format_lower(0.1) == "0.1000"  # decimal, as it is printed
+    assert format_upper(math.inf) == "∞"
+    assert format_upper(math.nan) == "–"
+    assert format_short(1e-6) == "1e-6"
+    assert format_short(0.00033) == "3.3e-4"
+    assert format_remaining(2.0, 1.70031) == "0.2990"
+
+
+@given(positive_floats)
+def test_rounding_keeps_its_side(x):
+    assert Decimal(repr(as_displayed(x))) >= Decimal(repr(x))
+    assert Decimal(format_lower(x).replace(",", "")) <= Decimal(repr(x))
+    assert as_displayed(x) <= x * 1.00101

@@ -1,0 +1,52 @@
+"""Every estimator: clones, seeds, and marks of fits without privacy."""
+
+import math
+import pickle
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from algorithms import LabelIHT, SignVote
+from algorithms.base.non_private import NotPrivateWarning
+
+
+def test_clones_share_a_generator_and_an_executor():
+    rng, x = np.random.default_rng(5), np.ones((30, 2))
+    made = LabelIHT(epsilon=1.0, delta=1e-5, sparsity=1, label_bound=1.0, random_state=rng)
+    twins = [clone(made).fit(x, np.zeros(30)) for _ in range(2)]
+    first, second = (one.transcript_[0].output for one in twins)
+    assert not np.any(first == second)
+    with ThreadPoolExecutor(1) as pool:
+        assert clone(SignVote(1.0, 1e-3, 2, executor=pool)).executor is pool
+    again = pickle.loads(pickle.dumps(twins[0]))
+    assert again.coef_.tobytes() == twins[0].coef_.tobytes()
+
+
+def test_a_legacy_random_state_gives_more_than_a_short_seed():
+    x, y = np.ones((30, 2)), np.zeros(30)
+    made = LabelIHT(epsilon=1.0, delta=1e-5, sparsity=1, label_bound=1.0)
+    made.random_state = np.random.RandomState(7)
+    first = made.fit(x, y).transcript_[0].output
+    made.random_state = int(np.random.RandomState(7).randint(2**31))
+    assert not np.any(made.fit(x, y).transcript_[0].output == first)
+
+
+def test_marks_follow_the_fit_and_not_the_parameters():
+    x, y = np.ones((30, 2)), np.zeros(30)
+    made = LabelIHT(
+        epsilon=math.inf, non_private=True, delta=1e-5, sparsity=1, label_bound=1.0, random_state=0
+    )
+    with pytest.warns(NotPrivateWarning):
+        made.fit(x, y)
+    made.set_params(non_private=False, epsilon=1.0)
+    with pytest.warns(NotPrivateWarning, match="predictions"):
+        made.predict(x)
+    assert "NOT PRIVATE" in made.summary()
+    made.fit(x, y).set_params(non_private=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made.predict(x)
+    assert "NOT PRIVATE" not in made.summary()

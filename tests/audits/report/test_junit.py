@@ -1,0 +1,18 @@
+"""JUnit: a case a row, and a failure for what is wrong."""
+
+import xml.etree.ElementTree as Xml
+
+from audits.report.junit import to_junit
+from tests.audits.results.report_rows import result, row
+
+
+def test_junit_has_a_case_a_row_and_fails_what_is_wrong():
+    told = result(row("a"), row("b", wrong=True), absent={"opendp": "not installed"})
+    (suite,) = Xml.fromstring(to_junit(told).encode())
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
+    cases = list(suite.iter("testcase"))
+    assert [case.get("name") for case in cases] == ["a", "b", "opendp"]
+    assert [len(case.findall("failure")) for case in cases] == [0, 1, 0]
+    assert "falsified, expected survived" in cases[1].find("failure").get("message")
+    assert cases[2].find("skipped").get("message") == "not installed"
+    assert {one.get("name"): one.get("value") for one in suite.iter("property")}["seed"] == "7"

@@ -1,0 +1,97 @@
+"""Every specimen is judged as it deserves."""
+
+import pytest
+
+from accountant import ParameterError
+from audits import Outcome
+from audits.zoo import honest as zoo_honest
+from audits.zoo.catalogue import SPECIMENS
+from audits.zoo.scorecard import DETECTION_RUNS, GUESS_AUDITS, audit_specimen, score_zoo, totals
+
+SURE = 1 - 1e-8  # 22 honest specimens: together they raise an alarm with chance 2.2e-7
+
+
+@pytest.mark.parametrize("one", [s for s in SPECIMENS if s.honest], ids=lambda s: s.name)
+def test_the_honest_survive(one):
+    verdict = audit_specimen(one, 5000, SURE, 1)
+    assert verdict.outcome is Outcome.SURVIVED, verdict.witness
+    if verdict.epsilon_lower is not None:
+        assert verdict.epsilon_lower <= one.true_epsilon
+
+
+RUNS = {
+    "sparse_vector_unscaled": 50_000,
+    "sparse_vector_releasing_values": 50_000,
+    "sparse_vector_without_stop": 50_000,
+    "gaussian_that_forgot_l2": 50_000,
+    "gaussian_as_pure": 20_000,
+    "value_of_noisy_max": 10_000,
+    "grid_of_gaussians": 10_000,
+}
+
+
+LONG = {"rare_key"}  # 0.013 on one side of two, against 0.0049
+
+
+@pytest.mark.parametrize(
+    "one", [s for s in SPECIMENS if not s.honest and s.name not in LONG], ids=lambda s: s.name
+)
+def test_the_broken_are_caught(one):
+    # one of 50 alarms at 95 % would not make a broken specimen honest: no rate is at stake here
+    verdict = audit_specimen(one, RUNS.get(one.name, 5000), 0.95, 3)
+    assert verdict.outcome is Outcome.FALSIFIED, verdict.witness
+    assert verdict.witness
+
+
+NAMED = {one.name: one for one in SPECIMENS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(LONG))
+def test_what_takes_long_is_caught_too(name):
+    assert audit_specimen(NAMED[name], 400_000, 0.95, 3).outcome is Outcome.FALSIFIED
+
+
+def test_scores_tell_runs_bound_alarms_and_seconds():
+    chosen = [NAMED[name] for name in ("half_the_noise", "laplace", "peek", "clipped_sum")]
+    seen = []
+    rows = score_zoo(chosen, 2000, rng=5, repeats=2, tick=seen.append)
+    assert seen == [row.name for row in rows] == [one.name for one in chosen]
+    assert all(row.as_expected for row in rows)
+    noise, honest, algorithm, query = rows
+    assert noise.kind == "broken"
+    assert noise.detected_at in DETECTION_RUNS
+    assert noise.detected_at <= 2000
+    assert noise.share == pytest.approx(noise.epsilon_lower / 2.0)
+    assert 0.5 < noise.share <= 1
+    assert (honest.kind, honest.detected_at, honest.alarms) == ("honest", None, 0)
+    assert 0 < honest.epsilon_lower < 1
+    assert algorithm.epsilon_lower is None
+    assert query.share is None
+    assert all(row.seconds > 0 and row.repeats == 2 for row in rows)
+    found = totals(rows)
+    assert (found["specimens"], found["honest"], found["as_expected"]) == (4, 2, 4)
+    # a row depends on its name and seed, not on its company
+    alone = score_zoo([NAMED["laplace"]], 2000, rng=5, repeats=2)[0]
+    assert alone.epsilon_lower == honest.epsilon_lower
+
+
+def test_a_score_that_errs_says_so():
+    import dataclasses
+
+    lying = dataclasses.replace(NAMED["half_the_noise"], expected=Outcome.SURVIVED)
+    row = score_zoo([lying], 2000, rng=5, repeats=3)[0]
+    assert not row.as_expected
+    assert row.alarms == 3
+    small = dataclasses.replace(NAMED["half_the_noise"], true_epsilon=0.5)
+    assert score_zoo([small], 2000, rng=5)[0].alarms == 1
+
+
+KINDS = {"guess test", "bits", "atoms", "timing", "sensitivity", "replay", "privacy losses"}
+
+
+def test_nonsense_is_refused():
+    with pytest.raises(ParameterError, match="runs must be"):
+        audit_specimen(NAMED["laplace"], 0, 0.95, 1)
+    assert set(GUESS_AUDITS) < KINDS
+    assert len(zoo_honest.specimens()) == sum(one.honest for one in SPECIMENS)

@@ -1,0 +1,51 @@
+"""What a page may hold: nothing that asks for something, and what it embeds."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+
+class Checked(HTMLParser):
+    """Collects tags, what could ask for something, cells, and the embedded data."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.asks, self.cells, self._data, self.words = [], [], [], None, []
+        self._last = None
+        self.feed(html)
+
+    @property
+    def data(self):
+        return json.loads("".join(self._data))
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self._last = dict(attrs)
+        if tag == "section":
+            self.cells.append("")
+        self.asks += [(k, v) for k, v in attrs if k in {"src", "srcset", "action", "data"}]
+        self.asks += [(k, v) for k, v in attrs if k == "href" and v != "data:,"]
+        self.asks += [(k, v) for k, v in attrs if k.startswith("on") or k == "style"]
+        if tag in {"td", "th"}:
+            self.cells.append("")
+        if tag == "script" and self._last.get("id") == "data":
+            self._data = []
+
+    def handle_data(self, data):
+        if self._data is not None and self._last.get("id") == "data":
+            self._data.append(data)
+        elif self.cells:
+            self.cells[-1] += data
+        self.words.append(data)
+
+
+def harmless(html, scripts):
+    page = Checked(html)
+    assert not page.asks
+    assert page.tags.count("script") == scripts.get("script", 0)
+    assert not {"img", "iframe", "object", "embed", "form", "a"} & set(page.tags)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e\u2028\ud800]", html)
+    for forbidden in ("http:", "https:", "url(", "@import", "javascript:", "fetch(", "XMLHttp"):
+        # the name of SVG is an address that nobody asks, and url(#...) is on the page
+        assert forbidden not in html.replace("http://www.w3.org/2000/svg", "").replace("url(#", "")
+    assert "default-src 'none'" in html

@@ -1,0 +1,300 @@
+"""Every law, with the mutants that it must catch; `tests/mutants/test_mutants.py` tries them all.
+
+A law is a function of what it judges: where it fails, "" where it holds.  A mutant stands beside
+the right one, on which the law must hold.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import pytest
+
+from accountant import Ledger, calibrate
+from algorithms.label_privacy.report_decoders import RotatedGradientDecoder, SupportSetDecoder
+from algorithms.voting.vote_collection import VoteCollector
+from mechanisms import Laplace
+from tests.laws import (
+    algorithms,
+    test_accountants,
+    test_calibration,
+    test_certificates,
+    test_decoders,
+    test_exact,
+    test_hockey_stick,
+    test_ledger,
+    test_neighbours,
+    test_normalised,
+    test_parameters,
+    test_sampler,
+    test_values,
+)
+from tests.mutants import (
+    accountants,
+    additive,
+    calibrations,
+    certificates,
+    declarations,
+    frank_wolfe,
+    label_sgd,
+    lasso,
+    ledgers,
+    local,
+    regressions,
+    selection,
+    sign_vote,
+    specimens,
+    vectors,
+    wrappers,
+)
+
+
+class MutantCase(NamedTuple):
+    """What the law must catch, what it must pass, and how its words on the mutant begin."""
+
+    wrong: Any
+    right: Any
+    words: str = ""
+
+
+class Law(NamedTuple):
+    """A law and its mutants by name."""
+
+    violation: Callable[[Any], str]
+    mutants: dict[str, MutantCase]
+
+
+LAWS: dict[str, Law] = {}
+
+
+def register(name: str, violation: Callable[[Any], str], mutants: dict[str, Any]) -> None:
+    """Add a law; a mutant is ``(wrong, right)`` or ``(wrong, right, words)``."""
+    LAWS[name] = Law(violation, {key: MutantCase(*given) for key, given in mutants.items()})
+
+
+# --- mechanisms: every mutant names its law
+
+MECHANISM_LAWS = {
+    "batch": test_sampler.batch_violation,
+    "decoders": test_decoders.violation,
+    "each": test_sampler.each_violation,
+    "equality": test_values.equality_violation,
+    "change": test_values.change_violation,
+    "description": test_values.description_violation,
+    "drawn": test_parameters.drawn_violation,
+    "exact": test_exact.violation,
+    "hockey_stick": lambda mechanism: test_hockey_stick.violation(mechanism, 10),
+    "mean": test_decoders.mean_violation,
+    "neighbours": test_neighbours.violation,
+    "normalised": test_normalised.violation,
+    "seed": test_values.seed_violation,
+    "shown": test_parameters.shown_violation,
+}  # fmt: skip
+WRONG_MECHANISMS = specimens.Mutant.__subclasses__()
+MUTANT_FAMILIES = {
+    specimens: 10, additive: 10, selection: 10, local: 10, vectors: 10, wrappers: 5,
+    declarations: 8,
+}  # fmt: skip
+
+
+def mechanism_mutants(law: str) -> Iterable[type[specimens.Mutant]]:
+    """The wrong mechanisms that name a law."""
+    return [cls for cls in WRONG_MECHANISMS if cls.caught_by == law]
+
+
+for _name, _violation in MECHANISM_LAWS.items():
+    register(
+        _name, _violation, {cls.__name__: (cls(), cls.honest) for cls in mechanism_mutants(_name)}
+    )
+register(
+    "sampler", lambda drawn: test_sampler.violation(*drawn),
+    {cls.__name__: ((cls(), cls.draws), (cls.honest, cls.draws))
+     for cls in mechanism_mutants("sampler")},
+)  # fmt: skip
+register(
+    "nonsense", lambda given: test_parameters.nonsense_violation(Laplace, *given),
+    {"without_the_sign": ((-1.0, declarations.without_the_sign), (-1.0, Laplace)),
+     "refuses_without_a_name": ((True, declarations.refuses_without_a_name), (True, Laplace))},
+)  # fmt: skip
+register(
+    "number types", lambda make: test_parameters.type_violation(Laplace, make),
+    {"decimals_are_percent": (declarations.decimals_are_percent, Laplace),
+     "up_to_single_precision": (declarations.up_to_single_precision, Laplace)},
+)  # fmt: skip
+
+# --- accountants, certificates, calibration
+
+
+def beside_its_base(*mutants: type) -> dict[str, tuple[Any, Any]]:
+    """Wrong subclasses, each beside the class it was made of."""
+    return {cls.__name__: (cls(), cls.__mro__[1]()) for cls in mutants}
+
+
+register(
+    "enumerated", test_accountants.epsilon_violation,
+    beside_its_base(
+        accountants.CountForgotten, accountants.ConversionWithoutPenalty, accountants.HalfTheRho,
+        accountants.DeltaSpentTwice, accountants.DriftForgotten,
+    ),
+)  # fmt: skip
+register(
+    "enumerated delta", test_accountants.delta_violation,
+    beside_its_base(accountants.DeltaHalved, accountants.EpsilonInsteadOfItsPower),
+)  # fmt: skip
+register("order", test_accountants.order_violation, beside_its_base(accountants.DeltaUpsideDown))
+
+
+def under(patched: Callable[[Any], Any] | None, violation: Callable[[], str]) -> str:
+    """What a law says while something is patched."""
+    with pytest.MonkeyPatch.context() as patch:
+        if patched is not None:
+            patched(patch)
+        return violation()
+
+
+CERTIFICATE_MUTANTS = [
+    found for name, found in vars(certificates).items()
+    if inspect.isfunction(found) and list(inspect.signature(found).parameters) == ["patch"]
+]  # fmt: skip
+register(
+    "certificates", lambda patched: under(patched, test_certificates.violation),
+    {patched.__name__: (patched, None) for patched in CERTIFICATE_MUTANTS},
+)  # fmt: skip
+
+MADE, TARGET = Laplace(1.0, 2.0), (1.0, 1e-6)
+register(
+    "calibration", lambda by: test_calibration.violation(MADE, *TARGET, by),
+    {by.__name__: (by, calibrate) for by in (
+        calibrations.a_thousandth_past, calibrations.far_from_the_target,
+        calibrations.with_more_delta, calibrations.another_sensitivity,
+    )},
+)  # fmt: skip
+register(
+    "targets", lambda given: test_calibration.refusal_violation(MADE, *given),
+    {"target_without_its_sign": ((-1.0, calibrations.target_without_its_sign), (-1.0, calibrate)),
+     "truth_for_one": ((True, calibrations.truth_for_one), (True, calibrate))},
+)  # fmt: skip
+
+# --- ledgers: every test of tests/laws/test_ledger.py is a law
+
+LEDGER_MUTANTS = {
+    test_ledger.test_off_plan_is_refused_before_looking_or_drawing: [
+        ledgers.QueriesBeforeCharging, ledgers.DrawsBeforeCharging, ledgers.NeverCharges,
+    ],
+    test_ledger.test_an_equal_mechanism_is_the_same_and_a_loss_leaf_takes_any_of_that_loss: [
+        ledgers.WantsTheSameObject,
+    ],
+    test_ledger.test_what_is_no_mechanism_is_refused: [ledgers.TakesAnything],
+    test_ledger.test_a_failing_query_is_charged_and_recorded: [ledgers.FailedQueryNotCharged],
+    test_ledger.test_a_value_that_is_none_is_charged_too: [ledgers.RefundsBadValues],
+    test_ledger.test_outputs_are_read_only_and_the_transcript_keeps_them: [
+        ledgers.ReturnsTranscriptArray,
+    ],
+    test_ledger.test_a_query_may_look_and_not_touch: [ledgers.HandsOutWritableData],
+    test_ledger.test_a_digest_keeps_no_answer: [ledgers.KeepsAnswersForDigests],
+    test_ledger.test_parallel_users_open_parts_and_continue_them: [ledgers.AnswersAnyway],
+    test_ledger.test_a_third_group_has_no_part: [ledgers.AnswersAnyway],
+    test_ledger.test_a_query_of_each_user_sees_their_rows_only: [ledgers.ShowsEveryRow],
+    test_ledger.test_releases_after_a_parallel_belong_to_the_next_node: [
+        ledgers.LeavesAParallelEarly,
+    ],
+    test_ledger.test_one_charge_pays_for_one_value: [ledgers.ChargesABatchOnce],
+    test_ledger.test_a_query_may_not_ask_the_ledger: [ledgers.AllowsNestedReleases],
+    test_ledger.test_parallels_within_parallels_end_with_their_group: [
+        ledgers.parts_that_wait_for_every_user,
+    ],
+    test_ledger.test_a_long_plan_is_not_unrolled: [ledgers.UnrollsOneRelease],
+    test_ledger.test_coins_are_public_and_apart_from_the_noise: [ledgers.CoinsFromNoiseSeed],
+    test_ledger.test_same_seed_same_answers_and_no_seed_other_answers: [ledgers.IgnoresTheSeed],
+    test_ledger.test_shape_is_that_of_the_public_array_or_the_first: [ledgers.ShapeOfTheData],
+    test_ledger.test_data_that_is_none_is_refused: [ledgers.TakesMissingNumbers],
+    test_ledger.test_an_rng_that_is_none_is_refused: [ledgers.TakesNegativeSeeds],
+    test_ledger.test_threads_never_spend_more_than_the_plan: [ledgers.LooksBeforeItLocks],
+}  # fmt: skip
+LEDGER_LAWS = [found for name, found in vars(test_ledger).items() if name.startswith("test_")]
+# of the laws that are asked about several values: the one that the mutant gets wrong
+LEDGER_VALUES = {
+    test_ledger.test_what_is_no_mechanism_is_refused: test_ledger.A.loss,
+    test_ledger.test_data_that_is_none_is_refused: [1.0, float("nan")],
+    test_ledger.test_an_rng_that_is_none_is_refused: -1,
+}
+
+
+def ledger_violation(law: Callable[..., None]) -> Callable[[Any], str]:
+    """A test of ledgers as a law: what it says of another class, or under a patch."""
+    given = [LEDGER_VALUES[law]] if law in LEDGER_VALUES else []
+
+    def violation(wrong: Any) -> str:
+        with pytest.MonkeyPatch.context() as patch:
+            if isinstance(wrong, type):
+                patch.setattr(test_ledger, "Ledger", wrong)
+            else:
+                wrong(patch)
+            try:
+                law(*given)
+            except (AssertionError, pytest.fail.Exception, RuntimeError, ValueError) as error:
+                return repr(error)
+        return ""
+
+    return violation
+
+
+for _law in LEDGER_LAWS:
+    register(
+        f"ledger: {_law.__name__.removeprefix('test_')}", ledger_violation(_law),
+        {wrong.__name__: (wrong, Ledger) for wrong in LEDGER_MUTANTS.get(_law, [])},
+    )  # fmt: skip
+
+# --- algorithms
+
+register(
+    "privacy losses", algorithms.losses_violation,
+    {f"{module.__name__.rsplit('.', 1)[-1]}.{name}": pair
+     for module in (lasso, frank_wolfe, label_sgd, sign_vote)
+     for name, pair in module.LOSSES.items()},
+)  # fmt: skip
+register(
+    "no leak", algorithms.leak_violation,
+    lasso.LEAKS | frank_wolfe.LEAKS | label_sgd.LEAKS | sign_vote.LEAKS,
+)  # fmt: skip
+register(
+    "on plan", algorithms.plan_violation,
+    lasso.PLANS | frank_wolfe.PLANS | label_sgd.PLANS | sign_vote.PLANS,
+)  # fmt: skip
+register("audited", algorithms.audit_violation, regressions.REFUTED)
+register("within budget", algorithms.budget_violation, label_sgd.BUDGETS)
+register(
+    "noise of blocks", algorithms.blocks_violation,
+    {"SameNoiseInEveryBlock": (regressions.SameNoiseInEveryBlock, Ledger)},
+)  # fmt: skip
+register(
+    "one vote a machine", algorithms.votes_violation,
+    {"AddsSecondVote": (sign_vote.AddsSecondVote, VoteCollector)},
+)  # fmt: skip
+register(
+    "selected vertices", lambda make: algorithms.selection_violation(make()),
+    {"StaleMargins": (frank_wolfe.stale_margins, frank_wolfe.right_margins)},
+)  # fmt: skip
+register(
+    "bounds of scores", lambda make: algorithms.score_bound_violation(make()),
+    {"NoSlack": (frank_wolfe.no_slack, frank_wolfe.right_slack, "scores that do not exceed")},
+)  # fmt: skip
+register(
+    "unbiased coefficients", algorithms.coefficient_violation,
+    {"OffsetForgotten": (
+        label_sgd.OffsetForgotten(label_sgd.UNARY), SupportSetDecoder(label_sgd.UNARY)),
+     "DecodesAsRappor": (
+        label_sgd.DecodesAsRappor(label_sgd.UNARY),
+        SupportSetDecoder(label_sgd.UNARY, centred=True))},
+)  # fmt: skip
+register(
+    "unbiased gradients", algorithms.rotated_violation,
+    {"WithoutCentre": (
+        label_sgd.WithoutCentre(label_sgd.DUCHI), RotatedGradientDecoder(label_sgd.DUCHI))},
+)  # fmt: skip
+register(
+    "second moments", algorithms.second_moment_violation,
+    {"lost_second_moment": (
+        label_sgd.lost_second_moment,
+        lambda: SupportSetDecoder(label_sgd.UNARY).second_moment)},
+)  # fmt: skip

@@ -1,0 +1,65 @@
+"""Releases on a grid: points, floats, and sums beyond 64 bits."""
+
+import math
+
+import numpy as np
+import pytest
+
+from mechanisms import Gaussian, Laplace
+from mechanisms.exact_noise import rounding_grid as grid
+
+
+@pytest.mark.parametrize("cls", [Laplace, Gaussian])
+def test_exact_scalars_cross_the_border_of_64_bits(cls):
+    made = cls(1.0, 1.0, "exact")
+    for value in (2.0**22 - 1, 2.0**22, -(2.0**22), 1e300):
+        assert abs(made.release(value, 0) - value) < 50
+        assert made.release([value], 0).shape == (1,)
+
+
+@pytest.mark.parametrize("cls", [Laplace, Gaussian])
+@pytest.mark.parametrize("scale", [1e-300, 1e-5, 1.0, 3.7, 1e300])
+def test_exact_releases_are_points_of_the_grid_or_nearest_floats(cls, scale):
+    made = cls(scale, scale, "exact")
+    rng = np.random.default_rng(8)
+    values = np.concatenate([rng.normal(size=50) * scale * 2.0 ** rng.integers(-60, 30, 50), [0.0]])
+    step = grid.grid_step(scale)
+    released = made.release(values, 1)
+    assert np.isfinite(released).all()
+    with np.errstate(under="ignore"):
+        steps = np.ldexp(released, -round(math.log2(step)))
+    assert (steps == np.rint(steps)).all()
+    # the same noise whatever the value: what is told depends on the rounded value alone
+    assert (made.release(grid.round_to_grid(values, scale), 1) == released).all()
+
+
+def test_huge_values_neither_overflow_nor_lose_the_noise_of_the_sum():
+    made = Laplace(1.0, 1.0, "exact")
+    largest = np.finfo(float).max
+    assert made.release([largest, -largest], 1).tolist() == [largest, -largest]
+    # at 2^70 neighbouring floats are 2^18 apart: an exact sum, rounded once
+    assert set(made.release(np.full(100, 2.0**70), 1).tolist()) == {2.0**70}
+    # 2^22 scales away from 0, floats are finer than the noise, and 64 bits are too few for it
+    far = made.release(np.full(1000, 2.0**23), 1)
+    assert len(set(far.tolist())) == 1000
+    assert abs(np.mean(far - 2.0**23)) < 0.5
+
+
+@pytest.mark.parametrize("cls", [Laplace, Gaussian])
+def test_rounding_is_paid_for(cls):
+    rng = np.random.default_rng(9)
+    made = cls(1.0, 0.25, "exact", 3)
+    step, order = grid.grid_step(1.0), 1 if cls is Laplace else 2
+    worst = 0.0
+    for _ in range(2000):
+        x = rng.normal(size=3) + rng.choice([0.0, 0.5 * step], 3)
+        move = rng.normal(size=3)
+        move *= 0.25 / np.linalg.norm(move, order)
+        moved = grid.round_to_grid(x + move, 1.0) - grid.round_to_grid(x, 1.0)
+        worst = max(worst, np.linalg.norm(moved, order))
+    loss = made.loss
+    paid = loss.shift if cls is Laplace else loss.mu
+    assert 0.25 < worst <= paid
+    assert cls(1.0, 0.25, "exact").release([1.0, 2.0], 1).shape == (2,)
+    with pytest.raises(ValueError, match="at most 3 coordinates"):
+        made.release(np.zeros(4), 1)

@@ -1,0 +1,22 @@
+"""A function of a release: any number, and as many."""
+
+import math
+
+import numpy as np
+import pytest
+
+from accountant import ParameterError
+from audits import exact
+from mechanisms import Mapped, RandomizedResponse
+
+
+def test_functions_may_answer_nan_but_not_fewer():
+    made = Mapped(RandomizedResponse(3, 0.6), not_a_number_of_zero)
+    assert np.exp(made.log_density(math.nan, 0)) == pytest.approx(0.6)
+    assert exact(made, 0.2) > 0
+    with pytest.raises(ParameterError, match="as many numbers"):
+        Mapped(RandomizedResponse(3, 0.6), np.sum).release([0, 1, 2, 0], 1)
+
+
+def not_a_number_of_zero(output):
+    return np.where(np.asarray(output) == 0, math.nan, 1.0)

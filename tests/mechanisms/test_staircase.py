@@ -1,0 +1,20 @@
+"""The best staircase beats Laplace noise."""
+
+import math
+
+import numpy as np
+import pytest
+
+from mechanisms import Staircase
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+def test_the_best_staircase_beats_laplace_noise(epsilon):
+    # Geng & Viswanath (2014), Theorem 3: least E|noise| is e^{eps/2} / (e^eps - 1)
+    made = Staircase(1 / epsilon, 1.0, 1 / (1 + math.exp(epsilon / 2)))
+    edges = np.unique(np.concatenate([np.arange(400), np.arange(400) + made.upper]))
+    middle, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    error = 2 * (np.exp(made.terms(middle, 0.0)) * width * middle).sum()
+    assert error == pytest.approx(math.exp(epsilon / 2) / math.expm1(epsilon), rel=1e-9)
+    assert error < 1 / epsilon
+    assert made.loss.pure == pytest.approx(epsilon)

@@ -1,0 +1,96 @@
+"""Wrong certificates: each takes a monkeypatch, and breaks how they are computed."""
+
+import math
+
+import numpy as np
+
+from accountant import (
+    PoissonSampled,
+)
+from accountant.composition.certified_composition import CertifiedComposition
+from accountant.composition.cgf import PlanCGF
+from accountant.composition.contour import Contour
+from accountant.composition.saddlepoint import AliasingBound
+from accountant.numerics.exponential_sums import complex_power
+
+
+def aliases_forgotten(patch):
+    made = AliasingBound.__init__
+
+    def short(self, *given):
+        made(self, *given)
+        self.period /= 3
+
+    patch.setattr(AliasingBound, "__init__", short)
+    patch.setattr(AliasingBound, "log_bound", lambda self, epsilon: -math.inf)
+
+
+def cut_off_too_early(patch):
+    reach = Contour._find_cutoff
+    patch.setattr(Contour, "_find_cutoff", lambda self, epsilon: reach(self, epsilon) / 6)
+    patch.setattr(PlanCGF, "log_cf_bound", lambda self, a, u: np.full(u.shape, -80.0))
+
+
+def smoothing_not_taken_off(patch):
+    made = Contour.integrate
+
+    def forgets(self):
+        made(self)
+        self._density = None
+
+    patch.setattr(Contour, "integrate", forgets)
+
+
+def smoothing_taken_off_the_upper_end(patch):
+    bounds = Contour.bounds
+
+    def wrong(self, epsilon):
+        low, high = bounds(self, epsilon)
+        return low, low if self.smoothing else high
+
+    patch.setattr(Contour, "bounds", wrong)
+
+
+def count_off_by_one(patch):
+    patch.setattr(
+        "accountant.losses.laplace.complex_power",
+        lambda base, count: complex_power(base, count - 1),
+    )
+
+
+def one_direction(patch):
+    patch.setattr("accountant.accountants.tight.directions", lambda plan: (plan,))
+
+
+def mass_at_infinity_forgotten(patch):
+    made = CertifiedComposition.__init__
+
+    def forgets(self, *given):
+        made(self, *given)
+        self.infinity = 0.0
+
+    patch.setattr(CertifiedComposition, "__init__", forgets)
+
+
+def laplace_without_its_slope(patch):
+    def atoms_only(shift, z):
+        value = np.log(0.5 * np.exp(z * shift) + 0.5 * np.exp(-(z + 1) * shift))
+        return value, np.zeros(value.shape)
+
+    patch.setattr("accountant.losses.laplace._laplace_cgf", atoms_only)
+
+
+def sampled_rate_doubled(patch):
+    made = PoissonSampled._sampled_gaussian
+    patch.setattr(PoissonSampled, "_sampled_gaussian", lambda self: replaced(made(self)))
+
+
+def replaced(sampled):
+    return type(sampled)(sampled.mu, sampled.rate * 1.01, sampled.record_added)
+
+
+MUTANTS = [
+    aliases_forgotten, cut_off_too_early, smoothing_not_taken_off, count_off_by_one,
+    smoothing_taken_off_the_upper_end, one_direction, mass_at_infinity_forgotten,
+    laplace_without_its_slope, sampled_rate_doubled,
+]  # fmt: skip

@@ -1,0 +1,139 @@
+"""Wrong sparse regressions, and the pairs of data that convict them."""
+
+import math
+
+import numpy as np
+
+from accountant import ApproxLoss, PureLoss
+from accountant.ledger.ledger import Ledger
+from accountant.planning.calibration import calibrate
+from accountant.plans.parallel import Parallel
+from accountant.plans.plan import Repeat
+from algorithms import LabelIHT, LocalIHT, SparseERM
+from algorithms.base.erm_losses import ERM_LOSSES, MeanGradient
+from algorithms.base.hard_thresholding import keep_largest
+from mechanisms import Gaussian, HemisphereL2
+from tests.laws.algorithms import Run
+
+RNG = np.random.default_rng(8)
+X = RNG.choice([-1.0, 1.0], (60, 4))
+Y = X @ [0.6, 0.0, -0.5, 0.0] + RNG.uniform(-0.1, 0.1, 60)
+FIRST = np.arange(60) == 0
+LABELS = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "label_bound": 1.2, "rounds": 2}
+LOCAL = {"epsilon": 1.0, "sparsity": 2, "noise_bound": 0.1, "rounds": 2}
+CENTRAL = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "rounds": 10}
+CONFIDENCE = 1 - 1e-6
+
+
+class PrintedNoise(LabelIHT):
+    """Noise for labels that move by 4 C, with C = .1 (E1)."""
+
+    def mechanism(self):
+        return Gaussian(calibrate(Gaussian, sensitivity=0.4, epsilon=1.0, delta=1e-5).scale, 2.4)
+
+
+class LabelsNotClipped(LabelIHT):
+    """Assumes the bound of labels instead of enforcing it."""
+
+    def noisy_labels(self, ledger):
+        return ledger.release_each(ledger.plan.parts[0], lambda labels: labels)
+
+
+class StopsOnPrivateFit(LabelIHT):
+    """Stops early where the fit to the labels themselves is good."""
+
+    def gradient(self, theta, data, executor=None):
+        return super().gradient(theta, data, executor) * (1 + 1e-9 * self.seen.mean())
+
+    def run(self, ledger, executor=None):
+        self.seen = ledger._data
+        return super().run(ledger, executor)
+
+
+class RandomizerChosenByData(LocalIHT):
+    """Chooses the randomiser by the data it should hide."""
+
+    def run(self, ledger, executor=None):
+        half = slice(0, 30) if ledger._data[1][0] < 1e3 else slice(30, 60)
+        ledger.release_each(ledger.plan.parts[0], lambda rows: rows[0], half)
+        return np.zeros(4)
+
+
+class SmallRadius(LocalIHT):
+    """Takes a keep that was calibrated for twice the epsilon."""
+
+    def plan(self, shape):
+        honest = super().plan(shape)
+        one = honest.parts[0]
+        keep = 1 / (1 + math.exp(-2.0))
+        wrong = HemisphereL2(one.dimension, one.radius, keep, "clip")
+        return Parallel([wrong] * len(honest.parts))
+
+
+class SmallSensitivity(SparseERM):
+    """Declares an eighth of what a record can move."""
+
+    def plan(self, shape):
+        honest = super().plan(shape)
+        one = honest.part
+        smaller = Gaussian(one.scale / 8, one.sensitivity / 8, one.arithmetic, one.dimension)
+        return Repeat(smaller, honest.count)
+
+
+class RowsNotClipped(SparseERM):
+    """Assumes rows within the bound."""
+
+    def run(self, ledger, executor=None):
+        theta, gradient = np.zeros(4), MeanGradient(ERM_LOSSES["logistic"], 1e9, 60)
+        for _ in range(ledger.plan.count):
+            gradient.theta = theta
+            theta = keep_largest(theta - ledger.release(ledger.plan.part, gradient), 2)
+        return theta
+
+
+def labels(last):
+    return np.where(FIRST, last, Y)
+
+
+SIGNS = np.sign(Y)
+FAR = np.where(FIRST[:, None], -9 * X, X)
+PAIRS = {
+    PrintedNoise: (labels(9.0), labels(-9.0), X),
+    LabelsNotClipped: (labels(90.0), labels(-90.0), X),
+    StopsOnPrivateFit: (labels(9.0), labels(-9.0), X),
+    RandomizerChosenByData: ((X, labels(9.0)), (X, labels(1e6)), None),
+    SmallRadius: ((X, labels(1e6)), (FAR, labels(1e6)), None),
+    SmallSensitivity: ((X, SIGNS), (FAR, SIGNS), None),
+    RowsNotClipped: ((9 * X, SIGNS), (np.where(FIRST[:, None], -900 * X, 9 * X), SIGNS), None),
+}
+CASES = [
+    (PrintedNoise, LABELS, "privacy losses"),
+    (LabelsNotClipped, LABELS, "privacy losses"),
+    (StopsOnPrivateFit, LABELS, "replay: the result changed"),
+    (RandomizerChosenByData, LOCAL, "replay"),
+    (SmallRadius, LOCAL, "privacy losses"),
+    (SmallSensitivity, CENTRAL, "privacy losses"),
+    (RowsNotClipped, CENTRAL, "privacy losses"),
+]
+
+
+class SameNoiseInEveryBlock(Ledger):
+    """Every block draws the same noise."""
+
+    def _block_seed(self):
+        return [1]
+
+
+def run_of(kind, mutant, settings):
+    """A run of ``kind`` on the data that convict the mutant."""
+    claim = ApproxLoss(1.0, 1e-5) if "delta" in settings else PureLoss(1.0)
+    data, neighbour, public = PAIRS[mutant]
+    return Run(kind(**settings), data, neighbour, public, claim)
+
+
+REFUTED = {
+    mutant.__name__: (
+        run_of(mutant, mutant, settings), run_of(mutant.__mro__[1], mutant, settings), verdict
+    )
+    for mutant, settings, verdict in CASES
+}  # fmt: skip
