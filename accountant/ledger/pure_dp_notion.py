@@ -15,6 +15,8 @@ from accountant.errors import UnsupportedPlan
 from accountant.ledger.totals import CompositionNotion, Total, worse_direction
 from accountant.losses.loss import Loss
 
+exact_sum = DECIMAL_CONTEXT.add
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -32,10 +34,8 @@ class PureDPNotion(CompositionNotion[Decimal]):
 
     def add(self, total: Total[Decimal], cost: Total[Decimal]) -> Total[Decimal]:
         """The exact sums."""
-        return Total(
-            DECIMAL_CONTEXT.add(total.spent, cost.spent),
-            DECIMAL_CONTEXT.add(total.infinity, cost.infinity),
-        )
+        (spent, infinity), (more, more_infinity) = total, cost
+        return Total(exact_sum(spent, more), exact_sum(infinity, more_infinity))
 
     def times(self, cost: Total[Decimal], count: int) -> Total[Decimal]:
         """The exact products."""

@@ -84,12 +84,12 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     def exceeds(self, total: Total[Amount]) -> bool:
         """Whether the total is above the limit: what was spent, or its mass at infinity."""
-        limit = self.limit
-        return not (total.spent <= limit.spent and total.infinity <= limit.infinity)
+        (spent, infinity), (most, most_infinity) = total, self.limit
+        return not (spent <= most and infinity <= most_infinity)
 
     def charge(self, total: Total[Amount], loss: Loss) -> Total[Amount]:
         """The total after one release of ``loss``; raises `BudgetExceeded` above the limit."""
-        cost = self.cost(loss)
+        cost = self._costs.get(loss) or self.cost(loss)
         after = self.add(total, cost)
         if self.exceeds(after):
             raise self._refusal(loss, total, cost)
