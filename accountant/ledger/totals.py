@@ -125,10 +125,11 @@ class CompositionNotion(ABC, Generic[Amount]):
         return BudgetExceeded(float(total.spent), float(cost.spent), self.budget, self.unit)
 
     def _spend_item(self, total: Total[Amount], item: Item) -> Total[Amount]:
-        if not isinstance(item, Parallel):
-            return self.charge(total, single_loss(item))
-        # a user pays for one part: the largest of what any of them comes to
-        return largest_total([total, *(self.spend(total, part) for part in item.distinct)])
+        if isinstance(item, Parallel):
+            # a user pays for one part: the largest of what any of them comes to
+            ends = [self.spend(total, part) for part in item.distinct]
+            return largest_total([total, *ends])
+        return self.charge(total, single_loss(item))
 
     def _item_cost(self, item: Item) -> Total[Amount]:
         if isinstance(item, Parallel):
