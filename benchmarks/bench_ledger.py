@@ -61,13 +61,13 @@ def append_entries(book, entries):
     facts = {"label": None, "seeded": False, "who": None, "block": None, "relation": None,
              "mechanism": account.description_of(noise), "loss": account.description_of(noise.loss)}  # fmt: skip
     with log.writing():
-        total = account.totals.spend(account.total(), noise.loss)
-        cost = account.totals.cost(noise.loss)
+        total = account.notion.charge(account.total(), noise.loss)
+        cost = account.notion.cost(noise.loss)
         for k in range(entries):
-            total = account.totals.add(total, cost) if k else total
+            total = account.notion.add(total, cost) if k else total
             words = {
-                "cost": account.totals.encode_total(cost),
-                "total": account.totals.encode_total(total),
+                "cost": account.notion.encode(cost),
+                "total": account.notion.encode(total),
             }
             log.append("reserve", {**facts, **words}, "d", f"noise:{k:032x}")
 

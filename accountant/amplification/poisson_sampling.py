@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from accountant.amplification.sampled_gaussian_cgf import SampledGaussian
 from accountant.composition.composed_loss import loss_of_plan
@@ -58,6 +58,19 @@ class PoissonSampled(Loss):
     def loss(self) -> Loss:
         """What the part costs a record that is in the sample."""
         return loss_of_plan(self.part)
+
+    @property
+    def sampler(self) -> PoissonSampled:
+        """Itself."""
+        return self
+
+    def select(self, users: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """The indices of one Poisson sample of ``users`` users: each is in it independently.
+
+        The probability of each is at most ``rate``, whatever the last bits of the draws.
+        """
+        # a draw is a multiple of 2^-53 below 1
+        return np.flatnonzero(rng.random(users) + 2.0**-53 <= self.rate)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield itself; an empty sample releases nothing, a full one is the part."""

@@ -15,12 +15,13 @@ from accountant.book.hash_chain import (
 )
 from accountant.book.log import Log
 from accountant.book.log_reader import CHARGING_KINDS
-from accountant.book.totals import Total, Totals
 from accountant.book.user_totals import UserTotals, decode_users, encode_users
 from accountant.errors import LedgerCorrupt, OffPlan, ParameterError, UnhealthyRandomness
 from accountant.formats.plan_json import from_dict, to_dict
+from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.interfaces import Releasable
 from accountant.ledger.private_data import Users
+from accountant.ledger.totals import Total, largest_total
 from accountant.plans.plan import Plan
 
 FreshnessCheck = Callable[[], str]  # the fingerprint of fresh noise
@@ -36,17 +37,21 @@ class Account:
         self.unit: str = facts["unit"]
         self.opened: str = facts["time"]
         self.budget = Budget(facts["epsilon"], facts["delta"])
-        self.totals = Totals(facts["notion"], self.budget, facts["order"])
-        self._user_totals = None if self.users is None else UserTotals(self.users, self.totals.zero)
+        self.notion = notion_of(facts["notion"], self.budget, facts["order"])
+        self._user_totals = self.unspent_users()
         self._applied_head = ChainHead(0, FIRST_PREDECESSOR)
         self._described: dict[Plan, dict[str, Any]] = {}
 
-    def total(self) -> Total:
+    def total(self) -> Total[Any]:
         """What was spent, by the worst-off user; inside a transaction."""
         return self._total(self.log.last_charge(self.name))
 
-    def _total(self, last: LogEntry | None) -> Total:
-        return self.totals.zero if last is None else self.totals.decode_total(last.facts["total"])
+    def _total(self, last: LogEntry | None) -> Total[Any]:
+        return self.notion.zero if last is None else self.notion.decode(last.facts["total"])
+
+    def unspent_users(self) -> UserTotals | None:
+        """The users before any spend; None for a data set without users."""
+        return None if self.users is None else UserTotals(self.users, self.notion.zero)
 
     def user_totals(self) -> UserTotals:
         """The total of every user, brought up to date; inside a transaction."""
@@ -71,7 +76,6 @@ class Account:
         with self.log.writing():
             last = self.log.last_charge(self.name)
             total = self._total_after(last, loss, who)
-            cost = self.totals.cost(loss)
             entry = self.log.append(
                 "reserve",
                 {
@@ -79,8 +83,8 @@ class Account:
                     "mechanism": self.description_of(mechanism),
                     "loss": self.description_of(loss),
                     "relation": self._relation(last, mechanism),
-                    "cost": self.totals.encode_total(cost),
-                    "total": self.totals.encode_total(total),
+                    "cost": self.notion.encode(self.notion.cost(loss)),
+                    "total": self.notion.encode(total),
                     "who": words,
                     "block": None if raw is None else digest(raw),
                 },
@@ -98,7 +102,7 @@ class Account:
             total = self._total_after(last, plan, None)
             whole = {
                 **facts, "plan": to_dict(plan), "relation": self._relation(last, plan),
-                "total": self.totals.encode_total(total),
+                "total": self.notion.encode(total),
             }  # fmt: skip
             return self.log.append("plan", whole, self.name, key)
 
@@ -158,13 +162,13 @@ class Account:
         if entry.kind == "plan":
             plan = from_dict(facts["plan"])
             user_totals.assign_totals(
-                None, user_totals.totals_after(None, lambda total: self.totals.spend(total, plan))
+                None, user_totals.totals_after(None, lambda total: self.notion.spend(total, plan))
             )
             return
         who = self.users_of(entry)
-        cost = self.totals.decode_total(facts["cost"])
+        cost = self.notion.decode(facts["cost"])
         user_totals.assign_totals(
-            who, user_totals.totals_after(who, lambda total: self.totals.add(total, cost))
+            who, user_totals.totals_after(who, lambda total: self.notion.add(total, cost))
         )
 
     def users_of(self, entry: LogEntry) -> Users | None:
@@ -190,16 +194,16 @@ class Account:
             self._described[plan] = known
         return known
 
-    def _total_after(self, last: LogEntry | None, asked: Plan, who: Users | None) -> Total:
+    def _total_after(self, last: LogEntry | None, asked: Plan, who: Users | None) -> Total[Any]:
         """Where the worst-off user would stand."""
         before = self._total(last)
         if self.users is None:
-            return self.totals.spend(before, asked)
-        ends = self.user_totals().totals_after(who, lambda total: self.totals.spend(total, asked))
+            return self.notion.spend(before, asked)
+        ends = self.user_totals().totals_after(who, lambda total: self.notion.spend(total, asked))
         if not ends:  # nobody answers, so nobody pays
-            self.totals.spend(self.totals.zero, asked)
+            self.notion.spend(self.notion.zero, asked)
         held = [before, *ends.values()]
-        return Total(max(one.spent for one in held), max(one.infinity for one in held))
+        return largest_total(held)
 
     def _relation(self, last: LogEntry | None, asked: Any) -> str | None:
         """The neighbours that all spends so far were stated for; what differs is refused."""

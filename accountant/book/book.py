@@ -136,13 +136,13 @@ class Book:
         account = self._account(name)
         with self._log.reading():
             total = account.total()
-        return account.totals.epsilon(total)
+        return account.notion.epsilon(total)
 
     def spent_each(self, name: str) -> NDArray[np.float64]:
         """What `spent` says, for each user of a data set that was opened with ``users``."""
         account = self._account(name)
         with self._log.reading():
-            return account.user_totals().per_user(account.totals.epsilon)
+            return account.user_totals().per_user(account.notion.epsilon)
 
     def status(self, name: str) -> Status:
         """Budget, notion, total and limit of a data set."""

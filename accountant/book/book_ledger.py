@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from typing import Any, Self, final
@@ -13,46 +11,16 @@ import numpy as np
 
 from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer, encode_answer
+from accountant.book.book_meter import BookMeter
 from accountant.book.dataset_opening import checked_name
-from accountant.book.hash_chain import LogEntry, canonical_json
+from accountant.book.hash_chain import LogEntry
 from accountant.book.plan_runs import PlanRun, ReservedRelease
-from accountant.errors import LedgerCorrupt, OffPlan, ParameterError, UnhealthyRandomness
+from accountant.errors import LedgerCorrupt, ParameterError, UnhealthyRandomness
 from accountant.ledger.interfaces import Query, Releasable
 from accountant.ledger.ledger import Ledger, read_only
 from accountant.ledger.private_data import Users, checked_users
 from accountant.plans.plan import Plan
 from accountant.randomness import Rng
-
-
-class BookMeter:
-    """The meter of a `BookLedger`: a charge is an entry on disk."""
-
-    def __init__(self, account: Account) -> None:
-        self.account = account
-        self.ledger: BookLedger | None = None
-        self.run: PlanRun | None = None
-        self.facts: dict[str, Any] = {}
-        self.waiting: deque[ReservedRelease] = deque()
-
-    @property
-    def next(self) -> Plan | None:  # noqa: D102
-        return None if self.run is None else self.run.next
-
-    def charge(self, mechanism: Releasable, who: Users | None) -> None:  # noqa: D102
-        ledger = self.ledger
-        if ledger is None:
-            raise OffPlan(mechanism, None, "this ledger was closed")
-        if not ledger._answering:  # what an interruption left must not take this answer
-            ledger._fail_waiting()
-        if self.run is not None:
-            reserved = self.run.charge(mechanism, who, self.facts, ledger._noise_fingerprint)
-        else:
-            entry = self.account.reserve(mechanism, who, self.facts, ledger._noise_fingerprint)
-            key, label = None, self.facts["label"]
-            if label is not None:
-                key = label_key(self.account.name, label)
-            reserved = ReservedRelease(entry, key)
-        self.waiting.append(reserved)
 
 
 @final
@@ -66,12 +34,13 @@ class BookLedger(Ledger):
     def __init__(
         self, account: Account, data: Any, plan: Plan | None, rng: Rng, public: Any, run: str | None
     ) -> None:
-        self._book_meter = meter = BookMeter(account)
+        self._book_meter = meter = BookMeter(
+            account, self._noise_fingerprint, lambda: self._answering, rng is not None
+        )
         super().__init__(data, plan, rng, public, "full", meter)
         if account.users not in (None, self._users):
             raise ParameterError("data", f"{self._users} rows", f"of {account.users} users")
         self._last_noise_words = b""
-        meter.ledger, meter.facts = self, {"label": None, "seeded": self._seeded}
         if self._seeded:
             account.mark_seed(self._noise_fingerprint())
         if plan is not None:
@@ -79,27 +48,21 @@ class BookLedger(Ledger):
             self.coin_words = meter.run.coins
             self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
 
-    def release(  # type: ignore[misc]  # the same, with a label
-        self, mechanism: Releasable, query: Query, label: str | None = None
-    ) -> Any:
-        """See `Gate.release`; ``label`` names the release, so that it is made only once."""
-        if label is None:
-            return super().release(mechanism, query)
-        if self._book_meter.run is not None:
+    def _release_once(self, mechanism: Releasable, query: Query, label: str) -> Any:
+        meter = self._book_meter
+        if meter.run is not None:
             raise ParameterError("label", label, "absent: the steps of a plan have their places")
         with self._lock:
             self._refuse_unless_releasable(mechanism, query)
             self._refuse_within_a_query(mechanism)
             earlier = self._entry_with_label(checked_name("label", label))
             if earlier is not None:
-                return self._stored_answer(
-                    earlier, self._book_meter.account.description_of(mechanism)
-                )
-            self._book_meter.facts = {**self._book_meter.facts, "label": label}
+                return self._stored_answer(earlier, meter.account.description_of(mechanism))
+            meter.label = label
             try:
-                return super().release(mechanism, query)
+                return self._charge_and_answer(mechanism, query, None)
             finally:
-                self._book_meter.facts = {**self._book_meter.facts, "label": None}
+                meter.label = None
 
     def spend(self, mechanism: Releasable, who: Any = None) -> None:
         """Charge a release that is made elsewhere on the same data; refused like any other."""
@@ -112,7 +75,7 @@ class BookLedger(Ledger):
 
     def close(self) -> None:
         """Release nothing more."""
-        self._book_meter.ledger = None
+        self._book_meter.close()
 
     def __enter__(self) -> Self:
         return self
@@ -129,7 +92,7 @@ class BookLedger(Ledger):
         try:
             output = super()._answer(mechanism, query, who)
         except BaseException:
-            self._fail(reserved)
+            self._book_meter.fail(reserved)
             raise
         return self._store_answer(reserved, output)
 
@@ -150,7 +113,7 @@ class BookLedger(Ledger):
             for output in super()._answer_blocks(mechanism, query, charged, executor):
                 yield self._store_answer(waiting.popleft(), output)
         finally:
-            self._fail_waiting()
+            self._book_meter.fail_waiting()
 
     def _store_answer(self, reserved: ReservedRelease, output: Any) -> Any:
         """The output, once it is on disk; an earlier one of the same label or step instead."""
@@ -172,21 +135,10 @@ class BookLedger(Ledger):
         except ValueError:
             raise LedgerCorrupt(log.name, "holds an answer of no known form", entry.seq) from None
 
-    def _fail_waiting(self) -> None:
-        while self._book_meter.waiting:
-            self._fail(self._book_meter.waiting.popleft())
-
-    def _fail(self, reserved: ReservedRelease) -> None:
-        if reserved.stored is not None:
-            return
-        # without the note the reservation is as spent; what went wrong first is what is raised
-        with contextlib.suppress(RuntimeError, OSError):
-            self._book_meter.account.fail(reserved.entry)
-
     def _entry_with_label(self, label: str) -> LogEntry | None:
-        account = self._book_meter.account
-        with account.log.reading():
-            return account.log.entry_with_key(label_key(account.name, label))
+        log = self._book_meter.account.log
+        with log.reading():
+            return log.entry_with_key(self._book_meter.label_key(label))
 
     def _noise_fingerprint(self) -> str:
         """The fingerprint of four fresh words; equal ones have a chance below 2^-60 a release."""
@@ -196,8 +148,3 @@ class BookLedger(Ledger):
             raise UnhealthyRandomness("the generator gives the same words again")
         self._last_noise_words = raw
         return hashlib.sha256(raw).hexdigest()[:32]
-
-
-def label_key(dataset: str, label: str) -> str:
-    """The key of a labelled answer."""
-    return canonical_json({"dataset": dataset, "label": label})

@@ -9,9 +9,9 @@ from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.hash_chain import canonical_json
 from accountant.book.log import Log
-from accountant.book.totals import Totals
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
+from accountant.ledger.composition_notions import notion_of
 
 USERS = IntegerRange(1, (1 << 31) - 1)
 
@@ -30,12 +30,12 @@ class DatasetTerms(NamedTuple):
         if not isinstance(self.budget, Budget):
             raise ParameterError("budget", self.budget, "a Budget")
         budget = self.budget
-        notion = self.notion if self.notion is not None else ("zcdp" if budget.delta else "pure")
+        notion = notion_of(self.notion, budget, self.order)
         facts = {
             "epsilon": budget.epsilon,
             "delta": budget.delta,
-            "notion": notion,
-            "order": Totals(notion, budget, self.order).order,
+            "notion": notion.name,
+            "order": notion.order,
             "users": None if self.users is None else USERS.check("users", self.users),
             "unit": "one row" if self.unit is None else checked_name("unit", self.unit),
         }
@@ -45,11 +45,10 @@ class DatasetTerms(NamedTuple):
 
     def refuse_unless_equal(self, account: Account) -> None:
         """Raise `ParameterError` unless the data set is what was said."""
-        totals = account.totals
         for argument, given, held in (
             ("budget", self.budget, account.budget),
-            ("notion", self.notion, totals.notion),
-            ("order", self.order, totals.order),
+            ("notion", self.notion, account.notion.name),
+            ("order", self.order, account.notion.order),
             ("users", self.users, account.users),
             ("unit", self.unit, account.unit),
         ):

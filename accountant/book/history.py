@@ -56,11 +56,12 @@ class Line(NamedTuple):
 
 def status_of(account: Account) -> Status:
     """Where a data set stands; inside a transaction."""
-    totals, total = account.totals, account.total()
+    notion, total = account.notion, account.total()
     last = account.log.last_charge(account.name)
     return Status(
-        account.name, account.budget, totals.notion, totals.order, account.unit, account.users,
-        totals.unit, float(total.spent), totals.limit, totals.epsilon(total), account.opened,
+        account.name, account.budget, notion.name, notion.order, account.unit, account.users,
+        notion.unit, float(total.spent), float(notion.limit.spent), notion.epsilon(total),
+        account.opened,
         None if last is None else last.facts["relation"],
     )  # fmt: skip
 
@@ -97,11 +98,11 @@ class LineReader:
     """Makes lines of entries; what repeats is put in words once."""
 
     def __init__(self, account: Account) -> None:
-        self._totals = account.totals
+        self._notion = account.notion
         self._epsilon: dict[str, tuple[float, float]] = {}
         self._words: dict[str, str] = {}
         self._runs: dict[int, str | None] = {}
-        self._last = self._spent(account.totals.encode_total(account.totals.zero))
+        self._last = self._spent(account.notion.encode(account.notion.zero))
 
     def line(self, entry: LogEntry, outcome: LogEntry | None) -> Line:
         """One line of the history."""
@@ -126,8 +127,8 @@ class LineReader:
     def _spent(self, words: list[str]) -> tuple[float, float]:
         key = words[0]
         if key not in self._epsilon:
-            total = self._totals.decode_total(words)
-            self._epsilon[key] = float(total.spent), self._totals.epsilon(total)
+            total = self._notion.decode(words)
+            self._epsilon[key] = float(total.spent), self._notion.epsilon(total)
         return self._epsilon[key]
 
     def _shown(self, plain: dict[str, Any]) -> str:

@@ -10,27 +10,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.book.totals import Total
 from accountant.ledger.private_data import Users
+from accountant.ledger.totals import Total, largest_total
 
-Spend = Callable[[Total], Total]
+Spend = Callable[[Total[Any]], Total[Any]]
 
 
 class UserTotals:
     """Who has spent how much; one spend costs one pass over the users it names."""
 
-    def __init__(self, users: int, zero: Total) -> None:
+    def __init__(self, users: int, zero: Total[Any]) -> None:
         self._class = np.zeros(users, dtype=np.int32)
         self._totals = [zero]
         self._number = {zero: 0}
 
-    def totals_after(self, who: Users | None, spend: Spend) -> dict[int, Total]:
+    def totals_after(self, who: Users | None, spend: Spend) -> dict[int, Total[Any]]:
         """What each class among ``who`` comes to; raises what ``spend`` raises, changes nothing."""
         seen = self._class if who is None else self._class[who]
         present = np.flatnonzero(np.bincount(seen, minlength=len(self._totals)))
         return {int(one): spend(self._totals[one]) for one in present}
 
-    def assign_totals(self, who: Users | None, ends: dict[int, Total]) -> None:
+    def assign_totals(self, who: Users | None, ends: dict[int, Total[Any]]) -> None:
         """Move the users to the classes that `totals_after` gave."""
         table = np.arange(len(self._totals), dtype=np.int32)
         for one, total in ends.items():
@@ -44,18 +44,17 @@ class UserTotals:
         else:
             self._class[who] = table[self._class[who]]
 
-    def per_user(self, of: Callable[[Total], float]) -> NDArray[np.float64]:
+    def per_user(self, of: Callable[[Total[Any]], float]) -> NDArray[np.float64]:
         """``of(total)`` for every user."""
         present = np.flatnonzero(np.bincount(self._class, minlength=len(self._totals)))
         values = np.zeros(len(self._totals))
         values[present] = [of(self._totals[one]) for one in present]
         return values[self._class]
 
-    def worst_total(self) -> Total:
+    def worst_total(self) -> Total[Any]:
         """Coordinate by coordinate, the most that any user has spent."""
         present = np.flatnonzero(np.bincount(self._class, minlength=len(self._totals)))
-        held = [self._totals[one] for one in present]
-        return Total(max(one.spent for one in held), max(one.infinity for one in held))
+        return largest_total(self._totals[one] for one in present)
 
 
 def encode_users(who: Users) -> tuple[Any, bytes | None]:

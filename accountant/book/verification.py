@@ -9,9 +9,11 @@ from accountant.book.account import Account
 from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
 from accountant.book.log import Log
 from accountant.book.log_reader import CHARGING_KINDS
-from accountant.book.totals import Total
+from accountant.book.user_totals import UserTotals
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import PlanFileError, from_dict
+from accountant.ledger.totals import Total, largest_total
+from accountant.losses.loss import single_loss
 
 BYTES_PER_READ = 1 << 24  # bytes of answers that are read at a time
 
@@ -54,11 +56,12 @@ class _LogCheck:
     def __init__(self, log: Log) -> None:
         self._log, self.seq = log, 0
         self._accounts: dict[str, Account] = {}
-        self._totals: dict[str, Total] = {}
+        self._totals: dict[str, Total[Any]] = {}
+        self._users: dict[str, UserTotals | None] = {}
         self._charged: dict[str, int] = {}
-        self._costs: dict[tuple[str, str], tuple[list[str], Total]] = {}
+        self._costs: dict[tuple[str, str], tuple[list[str], Total[Any]]] = {}
         self._last: Any = None
-        self._known: tuple[list[str], Total] = ([], Total(0, 0))
+        self._known: tuple[list[str], Total[Any]] = ([], Total(0, 0))
         self._attached: dict[int, str] = {}
         self._reserved: set[int] = set()
 
@@ -68,7 +71,7 @@ class _LogCheck:
         name, kind = facts["dataset"], facts["kind"]
         if kind == "dataset":
             self._accounts[name] = account = Account(self._log, entry)
-            self._totals[name] = account.totals.zero
+            self._totals[name], self._users[name] = account.notion.zero, account.unspent_users()
         elif kind in CHARGING_KINDS:
             self._add(self._accounts[name], facts, entry)
             self._charged[name] = entry.seq
@@ -85,36 +88,35 @@ class _LogCheck:
 
     def _add(self, account: Account, facts: dict[str, Any], entry: LogEntry) -> None:
         """The total that an entry claims must be the one before and its cost."""
-        totals, before = account.totals, self._totals[account.name]
-        cost = self._cost(account, facts) if facts["kind"] == "reserve" else totals.zero
-        if account._user_totals is not None:
-            account.apply(account._user_totals, entry)
-            worst = account._user_totals.worst_total()
-            after = Total(max(worst.spent, before.spent), max(worst.infinity, before.infinity))
+        name, notion = account.name, account.notion
+        before, users = self._totals[name], self._users[name]
+        cost = self._cost(account, facts) if facts["kind"] == "reserve" else notion.zero
+        if users is not None:
+            account.apply(users, entry)
+            after = largest_total([users.worst_total(), before])
         elif facts["kind"] == "plan":
-            after = totals.spend(before, from_dict(facts["plan"]))
+            after = notion.spend(before, from_dict(facts["plan"]))
         else:
-            after = totals.add(before, cost)
+            after = notion.add(before, cost)
         # the words first, which are quick to compare; decimals have several for one number
-        told = facts["total"]
-        if told != totals.encode_total(after) and totals.decode_total(told) != after:
+        stated = facts["total"]
+        if stated != notion.encode(after) and notion.decode(stated) != after:
             self._refuse("its total is not the sum of what was spent")
-        if after.spent > totals.exact_limit or after.infinity > totals.infinity_limit:
+        if notion.exceeds(after):
             self._refuse("spends more than the budget")
-        self._totals[account.name] = after
+        self._totals[name] = after
 
-    def _cost(self, account: Account, facts: dict[str, Any]) -> Total:
+    def _cost(self, account: Account, facts: dict[str, Any]) -> Total[Any]:
         """What its loss costs, worked out once; as said where the log cannot make it again."""
-        totals, loss = account.totals, facts["loss"]
+        notion, loss = account.notion, facts["loss"]
         if "repr" in loss:
-            return totals.decode_total(facts["cost"])
+            return notion.decode(facts["cost"])
         if (account.name, loss) != self._last:  # its words take longer to make than to compare
             key = (account.name, str(loss))
             if key not in self._costs:
                 made: Any = from_dict(loss)
-                totals.spend(totals.zero, made)
-                words = totals.encode_total(totals.cost(made))
-                self._costs[key] = words, totals.decode_total(words)
+                words = notion.encode(notion.cost(single_loss(made)))
+                self._costs[key] = words, notion.decode(words)
             self._last, self._known = (account.name, loss), self._costs[key]
         words, cost = self._known
         if words != facts["cost"]:

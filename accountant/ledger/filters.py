@@ -8,15 +8,11 @@ from typing import Any, final
 from accountant.accountants.budget import Budget
 from accountant.domains import DELTA
 from accountant.errors import ParameterError
-from accountant.ledger.composition_notions import (
-    AdditiveTotal,
-    CompositionNotion,
-    PureDPTotal,
-    notion_of,
-)
+from accountant.ledger.composition_notions import notion_of, unlimited_notion
 from accountant.ledger.interfaces import Releasable
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
+from accountant.ledger.totals import CompositionNotion
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.randomness import Rng
 
@@ -28,12 +24,12 @@ class FilterMeter:
 
     next = None
 
-    def __init__(self, notion: CompositionNotion, budget: Budget) -> None:
-        self.notion, self._budget = notion, budget
+    def __init__(self, notion: CompositionNotion[Any]) -> None:
+        self.notion, self.total = notion, notion.zero
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
-        """Charge everybody, whoever answers."""
-        self.notion.spend(mechanism.loss, self._budget)
+        """Charge all users, whichever answer."""
+        self.total = self.notion.charge(self.total, mechanism.loss)
 
 
 @final
@@ -58,8 +54,7 @@ class Filter(Ledger):
     ) -> None:
         if not isinstance(budget, Budget):
             raise ParameterError("budget", budget, "a Budget")
-        name = notion if notion is not None else ("zcdp" if budget.delta else "pure")
-        self._filter_meter = FilterMeter(notion_of(name, budget, order), budget)
+        self._filter_meter = FilterMeter(notion_of(notion, budget, order))
         super().__init__(data, None, rng, public, transcript, self._filter_meter)
         self.budget = budget
 
@@ -71,7 +66,7 @@ class Filter(Ledger):
     @property
     def spent(self) -> float:
         """The running total: epsilon, rho, the divergence at its order, or mu squared."""
-        return self._filter_meter.notion.spent
+        return float(self._filter_meter.total.spent)
 
     def __repr__(self) -> str:
         unit = self._filter_meter.notion.unit
@@ -88,17 +83,13 @@ class Odometer(Ledger):
 
     def __init__(self, data: Any, delta: float = 0.0, rng: Rng = None, public: Any = None) -> None:
         self._delta = DELTA.check("delta", delta)
-        notion: CompositionNotion = (
-            AdditiveTotal("rho", lambda loss: loss.rho, math.inf) if delta else PureDPTotal(None)
-        )
-        unlimited = Budget(1e300, self._delta)
-        self._filter_meter = FilterMeter(notion, unlimited)
+        self._filter_meter = FilterMeter(unlimited_notion(self._delta))
         super().__init__(data, None, rng, public, "full", self._filter_meter)
 
     @property
     def epsilon(self) -> float:
         """What all releases so far cost at ``delta``, at any stop."""
-        total = self._filter_meter.notion.spent
+        total = float(self._filter_meter.total.spent)
         if not self._delta or total == 0:
             return total
         size = next(

@@ -14,9 +14,14 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.amplification.poisson_sampling import PoissonSampled
-from accountant.errors import OffPlan, ParameterError, PrivateValueError
-from accountant.ledger.interfaces import PrivacyMeter, Query, Releasable
+from accountant.errors import OffPlan, ParameterError
+from accountant.ledger.interfaces import (
+    PrivacyMeter,
+    Query,
+    Releasable,
+    checked_value,
+    drawing_mechanism,
+)
 from accountant.ledger.plan_cursor import PlanCursor
 from accountant.ledger.private_data import (
     Users,
@@ -26,7 +31,7 @@ from accountant.ledger.private_data import (
     first_array,
     take_rows,
 )
-from accountant.plans.plan import Plan, Sequential, as_plan
+from accountant.plans.plan import Plan, Release, Sampler, Sequential, as_plan
 
 
 class Gate(ABC):
@@ -68,14 +73,19 @@ class Gate(ABC):
         return self._meter.next
 
     @final
-    def release(self, mechanism: Releasable, query: Query) -> Any:
+    def release(self, mechanism: Releasable, query: Query, label: str | None = None) -> Any:
         """Charge ``mechanism`` to the plan, then look at the data and release ``query(data)``.
 
         Raises `OffPlan` before anything is spent, looked at or drawn.  A query that fails is
         charged; one that asks the gate itself is refused.  The answer is read-only.  The query of
         a `PoissonSampled` mechanism gets the rows of a secret sample, none at all now and then.
+
+        ``label`` names the answer in a book, so that the release is made only once; a gate that
+        stores no answers refuses it.
         """
-        return self._charge_and_answer(mechanism, query, None)
+        if label is None:
+            return self._charge_and_answer(mechanism, query, None)
+        return self._release_once(mechanism, query, label)
 
     @final
     def release_each(self, mechanism: Releasable, query: Query, who: Any = None) -> Any:
@@ -101,7 +111,7 @@ class Gate(ABC):
         Until the last block was taken nothing else is answered.
         """
         self._refuse_unless_releasable(mechanism, query)
-        if as_poisson_sampled(mechanism) is not None:
+        if mechanism.sampler is not None:
             raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
         with self._lock:
             self._refuse_within_a_query(mechanism)
@@ -135,12 +145,19 @@ class Gate(ABC):
         return (self._answer(mechanism, query, who) for who in charged)
 
     @abstractmethod
-    def _sample(self, mechanism: PoissonSampled) -> Users:
+    def _sample(self, sampler: Sampler) -> Users:
         """The users in the secret sample of one release."""
+
+    def _release_once(self, mechanism: Releasable, query: Query, label: str) -> Any:
+        """Release under a label; a gate that stores answers overrides it."""
+        del mechanism, query
+        allowed = "None at this gate: only the ledger of a book, Book.ledger, finds answers again"
+        raise ParameterError("label", label, allowed)
 
     def _refuse_unless_releasable(self, mechanism: Releasable, query: Query) -> None:
         # not isinstance of the protocol: such a check costs as much as the draw
-        if not (isinstance(mechanism, Plan) and hasattr(drawing_mechanism(mechanism), "release")):
+        known = isinstance(mechanism, Release)
+        if not (known and hasattr(drawing_mechanism(mechanism), "release")):
             allowed = "a mechanism: it has a loss and can release"
             raise ParameterError("mechanism", mechanism, allowed)
         if not callable(query):
@@ -158,7 +175,7 @@ class Gate(ABC):
 
     def _charge_and_answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         self._refuse_unless_releasable(mechanism, query)
-        if who is not None and as_poisson_sampled(mechanism) is not None:
+        if who is not None and mechanism.sampler is not None:
             raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
         with self._lock:
             self._refuse_within_a_query(mechanism)
@@ -172,33 +189,7 @@ class Gate(ABC):
 
     def _query_value(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         """The query's value: one that a single release pays for, or one for each user."""
-        sample = as_poisson_sampled(mechanism)
-        seen = who if sample is None else self._sample(sample)
+        sampler = mechanism.sampler
+        seen = who if sampler is None else self._sample(sampler)
         asked = query(self._data if seen is None else take_rows(self._data, seen))
         return checked_value(mechanism, asked, None if who is None else count_users(who))
-
-
-def checked_value(mechanism: Releasable, query_result: Any, users: int | None) -> Any:
-    """What a query gave as the very array that the mechanism gets, one value or one a user."""
-    try:
-        value = np.asarray(query_result)
-    except ValueError:
-        raise PrivateValueError("value", "rectangular, not ragged") from None
-    axes, shape = drawing_mechanism(mechanism).value_axes, np.shape(value)
-    if users is None:
-        if axes is not None and len(shape) != axes:
-            raise PrivateValueError("value", f"a single one, with {axes} axes")
-    elif shape[:1] != (users,) or (axes is not None and len(shape) != axes + 1):
-        raise PrivateValueError("value", f"one for each of {users} users")
-    return value
-
-
-def as_poisson_sampled(mechanism: object) -> PoissonSampled | None:
-    """The mechanism, if it is one that sees a sample."""
-    return mechanism if isinstance(mechanism, PoissonSampled) else None
-
-
-def drawing_mechanism(mechanism: Any) -> Any:
-    """What draws the noise: the mechanism itself, or the one that sees a sample."""
-    sample = as_poisson_sampled(mechanism)
-    return mechanism if sample is None else sample.part

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from accountant.errors import PrivateValueError
 from accountant.ledger.private_data import Users
 from accountant.losses.loss import Loss
-from accountant.plans.plan import Plan
+from accountant.plans.plan import Plan, Sampler
 
 Query = Callable[[Any], Any]
 
@@ -25,6 +26,11 @@ class Releasable(Protocol):
     @property
     def value_axes(self) -> int | None:
         """Axes of one value; None where an array of any shape is one value."""
+        ...
+
+    @property
+    def sampler(self) -> Sampler | None:
+        """What draws the users that it sees; None: it sees all of them."""
         ...
 
     def release(self, value: Any, rng: np.random.Generator, size: int | None = None) -> Any:
@@ -56,3 +62,24 @@ class Entry(NamedTuple):
     who: Users | None
     output: Any
     seeded: bool = False
+
+
+def checked_value(mechanism: Releasable, query_result: Any, users: int | None) -> Any:
+    """What a query gave as the very array that the mechanism gets, one value or one a user."""
+    try:
+        value = np.asarray(query_result)
+    except ValueError:
+        raise PrivateValueError("value", "rectangular, not ragged") from None
+    axes, shape = drawing_mechanism(mechanism).value_axes, np.shape(value)
+    if users is None:
+        if axes is not None and len(shape) != axes:
+            raise PrivateValueError("value", f"a single one, with {axes} axes")
+    elif shape[:1] != (users,) or (axes is not None and len(shape) != axes + 1):
+        raise PrivateValueError("value", f"one for each of {users} users")
+    return value
+
+
+def drawing_mechanism(mechanism: Any) -> Any:
+    """What draws the noise: the mechanism itself, or the part that sees a sample."""
+    sampler = mechanism.sampler
+    return mechanism if sampler is None else sampler.part

@@ -10,14 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.domains import OneOf
 from accountant.errors import ParameterError
-from accountant.ledger.gate import Gate, checked_value, drawing_mechanism
-from accountant.ledger.interfaces import Entry, PrivacyMeter, Query, Releasable
+from accountant.ledger.gate import Gate
+from accountant.ledger.interfaces import (
+    Entry,
+    PrivacyMeter,
+    Query,
+    Releasable,
+    checked_value,
+    drawing_mechanism,
+)
 from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_data import Users, count_users, take_rows
-from accountant.plans.plan import Plan
+from accountant.plans.plan import Plan, Sampler
 from accountant.randomness import Rng, generator
 
 TRANSCRIPT = OneOf(("full", "digest"))
@@ -101,9 +107,8 @@ class Ledger(Gate):
     def _draw(self, mechanism: Releasable, value: Any) -> Any:
         return drawing_mechanism(mechanism).release(value, self._noise)
 
-    def _sample(self, mechanism: PoissonSampled) -> Users:
-        # U + 2^-53 <= rate holds with probability at most the rate, whatever its last bits
-        return np.flatnonzero(self._noise.random(self._users) + 2.0**-53 <= mechanism.rate)
+    def _sample(self, sampler: Sampler) -> Users:
+        return sampler.select(self._users, self._noise)
 
 
 class UserBlock(NamedTuple):

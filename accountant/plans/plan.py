@@ -9,6 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
@@ -72,6 +76,24 @@ class Release(Plan):
     def leaves(self) -> Iterator[Plan]:
         """Yield itself."""
         yield self
+
+    @property
+    def sampler(self) -> Sampler | None:
+        """What draws the users that it sees; None: it sees all of them."""
+        return None
+
+
+class Sampler(Protocol):
+    """A release that sees a secret sample of the users."""
+
+    @property
+    def part(self) -> Plan:
+        """What is released of the sample."""
+        ...
+
+    def select(self, users: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """The indices of one sample of ``users`` users."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from decimal import Decimal
 from typing import final
 
 from accountant.book.history import Line, Status
-from accountant.book.totals import Totals
 from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
 from accountant.formats.plan_json import from_dict
 from accountant.formatting import escape_html, format_short, format_upper
+from accountant.ledger.composition_notions import notion_of
 from accountant.reports.svg_axes import LEFT, RIGHT, TOP, svg_text
 
 WIDTH, HEIGHT, BOTTOM = 640, 300, 50
@@ -50,9 +50,9 @@ def releases_by_kind(status: Status, lines: Sequence[Line]) -> list[ReleaseKind]
 
 def _remaining_capacity(status: Status, line: Line) -> int | None:
     """How many more of it fit into what remains, as the ledger's notion adds them up."""
-    totals = Totals(status.notion, status.budget, status.order)
+    notion = notion_of(status.notion, status.budget, status.order)
     try:
-        one = totals.spend(totals.zero, from_dict(line.facts)).spent
+        one = notion.spend(notion.zero, from_dict(line.facts)).spent
     except BudgetExceeded:
         return 0
     except (ParameterError, UnsupportedPlan):  # of a package that is not installed here
@@ -60,9 +60,10 @@ def _remaining_capacity(status: Status, line: Line) -> int | None:
     left = Decimal(repr(status.limit)) - Decimal(repr(status.total))
     if not one or left <= 0:
         return None if not one else 0
-    # pure totals are decimals and add up exactly; the others are rounded up at every step
-    each = Decimal(one) if totals.pure else Decimal(repr(one)) * Decimal(1 + ROUND_OFF_MARGIN)
-    return int(left / each)
+    if notion.adds_exactly:  # decimals
+        return int(left / one)
+    # the others are rounded up at every step
+    return int(left / (Decimal(repr(one)) * Decimal(1 + ROUND_OFF_MARGIN)))
 
 
 def spending_figure(status: Status, lines: Sequence[Line]) -> str:

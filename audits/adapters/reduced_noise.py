@@ -16,8 +16,7 @@ import numpy as np
 
 from accountant.domains import Interval
 from accountant.errors import ParameterError
-from accountant.ledger.gate import drawing_mechanism
-from accountant.ledger.interfaces import Query, Releasable
+from accountant.ledger.interfaces import Query, Releasable, drawing_mechanism
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
 from accountant.randomness import Rng

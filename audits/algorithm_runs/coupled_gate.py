@@ -8,11 +8,10 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.amplification.poisson_sampling import PoissonSampled
-from accountant.ledger.gate import Gate, drawing_mechanism
-from accountant.ledger.interfaces import Query, Releasable
+from accountant.ledger.gate import Gate
+from accountant.ledger.interfaces import Query, Releasable, drawing_mechanism
 from accountant.ledger.private_data import Users
-from accountant.plans.plan import Plan
+from accountant.plans.plan import Plan, Sampler
 
 
 @final
@@ -64,10 +63,10 @@ class CoupledGate(Gate):
             return PendingRelease(mechanism, who, error=error)
         return PendingRelease(mechanism, who, value, output)
 
-    def _sample(self, mechanism: PoissonSampled) -> Users:
+    def _sample(self, sampler: Sampler) -> Users:
         # the run that comes second takes the sample that the first one drew
         if self._samples:
             return self._samples.pop()
-        drawn = np.flatnonzero(self._noise.random(self._users) + 2.0**-53 <= mechanism.rate)
+        drawn = sampler.select(self._users, self._noise)
         self._samples.append(drawn)
         return drawn

@@ -16,7 +16,6 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.domains import IntegerRange
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
@@ -86,7 +85,7 @@ class _TiltedRun:
 
     def answer(self, mine: PendingRelease, theirs: PendingRelease) -> Any:
         """The output of a release, drawn around the value of this run's tilt."""
-        if isinstance(mine.mechanism, PoissonSampled):
+        if mine.mechanism.sampler is not None:
             self._has_secret_sample = True  # the density would be a mixture over all samples
             return mine.output
         if mine.who is None:

@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from accountant.amplification.poisson_sampling import PoissonSampled
-from accountant.ledger.gate import Gate, drawing_mechanism
-from accountant.ledger.interfaces import Query, Releasable
+from accountant.ledger.gate import Gate
+from accountant.ledger.interfaces import Query, Releasable, drawing_mechanism
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
+from accountant.plans.plan import Sampler
 
 
 class OffTranscript(RuntimeError):
@@ -58,8 +58,8 @@ class RecordingLedger(Ledger):
         self.values.append(np.array(value))
         return super()._draw(mechanism, value)
 
-    def _sample(self, mechanism: PoissonSampled) -> Users:
-        self.samples.append(super()._sample(mechanism))
+    def _sample(self, sampler: Sampler) -> Users:
+        self.samples.append(super()._sample(sampler))
         return self.samples[-1]
 
 
@@ -147,12 +147,12 @@ class ReplayGate(Gate):
         if count:
             self._add_loss(mechanism, output[changed], recorded[changed], value[changed])
 
-    def _sample(self, mechanism: PoissonSampled) -> Users:
-        del mechanism
+    def _sample(self, sampler: Sampler) -> Users:
+        del sampler
         return next(self._samples)
 
     def _add_loss(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
-        if isinstance(mechanism, PoissonSampled):
+        if mechanism.sampler is not None:
             self.loss = math.nan
             return
         here, there = mechanism.log_density(output, value), mechanism.log_density(output, recorded)

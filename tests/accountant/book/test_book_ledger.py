@@ -133,15 +133,17 @@ def test_row_23_answers_may_choose_what_comes_next(book):
 
 
 def test_row_23_a_wrong_rule_fails_the_check_of_the_log(book, monkeypatch):
-    from accountant.book.totals import Totals
     from accountant.errors import LedgerCorrupt
+    from accountant.ledger.totals import CompositionNotion
 
     book.dataset("d", Budget(1.0))
-    right = Totals.spend
+    right = CompositionNotion.spend
     with book.ledger("d", DATA) as ledger, monkeypatch.context() as wrong:
         ledger.spend(TENTH)
         # the planted fault: only the last release counts, as if answers had not chosen it
-        wrong.setattr(Totals, "spend", lambda self, _, asked: right(self, self.zero, asked))
+        wrong.setattr(
+            CompositionNotion, "spend", lambda self, _, asked: right(self, self.zero, asked)
+        )
         ledger.spend(TENTH)
     with pytest.raises(LedgerCorrupt, match="not the sum of what was spent"):
         book.verify()

@@ -32,7 +32,7 @@ def refuses(book, error, words):
     with book.ledger("d", DATA) as ledger:
         ledger._noise_fingerprint()
         ledger._noise = None  # whoever draws now fails
-        ledger._noise_fingerprint = lambda: "0" * 32
+        ledger._book_meter.fingerprint = lambda: "0" * 32
         with pytest.raises(error, match=words):
             ledger.release(TENTH, unlooked)
 

@@ -212,8 +212,9 @@ def test_a_spend_costs_the_same_however_many_there_were():
 
 
 def test_an_odometer_without_delta_takes_no_leaks():
+    notion = Odometer(np.ones(3))._filter_meter.notion
     with pytest.raises(BudgetExceeded, match=r"spent delta 0, asked 0\.1"):
-        Odometer(np.ones(3))._filter_meter.notion.spend(ApproxLoss(1.0, 0.1), Budget(1.0))
+        notion.spend(notion.zero, ApproxLoss(1.0, 0.1))
 
 
 def test_a_budget_that_a_notion_cannot_keep_is_refused():

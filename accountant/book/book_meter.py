@@ -1,0 +1,78 @@
+"""What a gate of a book charges: entries on disk, and the reservations that wait for answers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable
+
+from accountant.book.account import Account, FreshnessCheck
+from accountant.book.hash_chain import canonical_json
+from accountant.book.plan_runs import PlanRun, ReservedRelease
+from accountant.errors import OffPlan
+from accountant.ledger.interfaces import Releasable
+from accountant.ledger.private_data import Users
+from accountant.plans.plan import Plan
+
+
+class BookMeter:
+    """The meter of a `BookLedger`: a charge is an entry on disk.
+
+    ``fingerprint`` is that of fresh noise; ``is_answering`` says whether its gate is at work on
+    an answer.  ``run`` is set where a plan is followed, ``label`` while a release has one.
+    """
+
+    def __init__(
+        self,
+        account: Account,
+        fingerprint: FreshnessCheck,
+        is_answering: Callable[[], bool],
+        seeded: bool,
+    ) -> None:
+        self.account, self.seeded = account, seeded
+        self.fingerprint, self.is_answering = fingerprint, is_answering
+        self.run: PlanRun | None = None
+        self.label: str | None = None
+        self.waiting: deque[ReservedRelease] = deque()
+        self._closed = False
+
+    @property
+    def next(self) -> Plan | None:
+        """The leaf of the plan that may be released next; None without a plan."""
+        return None if self.run is None else self.run.next
+
+    def charge(self, mechanism: Releasable, who: Users | None) -> None:
+        """Write the reservation, or raise and leave everything as it was."""
+        if self._closed:
+            raise OffPlan(mechanism, None, "this ledger was closed")
+        if not self.is_answering():  # what an interruption left must not take this answer
+            self.fail_waiting()
+        facts = {"label": self.label, "seeded": self.seeded}
+        if self.run is not None:
+            reserved = self.run.charge(mechanism, who, facts, self.fingerprint)
+        else:
+            entry = self.account.reserve(mechanism, who, facts, self.fingerprint)
+            key = None if self.label is None else self.label_key(self.label)
+            reserved = ReservedRelease(entry, key)
+        self.waiting.append(reserved)
+
+    def label_key(self, label: str) -> str:
+        """The key of a labelled answer of this data set."""
+        return canonical_json({"dataset": self.account.name, "label": label})
+
+    def fail_waiting(self) -> None:
+        """Note for every reservation that waits that it has no answer."""
+        while self.waiting:
+            self.fail(self.waiting.popleft())
+
+    def fail(self, reserved: ReservedRelease) -> None:
+        """Note that a release has no answer, unless it was answered before."""
+        if reserved.stored is not None:
+            return
+        # without the note the reservation is as spent; what went wrong first is what is raised
+        with contextlib.suppress(RuntimeError, OSError):
+            self.account.fail(reserved.entry)
+
+    def close(self) -> None:
+        """Charge nothing more."""
+        self._closed = True

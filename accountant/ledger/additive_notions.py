@@ -1,0 +1,153 @@
+"""Notions that add up one number of every loss: zCDP, GDP, and RDP at one order.
+
+References: Feldman & Zrnic (2021), Theorem 4.3 (zCDP, and RDP at one order fixed in advance);
+Smith & Thakurta (2022) for GDP.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accountant.accountants.budget import Budget
+from accountant.errors import UnsupportedPlan
+from accountant.ledger.totals import CompositionNotion, Total, worse_direction
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.loss import Loss
+from accountant.losses.zcdp import ZCDPLoss
+from accountant.numerics import round_up
+
+# share of delta kept for masses at infinity that no list of outcomes can do without
+INFINITY_SHARE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveNotion(CompositionNotion[float]):
+    """A fact of every loss that adds up: rho, the divergence at one order, or mu squared.
+
+    Masses at infinity add up too, within a share of delta that the limit leaves aside.
+    """
+
+    zero = Total(0.0, 0.0)
+    adds_exactly = False
+
+    @abstractmethod
+    def _fact(self, loss: Loss) -> float:
+        """What adds up, of one direction of the loss."""
+
+    @abstractmethod
+    def _epsilon(self, spent: float, delta: float) -> float:
+        """What ``spent > 0`` amounts to."""
+
+    def add(self, total: Total[float], cost: Total[float]) -> Total[float]:
+        """The sum, rounded up."""
+        spent = math.nextafter(total.spent + cost.spent, math.inf)
+        return Total(spent, total.infinity + cost.infinity)
+
+    def times(self, cost: Total[float], count: int) -> Total[float]:
+        """The product, rounded up."""
+        each = float(count)
+        return Total(round_up(cost.spent * each, 4), round_up(cost.infinity * each, 4))
+
+    def epsilon(self, total: Total[float]) -> float:
+        """See `CompositionNotion`; 0 where nothing was spent."""
+        if total.spent == 0:
+            return 0.0
+        return self._epsilon(total.spent, spendable_delta(self.budget))
+
+    def encode(self, total: Total[float]) -> list[str]:
+        """Floats in hexadecimal."""
+        return [float(total.spent).hex(), float(total.infinity).hex()]
+
+    def decode(self, words: list[str]) -> Total[float]:
+        """See `CompositionNotion`."""
+        spent, infinity = words
+        return Total(float.fromhex(spent), float.fromhex(infinity))
+
+    def _cost(self, loss: Loss) -> Total[float]:
+        spent = math.nextafter(worse_direction(loss, self._fact), math.inf)
+        if not math.isfinite(spent):
+            raise self._no_cost(loss)
+        return Total(spent, worse_direction(loss, lambda one: one.infinity))
+
+    def _refusal(self, loss: Loss, total: Total[float], cost: Total[float]) -> RuntimeError:
+        if self.add(total, cost).spent <= self.limit.spent:
+            return self._no_cost(loss)
+        return self._budget_exceeded(total, cost)
+
+    def _no_cost(self, loss: Loss) -> UnsupportedPlan:
+        reason = f"it has no {self.unit}; a pure filter takes it if it is bounded"
+        return UnsupportedPlan(loss, f"a filter of {self.unit}", reason)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ZCDPNotion(AdditiveNotion):
+    """The rho of zCDP."""
+
+    name = "zcdp"
+
+    @property
+    def unit(self) -> str:
+        """Rho."""
+        return "rho"
+
+    def _fact(self, loss: Loss) -> float:
+        return loss.rho
+
+    def _epsilon(self, spent: float, delta: float) -> float:
+        return ZCDPLoss(spent).epsilon_at(delta)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GDPNotion(AdditiveNotion):
+    """The mu squared of GDP."""
+
+    name = "gdp"
+
+    @property
+    def unit(self) -> str:
+        """Mu squared."""
+        return "mu^2"
+
+    def _fact(self, loss: Loss) -> float:
+        return loss.gdp_mu**2
+
+    def _epsilon(self, spent: float, delta: float) -> float:
+        return GaussianLoss(round_up(math.sqrt(spent))).epsilon_at(delta)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RDPNotion(AdditiveNotion):
+    """The Rényi divergence at ``order``, fixed in advance."""
+
+    name = "rdp"
+
+    @property
+    def unit(self) -> str:
+        """Divergence of the order."""
+        return f"divergence of order {self._order:.6g}"
+
+    @property
+    def _order(self) -> float:
+        return math.nan if self.order is None else self.order
+
+    def _fact(self, loss: Loss) -> float:
+        return float(loss.renyi(np.array(self._order)))
+
+    def _epsilon(self, spent: float, delta: float) -> float:
+        a = float(self._order) - 1
+        # eps = divergence + [ln(1/delta) - a ln(1 + 1/a) - ln(1 + a)] / a
+        rest = (-math.log(delta) - a * math.log1p(1 / a) - math.log1p(a)) / a
+        return max(0.0, round_up(spent + rest, 16))
+
+
+def spendable_delta(budget: Budget) -> float:
+    """The budget's delta without what is kept for masses at infinity."""
+    return budget.delta * (1 - INFINITY_SHARE)

@@ -1,0 +1,65 @@
+"""Pure privacy as a notion: epsilons and deltas, added exactly.
+
+Source: Rogers, Roth, Ullman & Vadhan (2016), Theorem 4.1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import final
+
+from accountant.accountants.basic import DECIMAL_CONTEXT, float_ceiling, printed_decimal
+from accountant.errors import UnsupportedPlan
+from accountant.ledger.totals import CompositionNotion, Total, worse_direction
+from accountant.losses.loss import Loss
+
+exact_sum = DECIMAL_CONTEXT.add
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PureDPNotion(CompositionNotion[Decimal]):
+    """Epsilons and deltas, added exactly as they are printed."""
+
+    name = "pure"
+    zero = Total(Decimal(0), Decimal(0))
+    adds_exactly = True
+
+    @property
+    def unit(self) -> str:
+        """Epsilon."""
+        return "epsilon"
+
+    def add(self, total: Total[Decimal], cost: Total[Decimal]) -> Total[Decimal]:
+        """The exact sums."""
+        (spent, infinity), (more, more_infinity) = total, cost
+        return Total(exact_sum(spent, more), exact_sum(infinity, more_infinity))
+
+    def times(self, cost: Total[Decimal], count: int) -> Total[Decimal]:
+        """The exact products."""
+        return Total(
+            DECIMAL_CONTEXT.multiply(cost.spent, count),
+            DECIMAL_CONTEXT.multiply(cost.infinity, count),
+        )
+
+    def epsilon(self, total: Total[Decimal]) -> float:
+        """The sum itself."""
+        return float_ceiling(total.spent)
+
+    def encode(self, total: Total[Decimal]) -> list[str]:
+        """Decimals as they are printed."""
+        return [str(total.spent), str(total.infinity)]
+
+    def decode(self, words: list[str]) -> Total[Decimal]:
+        """See `CompositionNotion`."""
+        spent, infinity = words
+        return Total(Decimal(spent), Decimal(infinity))
+
+    def _cost(self, loss: Loss) -> Total[Decimal]:
+        epsilon = worse_direction(loss, lambda one: one.max_loss)
+        if math.isinf(epsilon):
+            raise UnsupportedPlan(loss, "a pure filter", "it has no epsilon; use notion='zcdp'")
+        infinity = worse_direction(loss, lambda one: one.infinity)
+        return Total(printed_decimal(epsilon), printed_decimal(infinity))
