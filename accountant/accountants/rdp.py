@@ -14,7 +14,9 @@ import numpy as np
 from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic
 from accountant.composition.plan_totals import fold_plan, infinity_mass
-from accountant.numerics import Array, minimum_of_one_valley, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
+from accountant.numerics.search import minimum_of_one_valley
 from accountant.plans.plan import Plan
 
 

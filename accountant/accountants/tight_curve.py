@@ -24,7 +24,7 @@ from accountant.composition.closed_form import Engine, closed_form
 from accountant.composition.composed_loss import losses_of_items
 from accountant.losses.discretised import DiscretisedLoss, discretised, dominating_pair
 from accountant.losses.loss import Loss
-from accountant.numerics import ULP
+from accountant.numerics.rounding import ULP
 from accountant.plans.plan import Plan, directions
 
 RELATIVE_WIDTH = 1e-4  # of epsilon: how much too large it may be

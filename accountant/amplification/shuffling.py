@@ -25,7 +25,8 @@ from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
-from accountant.numerics import ACCURACY, Array
+from accountant.numerics import Array
+from accountant.numerics.rounding import ACCURACY
 from accountant.plans.adjacency import REPLACE_ONE
 from accountant.plans.plan import Item, Plan, as_plan
 

@@ -13,7 +13,7 @@ from accountant.ledger.composition_notions import INFINITY_SHARE, PureDPTotal, n
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, single_loss
 from accountant.losses.zcdp import ZCDPLoss
-from accountant.numerics import round_up
+from accountant.numerics.rounding import round_up
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan
 

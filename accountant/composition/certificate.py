@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from accountant.numerics import ULP
+from accountant.numerics.rounding import ULP
 
 
 @final

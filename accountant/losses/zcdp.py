@@ -13,7 +13,9 @@ from accountant.domains import NON_NEGATIVE, POSITIVE, RECORDS
 from accountant.errors import UnsupportedPlan
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
-from accountant.numerics import ULP, Array, minimum_of_one_valley, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP, round_up
+from accountant.numerics.search import minimum_of_one_valley
 
 
 @final

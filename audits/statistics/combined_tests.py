@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from accountant.numerics import legendre
+from accountant.numerics.quadrature import legendre
 from audits.statistics.binomial_bounds import max_correct_probability
 
 BlockCounts = tuple[int, int, int]  # right guesses, guesses, runs

@@ -18,7 +18,7 @@ from accountant import (
     PrivateValueError,
     Tight,
 )
-from accountant.numerics import round_up_ratio
+from accountant.numerics.rounding import round_up_ratio
 from audits import audit, exact
 from mechanisms import (
     CubeLinf,

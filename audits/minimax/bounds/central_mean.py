@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from accountant.numerics import Array, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
 from audits.minimax.bounds.bound import LowerBound
 from audits.minimax.families.sign_means import SignCopies
 from audits.minimax.information.group_decoding import group_delta

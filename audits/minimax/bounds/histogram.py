@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from accountant.domains import POSITIVE
-from accountant.numerics import round_up
+from accountant.numerics.rounding import round_up
 from audits.minimax.bounds.bound import LowerBound
 from audits.minimax.families.paired_shares import LABELS, PairedShares, report_information
 from audits.minimax.information.maximise import integers_near

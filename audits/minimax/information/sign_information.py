@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from accountant.domains import POSITIVE
-from accountant.numerics import Array, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
 
 SMALL = 1e-3
 
