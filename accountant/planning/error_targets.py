@@ -29,5 +29,9 @@ def largest_scale(
             return high
         low, high = high, min(8 * high, domain.high)
     return greatest_float_that(
-        lambda scale: error(scale) <= target, low, high, relative=RELATIVE_TOLERANCE
+        lambda scale: error(scale) <= target,
+        low,
+        high,
+        relative=RELATIVE_TOLERANCE,
+        mean=lambda near, far: near + (far - near) / 2,
     )
