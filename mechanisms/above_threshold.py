@@ -9,7 +9,10 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, REAL
 from accountant.losses.pure_and_approximate import PureLoss
-from accountant.numerics import Array, legendre, logsumexp, round_up_ratio
+from accountant.numerics import Array
+from accountant.numerics.logspace import logsumexp
+from accountant.numerics.quadrature import legendre
+from accountant.numerics.rounding import round_up_ratio
 from accountant.randomness import Rng, generator
 from mechanisms.base.checks import refuse_size_for_batch
 from mechanisms.base.mechanism import IDEALISED, Mechanism, arithmetic_field, draw_shape

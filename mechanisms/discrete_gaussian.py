@@ -16,7 +16,8 @@ from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, orders
 from accountant.losses.zcdp import ZCDPLoss
-from accountant.numerics import Array, round_up, round_up_square
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up, round_up_square
 from accountant.randomness import Rng, generator
 from mechanisms.base.mechanism import EXACT, Arithmetic, draw_shape
 from mechanisms.base.parameters import declare, param

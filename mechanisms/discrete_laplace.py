@@ -13,7 +13,8 @@ from accountant.domains import IntegerRange, Interval
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
-from accountant.numerics import ULP, Array, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP, round_up
 from accountant.randomness import Rng, generator
 from mechanisms.base.mechanism import EXACT, Arithmetic, draw_shape
 from mechanisms.base.parameters import declare, param

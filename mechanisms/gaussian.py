@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE
 from accountant.losses.gaussian import GaussianLoss
-from accountant.numerics import Array, round_up, round_up_ratio
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up, round_up_ratio
 from accountant.randomness import Rng, generator
 from mechanisms.base.mechanism import EXACT, IDEALISED, arithmetic_field, draw_shape
 from mechanisms.base.parameters import declare, param

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from accountant.domains import POSITIVE
 from accountant.errors import PrivateValueError
 from accountant.losses.bounded_range import BoundedRangeLoss
-from accountant.numerics import Array, round_up_ratio
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up_ratio
 from accountant.randomness import Rng, generator
 from mechanisms.base.checks import refuse_size_for_batch
 from mechanisms.base.mechanism import Mechanism

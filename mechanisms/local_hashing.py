@@ -10,15 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.domains import POSITIVE, IntegerRange, Interval
+from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from mechanisms.base.parameters import declare, param
 from mechanisms.base.supports import FiniteRows
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
-from mechanisms.families.frequency_oracle import (
-    LARGEST_BELOW_ONE,
-    FrequencyOracle,
-    Reports,
-    calibrated_safely,
-)
+from mechanisms.families.frequency_oracle import FrequencyOracle, Reports, calibrated_safely
 
 MAX_PRIME = 2**31 - 1  # a prime; products of two residues fit into 64 bits
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accountant.errors import ParameterError
-from accountant.numerics import Array, logsumexp
+from accountant.numerics import Array
+from accountant.numerics.logspace import logsumexp
 from accountant.randomness import Rng
 from mechanisms.base.mechanism import sum_log_density
 from mechanisms.base.parameters import declare, param

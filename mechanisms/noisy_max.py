@@ -11,7 +11,8 @@ from accountant.domains import POSITIVE, OneOf
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
-from accountant.numerics import Array, legendre
+from accountant.numerics import Array
+from accountant.numerics.quadrature import legendre
 from accountant.randomness import Rng, generator
 from mechanisms.base.checks import refuse_size_for_batch
 from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape

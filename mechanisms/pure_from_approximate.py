@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from accountant.domains import REAL, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.losses.pure_and_approximate import PureLoss
-from accountant.numerics import Array, legendre, round_up
+from accountant.numerics import Array
+from accountant.numerics.quadrature import legendre
+from accountant.numerics.rounding import round_up
 from accountant.randomness import Rng, generator
 from mechanisms.base.mechanism import IDEALISED, Arithmetic, Mechanism, draw_shape, sum_log_density
 from mechanisms.base.parameters import declare, param

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import POSITIVE, REAL
 from accountant.losses.pure_and_approximate import PureLoss
-from accountant.numerics import Array, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
 from accountant.randomness import Rng, generator
 from mechanisms.above_threshold import AboveThreshold
 from mechanisms.base.mechanism import IDEALISED, Mechanism, arithmetic_field

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from accountant.domains import POSITIVE, Interval
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.losses.pure_and_approximate import ApproxLoss
-from accountant.numerics import ULP, Array, round_up, round_up_ratio, round_up_square
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP, round_up, round_up_ratio, round_up_square
 from accountant.randomness import Rng, generator
 from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape
 from mechanisms.base.parameters import declare, param

@@ -26,7 +26,9 @@ from accountant.composition.plan_totals import infinity_mass
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.loss import single_loss
 from accountant.losses.pure_and_approximate import PureLoss
-from accountant.numerics import ULP, Array, round_up, smallest_root
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP, round_up
+from accountant.numerics.search import smallest_root
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Plan
 

@@ -8,7 +8,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from accountant.domains import DELTA, EPSILON
-from accountant.numerics import Array, smallest_root
+from accountant.numerics import Array
+from accountant.numerics.search import smallest_root
 from accountant.plans.plan import Plan, as_plan, directions
 
 

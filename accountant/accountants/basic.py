@@ -13,6 +13,7 @@ from typing import final
 from accountant.accountants.base import Accountant
 from accountant.composition.plan_totals import infinity_mass
 from accountant.losses.loss import single_loss
+from accountant.numerics.rounding import LARGEST_BELOW_ONE, ULP
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan
 
@@ -44,9 +45,7 @@ class Basic(Accountant):
             if math.isfinite(_pure_epsilon(item)):
                 one = _pure_epsilon(item)
             else:
-                share = min(
-                    _item_infinity(item) + left / leaky * (1 - 2.0**-50), math.nextafter(1.0, 0.0)
-                )
+                share = min(_item_infinity(item) + left / leaky * (1 - 4 * ULP), LARGEST_BELOW_ONE)
                 one = self._item_epsilon(item, share if left > 0 else _item_infinity(item))
             if math.isinf(one):
                 return math.inf

@@ -14,8 +14,10 @@ import math
 
 import numpy as np
 
-from accountant.composition.certificate import falling_root
-from accountant.numerics import ULP, Array, log1mexp, round_up
+from accountant.numerics import Array
+from accountant.numerics.logspace import log1mexp
+from accountant.numerics.rounding import ULP, round_up
+from accountant.numerics.search import falling_root
 
 MAX_ADAPTIVE_RELEASES = 300
 CELLS_PER_RANGE = 16  # of a range in the recursion: its answer is two thousandths too large

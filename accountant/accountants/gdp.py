@@ -15,7 +15,7 @@ from accountant.composition.plan_totals import fold_plan
 from accountant.domains import DELTA
 from accountant.errors import UnsupportedPlan
 from accountant.losses.gaussian import GaussianLoss
-from accountant.numerics import round_up
+from accountant.numerics.rounding import round_up
 from accountant.plans.plan import Item, Plan, as_plan
 
 

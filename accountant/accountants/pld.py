@@ -21,7 +21,9 @@ from accountant.domains import DELTA, Interval
 from accountant.errors import UnsupportedPlan
 from accountant.losses.connect_the_dots import Profile
 from accountant.losses.loss import Loss, single_loss
-from accountant.numerics import ULP, Array, round_up, smallest_root
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP, round_up
+from accountant.numerics.search import smallest_root
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, as_plan, directions
 

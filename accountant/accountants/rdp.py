@@ -14,7 +14,9 @@ import numpy as np
 from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic
 from accountant.composition.plan_totals import fold_plan, infinity_mass
-from accountant.numerics import Array, minimum_of_one_valley, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
+from accountant.numerics.search import minimum_of_one_valley
 from accountant.plans.plan import Plan
 
 
@@ -39,11 +41,11 @@ class RDP(Accountant):
             rest = -math.log(left) - a * np.log1p(1 / a) - np.log1p(a)
             return self.curve(plan, a + 1) + rest / a
 
-        return round_up(minimum_of_one_valley(epsilon), 16)
+        return round_up(minimum_of_one_valley(epsilon)[1], 16)
 
     def _delta(self, plan: Plan, epsilon: float) -> float:
         def log_delta(a: Array) -> Array:
             size = a * (self.curve(plan, a + 1) - epsilon) - a * np.log1p(1 / a) - np.log1p(a)
             return np.minimum(size, 0.0)
 
-        return round_up(infinity_mass(plan) + math.exp(minimum_of_one_valley(log_delta)), 64)
+        return round_up(infinity_mass(plan) + math.exp(minimum_of_one_valley(log_delta)[1]), 64)

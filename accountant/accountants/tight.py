@@ -21,7 +21,7 @@ from accountant.composition.closed_form import ENVELOPE, closed_form
 from accountant.composition.composed_loss import losses_of_items, with_exact_cgf
 from accountant.domains import DELTA, Interval
 from accountant.losses.loss import Loss, single_loss
-from accountant.numerics import ACCURACY
+from accountant.numerics.rounding import ACCURACY
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, as_plan, directions
 

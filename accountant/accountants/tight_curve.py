@@ -18,13 +18,13 @@ from accountant.accountants.basic import Basic
 from accountant.accountants.rdp import RDP
 from accountant.accountants.tight import Tight
 from accountant.accountants.zcdp import ZCDP
-from accountant.composition.certificate import falling_root
 from accountant.composition.certified_composition import CertifiedComposition, ignore_overflow
 from accountant.composition.closed_form import Engine, closed_form
 from accountant.composition.composed_loss import losses_of_items
 from accountant.losses.discretised import DiscretisedLoss, discretised, dominating_pair
 from accountant.losses.loss import Loss
-from accountant.numerics import ULP
+from accountant.numerics.rounding import ULP
+from accountant.numerics.search import falling_root
 from accountant.plans.plan import Plan, directions
 
 RELATIVE_WIDTH = 1e-4  # of epsilon: how much too large it may be

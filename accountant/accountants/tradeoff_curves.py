@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
-from accountant.numerics import ACCURACY, Array
+from accountant.numerics import Array
+from accountant.numerics.rounding import ACCURACY
 from accountant.plans.plan import Plan, as_plan, directions
 
 POINTS = 512

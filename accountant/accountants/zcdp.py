@@ -12,7 +12,7 @@ from typing import final
 from accountant.accountants.base import Accountant
 from accountant.composition.plan_totals import fold_plan, infinity_mass
 from accountant.losses.zcdp import ZCDPLoss
-from accountant.numerics import round_up
+from accountant.numerics.rounding import round_up
 from accountant.plans.plan import Plan
 
 

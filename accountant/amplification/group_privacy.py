@@ -19,7 +19,8 @@ from accountant.losses.connect_the_dots import lower_hull
 from accountant.losses.discretised import discretised
 from accountant.losses.finite import FiniteLoss
 from accountant.losses.loss import Loss, epsilons, orders
-from accountant.numerics import ULP, Array, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP, round_up
 from accountant.plans.plan import Item, Plan, as_plan
 
 

@@ -20,8 +20,10 @@ from accountant.domains import Interval, OneOf
 from accountant.errors import ParameterError
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, orders
-from accountant.numerics import Array, Complex, log_mixture, round_up, round_up_square
+from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import product_of_cf_ratios, sum_of_finite_cgfs
+from accountant.numerics.logspace import log_mixture
+from accountant.numerics.rounding import round_up, round_up_square
 from accountant.plans.adjacency import ADD_REMOVE
 from accountant.plans.plan import Item, Plan, as_plan
 

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from accountant.numerics import Array, Complex, log_mixture, logsumexp
+from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import (
     cf_ratio,
     complex_power,
     finite_cgf,
     power_round_off,
 )
+from accountant.numerics.logspace import log_mixture, logsumexp
 
 TAIL_DEVIATIONS = 9.5  # Phi(-9.5) is 1e-21: what is left out at the sides
 MAX_QUADRATURE_POINTS = 2_000  # a tilt that needs more is out of reach

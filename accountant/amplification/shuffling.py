@@ -19,13 +19,14 @@ from accountant.amplification.shuffling_bounds import (
     clone_hockey_stick,
     yes_count_distributions,
 )
-from accountant.composition.certificate import falling_root
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
-from accountant.numerics import ACCURACY, Array
+from accountant.numerics import Array
+from accountant.numerics.rounding import ACCURACY
+from accountant.numerics.search import falling_root
 from accountant.plans.adjacency import REPLACE_ONE
 from accountant.plans.plan import Item, Plan, as_plan
 

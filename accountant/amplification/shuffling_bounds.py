@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 
-from accountant.numerics import ACCURACY, ULP, Array
+from accountant.numerics import Array
+from accountant.numerics.rounding import ACCURACY, ULP
 
 NARROW_DEVIATIONS, WIDE_DEVIATIONS = (
     9.5,

@@ -16,7 +16,8 @@ from accountant.composition.lattice import MAX_LATTICE_POINTS, Lattice, common_u
 from accountant.composition.saddlepoint import saddlepoint
 from accountant.losses.gaussian import GaussianLoss, sum_of_squared_mu
 from accountant.losses.loss import Loss
-from accountant.numerics import ULP, Array, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP, round_up
 
 MAX_UNSMOOTHED_NODES = 2**13  # a contour of so many nodes is cheap: nothing needs smoothing
 MAX_CONTOUR_NODES = 2**20

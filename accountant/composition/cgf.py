@@ -10,6 +10,7 @@ import numpy as np
 from accountant.losses.loss import Loss
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import cf_ratios_from_cgf
+from accountant.numerics.rounding import ULP
 
 MAX_POWER_COUNT = (
     10**5
@@ -56,7 +57,7 @@ class PlanCGF:
     def value_at(self, z: Any) -> tuple[Any, Array]:
         """``K(z)``, at real or complex ``z``, and a bound on its round-off."""
         total = self.smoothing * (z * z + z) / 2
-        size = 2.0**-50 * np.abs(total)
+        size = 4 * ULP * np.abs(total)
         for kind, losses, counts in self._losses_by_class:
             value, error = kind.sum_cgf(losses, counts, z)
             total, size = total + value, size + error
@@ -66,7 +67,7 @@ class PlanCGF:
         """``e^{K(z) - K(a)}`` on nodes ``z[r, c] = a + i h (r C + c)``, and its round-off."""
         exponent = self.smoothing * (z * z + z - z[0, 0] * (z[0, 0] + 1)) / 2
         product = np.exp(exponent)
-        missed = 2.0**-50 * np.abs(exponent) * np.abs(product)
+        missed = 4 * ULP * np.abs(exponent) * np.abs(product)
         for kind, losses, counts in self._losses_by_class:
             if np.max(counts) > MAX_POWER_COUNT and losses[0].quadrature_terms(0.0) <= CHEAP_TERMS:
                 one, error = cf_ratios_from_cgf(kind.sum_cgf, losses, counts, z)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from accountant.composition.certificate import Certificate
 from accountant.losses.loss import Loss
-from accountant.numerics import ACCURACY, ULP
+from accountant.numerics.rounding import ACCURACY, LARGEST_BELOW_ONE, ULP
 
 ENVELOPE = "a bound on many pairs"
 
@@ -50,9 +50,7 @@ def closed_form(loss: Loss, delta: float) -> Certificate:
     if loss.is_numerical:
         return Certificate(0.0, upper, ENVELOPE)
     # the profile is inexact by ACCURACY of itself, and the inverse asks for as much less
-    lower = one_way_epsilon(
-        loss.attained_pair, min(delta * (1 + 4 * ACCURACY), math.nextafter(1.0, 0.0))
-    )
+    lower = one_way_epsilon(loss.attained_pair, min(delta * (1 + 4 * ACCURACY), LARGEST_BELOW_ONE))
     lower = min(lower * (1 - 64 * ULP), upper)  # an inverse is rounded up
     return Certificate(lower, upper, ENVELOPE if loss.is_upper_envelope else "closed form")
 

@@ -15,7 +15,8 @@ from accountant.composition.plan_totals import infinity_mass
 from accountant.losses.discretised import discretised
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, single_loss
-from accountant.numerics import Array, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
 

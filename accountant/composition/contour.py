@@ -14,7 +14,8 @@ import numpy as np
 
 from accountant.composition.cgf import PlanCGF
 from accountant.composition.saddlepoint import RELATIVE_ERROR, AliasingBound, log_interval
-from accountant.numerics import ULP, Array, Complex
+from accountant.numerics import Array, Complex
+from accountant.numerics.rounding import ULP
 
 
 class Contour:

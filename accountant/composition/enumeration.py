@@ -9,7 +9,8 @@ import numpy as np
 
 from accountant.composition.saddlepoint import log_or_minus_infinity
 from accountant.losses.loss import Loss
-from accountant.numerics import ULP, Array
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
 
 MAX_SUMS = 200_000
 

@@ -16,7 +16,7 @@ import numpy as np
 from accountant.composition.cgf import PlanCGF
 from accountant.composition.saddlepoint import AliasingBound, log_interval
 from accountant.losses.loss import Loss
-from accountant.numerics import ULP
+from accountant.numerics.rounding import ULP
 
 MAX_LATTICE_POINTS = 2**18
 

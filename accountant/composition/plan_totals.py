@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 
 from accountant.losses.loss import Loss, single_loss
-from accountant.numerics import Array, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Plan
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from accountant.losses.connect_the_dots import Profile
 from accountant.losses.discretised import DiscretisedLoss, dominated_pair, dominating_pair
-from accountant.numerics import ULP, Array
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
 
 
 @dataclass(frozen=True, slots=True, eq=False)

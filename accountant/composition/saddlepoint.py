@@ -8,6 +8,7 @@ import numpy as np
 
 from accountant.composition.cgf import PlanCGF
 from accountant.numerics import Array
+from accountant.numerics.search import minimum_of_one_valley
 
 RELATIVE_ERROR = 1e-14  # what the aliases and the truncation may each add to delta, relatively
 
@@ -21,13 +22,7 @@ def saddlepoint(cgf: PlanCGF, *, log_delta: float | None = None, epsilon: float 
         value = (log_value - log_delta) / a if log_delta is not None else log_value - a * epsilon
         return np.where(np.isfinite(value), value, np.inf)
 
-    low, high, points = math.log(1e-7), math.log(1e12), 64
-    for _ in range(2):
-        grid = np.linspace(low, high, points)
-        at = int(np.argmin(height(np.exp(grid))))
-        step = (high - low) / (points - 1)
-        low, high, points = grid[at] - step, grid[at] + step, 13
-    return float(np.exp(grid[at]))
+    return minimum_of_one_valley(height, 1e-7, 1e12, (64, 13))[0]
 
 
 class AliasingBound:

@@ -19,7 +19,7 @@ from accountant.ledger.totals import CompositionNotion, Total, worse_direction
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
 from accountant.losses.zcdp import ZCDPLoss
-from accountant.numerics import round_up
+from accountant.numerics.rounding import round_up
 
 # share of delta kept for masses at infinity that no list of outcomes can do without
 INFINITY_SHARE = 1e-12

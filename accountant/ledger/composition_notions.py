@@ -26,6 +26,7 @@ from accountant.ledger.pure_dp_notion import PureDPNotion
 from accountant.ledger.totals import CompositionNotion, Total
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.zcdp import ZCDPLoss
+from accountant.numerics.search import geometric_mean, greatest_float_that
 
 ORDER_RANGE = Interval(1.0, 1e9, "(]")
 
@@ -76,10 +77,8 @@ def unlimited_notion(delta: float) -> CompositionNotion[Any]:
 
 def largest_parameter(cost: Callable[[float], float], budget: Budget) -> float:
     """The greatest parameter whose cost was seen to stay within the budget."""
-    low, high = 1e-200, 1e200
-    if not cost(low) <= budget.epsilon:
+    if not cost(1e-200) <= budget.epsilon:
         raise ParameterError("budget", budget, "one that this notion can keep")
-    while high / low > 1 + 1e-13:
-        middle = math.sqrt(low) * math.sqrt(high)
-        low, high = (middle, high) if cost(middle) <= budget.epsilon else (low, middle)
-    return low
+    return greatest_float_that(
+        lambda x: cost(x) <= budget.epsilon, 1e-200, 1e200, relative=1e-13, mean=geometric_mean
+    )

@@ -12,13 +12,9 @@ from numpy.typing import ArrayLike
 from accountant.domains import POSITIVE, RECORDS
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
-from accountant.numerics import (
-    Array,
-    log1mexp,
-    round_up,
-    round_up_square,
-    round_up_sum,
-)
+from accountant.numerics import Array
+from accountant.numerics.logspace import log1mexp
+from accountant.numerics.rounding import round_up, round_up_square, round_up_sum
 
 
 class BoundedLoss(SymmetricLoss):

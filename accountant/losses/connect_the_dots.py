@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.losses.mgf import Profiled
-from accountant.numerics import ACCURACY, ULP, Array
+from accountant.numerics import Array
+from accountant.numerics.rounding import ACCURACY, ULP
 
 Profile = Callable[[Array], Array]
 

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike
 from accountant.errors import ParameterError
 from accountant.losses.finite import FiniteLoss
 from accountant.losses.loss import epsilons, orders
-from accountant.numerics import Array, logsumexp, round_up, round_up_sum
+from accountant.numerics import Array
+from accountant.numerics.logspace import logsumexp
+from accountant.numerics.rounding import round_up, round_up_sum
 
 
 @final

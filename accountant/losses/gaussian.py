@@ -12,16 +12,10 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, RECORDS
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
-from accountant.numerics import (
-    ACCURACY,
-    ULP,
-    Array,
-    legendre,
-    log1mexp,
-    log_ndtr,
-    round_up,
-    round_up_square,
-)
+from accountant.numerics import Array
+from accountant.numerics.logspace import log1mexp, log_ndtr
+from accountant.numerics.quadrature import legendre
+from accountant.numerics.rounding import ACCURACY, ULP, round_up, round_up_square
 
 
 @final

@@ -12,15 +12,7 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, RECORDS
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
-from accountant.numerics import (
-    ULP,
-    Array,
-    Complex,
-    log1p,
-    round_up,
-    round_up_square,
-    round_up_sum,
-)
+from accountant.numerics import Array, Complex
 from accountant.numerics.chebyshev import interpolation_nodes, sum_in_blocks
 from accountant.numerics.exponential_sums import (
     cf_ratios_from_cgf,
@@ -28,6 +20,8 @@ from accountant.numerics.exponential_sums import (
     phases,
     power_round_off,
 )
+from accountant.numerics.logspace import log1p
+from accountant.numerics.rounding import ULP, round_up, round_up_square, round_up_sum
 
 MAX_EXACT_LOSSES = 2000  # losses; more are interpolated
 INTERPOLATION_LIMIT = 0.1  # |z| shift up to which a cumulant is smooth in the shift

@@ -18,17 +18,10 @@ from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
 from accountant.losses.connect_the_dots import pair_above_all
 from accountant.losses.mgf import MAX_EXPONENT, moment
-from accountant.numerics import (
-    ACCURACY,
-    ULP,
-    Array,
-    Complex,
-    gaussian_mu,
-    round_up,
-    round_up_square,
-    smallest_root,
-)
+from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import cf_ratios_from_cgf, sum_of_finite_cgfs
+from accountant.numerics.rounding import ACCURACY, ULP, round_up, round_up_square
+from accountant.numerics.search import smallest_root
 from accountant.plans.plan import Item, Release
 
 
@@ -82,7 +75,7 @@ class Loss(Item, Release):
     @property
     def gdp_mu(self) -> float:
         """Least mu known such that no test does better than on N(0, 1) against N(mu, 1)."""
-        return gaussian_mu(self.pure)
+        return _mu_of_pure_dp(self.pure)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of the finite part, elementwise over ``order > 1``."""
@@ -258,3 +251,13 @@ def epsilons(epsilon: ArrayLike) -> Array:
     if raw.dtype.kind not in "iuf" or np.isnan(raw).any():
         raise ParameterError("epsilon", epsilon, "a real number")
     return raw.astype(float, copy=False)
+
+
+def _mu_of_pure_dp(epsilon: float) -> float:
+    """The mu of epsilon-DP: its trade-off curve touches the Gaussian's at its corner."""
+    from scipy.special import ndtri_exp
+
+    # Phi(-mu / 2) = 1 / (1 + e^epsilon)
+    if epsilon == 0 or math.isinf(epsilon):
+        return epsilon
+    return round_up(max(-2 * float(ndtri_exp(-np.logaddexp(0.0, epsilon))), 0.0) + 1e-15, 64)

@@ -8,7 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.numerics import Array, legendre
+from accountant.numerics import Array
+from accountant.numerics.quadrature import legendre
 
 # e^700 is still a float, so the profile there is finite and bounds its own limit from above.
 MAX_EXPONENT = 700.0

@@ -13,17 +13,11 @@ from numpy.typing import ArrayLike
 from accountant.domains import DELTA, EPSILON, POSITIVE, RECORDS
 from accountant.losses.bounded_range import BoundedLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
-from accountant.numerics import (
-    ULP,
-    Array,
-    Complex,
-    log1p,
-    round_up,
-    round_up_square,
-    round_up_sum,
-)
+from accountant.numerics import Array, Complex
 from accountant.numerics.chebyshev import sum_in_blocks
 from accountant.numerics.exponential_sums import product_of_cf_ratios
+from accountant.numerics.logspace import log1p
+from accountant.numerics.rounding import ULP, round_up, round_up_square, round_up_sum
 
 
 @final

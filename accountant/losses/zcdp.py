@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import NON_NEGATIVE, POSITIVE, RECORDS
 from accountant.errors import UnsupportedPlan
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
-from accountant.numerics import ULP, Array, minimum_of_one_valley, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP, round_up
+from accountant.numerics.search import furthest_that, minimum_of_one_valley
 
 
 @final
@@ -55,15 +57,15 @@ class ZCDPLoss(SymmetricLoss):
         """Least over a > 0 of ``e^{a((a+1) rho + xi - eps)} a^a / (1+a)^{1+a}``."""
         e = epsilons(epsilon)
         gap = self.xi - np.minimum(e, 1e100)
+
         # The exponent is convex in a; its derivative (1+2a) rho + xi - eps + ln(a / (1+a))
         # increases, so bisect on ln a.  Any a gives an upper bound: no accuracy is needed.
-        low, high = np.full(e.shape, -700.0), np.full(e.shape, 690.0)
-        for _ in range(60):
-            middle = (low + high) / 2
-            a = np.exp(middle)
-            slope = (1 + 2 * a) * self._rho + gap - np.log1p(1 / a)
-            low, high = np.where(slope < 0, middle, low), np.where(slope < 0, high, middle)
-        a = np.exp(low)
+        def falls(log_a: Array) -> NDArray[np.bool_]:
+            a = np.exp(log_a)
+            slope: Array = (1 + 2 * a) * self._rho + gap - np.log1p(1 / a)
+            return slope < 0
+
+        a = np.exp(furthest_that(falls, np.full(e.shape, -700.0), np.full(e.shape, 690.0)))
         with np.errstate(over="ignore"):
             size = a * ((a + 1) * self._rho + gap) - a * np.log1p(1 / a) - np.log1p(a)
             # any a is valid, a -> 0 gives 1
@@ -97,7 +99,7 @@ class ZCDPLoss(SymmetricLoss):
             rest = -math.log(delta) - a * np.log1p(1 / a) - np.log1p(a)
             return self.xi + self._rho * (a + 1) + rest / a
 
-        return max(0.0, round_up(minimum_of_one_valley(epsilon), 16))
+        return max(0.0, round_up(minimum_of_one_valley(epsilon)[1], 16))
 
     def __repr__(self) -> str:
         return f"ZCDPLoss(rho={self._rho!r}, xi={self.xi!r})"

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from accountant.numerics import ULP, Array
+from accountant.numerics import Array
 from accountant.numerics.exponential_sums import BLOCK_SIZE
+from accountant.numerics.rounding import ULP
 
 
 def interpolation_nodes(parameters: Array, counts: Array, points: int = 24) -> tuple[Array, Array]:

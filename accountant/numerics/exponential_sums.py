@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from accountant.numerics import ULP, Array, Complex, log1p
+from accountant.numerics import Array, Complex
+from accountant.numerics.logspace import log1p
+from accountant.numerics.rounding import ULP
 
 BLOCK_SIZE = 2**18  # complex numbers that are worked on at a time
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from accountant.accountants.base import Accountant
 from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
+from accountant.numerics.search import geometric_mean
 from accountant.plans.plan import Plan
 
 
@@ -61,7 +62,7 @@ def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, 
             end = _clipped_power_of_two(math.log2(start) + sign * jump)
             beyond = edge[side]
             if beyond is not None:
-                end = math.sqrt(last[side]) * math.sqrt(beyond)
+                end = geometric_mean(last[side], beyond)
             if math.isnan(cost(end)):
                 edge[side] = end
             elif (cost(end) <= target) != meets:

@@ -14,6 +14,7 @@ from accountant.accountants.base import Accountant
 from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, POSITIVE, Interval
 from accountant.errors import ParameterError
+from accountant.numerics.search import geometric_mean
 from accountant.planning.bracketing import PlanCost, bracket_target, checked_bracket
 from accountant.plans.map_leaves import map_leaves
 from accountant.plans.plan import Plan, as_plan
@@ -121,7 +122,7 @@ def _search(
     for step in range(200):
         if cost(private) >= (1 - TOLERANCE) * target or math.isclose(private, leaky, rel_tol=1e-15):
             break
-        middle = math.sqrt(private) * math.sqrt(leaky)
+        middle = geometric_mean(private, leaky)
         guess = _secant(private, leaky, cost, target) if step % 3 else middle
         low, high = sorted((private, leaky))
         if not low < guess < high:
@@ -133,7 +134,7 @@ def _search(
 def _secant(private: float, leaky: float, cost: PlanCost, target: float) -> float:
     below, above = cost(private), cost(leaky)
     if not (0 < below < math.inf and 0 < above < math.inf) or below == above:
-        return math.sqrt(private) * math.sqrt(leaky)
+        return geometric_mean(private, leaky)
     # aim at the middle of the tolerance, so that the guess lands on the private side
     aim = math.log(target * (1 - TOLERANCE / 2) / below) / math.log(above / below)
     return float(private * (leaky / private) ** aim)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from accountant.domains import Interval
+from accountant.numerics.search import greatest_float_that
 
 RELATIVE_TOLERANCE = 1e-12
 
@@ -27,7 +28,10 @@ def largest_scale(
         if high == domain.high:
             return high
         low, high = high, min(8 * high, domain.high)
-    while high - low > RELATIVE_TOLERANCE * low:
-        middle = low + (high - low) / 2
-        low, high = (middle, high) if error(middle) <= target else (low, middle)
-    return low
+    return greatest_float_that(
+        lambda scale: error(scale) <= target,
+        low,
+        high,
+        relative=RELATIVE_TOLERANCE,
+        mean=lambda near, far: near + (far - near) / 2,
+    )

@@ -12,6 +12,7 @@ from accountant.accountants.budget import Budget
 from accountant.composition.plan_totals import fold_plan, infinity_mass
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
+from accountant.numerics.search import least_float_that
 from accountant.plans.plan import Plan, directions
 
 LOG_INFINITY = 700.0  # as a logarithm
@@ -57,15 +58,10 @@ class RenyiOrderGrid:
 
     def common_log_factor(self, costs: Array, cost_slopes: Array) -> tuple[float, int]:
         """The common factor of all scales, as a logarithm, at which delta is met, and the tilt."""
-        low, high = -60.0, 60.0
-        while high - low > 1e-6:
-            middle = (low + high) / 2
-            low, high = (
-                (low, middle)
-                if self._excess(costs, cost_slopes, middle)[0] <= 0
-                else (middle, high)
-            )
-        return high, self._excess(costs, cost_slopes, high)[1]
+        factor = least_float_that(
+            lambda log: self._excess(costs, cost_slopes, log)[0] <= 0, -60.0, 60.0, steps=27
+        )
+        return factor, self._excess(costs, cost_slopes, factor)[1]
 
     def _excess(self, costs: Array, cost_slopes: Array, factor: float) -> tuple[float, int]:
         """How far ln delta is above its target, and the place of the tilt that decides it."""

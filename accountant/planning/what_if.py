@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
@@ -11,6 +12,7 @@ from accountant.accountants.tight import Tight
 from accountant.amplification.group_privacy import Grouped
 from accountant.domains import POSITIVE, RECORDS, IntegerRange
 from accountant.errors import ParameterError
+from accountant.numerics.search import grow_until
 from accountant.planning.allocation import allocate
 from accountant.planning.allocation_table import Allocation
 from accountant.planning.requests import Wanted
@@ -90,17 +92,16 @@ def records_needed(
     target, records = POSITIVE.check("target", target), RECORDS.check("records", records)
     which = IntegerRange(0, len(releases) - 1).check("which", which)
 
+    @functools.cache
     def error(n: int) -> float:
         found = allocate(with_more_records(releases, n / records), budget).errors[which]
         if found is None:
             raise ParameterError("which", which, "a release with an error measure")
         return found
 
-    low, high = 0, records
-    while error(high) > target:
-        if high >= MAX_RECORDS:
-            raise ParameterError("target", target, "an error that 2^50 records reach")
-        low, high = high, 2 * high
+    low, high = grow_until(lambda n: error(n) <= target, records, MAX_RECORDS)
+    if error(high) > target:
+        raise ParameterError("target", target, "an error that 2^50 records reach")
     while high - low > max(1, high // 10**6):
         # errors fall about as 1 / n: the guess is a little above what would suffice
         guess = int(high * error(high) / target * (1 + 1e-6)) + 1

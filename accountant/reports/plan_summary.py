@@ -13,7 +13,7 @@ from accountant.accountants.pld import PLD
 from accountant.accountants.tight import Tight
 from accountant.accountants.tight_curve import upper_epsilons
 from accountant.errors import UnsupportedPlan
-from accountant.numerics import round_up
+from accountant.numerics.rounding import round_up
 from accountant.planning.capacity import capacity_if_known
 from accountant.plans.plan import Plan, Repeat, directions
 from accountant.reports.comparison import ALL_ACCOUNTANTS

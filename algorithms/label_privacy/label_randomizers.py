@@ -9,6 +9,7 @@ import numpy as np
 
 from accountant.domains import POSITIVE, IntegerRange, OneOf
 from accountant.errors import ParameterError
+from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.planning.calibration import calibrate
 from algorithms.label_privacy.report_decoders import decoder_of
 from mechanisms.base.mechanism import Mechanism
@@ -36,7 +37,7 @@ def randomizer_of(name: object, classes: int, epsilon: float) -> Mechanism:
         return SubsetSelection.optimised(k, epsilon)
     if chosen == "response":
         # keep / (lie of one label) = e^eps
-        keep = min(1 / (1 + (k - 1) * math.exp(-epsilon)), 1 - 2.0**-53)
+        keep = min(1 / (1 + (k - 1) * math.exp(-epsilon)), LARGEST_BELOW_ONE)
         return calibrated_safely(lambda p: RandomizedResponse(k, p), keep, 1 / k, epsilon)
     return calibrate(HemisphereL2, dimension=k - 1, radius=1.0, longer="clip", epsilon=epsilon)
 

@@ -13,6 +13,7 @@ from accountant.domains import IntegerRange, OneOf
 from accountant.errors import ParameterError
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
+from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Release
 from algorithms.base.estimators import PrivateEstimator, generator_of
@@ -20,7 +21,6 @@ from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import equal_slices
 from mechanisms.families.frequency_oracle import (
     CACHE_BYTES,
-    LARGEST_BELOW_ONE,
     FrequencyOracle,
     calibrated_safely,
     count_labels,

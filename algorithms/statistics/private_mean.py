@@ -9,7 +9,8 @@ import numpy as np
 
 from accountant.domains import DELTA, POSITIVE
 from accountant.ledger.ledger import Ledger
-from accountant.numerics import Array, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate
 from accountant.plans.plan import Release
 from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data

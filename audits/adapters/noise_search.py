@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from accountant.numerics.search import greatest_float_that
+
 MIN_FACTOR = 1e-3  # factors below which a convicted algorithm counts as noise-free
 
 
@@ -16,14 +18,10 @@ def largest_convicted_factor(convicts: Callable[[float], bool], tries: int = 7) 
     """
     if not convicts(0.0):
         return None
-    found, low, high = 0.0, MIN_FACTOR, 1.0
-    for _ in range(tries):
-        middle = math.sqrt(low * high)
-        if convicts(middle):
-            found = low = middle
-        else:
-            high = middle
-    return found
+    found = greatest_float_that(
+        convicts, MIN_FACTOR, 1.0, steps=tries, mean=lambda a, b: math.sqrt(a * b)
+    )
+    return found if found > MIN_FACTOR else 0.0
 
 
 def describe_factor(factor: float | None) -> str:

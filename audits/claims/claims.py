@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import NON_NEGATIVE, POSITIVE, Interval
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.numerics import Array
+from accountant.numerics.search import furthest_that
 
 INDEPENDENT = ApproxLoss(0.0, 0.0)  # the output does not depend on the input
 TAIL_DELTAS = 10.0 ** -np.arange(1.0, 7.0)  # where tails of a profile are looked at
@@ -148,16 +149,17 @@ def bernoulli_profile(epsilon: Array, orders: Array, values: Array) -> Array:
     """
     tail = np.geomspace(1e-12, 1e-3, 200)
     p = np.unique(np.concatenate([tail, np.linspace(1e-3, 1 - 1e-3, 1501), 1 - tail]))
-    low, high = np.zeros_like(p), p.copy()
-    for _ in range(50):
-        q = (low + high) / 2
+
+    def outside(q: Array) -> NDArray[np.bool_]:
         inside = np.ones(p.size, dtype=bool)
         for order, value in zip(orders, values, strict=True):
             limit = (order - 1) * value
             inside &= (_bernoulli_log_moment(p, q, order) <= limit) & (
                 _bernoulli_log_moment(q, p, order) <= limit
             )
-        low, high = np.where(inside, low, q), np.where(inside, q, high)
+        return ~inside
+
+    low = furthest_that(outside, np.zeros_like(p), p, steps=50)
     p, low = np.append(0.0, p), np.append(0.0, low)
     gap = p - np.exp(np.minimum(epsilon, 60.0))[..., None] * low  # falls with epsilon
     # concave in p: over an interval it stays below the lines through the two next to it

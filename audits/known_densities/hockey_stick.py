@@ -11,6 +11,7 @@ import numpy as np
 from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from accountant.numerics.search import furthest_that, greatest_float_that, grow_until
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.supports import RealLine, gauss_legendre_panels
 
@@ -46,16 +47,10 @@ def exact_epsilon(mechanism: Mechanism, delta: float) -> float:
     delta = DELTA.check("delta", delta)
     # quadrature is good to 1e-12: a delta of 0 is met where the rest is smaller
     target = max(delta, 1e-12)
-    high = 1.0
-    while exact(mechanism, high) > target:
-        high *= 2
-        if high > 500:
-            return math.inf
-    low = 0.0
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if exact(mechanism, middle) > target else (low, middle)
-    return low
+    _, high = grow_until(lambda e: exact(mechanism, e) <= target, 1.0, 500.0)
+    if high > 500:
+        return math.inf
+    return greatest_float_that(lambda e: exact(mechanism, e) > target, 0.0, high, relative=1e-9)
 
 
 def _hockey_stick_terms(log_p: Array, log_q: Array, epsilon: float) -> Array:
@@ -92,11 +87,8 @@ def _integrate_on_line(
     sign = excess(points) > 0
     low, high = points[:-1][sign[:-1] != sign[1:]], points[1:][sign[:-1] != sign[1:]]
     rising = excess(high) > 0
-    for _ in range(80):
-        middle = (low + high) / 2
-        upper = (excess(middle) > 0) == rising
-        low, high = np.where(upper, low, middle), np.where(upper, middle, high)
-    nodes, weights, _ = gauss_legendre_panels(np.unique(np.concatenate([points, low])))
+    kinks = furthest_that(lambda x: (excess(x) > 0) != rising, low, high, steps=80)
+    nodes, weights, _ = gauss_legendre_panels(np.unique(np.concatenate([points, kinks])))
     return at_ends + float(
         np.sum(weights * _hockey_stick_terms(log_p(nodes), log_q(nodes), epsilon))
     )

@@ -16,6 +16,7 @@ import numpy as np
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from accountant.numerics.search import grow_until, least_float_that, least_integer_that
 from audits.known_densities.outcome_models import OutcomePair
 from audits.statistics.binomial_bounds import leak_count_quantile
 
@@ -93,11 +94,7 @@ def nearest_allowed_pair(pair: OutcomePair, claim: float, delta: float) -> tuple
     if delta == 0:
         first, second, _ = at(high)
         return first, second
-    low = 0.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if at(middle)[2] > delta else (low, middle)
-    first, second, _ = at(high)
+    first, second, _ = at(least_float_that(lambda lam: at(lam)[2] <= delta, 0.0, high, steps=100))
     return first, second
 
 
@@ -108,17 +105,14 @@ def guess_test_runs(
     made, right = guess_rates(pair, cut)
     if right <= 1 / (1 + math.exp(-claim)):
         return math.inf
-    high = 2
-    while guess_test_power(high, made, right, claim, delta, alpha) < power:
-        high *= 2
-        if high > MAX_RUNS:
-            return math.inf
-    low = high // 2
-    while high - low > max(1, low // 2000):
-        middle = (low + high) // 2
-        enough = guess_test_power(middle, made, right, claim, delta, alpha) >= power
-        low, high = (low, middle) if enough else (middle, high)
-    return float(high)
+
+    def suffice(runs: int) -> bool:
+        return guess_test_power(runs, made, right, claim, delta, alpha) >= power
+
+    _, high = grow_until(suffice, 2, MAX_RUNS + 1)
+    if high > MAX_RUNS:
+        return math.inf
+    return float(least_integer_that(suffice, high // 2, high, one_in=2000))
 
 
 def guess_rates(pair: OutcomePair, cut: float) -> tuple[float, float]:

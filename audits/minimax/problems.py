@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import itertools
@@ -10,6 +11,7 @@ from typing import Any
 
 from accountant.domains import POSITIVE, OneOf
 from accountant.errors import ParameterError
+from accountant.numerics.search import grow_until, least_integer_that
 from audits.minimax.bounds.bound import LowerBound
 
 # one line a problem: its name, which is its function's, and its module in this package
@@ -63,24 +65,19 @@ def sample_size(problem: str, error: float, epsilon: float | None = None, **para
     if "n" in given:
         raise ParameterError("n", given["n"], "left out: it is what is looked for")
 
+    @functools.cache
     def value(n: int) -> float:
         return lower_bound(problem, n=n, **given).value
 
-    low, high = 0, 1
-    ladder = [value(1), value(2)]
-    while ladder[-2] > error:
-        if high >= _MAX_USERS:
-            allowed = f"above {ladder[-2]:.3g}, the bound of 2^50 users"
-            raise ParameterError("error", error, allowed)
-        low, high = high, 2 * high
-        ladder.append(value(2 * high))
+    low, high = grow_until(lambda n: value(n) <= error, 1, _MAX_USERS)
+    if value(high) > error:
+        allowed = f"above {value(high):.3g}, the bound of 2^50 users"
+        raise ParameterError("error", error, allowed)
+    ladder = [value(2**i) for i in range(high.bit_length() + 1)]
     # one step beyond is looked at too: a bound that rises again would say nothing of this error
     if any(after > before * (1 + 1e-6) for before, after in itertools.pairwise(ladder)):
         raise ParameterError("problem", problem, "one whose bound falls as n doubles")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if value(middle) > error else (low, middle)
-    return high
+    return least_integer_that(lambda n: value(n) <= error, low, high)
 
 
 def _signature_text(signature: inspect.Signature) -> str:

@@ -13,7 +13,8 @@ import numpy as np
 
 from accountant.accountants.rdp import RDP
 from accountant.domains import OneOf
-from accountant.numerics import Array, smallest_root
+from accountant.numerics import Array
+from accountant.numerics.search import smallest_root
 from accountant.plans.plan import Repeat
 from audits.papers.sparse_regression import PublishedClaim
 from mechanisms.noisy_max import NoisyMax, laplace_difference_cdf, laplace_log_win_probabilities

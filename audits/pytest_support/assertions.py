@@ -15,6 +15,7 @@ from accountant.accountants.tight import Tight
 from accountant.domains import DELTA
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss
+from accountant.numerics.search import grow_until
 from accountant.plans.plan import Plan, Release
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.replaying import declared_plan
@@ -203,9 +204,7 @@ def _assert_decisive(point: ClaimPoint, runs: int, trial: Trial) -> None:
     share = point.guesses.runs / runs
     if _could_refute(point, runs * share, trial):
         return
-    more = runs
-    while more < MOST_RUNS and not _could_refute(point, more * share, trial):
-        more *= 2
+    _, more = grow_until(lambda n: _could_refute(point, n * share, trial), runs, MOST_RUNS)
     advice = f"; {more:,} would do (--dp-runs, or runs= of the test)" if more < MOST_RUNS else ""
     fail_misuse(
         f"{runs:,} runs are too few: whatever they show, a claim of epsilon = "

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from accountant.numerics import Array
+from accountant.numerics.search import furthest_that, least_integer_that
 
 
 def clopper_pearson_lower(successes: Array, trials: Array, alpha: float | Array) -> Array:
@@ -29,11 +30,7 @@ def leak_count_quantile(runs: int, delta: float, alpha: float) -> int:
 
     if delta == 0:
         return 0
-    low, high = -1, runs  # bdtrc(low) > alpha >= bdtrc(high)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if bdtrc(middle, runs, delta) <= alpha else (middle, high)
-    return high
+    return least_integer_that(lambda count: bool(bdtrc(count, runs, delta) <= alpha), -1, runs)
 
 
 def max_correct_probability(epsilon: float) -> float:
@@ -85,12 +82,7 @@ def mean_confidence_band(samples: Array, alpha: float) -> tuple[Array, Array]:
 
 def _invert_kl(mean: Array, end: Array, budget: float) -> Array:
     """The point between ``mean`` and ``end`` where kl(mean, .) reaches the budget."""
-    inside, outside = mean.copy(), end.copy()
-    for _ in range(60):
-        middle = (inside + outside) / 2
-        near = _kl(mean, middle) <= budget
-        inside, outside = np.where(near, middle, inside), np.where(near, outside, middle)
-    return outside
+    return furthest_that(lambda m: _kl(mean, m) > budget, end, mean)
 
 
 def _kl(p: Array, q: Array) -> Array:

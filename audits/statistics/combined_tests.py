@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from accountant.numerics import legendre
+from accountant.numerics.quadrature import legendre
+from accountant.numerics.search import greatest_float_that, grow_until
 from audits.statistics.binomial_bounds import max_correct_probability
 
 BlockCounts = tuple[int, int, int]  # right guesses, guesses, runs
@@ -86,10 +87,10 @@ def combined_epsilon_lower(blocks: Sequence[BlockCounts], alpha: float) -> float
     """Least epsilon that the combined tail does not refute: covers with at least ``1 - alpha``."""
     if combined_p_value(blocks, 0.0) > alpha:
         return 0.0
-    low, high = 0.0, 1.0
-    while combined_p_value(blocks, high) <= alpha and high < 600:
-        low, high = high, 2 * high
-    while high - low > 1e-10 * max(high, 1e-3):
-        middle = (low + high) / 2
-        low, high = (middle, high) if combined_p_value(blocks, middle) <= alpha else (low, middle)
-    return low
+
+    def refutes(epsilon: float) -> bool:
+        return combined_p_value(blocks, epsilon) <= alpha
+
+    low, high = grow_until(lambda epsilon: not refutes(epsilon), 1.0, 600.0)
+    # 44 steps from 0 to 1 end at 1e-13
+    return greatest_float_that(refutes, low, high, relative=1e-10, steps=44)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from accountant.numerics import Array
+from accountant.numerics.search import least_float_that
 from audits.statistics.binomial_bounds import clopper_pearson_lower, leak_count_quantile
 
 MAX_LEAK_COUNTS = 64
@@ -52,8 +53,7 @@ def leak_error_budget(
     spread = np.sqrt((made - leaks) * share * (1 - share))
     # h(l) = P(l + Bin(made - l, share) >= t) by the normal law; t makes it alpha on average
     least, most = float(mean[0] - 40 * spread[0]), float(mean[-1] + 40 * spread[0])
-    for _ in range(80):
-        middle = (least + most) / 2
-        spent = chance @ ndtr((mean - middle) / spread)
-        least, most = (middle, most) if spent > alpha - rare else (least, middle)
-    return leaks, np.clip(ndtr((mean - most) / spread), 1e-300, 1.0)
+    t = least_float_that(
+        lambda t: float(chance @ ndtr((mean - t) / spread)) <= alpha - rare, least, most, steps=80
+    )
+    return leaks, np.clip(ndtr((mean - t) / spread), 1e-300, 1.0)

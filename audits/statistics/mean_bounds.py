@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from accountant.numerics import Array
+from accountant.numerics.search import greatest_float_that
 
 BISECTION_STEPS = 36  # of bisection, from a bracket of some tens of nats
 
@@ -36,14 +37,14 @@ def _column_mean_lower(positive: Array, runs: int, alpha: float) -> float:
     greatest = float(positive.max())
     # as a multiple of the greatest: at 1 no bet gains, and at the other end the least share, which
     # keeps a half of its wealth through all zeros, wins enough with the greatest alone
-    low, high = math.log(alpha) - math.log(8.0 * runs * shares.size), 0.0
-    for _ in range(BISECTION_STEPS):
-        middle = (low + high) / 2
-        payoffs = positive / greatest * math.exp(-middle)
-        low, high = (
-            (middle, high) if _log_wealth(payoffs, runs, shares) >= needed else (low, middle)
-        )
-    return greatest * math.exp(low) * (1 - 1e-12)
+    low = math.log(alpha) - math.log(8.0 * runs * shares.size)
+
+    def refuted(log_mean: float) -> bool:
+        payoffs = positive / greatest * math.exp(-log_mean)
+        return _log_wealth(payoffs, runs, shares) >= needed
+
+    log_mean = greatest_float_that(refuted, low, 0.0, steps=BISECTION_STEPS)
+    return greatest * math.exp(log_mean) * (1 - 1e-12)
 
 
 def _stakes(runs: int) -> Array:

@@ -20,6 +20,7 @@ import numpy as np
 
 from accountant.domains import DELTA, IntegerRange
 from accountant.errors import ParameterError
+from accountant.numerics.search import greatest_float_that
 from accountant.randomness import Rng
 from audits.adapters.noise_search import describe_factor, largest_convicted_factor
 from audits.adapters.reduced_noise import NOISE_FACTOR
@@ -143,11 +144,7 @@ def _epsilon_lower(right: int, runs: int, alpha: float, bound: Callable[[float],
     chance = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), alpha))
     if bound(0.0) >= chance:
         return 0.0
-    low, high = 0.0, LOCAL_EPSILON.high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if bound(middle) < chance else (low, middle)
-    return low
+    return greatest_float_that(lambda e: bound(e) < chance, 0.0, LOCAL_EPSILON.high, steps=60)
 
 
 def _witness(found: Decoded, task: DecodingTask) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
-from accountant.numerics import Array, legendre
+from accountant.numerics import Array
+from accountant.numerics.quadrature import legendre
 
 MAX_CELLS = 1 << 22  # more cells than this are not listed
 

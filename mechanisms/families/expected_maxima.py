@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 
-from accountant.numerics import legendre
+from accountant.numerics.quadrature import legendre
+from accountant.numerics.rounding import LARGEST_BELOW_ONE
 
 EULER_GAMMA = 0.5772156649015329
 
@@ -34,6 +35,6 @@ def expected_max_abs_gaussian(count: int) -> float:
     x, w = legendre(16)
     starts = np.arange(0.0, 40.0, 0.25)
     t = (starts[:, None] + 0.25 * (x + 1) / 2).ravel()
-    outside = np.minimum(2 * np.exp(log_ndtr(-t)), 1 - 2.0**-53)
+    outside = np.minimum(2 * np.exp(log_ndtr(-t)), LARGEST_BELOW_ONE)
     missed = -np.expm1(count * np.log1p(-outside))
     return float(missed @ np.tile(0.125 * w, starts.size))

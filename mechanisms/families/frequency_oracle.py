@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from accountant.domains import RECORDS
 from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss, response_pair
-from accountant.numerics import ULP, Array
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
 from accountant.randomness import Rng, generator
 from mechanisms.base.mechanism import EXACT, Arithmetic, Mechanism, draw_shape, sum_log_density
 from mechanisms.base.values import Categories
 
 CACHE_BYTES = 1 << 19  # so many bytes are worked on at a time
-LARGEST_BELOW_ONE = 1 - 2.0**-53  # the greatest probability below 1
 
 Reports = NDArray[Any]
 O_co = TypeVar("O_co", bound="FrequencyOracle", covariant=True)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accountant.errors import ParameterError
-from accountant.numerics import Array, round_up_ratio
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up_ratio
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.supports import Candidates
 from mechanisms.base.values import Scores

@@ -53,3 +53,8 @@ class LowerBound:
     construction: Construction | None
     valid_for: str
     optimised_over: str
+
+
+def round_down(x: float) -> float:
+    """A bound rounded down, past the rounding of its formula."""
+    return max(0.0, x * (1 - 1e-11))

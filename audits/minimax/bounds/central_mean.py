@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
-from accountant.numerics import Array, round_up
+from accountant.numerics.rounding import round_up
+from accountant.numerics.search import least_float_that
 from audits.minimax.bounds.bound import LowerBound
 from audits.minimax.families.sign_means import SignCopies
 from audits.minimax.information.group_decoding import group_delta
-from audits.minimax.information.sign_information import bisect_array
 from mechanisms.families.mean_oracle import gamma_ratio
 from mechanisms.priv_unit import cap_mass
 
@@ -127,18 +127,15 @@ def best_guess_correlation(dimension: int, reach: float) -> float:
     log_moment = -math.log(2 * a * math.sqrt(math.pi) / gamma_ratio(a))
     log_odds = reach + math.log(-math.expm1(-reach))
 
-    def enough(m: Array) -> Array:
-        height = float(m)
-        if height >= 1:
-            return np.array(True)
+    def enough(height: float) -> bool:
         log_tail = log_moment + a * math.log1p(-height * height)
         if log_tail > -600:
             # without the cap's mass, where that vanishes, the tail is only greater
             rest = 1 - height * cap_mass(dimension, height) * math.exp(-log_tail)
             log_tail += math.log(max(rest, 1e-9))
-        return np.asarray(log_odds + log_tail <= math.log(height))
+        return log_odds + log_tail <= math.log(height)
 
-    return min(1.0, float(bisect_array(enough, np.zeros(()), np.ones(()))) * (1 + 1e-9))
+    return min(1.0, least_float_that(enough, 0.0, 1.0, steps=60) * (1 + 1e-9))
 
 
 def copy_counts(n: int) -> list[int]:

@@ -11,11 +11,11 @@ from functools import partial
 
 from accountant.domains import DELTA, POSITIVE_DELTA, IntegerRange, Interval
 from accountant.errors import ParameterError
-from audits.minimax.bounds.bound import LowerBound
+from accountant.numerics.search import maximum_of_one_peak
+from audits.minimax.bounds.bound import LowerBound, round_down
 from audits.minimax.families.packings import log_points
 from audits.minimax.information.bernoulli_kl import most_right_given_information
 from audits.minimax.information.contraction import entropy_factor
-from audits.minimax.information.maximise import maximise, round_down
 from audits.minimax.information.theorem_domains import DIMENSION, USERS, TheoremDomain
 
 _THEOREM = "Cai, Wang and Zhang"
@@ -52,7 +52,7 @@ def central_regression(n: int, p: int, s: int, epsilon: float, delta: float) -> 
             size = log_points(p, signs, apart)
             if size >= math.log(2):
                 error = partial(_estimation_error, n, signs, apart, size, epsilon, delta)
-                value, d = maximise(error, 1.0)
+                value, d = maximum_of_one_peak(error, 1.0)
                 found = max(found, (value, d, signs, apart, size))
     value, d, signs, apart, size = found
     return LowerBound(

@@ -11,13 +11,15 @@ import math
 import numpy as np
 
 from accountant.domains import POSITIVE
-from accountant.numerics import round_up
+from accountant.numerics.rounding import round_up
 from audits.minimax.bounds.bound import LowerBound
-from audits.minimax.families.paired_shares import LABELS, PairedShares, report_information
-from audits.minimax.information.maximise import integers_near
-from audits.minimax.information.sign_information import (
-    sign_error,
+from audits.minimax.families.paired_shares import (
+    LABELS,
+    PairedShares,
+    integers_near,
+    report_information,
 )
+from audits.minimax.information.sign_information import sign_error
 from audits.minimax.information.theorem_domains import USERS
 
 SHIFTS = np.geomspace(1e-6, 1.0, 500)

@@ -9,11 +9,11 @@ import math
 from functools import partial
 
 from accountant.domains import IntegerRange, Interval
-from audits.minimax.bounds.bound import LowerBound
+from accountant.numerics.search import maximum_of_one_peak
+from audits.minimax.bounds.bound import LowerBound, round_down
 from audits.minimax.families.label_family import LabelFamily
 from audits.minimax.information.bernoulli_kl import most_right_given_information
 from audits.minimax.information.contraction import entropy_factor
-from audits.minimax.information.maximise import maximise, round_down
 from audits.minimax.information.theorem_domains import LOCAL_EPSILON, USERS, TheoremDomain
 
 _THEOREM = "Theorem 2 of Chua and others"
@@ -36,7 +36,9 @@ def label_optimisation(
     # fewer labels may be harder: the others never come
     halves = sorted({even, *(2**i for i in range(1, even.bit_length()))})
 
-    found = [(maximise(partial(_sharp_bound, n, used, epsilon), 1.0), used) for used in halves]
+    found = [
+        (maximum_of_one_peak(partial(_sharp_bound, n, used, epsilon), 1.0), used) for used in halves
+    ]
     (value, d), used = max(found)
     return LowerBound(
         value=round_down(lipschitz * diameter * value),

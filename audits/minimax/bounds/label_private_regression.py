@@ -9,12 +9,12 @@ import math
 
 from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
-from audits.minimax.bounds.bound import LowerBound
+from accountant.numerics.search import maximum_of_one_peak
+from audits.minimax.bounds.bound import LowerBound, round_down
 from audits.minimax.families.packings import disjoint_packing, log_points, log_points_printed
 from audits.minimax.families.sparse_packing import SparsePacking
 from audits.minimax.information.bernoulli_kl import most_right_given_information
 from audits.minimax.information.contraction import distance_information
-from audits.minimax.information.maximise import maximise, round_down
 from audits.minimax.information.theorem_domains import LOCAL_EPSILON, SCALE, USERS, TheoremDomain
 
 _THEOREM = "Theorems 5, 7 and 10 of Wang and Xu"
@@ -59,7 +59,7 @@ def label_regression(
         return norm**2 * apart / (4 * signs) * (1 - right(norm, log_size))
 
     signs, apart, log_size = _packing(p, s, n * math.expm1(epsilon) ** 2 * stretch)
-    value, norm = maximise(lambda norm: squared(norm, signs, apart, log_size), 1.0)
+    value, norm = maximum_of_one_peak(lambda norm: squared(norm, signs, apart, log_size), 1.0)
     # the whole packing is only known to exist; some of its like can be looked at
     shown = disjoint_packing(p, signs, min(_SHOWN, 2 * (p // signs)))
     return LowerBound(

@@ -14,9 +14,8 @@ import numpy as np
 
 from accountant.domains import DELTA, IntegerRange
 from accountant.numerics import Array
-from audits.minimax.bounds.bound import LowerBound
+from audits.minimax.bounds.bound import LowerBound, round_down
 from audits.minimax.information.group_decoding import most_right_at_distance
-from audits.minimax.information.maximise import round_down
 from audits.minimax.information.theorem_domains import DIMENSION, LOCAL_EPSILON, TheoremDomain
 
 _THEOREM = "Theorem 3.1 of Talwar, Thakurta and Zhang"

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 
 from accountant.domains import IntegerRange, Interval
-from audits.minimax.bounds.bound import LowerBound
+from accountant.numerics.search import maximum_of_one_peak
+from audits.minimax.bounds.bound import LowerBound, round_down
 from audits.minimax.decoding.record_decoding import most_right, most_right_chi_squared
 from audits.minimax.families.signed_basis import SignedBasis
 from audits.minimax.information.contraction import chi_squared_divergence, le_cam_divergence
-from audits.minimax.information.maximise import maximise, round_down
 from audits.minimax.information.theorem_domains import (
     DIMENSION,
     LOCAL_EPSILON,
@@ -63,7 +63,7 @@ def sparse_regression(
         known = le_cam_divergence(SignedBasis(p, d, noise_bound), n, epsilon).sharp
         return d / 2 * (1 - math.sqrt(known / 2))
 
-    value, d = maximise(summed if total else squared, high)
+    value, d = maximum_of_one_peak(summed if total else squared, high)
     # n (e^eps - 1)^2 / (p a^2): what one unit of d^2 tells
     cost = n * (math.expm1(epsilon) / label) ** 2 / p
     if total:
@@ -128,10 +128,10 @@ def _by_chi_squared(n: int, p: int, chi2: float, privacy: str) -> LowerBound:
         known = chi_squared_divergence(SignedBasis(p, d), n, chi2).published
         return d * d / 4 * (1 - math.sqrt(known / 2))
 
-    value, d = maximise(sharp, 1.0)
+    value, d = maximum_of_one_peak(sharp, 1.0)
     return LowerBound(
         value=round_down(value),
-        published=round_down(maximise(printed, 1.0)[0]),
+        published=round_down(maximum_of_one_peak(printed, 1.0)[0]),
         statement=f"E ||theta^ - theta||_2^2 of any estimate from {n:,} locally {privacy} private "
         f"users, one after another ({theorem}, sharper constants)",
         construction=SignedBasis(p, d),

@@ -15,7 +15,8 @@ import numpy as np
 
 from accountant.domains import IntegerRange, Interval, OneOf
 from accountant.errors import ParameterError
-from accountant.numerics import Array, legendre
+from accountant.numerics import Array
+from accountant.numerics.quadrature import legendre
 
 LAW = OneOf(("uniform", "arcsine"))
 REACH = Interval(0.0, 0.5, "(]")

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
-from accountant.numerics import ULP, Array
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
 from audits.minimax.families.paired_shares import PairedShares
 from audits.minimax.information.sign_index import index_of_signs, signs_of
 

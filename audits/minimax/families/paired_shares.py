@@ -13,10 +13,10 @@ import numpy as np
 
 from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
-from accountant.numerics import Array, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
 from audits.minimax.information.bernoulli_kl import most_right_given_information
 from audits.minimax.information.contraction import entropy_factor
-from audits.minimax.information.maximise import integers_near
 from audits.minimax.information.sign_index import index_of_signs, power_of_two, signs_of
 from audits.minimax.information.sign_information import posterior_divergence, sign_information
 
@@ -98,3 +98,10 @@ def report_information(k: int, shift: float, epsilon: float) -> float:
     spread = curve * shift**2 / k * float(uneven.max())
     seen = 2 * (k // 2) / k * float(sign_information(np.array(shift)))
     return round_up(min(spread, seen, posterior_divergence(epsilon)), 1e4)
+
+
+def integers_near(place: float, most: int) -> Array:
+    """Whole numbers from 1 to ``most`` next to a place: what has one peak there is best at one."""
+    middle = math.floor(min(place, float(most)))
+    around: Array = np.clip(np.arange(middle - 1.0, middle + 3.0), 1.0, float(most))
+    return around

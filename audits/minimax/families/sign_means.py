@@ -10,7 +10,8 @@ import numpy as np
 
 from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
-from accountant.numerics import Array, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
 from audits.minimax.information.bernoulli_kl import most_right_given_information
 from audits.minimax.information.group_decoding import most_right_at_distance
 from audits.minimax.information.sign_index import index_of_signs, power_of_two, signs_of

@@ -13,7 +13,8 @@ import numpy as np
 
 from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
-from accountant.numerics import ULP, Array
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
 
 
 @final

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from accountant.numerics.rounding import LARGEST_BELOW_ONE
+from accountant.numerics.search import least_float_that
+
 ROUNDING = 1e-12
 
 
@@ -46,14 +49,11 @@ def most_right_given_divergence(divergence: float, points: float) -> float:
 
 def _greatest_within(rising: Callable[[float], float], low: float, budget: float) -> float:
     """The last point of ``[low, 1]`` where a rising function is within the budget, rounded up."""
-    start, high = low, 1.0
 
-    def within(s: float) -> bool:
+    def beyond(s: float) -> bool:
         # kl is a difference of two terms of the size of s - low
-        return rising(s) - 1e-15 * (s - start) <= budget * (1 + ROUNDING)
+        return rising(s) - 1e-15 * (s - low) > budget * (1 + ROUNDING)
 
-    if within(math.nextafter(1.0, 0.0)):
+    if not beyond(LARGEST_BELOW_ONE):
         return 1.0
-    while high - low > 1e-16 * high and (middle := (low + high) / 2) not in (low, high):
-        low, high = (middle, high) if within(middle) else (low, middle)
-    return min(1.0, high * (1 + ROUNDING))
+    return min(1.0, least_float_that(beyond, low, 1.0) * (1 + ROUNDING))

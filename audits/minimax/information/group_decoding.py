@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from accountant.domains import DELTA, POSITIVE
-from accountant.numerics import ULP, round_up
+from accountant.numerics.rounding import ULP, round_up
 
 
 def most_right_at_distance(

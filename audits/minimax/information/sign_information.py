@@ -6,12 +6,14 @@ Proofs: `docs/proofs/minimax_mean.md`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.domains import POSITIVE
-from accountant.numerics import Array, round_up
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up
+from accountant.numerics.search import furthest_that
 
 SMALL = 1e-3
 
@@ -49,18 +51,9 @@ def sign_error(information: Array) -> Array:
     """
     known = np.asarray(information, dtype=float)
 
-    def enough(m: Array) -> Array:
+    def enough(m: Array) -> NDArray[np.bool_]:
         return np.asarray((sign_information(m) >= known * (1 + 1e-12)) | (m >= 1))
 
-    most = bisect_array(enough, np.zeros_like(known), np.ones_like(known))
+    most = furthest_that(enough, np.ones_like(known), np.zeros_like(known))
     error: Array = np.where(known >= math.log(2), 0.0, np.maximum(1 - most * most, 0.0))
     return error * (1 - 1e-12)
-
-
-def bisect_array(holds: Callable[[Array], Array], low: Array, high: Array) -> Array:
-    """The upper end after closing in on where ``holds`` begins; it held wherever that moved."""
-    for _ in range(60):
-        middle = (low + high) / 2
-        good = holds(middle)
-        low, high = np.where(good, low, middle), np.where(good, middle, high)
-    return high

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from accountant.numerics import round_up_ratio
+from accountant.numerics.rounding import round_up_ratio
 from mechanisms import Gaussian
 
 

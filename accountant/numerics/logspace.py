@@ -1,0 +1,60 @@
+"""Logarithms near 0 and 1, and sums of what is known by its logarithm."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from accountant.numerics import Array, Complex
+
+
+def log1mexp(x: Array) -> Array:
+    """``ln(1 - e^x)`` for ``x <= 0``, accurate at both ends (Maechler, 2012)."""
+    with np.errstate(divide="ignore"):
+        small: Array = np.log(-np.expm1(x))
+        large: Array = np.log1p(-np.exp(x))
+    return np.where(x > -math.log(2), small, large)
+
+
+def log1p(x: Any) -> Any:
+    """``ln(1 + x)``, accurate near 0 at complex ``x`` too (numpy's own is not)."""
+    if not np.iscomplexobj(x):
+        return np.log1p(x)
+    real = np.log1p(x.real * (2 + x.real) + x.imag * x.imag) / 2
+    result: Complex = real + 1j * np.arctan2(x.imag, 1 + x.real)
+    return result
+
+
+def log_mixture(x: Array, weight: float) -> Array:
+    """``ln(1 - share + share e^x)``, without cancelling."""
+    if weight == 1:
+        return x
+    if weight == 0:
+        return np.zeros_like(x)
+    with np.errstate(over="ignore", divide="ignore"):
+        near = np.log1p(weight * np.expm1(np.minimum(x, 30.0)))
+        # where e^x is small, and so may be what is left
+        low = np.log((1 - weight) + weight * np.exp(np.minimum(x, 0.0)))
+        far = np.maximum(x, 30.0) + np.log(weight + (1 - weight) * np.exp(-np.maximum(x, 30.0)))
+    result: Array = np.where(x > 30, far, np.where((x < 0) & (weight > 0.5), low, near))
+    return result
+
+
+def log_ndtr(x: Array) -> Array:
+    """Logarithm of the standard normal distribution function, accurate in the far tail."""
+    from scipy.special import log_ndtr as scipy_log_ndtr
+
+    result: Array = scipy_log_ndtr(x)
+    return result
+
+
+def logsumexp(terms: Array, axis: int = -1) -> Array:
+    """``ln sum e^terms`` along an axis, for real terms; all-minus-infinity gives minus infinity."""
+    top = np.max(terms, axis=axis, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        total: Array = np.log(np.sum(np.exp(terms - top), axis=axis))
+    total += np.squeeze(top, axis=axis)
+    return total

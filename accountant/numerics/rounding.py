@@ -1,0 +1,44 @@
+"""Floats rounded towards privacy: units in the last place, and what is rounded up by them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from accountant.numerics import Array
+
+ULP = 2.0**-52
+LARGEST_BELOW_ONE = 1 - ULP / 2
+# Profiles are evaluated to this relative accuracy or better; answers are rounded by as much.
+ACCURACY = 2.0**-36
+
+
+def round_up(x: float, ulps: float = 4.0) -> float:
+    """``x`` rounded up by a few units in the last place; exact zeros and infinities stay."""
+    return x + abs(x) * ulps * ULP
+
+
+def round_up_ratio(x: float, y: float) -> float:
+    """The least float that is not below ``x / y``; exact ratios stay."""
+    ratio = x / y
+    if not 0 < ratio < math.inf:
+        return ratio
+    # floats are fractions of whole numbers, which are compared exactly
+    (r, r_under), (a, a_under), (b, b_under) = (float(v).as_integer_ratio() for v in (ratio, x, y))
+    if r * b * a_under >= a * r_under * b_under:
+        return ratio
+    return math.nextafter(ratio, math.inf)
+
+
+def round_up_square(x: float, divisor: float) -> float:
+    """``x^2 / divisor`` rounded up: 0 for 0 alone, infinite where it overflows."""
+    if x == 0:
+        return 0.0
+    return max(round_up(x * x / divisor), 1e-300) if x < 1e150 else math.inf
+
+
+def round_up_sum(total: Array, size: Array) -> Array:
+    """``total`` rounded up by a few units in the last place of 1 and of its terms' ``size``."""
+    result: Array = total + 4 * ULP * (1 + np.abs(size) + np.abs(total))
+    return result

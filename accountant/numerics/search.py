@@ -1,0 +1,236 @@
+"""Thresholds and peaks: each answer was evaluated, or is an end that the caller answers for.
+
+A threshold search is given a predicate that changes once between two ends, and returns the last
+point at which it was seen to hold; where it was seen nowhere, the end at which it should hold. A
+predicate that changes more often makes an answer less sharp, never unchecked; NaN holds nowhere.
+`smallest_root` asks about many points at a time; `falling_root` and the secants of
+`planning.calibration` are for functions that are slow and smooth: they need fewer questions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypedDict, TypeVar, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
+
+Number = TypeVar("Number", int, float)
+
+MAX_STEPS = 2200  # of bisection: from any float to any other
+LADDER_DEPTH = 170  # as a logarithm: below e^-170 products of n, e^eps and 1 / p overflow
+GOLDEN_RATIO, GOLDEN_STEPS = (math.sqrt(5) - 1) / 2, 40
+
+
+def arithmetic_mean(a: float, b: float) -> float:
+    """``(a + b) / 2``, also where the sum overflows."""
+    return (a + b) / 2 if math.isfinite(a + b) else a / 2 + b / 2
+
+
+def geometric_mean(a: float, b: float) -> float:
+    """``sqrt(ab)`` of positive numbers, also where the product overflows."""
+    return math.sqrt(a) * math.sqrt(b)
+
+
+class Precision(TypedDict, total=False):
+    """Where bisection ends: at a relative distance, or after so many steps of a mean."""
+
+    relative: float
+    steps: int
+    mean: Callable[[float, float], float]
+
+
+def least_float_that(
+    holds: Callable[[float], bool], low: float, high: float, **until: Unpack[Precision]
+) -> float:
+    """The least float seen with ``holds``, true from somewhere above ``low`` on, up to ``high``.
+
+    Neither end is evaluated; without a `Precision`, the float below does not hold.
+    """
+    return _bisect(holds, high, low, **until)
+
+
+def greatest_float_that(
+    holds: Callable[[float], bool], low: float, high: float, **until: Unpack[Precision]
+) -> float:
+    """The greatest float seen with ``holds``; `least_float_that` with the ends exchanged."""
+    return _bisect(holds, low, high, **until)
+
+
+def _bisect(
+    holds: Callable[[float], bool],
+    good: float,
+    bad: float,
+    relative: float = 0.0,
+    steps: int = MAX_STEPS,
+    mean: Callable[[float, float], float] = arithmetic_mean,
+) -> float:
+    for _ in range(steps):
+        middle = mean(good, bad)
+        close = abs(good - bad) <= relative * max(abs(good), abs(bad))
+        if close or not min(good, bad) < middle < max(good, bad):
+            break
+        good, bad = (middle, bad) if holds(middle) else (good, middle)
+    return good
+
+
+def furthest_that(
+    holds: Callable[[Array], NDArray[np.bool_]], start: Array, end: Array, steps: int = 60
+) -> Array:
+    """Elementwise the last point seen with ``holds`` on the way from ``start`` to ``end``."""
+    for _ in range(steps):
+        middle = (start + end) / 2
+        good = holds(middle)
+        start, end = np.where(good, middle, start), np.where(good, end, middle)
+    return start
+
+
+def least_integer_that(
+    holds: Callable[[int], bool], low: int, high: int, one_in: int = 2**63
+) -> int:
+    """The least integer above ``low`` seen with ``holds``, or ``high``; to one part in so many."""
+    while high - low > max(1, low // one_in):
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def grow_until(
+    holds: Callable[[Number], bool], start: Number, end: Number, factor: Number = 2
+) -> tuple[Number, Number]:
+    """The first of ``start``, ``factor * start``, ... with ``holds``, after the one before or 0.
+
+    The first that is not below ``end`` is not evaluated.
+    """
+    before, here = 0 * start, start
+    while here < end and not holds(here):
+        before, here = here, here * factor
+    return before, here
+
+
+def smallest_root(decreasing: Callable[[Array], Array], target: float, high: float) -> float:
+    """Smallest ``x`` in ``[0, high]`` that was seen to satisfy ``decreasing(x) <= target``.
+
+    The returned point is always one at which the inequality was evaluated and held, so the
+    answer errs upwards, by one float at most.  Returns infinity when ``high`` does not satisfy it.
+    ``high = inf`` is searched by doubling up to 1e300.
+    """
+    if float(decreasing(np.zeros(1))[0]) <= target:
+        return 0.0
+    low = 0.0
+    if math.isinf(high):
+        ladder = 2.0 ** np.arange(-40, 996)
+        for block in np.split(ladder, range(80, ladder.size, 80)):
+            holds = decreasing(block) <= target
+            if holds.any():
+                first = int(np.argmax(holds))
+                low = float(block[first - 1]) if first else low
+                high = float(block[first])
+                break
+            low = float(block[-1])
+        else:
+            return math.inf
+    elif not float(decreasing(np.array([high]))[0]) <= target:
+        return math.inf
+    # Each sweep looks at 62 points between the ends, so nine sweeps exhaust a double.
+    while True:
+        inner = np.linspace(low, high, 64)[1:-1]
+        inner = inner[(inner > low) & (inner < high)]
+        if inner.size == 0:
+            return high
+        holds = decreasing(inner) <= target
+        first = int(np.argmax(holds)) if holds.any() else inner.size
+        low = float(inner[first - 1]) if first else low
+        high = float(inner[first]) if first < inner.size else high
+        if high - low <= ULP * high:
+            return high
+
+
+def falling_root(
+    excess: Callable[[float], float], start: float, tilt: float, max_epsilon: float
+) -> tuple[float, float]:
+    """Smallest epsilon seen with ``excess <= 0``, by guarded secants; and minus the slope there.
+
+    ``tilt`` is about that slope; where none was seen, the answer is ``max_epsilon``.
+    """
+    if excess(0.0) <= 0:
+        return 0.0, tilt
+    low, high, e, slope = 0.0, math.inf, min(max(start, 0.0), max_epsilon), max(tilt, 1e-300)
+    last: tuple[float, float] | None = None
+    for _ in range(200):
+        value = excess(e)
+        if value <= 0:
+            high = min(high, e)
+        else:
+            low = max(low, e)
+        if high - low <= 2 * ULP * min(high, 1e300) or (low >= max_epsilon and math.isinf(high)):
+            break
+        if -1e-12 <= value <= 0:
+            break
+        if last is not None and math.isfinite(value) and abs(e - last[0]) > 1e-11 * e:
+            found = (last[1] - value) / (e - last[0])
+            if math.isfinite(found) and found > 0:
+                slope = found
+        last = e, value
+        guess = e + (value + 3e-13) / slope if math.isfinite(value) else math.inf
+        if math.isinf(high):
+            guess = min(guess, max(2 * e, e + 50 / slope), max_epsilon)
+            e = guess if guess > low else min(max_epsilon, 2 * low + 1 / slope)
+        else:
+            e = guess if low < guess < high else (low + high) / 2
+            if last is not None and abs(e - last[0]) < 4 * ULP * e:
+                e = (low + high) / 2
+    return (high, slope) if math.isfinite(high) else (max_epsilon, slope)
+
+
+def minimum_of_one_valley(
+    f: Callable[[Array], Array],
+    low: float = 1e-6,
+    high: float = 1e9,
+    points: Sequence[int] = (121, 41, 41, 41, 41),
+) -> tuple[float, float]:
+    """Where ``f`` is least on the last of some ever finer grids, and its least value on any."""
+    left, right, best = math.log(low), math.log(high), math.inf
+    for count in points:
+        grid = np.linspace(left, right, count)
+        with np.errstate(invalid="ignore", over="ignore"):
+            value = f(np.exp(grid))
+        value = np.where(np.isnan(value), np.inf, value)
+        at = int(np.argmin(value))
+        best = min(best, float(value[at]))
+        step = (right - left) / (count - 1)
+        left, right = grid[at] - step, grid[at] + step
+    return float(np.exp(grid[at])), best
+
+
+def maximum_of_one_peak(f: Callable[[float], float], high: float) -> tuple[float, float]:
+    """The largest value seen over ``(0, high]`` and where, of a function with one peak.
+
+    A ladder of logarithms, then golden section; a second peak could only make the value smaller.
+    """
+
+    def at(place: float) -> tuple[float, float]:
+        value = f(min(place, high))
+        return -math.inf if math.isnan(value) else value, min(place, high)
+
+    ladder = [max(high * math.exp(-i), math.ulp(0.0)) for i in range(0, LADDER_DEPTH, 3)]
+    seen = [at(place) for place in ladder]
+    top = max(range(len(seen)), key=lambda i: seen[i][0])
+    low, up = math.log(ladder[min(top + 1, len(ladder) - 1)]), math.log(ladder[max(top - 1, 0)])
+    left, right = up - GOLDEN_RATIO * (up - low), low + GOLDEN_RATIO * (up - low)
+    found, at_left, at_right = seen[top], at(math.exp(left)), at(math.exp(right))
+    for _ in range(GOLDEN_STEPS):
+        found = max(found, at_left, at_right)
+        if at_left[0] >= at_right[0]:
+            up, right, at_right = right, left, at_left
+            left = up - GOLDEN_RATIO * (up - low)
+            at_left = at(math.exp(left))
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + GOLDEN_RATIO * (up - low)
+            at_right = at(math.exp(right))
+    return found
