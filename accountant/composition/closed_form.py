@@ -61,4 +61,4 @@ def one_way_epsilon(loss: Loss, delta: float) -> float:
     """Smallest epsilon of one direction at ``delta``, rounded up; infinite where there is none."""
     if delta <= loss.infinity:
         return loss.max_loss if delta == loss.infinity else math.inf
-    return loss._epsilon_of_delta(delta)
+    return loss.inverse_profile(delta)

@@ -11,15 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.composition.certified_composition import CertifiedComposition
+from accountant.composition.exact_cgf import with_exact_cgf
 from accountant.composition.plan_totals import infinity_mass
-from accountant.losses.discretised import discretised
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, single_loss
 from accountant.numerics import Array, round_up
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
-
-HIGH_FREQUENCY = 1e5
 
 
 def loss_of_plan(plan: Plan) -> Loss:
@@ -172,22 +170,3 @@ def _composition(plan: Plan) -> CertifiedComposition:
         [(loss_of_item(item), n) for item, n in plan.losses()], 1e-14, upper=True
     )
     return CertifiedComposition(items, 1e-6)
-
-
-def with_exact_cgf(
-    items: list[tuple[Loss, int]], delta: float, *, upper: bool, max_terms: float = math.inf
-) -> list[tuple[Loss, int]]:
-    """The losses, some replaced by dots above or below them.
-
-    Those without a certified cumulant, and those of more than ``max_terms`` terms far up a contour.
-    """
-    releases = sum(n for _, n in items)
-    # what may be moved to infinity in all changes delta by a ten-millionth
-    tail = delta * 1e-7 / max(releases, 1)
-    kept = [
-        one.has_exact_cgf and one.quadrature_terms(HIGH_FREQUENCY) <= max_terms for one, _ in items
-    ]
-    return [
-        (one if keep else discretised(one, tail, upper=upper), n)
-        for (one, n), keep in zip(items, kept, strict=True)
-    ]

@@ -109,7 +109,8 @@ class GaussianLoss(SymmetricLoss):
         """``size`` records shift by ``size`` times as much."""
         return GaussianLoss(round_up(RECORDS.check("size", size) * self.mu))
 
-    def _epsilon_of_delta(self, delta: float) -> float:
+    def inverse_profile(self, delta: float) -> float:
+        """By Newton's method on the logarithm."""
         # ln delta(eps) falls with slope -e^{eps + ln Phi(-mu/2 - eps/mu)} / delta(eps): Newton
         target = math.log(delta) - ACCURACY
         if float(self.log_profile(0.0)) <= target:

@@ -151,9 +151,11 @@ class LaplaceLoss(SymmetricLoss):
         """``size`` records shift by ``size`` times as much."""
         return LaplaceLoss(round_up(RECORDS.check("size", size) * self.shift))
 
-    def _epsilon_of_delta(self, delta: float) -> float:
+    def inverse_profile(self, delta: float) -> float:
+        """The closed form."""
         # 1 - e^{(eps - shift) / 2} = delta
-        return min(self.shift, max(0.0, self.shift + 2 * math.log1p(-delta) + 4 * ULP * self.shift))
+        found = self.shift + 2 * math.log1p(-delta) + 4 * ULP * self.shift
+        return min(self.shift, max(0.0, found))
 
 
 def _laplace_cgf(shift: Array, z: Any) -> tuple[Any, Array]:

@@ -206,7 +206,7 @@ class Loss(Item, Release):
         worst = max(self.infinity, self.reversed.infinity)
         if delta <= worst:
             return max(self.max_loss, self.reversed.max_loss) if delta == worst else math.inf
-        return max(one._epsilon_of_delta(delta) for one in {self, self.reversed})
+        return max(one.inverse_profile(delta) for one in {self, self.reversed})
 
     def profile_any_epsilon(self, epsilon: Array) -> Array:
         """The profile at any real epsilon."""
@@ -219,7 +219,8 @@ class Loss(Item, Release):
         """Yield itself, once."""
         yield self, 1
 
-    def _epsilon_of_delta(self, delta: float) -> float:
+    def inverse_profile(self, delta: float) -> float:
+        """Smallest epsilon of this direction at ``delta > infinity``, rounded up."""
         # the profile is inaccurate by a hair: ask for slightly less of what may be spent
         asked = delta - ACCURACY * (delta - self.infinity)
         found = smallest_root(self.profile, asked, self.max_loss)

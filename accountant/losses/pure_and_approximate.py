@@ -88,11 +88,12 @@ class PureLoss(BoundedLoss):
         """``size`` records cost ``size`` times as much."""
         return PureLoss(round_up(RECORDS.check("size", size) * self.epsilon))
 
-    def _epsilon_of_delta(self, delta: float) -> float:
+    def inverse_profile(self, delta: float) -> float:
+        """The closed form."""
         # (e^e0 - e^eps) / (1 + e^e0) = delta
         share = delta * (1 + math.exp(-self.epsilon))
         if share > 0.5:
-            return Loss._epsilon_of_delta(self, delta)
+            return Loss.inverse_profile(self, delta)
         e = self.epsilon + math.log1p(-share)
         return min(self.epsilon, max(0.0, e + 8 * ULP * self.epsilon))
 

@@ -24,13 +24,18 @@ class ZCDPLoss(SymmetricLoss):
     Source: Bun & Steinke (2016); its profile by Canonne, Kamath & Steinke (2020), Proposition 12.
     """
 
-    # rho is also the name of the property every loss has, so the fields hide behind it
+    # every loss has a property rho, so the field hides behind `rho_per_order`
     _rho: float
     xi: float
 
     def __init__(self, rho: float, xi: float = 0.0) -> None:
         object.__setattr__(self, "_rho", POSITIVE.check("rho", rho))
         object.__setattr__(self, "xi", NON_NEGATIVE.check("xi", xi))
+
+    @property
+    def rho_per_order(self) -> float:
+        """The rho of ``xi + rho * order``."""
+        return self._rho
 
     @property
     def is_upper_envelope(self) -> bool:
@@ -91,7 +96,9 @@ class ZCDPLoss(SymmetricLoss):
             raise UnsupportedPlan(self, "Grouped", "xi > 0 has no group bound; use ApproxLoss")
         return ZCDPLoss(round_up(RECORDS.check("size", size) ** 2 * self._rho))
 
-    def _epsilon_of_delta(self, delta: float) -> float:
+    def inverse_profile(self, delta: float) -> float:
+        """The least over tilts."""
+
         # Least over a of rho (a+1) + xi + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a.
         def epsilon(a: Array) -> Array:
             rest = -math.log(delta) - a * np.log1p(1 / a) - np.log1p(a)

@@ -217,7 +217,7 @@ def sampled(mu, rate):
     ids=range(5),
 )  # fmt: skip
 def test_certificates_hold_where_they_once_did_not(plan, delta, truth):
-    found = Tight()._certify(plan, delta)
+    found = Tight().certify_one_way(plan, delta)
     assert found.lower <= truth * (1 + 1e-6)
     assert found.upper >= truth * (1 - 1e-6)
     assert found.width < 1e-4 * truth

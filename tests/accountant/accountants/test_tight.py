@@ -121,7 +121,7 @@ def test_at_delta_zero_it_is_the_sum_of_the_bounds():
 
 def test_both_directions_count():
     plan = 50 * PoissonSampled(GaussianLoss(1.0), 0.1)
-    forth, back = (Tight()._certify(way, 1e-5).upper for way in (plan, plan.reversed))
+    forth, back = (Tight().certify_one_way(way, 1e-5).upper for way in (plan, plan.reversed))
     assert forth > back * 1.1
     assert Tight().epsilon(plan, 1e-5) == Tight().epsilon(plan.reversed, 1e-5) == forth
 
