@@ -105,7 +105,7 @@ class OneWay:
                 return max(part.upper_delta(epsilon) for part in self.parts)
         found = 1.0
         if self.route is not Route.ENVELOPE_ACCOUNTANTS:
-            exact = all(one.has_exact_cgf for one, _ in self.losses)
+            exact = all(one.numerics.has_exact_cgf for one, _ in self.losses)
             width = self.width if exact else max(self.width, DISCRETISATION_ERROR)
             finite = with_exact_cgf(self.losses, 1e-12, upper=True)
             found = CertifiedComposition(finite, width).delta(epsilon)[1]
@@ -117,7 +117,7 @@ class OneWay:
     @property
     def has_envelopes(self) -> bool:
         """Whether the profile of some loss is a bound on many pairs."""
-        return any(one.is_upper_envelope for one, _ in self.losses)
+        return any(one.numerics.is_upper_envelope for one, _ in self.losses)
 
     def _envelope_epsilon(self, delta: float) -> float:
         return min(one.one_way_epsilon(self.plan, delta) for one in ENVELOPE_ACCOUNTANTS)
@@ -133,7 +133,7 @@ class OneWay:
         if self.has_envelopes or not above.width < LOOSE_WIDTH * above.upper:
             upper = min(upper, self._envelope_epsilon(delta))
         upper = max(0.0, upper)
-        if not any(one.is_numerical for one, _ in self.losses):
+        if not any(one.numerics.is_numerical for one, _ in self.losses):
             pairs = [(one.attained_pair, n) for one, n in self.losses]
             finite = with_exact_cgf(pairs, delta, upper=False, max_terms=max_terms)
             lower = CertifiedComposition(finite, width).certify(delta).lower
@@ -153,10 +153,8 @@ def one_way(plan: Plan, width: float, *, at_zero: bool = False) -> OneWay:
     losses, route = losses_of_items(items), Route.EXACT_COMPOSITION
     if len(items) == 1 and items[0][1] == 1:
         route = Route.CLOSED_FORM
-    elif any(
-        one.is_upper_envelope or one.is_numerical or not one.has_exact_cgf for one, _ in losses
-    ):
-        by_renyi = all(one.determined_by_rdp for one, _ in losses)
+    elif not all(one.numerics.is_exact for one, _ in losses):
+        by_renyi = all(one.numerics.determined_by_rdp for one, _ in losses)
         route = Route.ENVELOPE_ACCOUNTANTS if by_renyi else Route.DISCRETISED_COMPOSITION
     return OneWay(plan, width, route, losses)
 
@@ -167,7 +165,9 @@ def chernoff_epsilon(plan: Plan, delta: float) -> float:
     A direction whose bound is below the other's epsilon needs no route.
     """
     items = [
-        (item, n) for item, n in plan.losses() if isinstance(item, Loss) and item.has_exact_cgf
+        (item, n)
+        for item, n in plan.losses()
+        if isinstance(item, Loss) and item.numerics.has_exact_cgf
     ]
     if delta == 0 or len(items) < len(list(plan.losses())):
         return math.inf

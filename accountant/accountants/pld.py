@@ -60,7 +60,7 @@ class PLD(Accountant):
                 asked = grid.infinity * (1 + 1e-9)
             lower = max(lower, grid.epsilon(asked) if asked < 1 else 0.0)
         mixed = any(isinstance(i, Parallel) and len(i.distinct) > 1 for i, _ in plan.losses())
-        if mixed or any(loss.is_upper_envelope for loss, _ in _losses_with_counts(plan)):
+        if mixed or any(loss.numerics.is_upper_envelope for loss, _ in _losses_with_counts(plan)):
             lower = 0.0
         return lower, self.epsilon(plan, delta)
 

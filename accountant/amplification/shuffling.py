@@ -25,6 +25,7 @@ from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
+from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import ACCURACY, Array
 from accountant.plans.adjacency import REPLACE_ONE
 from accountant.plans.plan import Item, Plan, as_plan
@@ -32,6 +33,8 @@ from accountant.plans.plan import Item, Plan, as_plan
 USERS = IntegerRange(1, 10**9)
 MAX_ENUMERATED_USERS = 1000
 MAX_LISTED_USERS = 5000
+# fewer points than other losses: the profile at each takes milliseconds
+NUMERICS = LossNumerics(is_upper_envelope=True, discretisation_points=512)
 
 
 @final
@@ -90,11 +93,6 @@ class Shuffled(SymmetricLoss):
         return np.where(flat < self.max_loss, found, 0.0).reshape(e.shape)
 
     @property
-    def discretisation_points(self) -> int:
-        """Fewer: each costs milliseconds."""
-        return 512
-
-    @property
     def infinity(self) -> float:
         """Nothing is impossible."""
         return 0.0
@@ -105,9 +103,9 @@ class Shuffled(SymmetricLoss):
         return self.loss.pure
 
     @property
-    def is_upper_envelope(self) -> bool:
-        """Always: what the others say is not known."""
-        return True
+    def numerics(self) -> LossNumerics:
+        """A bound on many pairs: what the others say is not known."""
+        return NUMERICS
 
     @property
     def attained_pair(self) -> Loss:

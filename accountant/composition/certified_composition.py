@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from accountant.composition.certificate import Certificate, bracket_epsilon
-from accountant.composition.cgf import PlanCGF
+from accountant.composition.cgf import PlanCGF, exact_cgf
 from accountant.composition.closed_form import Engine, closed_form
 from accountant.composition.engines import engines_near
 from accountant.composition.saddlepoint import saddlepoint
@@ -144,10 +144,12 @@ class CertifiedComposition:
     def _lower_bound_of_largest_loss(self, delta: float) -> float:
         """A lower bound on epsilon from the greatest outcome alone."""
         # delta(e) >= p_top (1 - e^{e - top})
-        if math.isinf(self.max_loss) or any(loss.max_loss_mass <= 0 for loss, _ in self.items):
+        if math.isinf(self.max_loss):
             return 0.0
-        share = math.log(delta)
-        share -= math.fsum(count * math.log(loss.max_loss_mass) for loss, count in self.items)
+        masses = [(exact_cgf(loss).max_loss_mass(loss), count) for loss, count in self.items]
+        if any(mass <= 0 for mass, _ in masses):
+            return 0.0
+        share = math.log(delta) - math.fsum(count * math.log(mass) for mass, count in masses)
         if share >= 0:
             return 0.0
         return max(0.0, self.max_loss * (1 - 32 * ULP) + math.log1p(-math.exp(share)))

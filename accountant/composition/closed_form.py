@@ -47,14 +47,14 @@ class ClosedForm:
 def closed_form(loss: Loss, delta: float) -> Certificate:
     """One release of one loss: its profile, inverted."""
     upper = one_way_epsilon(loss, delta)
-    if loss.is_numerical:
+    if loss.numerics.is_numerical:
         return Certificate(0.0, upper, ENVELOPE)
     # the profile is inexact by ACCURACY of itself, and the inverse asks for as much less
     lower = one_way_epsilon(
         loss.attained_pair, min(delta * (1 + 4 * ACCURACY), math.nextafter(1.0, 0.0))
     )
     lower = min(lower * (1 - 64 * ULP), upper)  # an inverse is rounded up
-    return Certificate(lower, upper, ENVELOPE if loss.is_upper_envelope else "closed form")
+    return Certificate(lower, upper, ENVELOPE if loss.numerics.is_upper_envelope else "closed form")
 
 
 def one_way_epsilon(loss: Loss, delta: float) -> float:

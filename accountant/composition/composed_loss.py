@@ -15,6 +15,7 @@ from accountant.composition.exact_cgf import with_exact_cgf
 from accountant.composition.plan_totals import infinity_mass
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, single_loss
+from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array, round_up
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
@@ -92,14 +93,11 @@ class ComposedLoss(Loss):
         return total
 
     @property
-    def is_upper_envelope(self) -> bool:
-        """Where a part is one."""
-        return any(loss_of_item(item).is_upper_envelope for item, _ in self.plan.losses())
-
-    @property
-    def is_numerical(self) -> bool:
-        """Yes."""
-        return True
+    def numerics(self) -> LossNumerics:
+        """A numerical bound, on many pairs where that of a part is."""
+        parts = (loss_of_item(item).numerics for item, _ in self.plan.losses())
+        many = any(part.is_upper_envelope for part in parts)
+        return LossNumerics(is_upper_envelope=many, is_numerical=True)
 
     @property
     def attained_pair(self) -> Loss:
@@ -147,14 +145,10 @@ class PointwiseMaximum(Loss):
         return greatest
 
     @property
-    def is_upper_envelope(self) -> bool:
-        """Always."""
-        return True
-
-    @property
-    def is_numerical(self) -> bool:
-        """Where a part is."""
-        return any(part.is_numerical for part in self.parts)
+    def numerics(self) -> LossNumerics:
+        """A bound on many pairs, numerical where that of a part is."""
+        numerical = any(part.numerics.is_numerical for part in self.parts)
+        return LossNumerics(is_upper_envelope=True, is_numerical=numerical)
 
     @property
     def attained_pair(self) -> Loss:

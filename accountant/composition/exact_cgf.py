@@ -24,12 +24,9 @@ def with_exact_cgf(
     """
     releases = sum(n for _, n in items)
     tail = delta * TAIL_SHARE / max(releases, 1)
-    kept = [
-        one.has_exact_cgf and one.quadrature_terms(HIGH_FREQUENCY) <= max_terms for one, _ in items
-    ]
     return [
-        (one if keep else discretised(one, tail, upper=upper), n)
-        for (one, n), keep in zip(items, kept, strict=True)
+        (one if _is_cheap(one, max_terms) else discretised(one, tail, upper=upper), n)
+        for one, n in items
     ]
 
 
@@ -41,7 +38,7 @@ def with_coarse_cgf(items: list[tuple[Loss, int]], least_delta: float) -> list[t
     """
     releases = sum(n for _, n in items)
     tail = least_delta * TAIL_SHARE / 10.0 ** math.ceil(math.log10(max(releases, 1)))
-    return [(loss if loss.has_exact_cgf else _coarse(loss, tail), n) for loss, n in items]
+    return [(loss if loss.numerics.has_exact_cgf else _coarse(loss, tail), n) for loss, n in items]
 
 
 @functools.lru_cache(maxsize=512)
@@ -52,3 +49,8 @@ def _coarse(loss: Loss, tail: float) -> DiscretisedLoss:
     if kept.size <= 2:
         return fine
     return dominating_pair(fine.profile_any_epsilon, kept, fine.infinity_mass)
+
+
+def _is_cheap(loss: Loss, max_terms: float) -> bool:
+    cgf = loss.numerics.cgf
+    return cgf is not None and cgf.quadrature_terms(loss, HIGH_FREQUENCY) <= max_terms

@@ -87,8 +87,8 @@ def convolve(
         laws = [a.compose(b) for a, b in zip(laws[::2], laws[1::2], strict=False)] + rest
     whole = laws[0]
     # The library offers no other way to its arrays.
-    mass, first = math.exp(kept) * np.asarray(whole._probs), whole._lower_loss
-    cut_off = float(whole._infinity_mass)
+    mass, first = math.exp(kept) * np.asarray(whole._probs), whole._lower_loss  # noqa: SLF001
+    cut_off = float(whole._infinity_mass)  # noqa: SLF001
     # Round-off of a Fourier transform is about white: what shows where there should be nothing,
     # or is negative, is its size; every entry may be as wrong.
     # The sums from the top, which are at most 2 together, cancel to a few units of theirs.

@@ -13,6 +13,7 @@ from accountant.domains import NON_NEGATIVE, POSITIVE, RECORDS
 from accountant.errors import UnsupportedPlan
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
+from accountant.losses.loss_numerics import MANY_PAIRS_BY_RENYI, LossNumerics
 from accountant.numerics import ULP, Array, minimum_of_one_valley, round_up
 
 
@@ -38,9 +39,9 @@ class ZCDPLoss(SymmetricLoss):
         return self._rho
 
     @property
-    def is_upper_envelope(self) -> bool:
-        """Always: many mechanisms have this rho."""
-        return True
+    def numerics(self) -> LossNumerics:
+        """Many mechanisms have this rho, and it says all."""
+        return MANY_PAIRS_BY_RENYI
 
     @property
     def rho(self) -> float:
@@ -79,11 +80,6 @@ class ZCDPLoss(SymmetricLoss):
         """Upper envelope ``z xi + rho (z^2 + z)`` at real z: no single pair attains it."""
         s = np.asarray(z, dtype=complex)
         return (s * self.xi + self._rho * (s * s + s))[()]
-
-    @property
-    def determined_by_rdp(self) -> bool:
-        """Yes."""
-        return True
 
     @property
     def attained_pair(self) -> Loss:

@@ -102,7 +102,7 @@ def _envelopes_help(plan: Plan, deltas: Sequence[float]) -> bool:
     """Whether accountants with facts of their own lower an epsilon."""
     ways = directions(plan)
     losses = [loss for way in ways for loss, _ in losses_of_items([*way.losses()])]
-    if not any(loss.is_upper_envelope for loss in losses):
+    if not any(loss.numerics.is_upper_envelope for loss in losses):
         return False
     without = Tight().epsilons(plan, deltas, with_envelopes=False)
     return not np.array_equal(Tight().epsilons(plan, deltas), without)
