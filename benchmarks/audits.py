@@ -158,7 +158,8 @@ def broken(seeds):
             continue
         for runs in (1000, 2500, 5000, 10_000, 25_000, 50_000):
             found = [
-                audit(one.implementation, one.pair, one.claim, runs, rng=seed) for seed in range(seeds)
+                audit(one.implementation, one.pair, one.claim, runs, rng=seed)
+                for seed in range(seeds)
             ]
             fell = sum(f.outcome.name == "FALSIFIED" for f in found)
             if fell > seeds / 2 or runs == 50_000:
