@@ -29,6 +29,7 @@ from accountant import (
     Tight,
     ZCDPLoss,
 )
+from accountant.accountants.one_way import Route, one_way
 from tests.accountant.enumeration import delta_by_enumeration
 from tests.processor_time import standard
 from tests.strategies import deltas, epsilons, finite_plans
@@ -117,6 +118,42 @@ def test_delta_and_epsilon_meet(plan, delta):
     assert Tight().delta(plan, found.lower) >= delta * (1 - 1e-6)
 
 
+ROUTES = {
+    Route.CLOSED_FORM: Sequential([GaussianLoss(0.3)]),
+    Route.PARALLEL: Sequential([Parallel([2 * LaplaceLoss(0.2), GaussianLoss(0.3)])]),
+    Route.EXACT_COMPOSITION: 2 * PureLoss(0.3) + LaplaceLoss(0.2),
+    Route.DISCRETISED_COMPOSITION: 2 * PoissonSampled(LaplaceLoss(0.5), 0.3),
+    Route.ENVELOPE_ACCOUNTANTS: 3 * BoundedRangeLoss(0.2) + ZCDPLoss(0.01),
+}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_one_route_is_chosen_and_its_answers_agree(route):
+    plan, deltas = ROUTES[route], [1e-3, 1e-6]
+    way = one_way(plan, 1e-8)
+    assert way.route is route
+    for delta, found in zip(deltas, way.upper_epsilons(deltas, with_envelopes=True), strict=True):
+        certified = way.certify(delta)
+        assert certified.lower * (1 - 1e-12) <= found <= certified.upper * (1 + 3e-4)
+        assert way.upper_delta(found) <= delta * (1 + 1e-6)
+    assert one_way(plan, 1e-8, at_zero=True).route is Route.SUM_OF_BOUNDS
+
+
+@pytest.mark.parametrize("accountant", [Tight(), PLD(), RDP()], ids=lambda one: one.name)
+def test_epsilons_at_many_deltas_come_in_their_order(accountant):
+    plan, deltas = 5 * PoissonSampled(PureLoss(1.0), 0.2), [1e-6, 0.0, 1e-2, 1e-9, 1e-6]
+    found = accountant.epsilons(plan, deltas)
+    assert found.shape == (5,)
+    assert found[0] == found[4]
+    assert found[3] > found[0] > found[2]
+    for delta, epsilon in zip(deltas, found.tolist(), strict=True):
+        assert Tight().bracket(plan, delta)[0] <= epsilon
+        assert epsilon <= accountant.epsilon(plan, delta) * (1 + 1e-3)
+    assert accountant.epsilons(plan, []).size == 0
+    with pytest.raises(ParameterError, match="delta"):
+        accountant.epsilons(plan, [1e-6, 1.5])
+
+
 def test_at_delta_zero_it_is_the_sum_of_the_bounds():
     plan = 10 * PureLoss(0.1) + 3 * LaplaceLoss(0.2)
     assert Tight().certify(plan, 0.0) == Certificate(1.6, 1.6, "sum of the bounds")
@@ -125,7 +162,7 @@ def test_at_delta_zero_it_is_the_sum_of_the_bounds():
 
 def test_both_directions_count():
     plan = 50 * PoissonSampled(GaussianLoss(1.0), 0.1)
-    forth, back = (Tight()._certify(way, 1e-5).upper for way in (plan, plan.reversed))
+    forth, back = (Tight().certify_one_way(way, 1e-5).upper for way in (plan, plan.reversed))
     assert forth > back * 1.1
     assert Tight().epsilon(plan, 1e-5) == Tight().epsilon(plan.reversed, 1e-5) == forth
 
@@ -238,7 +275,7 @@ def sampled_gaussian(mu, rate):
     ids=range(5),
 )  # fmt: skip
 def test_certificates_hold_where_they_once_did_not(plan, delta, truth):
-    found = Tight()._certify(plan, delta)
+    found = Tight().certify_one_way(plan, delta)
     assert found.lower <= truth * (1 + 1e-6)
     assert found.upper >= truth * (1 - 1e-6)
     assert found.width < 1e-4 * truth

@@ -11,7 +11,6 @@ from accountant import (
     Tight,
     ZCDPLoss,
 )
-from accountant.accountants.tight_curve import upper_epsilons
 from mechanisms import Gaussian, Laplace, NoisyMax
 
 PLANS = {
@@ -29,6 +28,6 @@ PLANS = {
 @pytest.mark.parametrize("name", PLANS)
 def test_many_deltas_at_once_say_what_tight_says(name):
     plan, deltas = PLANS[name], [0.0, 1e-12, 3e-10, 1e-8, 1e-6, 1e-5, 1e-3]
-    for delta, found in zip(deltas, upper_epsilons(plan, deltas), strict=True):
+    for delta, found in zip(deltas, Tight().epsilons(plan, deltas), strict=True):
         lower, upper = Tight().bracket(plan, delta)
         assert found == upper or lower * (1 - 1e-12) <= found <= upper * (1 + 3e-4)
