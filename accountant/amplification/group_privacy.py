@@ -20,6 +20,7 @@ from accountant.losses.discretised import discretised
 from accountant.losses.finite import FiniteLoss
 from accountant.losses.loss import Loss, epsilons, orders
 from accountant.numerics import ULP, Array, round_up
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Plan, as_plan
 
 
@@ -40,7 +41,7 @@ class Grouped(Plan):
         object.__setattr__(self, "size", RECORDS.check("size", self.size))
 
     @property
-    def relation(self) -> str | None:
+    def relation(self) -> Adjacency | None:
         """That of the part, ``size`` times."""
         return self.part.relation
 

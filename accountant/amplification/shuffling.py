@@ -26,7 +26,7 @@ from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.numerics import ACCURACY, Array
-from accountant.plans.adjacency import REPLACE_ONE
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Plan, as_plan
 
 USERS = IntegerRange(1, 10**9)
@@ -51,7 +51,7 @@ class Shuffled(SymmetricLoss):
     def __post_init__(self) -> None:
         object.__setattr__(self, "users", USERS.check("users", self.users))
         as_plan(self.part)
-        if self.part.relation not in (None, "local-replace", REPLACE_ONE):
+        if self.part.relation not in (None, Adjacency.LOCAL_REPLACE, Adjacency.REPLACE_ONE):
             reason = f"randomised by each user, not stated for {self.part.relation!r} neighbours"
             raise ParameterError("part", self.part, reason)
         if not math.isfinite(self.loss.pure):
@@ -63,9 +63,9 @@ class Shuffled(SymmetricLoss):
         return loss_of_plan(self.part)
 
     @property
-    def relation(self) -> str:
+    def relation(self) -> Adjacency:
         """One user's record replaced."""
-        return REPLACE_ONE
+        return Adjacency.REPLACE_ONE
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield itself."""
