@@ -90,7 +90,7 @@ class HalvedGaussian(Mechanism):
 
     @property
     def support(self):
-        return Line()
+        return RealLine()
 '''
 
 
