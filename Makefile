@@ -28,7 +28,8 @@ $(READY): requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	touch $(READY)
 
-table: $(READY)  ## write the table of mechanisms in docs/mechanisms.md, with times measured now
+table: $(READY)  ## write the types of mechanisms, and their table in docs/ with times measured now
+	$(BIN)/python -c "from mechanisms.base.package_stub import write_stub; write_stub()"
 	$(BIN)/python -c "from mechanisms.base.docs_table import write_table; write_table('docs/mechanisms.md')"
 
 clean:

@@ -16,6 +16,7 @@ from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import Array
 from accountant.numerics.quadrature import legendre
 from accountant.numerics.rounding import round_up
+from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng, generator
 from mechanisms.base.mechanism import IDEALISED, Arithmetic, Mechanism, draw_shape, sum_log_density
 from mechanisms.base.parameters import declare, param
@@ -142,9 +143,9 @@ class PureFromApproximate(PostProcessing):
         return IDEALISED
 
     @property
-    def relation(self) -> str:
+    def relation(self) -> Adjacency:
         """Each user chooses among samples of their own."""
-        return "local-replace"
+        return Adjacency.LOCAL_REPLACE
 
     @property
     def support(self) -> Support:

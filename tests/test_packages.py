@@ -90,7 +90,7 @@ class HalvedGaussian(Mechanism):
 
     @property
     def support(self):
-        return Line()
+        return RealLine()
 '''
 
 
@@ -103,7 +103,11 @@ from accountant import RDP, calibrate, compare
 from audits import audit, exact
 from audits.runner.cases import cases
 from mechanisms import HalvedGaussian
+import mechanisms
 from mechanisms.base.docs_table import table
+from mechanisms.base.package_stub import package_stub
+assert 'HalvedGaussian' in mechanisms.__all__
+assert 'import HalvedGaussian as HalvedGaussian' in package_stub()
 made = calibrate(HalvedGaussian, epsilon=1.0, delta=1e-5)
 assert abs(exact(made, 1.0) - 1e-5) < 1e-9
 assert 0.4 < audit(made, rng=1).epsilon_lower < 1.0

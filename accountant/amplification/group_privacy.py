@@ -22,6 +22,7 @@ from accountant.losses.loss import Loss, epsilons, orders
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Plan, as_plan
 
 
@@ -42,7 +43,7 @@ class Grouped(Plan):
         object.__setattr__(self, "size", RECORDS.check("size", self.size))
 
     @property
-    def relation(self) -> str | None:
+    def relation(self) -> Adjacency | None:
         """That of the part, ``size`` times."""
         return self.part.relation
 

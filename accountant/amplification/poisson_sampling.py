@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from accountant.amplification.sampled_cgf import SampledCGF
 from accountant.amplification.sampled_gaussian_cgf import SampledGaussian
 from accountant.composition.composed_loss import loss_of_plan
-from accountant.domains import Interval, OneOf
+from accountant.domains import Interval
 from accountant.errors import ParameterError
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, orders
@@ -25,7 +25,7 @@ from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import log_mixture
 from accountant.numerics.rounding import round_up, round_up_square
-from accountant.plans.adjacency import ADD_REMOVE
+from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Item, Plan, as_plan
 
 RATE = Interval(0.0, 1.0)
@@ -44,14 +44,15 @@ class PoissonSampled(Loss):
 
     part: Plan
     rate: float
-    relation: str = ADD_REMOVE
+    relation: Adjacency = Adjacency.ADD_REMOVE
     _added: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", RATE.check("rate", self.rate))
-        OneOf((ADD_REMOVE,)).check("relation", self.relation)
+        relation = check_relation("relation", self.relation, (Adjacency.ADD_REMOVE,))
+        object.__setattr__(self, "relation", relation)
         stated = as_plan(self.part).relation
-        if stated not in (None, ADD_REMOVE):
+        if stated not in (None, relation):
             reason = (
                 "stated for add-remove neighbours: Poisson sampling compares the data with and "
                 f"without a record, and a part stated for {stated!r} does not say what that costs"

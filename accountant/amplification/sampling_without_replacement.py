@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike
 
 from accountant.amplification.poisson_sampling import sampled_max_loss
 from accountant.composition.composed_loss import loss_of_plan
-from accountant.domains import IntegerRange, OneOf
+from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.losses.loss_numerics import MANY_PAIRS, LossNumerics
 from accountant.numerics import Array
-from accountant.plans.adjacency import REPLACE_ONE
+from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Item, Plan, as_plan
 
 SIZE = IntegerRange(1)
@@ -37,14 +37,15 @@ class SampledWithoutReplacement(SymmetricLoss):
     part: Plan
     sample: int
     population: int
-    relation: str = REPLACE_ONE
+    relation: Adjacency = Adjacency.REPLACE_ONE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "population", SIZE.check("population", self.population))
         allowed = IntegerRange(0, self.population)
         object.__setattr__(self, "sample", allowed.check("sample", self.sample))
-        OneOf((REPLACE_ONE,)).check("relation", self.relation)
-        if as_plan(self.part).relation not in (None, REPLACE_ONE):
+        stated = check_relation("relation", self.relation, (Adjacency.REPLACE_ONE,))
+        object.__setattr__(self, "relation", stated)
+        if as_plan(self.part).relation not in (None, stated):
             reason = "stated for replace-one neighbours: a sample of fixed size replaces records"
             raise ParameterError("part", self.part, reason)
 

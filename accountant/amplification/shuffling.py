@@ -28,7 +28,7 @@ from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY
 from accountant.numerics.search import falling_root
-from accountant.plans.adjacency import REPLACE_ONE
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Plan, as_plan
 
 USERS = IntegerRange(1, 10**9)
@@ -55,7 +55,7 @@ class Shuffled(SymmetricLoss):
     def __post_init__(self) -> None:
         object.__setattr__(self, "users", USERS.check("users", self.users))
         as_plan(self.part)
-        if self.part.relation not in (None, "local-replace", REPLACE_ONE):
+        if self.part.relation not in (None, Adjacency.LOCAL_REPLACE, Adjacency.REPLACE_ONE):
             reason = f"randomised by each user, not stated for {self.part.relation!r} neighbours"
             raise ParameterError("part", self.part, reason)
         if not math.isfinite(self.loss.pure):
@@ -67,9 +67,9 @@ class Shuffled(SymmetricLoss):
         return loss_of_plan(self.part)
 
     @property
-    def relation(self) -> str:
+    def relation(self) -> Adjacency:
         """One user's record replaced."""
-        return REPLACE_ONE
+        return Adjacency.REPLACE_ONE
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield itself."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from accountant.book.history import Line, Status
 from accountant.formatting import escape_control, format_upper
-from accountant.plans.adjacency import RELATIONS
+from accountant.plans.adjacency import Adjacency
 
 SCHEMA = 1
 FORMULA_PREFIXES = ("=", "+", "-", "@", "'", "|", "%")  # what a spreadsheet would run, or not show
@@ -45,14 +45,16 @@ def registry_rows(
     (2019), who proposed such a registry.
     """
     relation = status.relation if relation is None else relation
+    unstated = "as the sensitivities state"
+    differ = (one.difference for one in Adjacency if one == relation)
     made = Counter((one.what, one.kind) for one in lines if one.kind != "plan")
     facts = {one.what: one.facts for one in lines}
     days = [one.time for one in lines] or [status.opened]
     whole = {
         "data set": status.name,
         "unit of privacy": status.unit,
-        "neighbour relation": relation or "as the sensitivities state",
-        "neighbours differ by": RELATIONS.get(relation or "", "as the sensitivities state"),
+        "neighbour relation": relation or unstated,
+        "neighbours differ by": next(differ, unstated),
         "model": "central" if status.users is None else "local, each user an own budget",
         "epsilon": status.budget.epsilon,
         "delta": status.budget.delta,

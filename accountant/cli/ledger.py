@@ -173,7 +173,7 @@ def export(
     from accountant.domains import OneOf
     from accountant.errors import ParameterError
     from accountant.files import check_writable, write_atomically
-    from accountant.plans.adjacency import RELATIONS
+    from accountant.plans.adjacency import check_relation
 
     kind = "json" if out == "-" else Path(out).suffix[1:].lower()
     OneOf(("json", "csv")).check("the suffix of --out", kind)
@@ -181,7 +181,7 @@ def export(
     if out != "-" and Path(out).exists() and not force:
         raise ParameterError("--out", out, "a file that is not there yet, or --force")
     if relation is not None:
-        OneOf(tuple(RELATIONS)).check("--relation", relation)
+        relation = check_relation("--relation", relation)
     with _open_book(book, pin) as found:
         told, lines = found.status(name), found.history(name)
     if registry:

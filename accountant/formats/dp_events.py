@@ -14,7 +14,7 @@ from typing import Any
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.amplification.sampling_without_replacement import SampledWithoutReplacement
 from accountant.composition.composed_loss import loss_of_plan
-from accountant.domains import POSITIVE, IntegerRange, Interval, OneOf
+from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
@@ -22,11 +22,10 @@ from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
 from accountant.losses.zcdp import ZCDPLoss
-from accountant.plans.adjacency import ADD_REMOVE, REPLACE_ONE
+from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat, Sequential, as_plan
 
-RELATION = OneOf((ADD_REMOVE, REPLACE_ONE))
 RATE = Interval(0.0, 1.0)
 COUNT = IntegerRange(0)
 STEP_RANGE = IntegerRange(1, 10_000)
@@ -39,13 +38,13 @@ def to_dp_event(plan: Plan) -> Any:
     replace-one where it says so, as sampling without replacement does.
     """
     plan = as_plan(plan)
-    relation = plan.relation or ADD_REMOVE
-    if relation not in (ADD_REMOVE, REPLACE_ONE):
+    relation = plan.relation or Adjacency.ADD_REMOVE
+    if relation not in RECORD_RELATIONS:
         raise UnsupportedPlan(plan, "to_dp_event", f"dp-accounting has no {relation} neighbours")
     return _event(plan, relation)
 
 
-def _event(plan: Plan, relation: str) -> Any:
+def _event(plan: Plan, relation: Adjacency) -> Any:
     from dp_accounting import dp_event
 
     if isinstance(plan, Sequential):
@@ -73,14 +72,14 @@ def _event(plan: Plan, relation: str) -> Any:
     return found
 
 
-def _loss_event(loss: Loss, relation: str) -> Any:
+def _loss_event(loss: Loss, relation: Adjacency) -> Any:
     from dp_accounting import dp_event
 
     if isinstance(loss, GaussianLoss):
         return dp_event.GaussianDpEvent(_contributions_moved(relation) / loss.mu)
     if isinstance(loss, LaplaceLoss):
         return dp_event.LaplaceDpEvent(_contributions_moved(relation) / loss.shift)
-    if isinstance(loss, PureLoss) and relation == ADD_REMOVE:
+    if isinstance(loss, PureLoss) and relation is Adjacency.ADD_REMOVE:
         # discrete Laplace noise on a whole number is binary randomised response
         return dp_event.DiscreteLaplaceDpEvent(loss.epsilon, 1)
     if isinstance(loss, ZCDPLoss):
@@ -88,36 +87,36 @@ def _loss_event(loss: Loss, relation: str) -> Any:
     return None
 
 
-def from_dp_event(event: Any, relation: str = ADD_REMOVE) -> Plan:
+def from_dp_event(event: Any, relation: str = Adjacency.ADD_REMOVE) -> Plan:
     """Return the plan of a `dp_accounting.DpEvent` for neighbours of ``relation``, or refuse.
 
     "add-remove" or "replace-one".  Events whose loss is not known exactly raise `UnsupportedPlan`.
     """
-    RELATION.check("relation", relation)
+    stated = check_relation("relation", relation, RECORD_RELATIONS)
     name = type(event).__name__
     reader = READERS.get(name)
     if reader is None:
         why = REFUSED.get(name, "it is no event whose meaning is known here")
         raise UnsupportedPlan(event, "from_dp_event", why)
-    return reader(event, relation)
+    return reader(event, stated)
 
 
-def _contributions_moved(relation: str) -> float:
+def _contributions_moved(relation: Adjacency) -> float:
     """How far one neighbour moves a sum, in contributions of one record."""
-    return 1.0 if relation == ADD_REMOVE else 2.0
+    return 1.0 if relation is Adjacency.ADD_REMOVE else 2.0
 
 
-def _gaussian(event: Any, relation: str) -> Plan:
+def _gaussian(event: Any, relation: Adjacency) -> Plan:
     noise = POSITIVE.check("noise_multiplier", event.noise_multiplier)
     return GaussianLoss(_contributions_moved(relation) / noise)
 
 
-def _laplace(event: Any, relation: str) -> Plan:
+def _laplace(event: Any, relation: Adjacency) -> Plan:
     noise = POSITIVE.check("noise_multiplier", event.noise_multiplier)
     return LaplaceLoss(_contributions_moved(relation) / noise)
 
 
-def _discrete_laplace(event: Any, relation: str) -> Plan:
+def _discrete_laplace(event: Any, relation: Adjacency) -> Plan:
     a = POSITIVE.check("noise_parameter", event.noise_parameter)
     steps = STEP_RANGE.check("sensitivity", event.sensitivity) * int(_contributions_moved(relation))
     if steps == 1:
@@ -130,10 +129,10 @@ def _discrete_laplace(event: Any, relation: str) -> Plan:
     return PairLoss([x / total for x in p], [x / total for x in reversed(p)])
 
 
-def _response(event: Any, relation: str) -> Plan:
+def _response(event: Any, relation: Adjacency) -> Plan:
     p, k = RATE.check("noise_parameter", event.noise_parameter), event.num_buckets
     k = IntegerRange(2).check("num_buckets", k)
-    if relation != REPLACE_ONE:
+    if relation is not Adjacency.REPLACE_ONE:
         why = "randomised response has no neighbour with a record less; use relation='replace-one'"
         raise UnsupportedPlan(event, "from_dp_event", why)
     other = p / k
@@ -141,36 +140,36 @@ def _response(event: Any, relation: str) -> Plan:
     return PairLoss((kept, other, rest), (other, kept, rest))
 
 
-def _zcdp(event: Any, _: str) -> Plan:
+def _zcdp(event: Any, _: Adjacency) -> Plan:
     return ZCDPLoss(event.rho, event.xi)
 
 
-def _poisson(event: Any, relation: str) -> Plan:
-    if relation != ADD_REMOVE:
+def _poisson(event: Any, relation: Adjacency) -> Plan:
+    if relation is not Adjacency.ADD_REMOVE:
         why = "Poisson sampling is exact for add-remove neighbours only"
         raise UnsupportedPlan(event, "from_dp_event", why)
     rate = RATE.check("sampling_probability", event.sampling_probability)
     return PoissonSampled(from_dp_event(event.event, relation), rate)
 
 
-def _without_replacement(event: Any, relation: str) -> Plan:
-    if relation != REPLACE_ONE:
+def _without_replacement(event: Any, relation: Adjacency) -> Plan:
+    if relation is not Adjacency.REPLACE_ONE:
         why = "a sample of fixed size is exact for replace-one neighbours only"
         raise UnsupportedPlan(event, "from_dp_event", why)
     part = from_dp_event(event.event, relation)
     return SampledWithoutReplacement(part, event.sample_size, event.source_dataset_size)
 
 
-def _repeated(event: Any, relation: str) -> Plan:
+def _repeated(event: Any, relation: Adjacency) -> Plan:
     count = COUNT.check("count", event.count)
     return Repeat(from_dp_event(event.event, relation), count)
 
 
-def _composed(event: Any, relation: str) -> Plan:
+def _composed(event: Any, relation: Adjacency) -> Plan:
     return Sequential(from_dp_event(one, relation) for one in event.events)
 
 
-READERS: dict[str, Callable[[Any, str], Plan]] = {
+READERS: dict[str, Callable[[Any, Adjacency], Plan]] = {
     "GaussianDpEvent": _gaussian,
     "LaplaceDpEvent": _laplace,
     "DiscreteLaplaceDpEvent": _discrete_laplace,

@@ -127,7 +127,7 @@ class CompositionNotion(ABC, Generic[Amount]):
     def _spend_item(self, total: Total[Amount], item: Item) -> Total[Amount]:
         if isinstance(item, Parallel):
             # a user pays for one part: the largest of what any of them comes to
-            ends = [self.spend(total, part) for part in item.distinct]
+            ends: list[Total[Amount]] = [self.spend(total, part) for part in item.distinct]
             return largest_total([total, *ends])
         return self.charge(total, single_loss(item))
 

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import math
 
-from accountant.domains import DELTA, EPSILON, POSITIVE_DELTA, OneOf
+from accountant.domains import DELTA, EPSILON, POSITIVE_DELTA
 from accountant.formatting import format_short, format_upper
-from accountant.plans.adjacency import ADD_REMOVE, RELATIONS
+from accountant.plans.adjacency import Adjacency, check_relation
 
 PRIOR = 0.01
 # who is protected, what a reader suspects, and who must be trusted, by what neighbours differ by
 SUSPICIONS = {
-    "add-remove": ("your being in the data", "whoever holds the data"),
-    "replace-one": ("some guess about your record", "whoever holds the data"),
-    "label-replace": ("some guess about your label", "whoever holds the labels"),
-    "local-replace": ("some guess about your record", ""),
-    "machine-replace": ("some guess about the data of your machine", "whoever runs the machine"),
+    Adjacency.ADD_REMOVE: ("your being in the data", "whoever holds the data"),
+    Adjacency.REPLACE_ONE: ("some guess about your record", "whoever holds the data"),
+    Adjacency.LABEL_REPLACE: ("some guess about your label", "whoever holds the labels"),
+    Adjacency.LOCAL_REPLACE: ("some guess about your record", ""),
+    Adjacency.MACHINE_REPLACE: (
+        "some guess about the data of your machine",
+        "whoever runs the machine",
+    ),
 }
 
 
@@ -37,14 +40,14 @@ def explanation(epsilon: float, delta: float, relation: str | None = None) -> st
     Without one, neighbours are those the sensitivities were stated for, told as one record.
     """
     epsilon, delta = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
-    known = OneOf(tuple(SUSPICIONS)).check("relation", relation or ADD_REMOVE)
+    known = check_relation("relation", relation or Adjacency.ADD_REMOVE)
     suspicion, holder = SUSPICIONS[known]
     end = format_upper(min(100 * worst_case_posterior(PRIOR, epsilon), 100.0), 3)
     first = (
         f"Somebody who knows everybody else's data and gives 1 chance in 100 to {suspicion} gives "
         f"it at most {end} chances in 100 after seeing all of these answers"
         f"{', but for one exception ' if delta else ' '}"
-        f"(epsilon {format_upper(epsilon, 6)}, neighbours differ by {RELATIONS[known]}"
+        f"(epsilon {format_upper(epsilon, 6)}, neighbours differ by {known.difference}"
         f"{'' if relation else ', or what the sensitivities were stated for'})."
     )
     trust = (

@@ -1,34 +1,71 @@
-"""Who neighbours are: the change that must not show, and the unit it protects."""
+"""Adjacency: how two neighbouring data sets differ, and so the unit that privacy protects."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any, Final, Protocol, TypeVar, overload
 
+from accountant.domains import OneOf
 from accountant.errors import ParameterError
 
-ADD_REMOVE = "add-remove"
-REPLACE_ONE = "replace-one"
-# what two neighbouring data sets differ by
-RELATIONS = {
-    ADD_REMOVE: "one record more or less",
-    REPLACE_ONE: "one record exchanged for another",
-    "label-replace": "one record's label, its features being public",
-    "local-replace": "one user's own record, randomised by that user",
-    "machine-replace": "all data of one machine",
+
+class Adjacency(enum.StrEnum):
+    """How two neighbouring data sets differ; equal to its string, which files hold."""
+
+    ADD_REMOVE = "add-remove"
+    REPLACE_ONE = "replace-one"
+    LABEL_REPLACE = "label-replace"
+    LOCAL_REPLACE = "local-replace"
+    MACHINE_REPLACE = "machine-replace"
+
+    @property
+    def difference(self) -> str:
+        """What two neighbours differ by, in words."""
+        return _DIFFERENCES[self]
+
+    def __repr__(self) -> str:
+        # a plan's repr names its relation, and books and reports keep that text
+        return repr(self.value)
+
+
+_DIFFERENCES = {
+    Adjacency.ADD_REMOVE: "one record more or less",
+    Adjacency.REPLACE_ONE: "one record exchanged for another",
+    Adjacency.LABEL_REPLACE: "one record's label, its features being public",
+    Adjacency.LOCAL_REPLACE: "one user's own record, randomised by that user",
+    Adjacency.MACHINE_REPLACE: "all data of one machine",
 }
+# how two data sets that one curator holds can differ by a record
+RECORD_RELATIONS = (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
+REPLACE: Final = "replace"  # the default of the estimators' `relation`
+ALIASES = {REPLACE: Adjacency.REPLACE_ONE, "add/remove": Adjacency.ADD_REMOVE}
+_Relation = TypeVar("_Relation", bound=enum.StrEnum)
+
+
+@overload
+def check_relation(argument: str, value: object) -> Adjacency: ...
+@overload
+def check_relation(argument: str, value: object, allowed: Iterable[_Relation]) -> _Relation: ...
+def check_relation(argument: str, value: object, allowed: Iterable[Any] = Adjacency) -> Any:
+    """Return the one of ``allowed`` that ``value`` is or names, or raise `ParameterError`."""
+    choices = {str(one): one for one in allowed}
+    named = ALIASES.get(value, value) if isinstance(value, str) else value
+    if not isinstance(named, str) or named not in choices:
+        raise ParameterError(argument, value, str(OneOf(tuple(choices))))
+    return choices[named]
 
 
 class HasRelation(Protocol):
-    """Whatever was stated for some neighbours."""
+    """What may have been stated for some neighbours."""
 
     @property
-    def relation(self) -> str | None:
-        """A key of `RELATIONS`, or None."""
+    def relation(self) -> Adjacency | None:
+        """The neighbours, or None."""
         ...
 
 
-def common_relation(parts: Iterable[HasRelation]) -> str | None:
+def common_relation(parts: Iterable[HasRelation]) -> Adjacency | None:
     """The one relation the parts were stated for; None where none says so."""
     found = {part.relation for part in parts} - {None}
     if len(found) > 1:

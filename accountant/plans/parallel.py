@@ -12,7 +12,7 @@ from typing import final
 
 from accountant.domains import OneOf
 from accountant.errors import ParameterError
-from accountant.plans.adjacency import ADD_REMOVE, RELATIONS, REPLACE_ONE, common_relation
+from accountant.plans.adjacency import Adjacency, check_relation, common_relation
 from accountant.plans.plan import Item, Plan, Sequential, as_plan, checked_parts
 
 GROUPING = OneOf(("index", "value"))
@@ -41,10 +41,10 @@ class Parallel(Item):
         stated = common_relation(self.parts)
         if self.moves:
             wrong = self.by != "value" or len(self.moves) != len(self.parts)
-            if wrong or common_relation(self.moves) not in (None, ADD_REMOVE):
+            if wrong or common_relation(self.moves) not in (None, Adjacency.ADD_REMOVE):
                 allowed = "one plan stated for add-remove neighbours for each part, by value"
                 raise ParameterError("moves", moves, allowed)
-        elif self.by == "value" and stated not in (None, ADD_REMOVE):
+        elif self.by == "value" and stated not in (None, Adjacency.ADD_REMOVE):
             allowed = f"given for {stated} parts: a record's new value can move it to another part"
             raise ParameterError("moves", self.moves, allowed)
 
@@ -59,9 +59,9 @@ class Parallel(Item):
         return f"Parallel({', '.join(shown)})"
 
     @property
-    def relation(self) -> str | None:
+    def relation(self) -> Adjacency | None:
         """That of its parts; with ``moves``, replace-one."""
-        return REPLACE_ONE if self.moves else common_relation(self.parts)
+        return Adjacency.REPLACE_ONE if self.moves else common_relation(self.parts)
 
     @property
     def distinct(self) -> tuple[Plan, ...]:
@@ -98,14 +98,16 @@ class Parallel(Item):
 class Stated(Plan):
     """A plan whose sensitivities were stated for the neighbours of ``relation``.
 
-    Relations are the keys of `accountant.plans.adjacency.RELATIONS`; they do not mix in one total.
+    A relation is an `accountant.plans.adjacency.Adjacency` or its string; relations do not mix in
+    one total.
     """
 
     part: Plan
-    relation: str
+    relation: Adjacency
 
-    def __post_init__(self) -> None:
-        OneOf(tuple(RELATIONS)).check("relation", self.relation)
+    def __init__(self, part: Plan, relation: str) -> None:
+        object.__setattr__(self, "part", part)
+        object.__setattr__(self, "relation", check_relation("relation", relation))
         if as_plan(self.part).relation not in (None, self.relation):
             raise ParameterError("part", self.part, f"stated for {self.relation!r} neighbours")
 

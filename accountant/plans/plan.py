@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
-from accountant.plans.adjacency import common_relation
+from accountant.plans.adjacency import Adjacency, common_relation
 
 COUNT = IntegerRange(0)
 DECLARED_PLAN_KINDS: list[type[Plan]] = []  # kinds of plans that other packages brought along
@@ -42,7 +42,7 @@ class Plan(ABC):
         """The same plan seen with the two neighbours exchanged."""
 
     @property
-    def relation(self) -> str | None:
+    def relation(self) -> Adjacency | None:
         """The neighbours it was stated for; None: those its sensitivities were stated for."""
         return None
 
@@ -107,7 +107,7 @@ class Sequential(Plan):
         common_relation(self.parts)
 
     @property
-    def relation(self) -> str | None:
+    def relation(self) -> Adjacency | None:
         """That of its parts."""
         return common_relation(self.parts)
 
@@ -137,7 +137,7 @@ class Repeat(Plan):
         object.__setattr__(self, "count", COUNT.check("count", self.count))
 
     @property
-    def relation(self) -> str | None:
+    def relation(self) -> Adjacency | None:
         """That of the part."""
         return self.part.relation
 

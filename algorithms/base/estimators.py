@@ -15,7 +15,7 @@ from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
-from accountant.plans.adjacency import RELATIONS
+from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.randomness import Rng, generator
 from algorithms.base.non_private import checked_epsilon, has_no_privacy, warn_not_private
 
@@ -28,7 +28,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
     epsilon: float
     delta: float = 0.0
     non_private: bool = False
-    neighbours: ClassVar[str] = "replace-one"  # where the plan does not say it
+    neighbours: ClassVar[str] = Adjacency.REPLACE_ONE  # where the plan does not say it
 
     def summary(self) -> str:
         """What the fit guarantees, what noise it took, and how much of what was seen is noise."""
@@ -37,7 +37,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
             return f"{type(self).__name__}: NOT PRIVATE, no noise at all (non_private=True)"
         # at the delta that was asked for, a pure plan's epsilon is smaller yet
         epsilon = Tight().epsilon(self.plan_, self.delta)
-        who = RELATIONS[self.plan_.relation or self.neighbours]
+        who = check_relation("relation", self.plan_.relation or self.neighbours).difference
         noise = self._noise_summary()
         guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {who}"
         return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")

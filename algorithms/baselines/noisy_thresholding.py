@@ -21,6 +21,7 @@ from accountant.errors import ParameterError
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat, Sequential
 from algorithms.base.estimators import PrivateEstimator, generator_of
@@ -121,7 +122,8 @@ class ThresholdingEstimator(PrivateEstimator, ABC):
             delta = DELTA.check("delta", self.delta)
             scale = sensitivity * calibrated_scale(epsilon, delta, select, rounds)
         plan = Stated(
-            Repeat(noisy_thresholding_plan(scale, sensitivity, select), rounds), "machine-replace"
+            Repeat(noisy_thresholding_plan(scale, sensitivity, select), rounds),
+            Adjacency.MACHINE_REPLACE,
         )
         if self.form == "published" and Tight().epsilon(plan, self.delta) > epsilon:
             allowed = "small enough for the published constants, or use form='calibrated'"

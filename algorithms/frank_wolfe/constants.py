@@ -14,6 +14,7 @@ from typing import Any, final
 from accountant.accountants.zcdp import ZCDP
 from accountant.domains import DELTA, POSITIVE, OneOf
 from accountant.planning.calibration import calibrate
+from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Repeat
 from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss
 from mechanisms.noisy_max import NoisyMax
@@ -21,7 +22,6 @@ from mechanisms.permute_and_flip import PermuteAndFlip
 
 GUMBEL, LAPLACE, PERMUTE_AND_FLIP = "gumbel", "laplace", "permute-and-flip"
 SELECTION = OneOf((GUMBEL, LAPLACE, PERMUTE_AND_FLIP))
-RELATION = OneOf(("replace", "add-remove"))
 
 
 @final
@@ -48,7 +48,8 @@ class Bounds:
         """How much one record can move the gradient's product with a vertex."""
         # <s, grad> <= |s|_1 |grad|_inf
         one = self.radius * self.lipschitz(loss) / records
-        return 2 * one if relation == "replace" else one
+        stated = check_relation("relation", relation, RECORD_RELATIONS)
+        return 2 * one if stated is Adjacency.REPLACE_ONE else one
 
     def curvature(self, loss: LinearLoss | DeclaredLoss = SQUARED) -> float:
         """Curvature constant Gamma (Definition 2.1): ``smoothness max <x, a - b>^2``."""

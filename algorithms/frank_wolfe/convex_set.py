@@ -12,12 +12,13 @@ from accountant.errors import ParameterError
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
+from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, check_relation
 from accountant.plans.plan import Repeat
 from algorithms.base.erm_losses import clipped_row_products, norm_clip_factors
 from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
 from algorithms.base.glm_losses import LinearLoss, glm_loss_of
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian
-from algorithms.frank_wolfe.constants import RELATION, utility_bound
+from algorithms.frank_wolfe.constants import utility_bound
 from algorithms.frank_wolfe.convex_sets import ConvexSet
 from algorithms.frank_wolfe.user_sets import convex_set_of
 from mechanisms.families.selection import BOOLEAN
@@ -48,7 +49,7 @@ class GaussianFrankWolfe(PrivateEstimator):
         average: bool = False,
         row_bound: float = 1.0,
         y_bound: float = 1.0,
-        relation: str = "replace",
+        relation: str = REPLACE,
         random_state: Any = None,
     ) -> None:
         self.loss = loss
@@ -69,7 +70,8 @@ class GaussianFrankWolfe(PrivateEstimator):
         loss, convex, longest = self._problem()
         width = convex.width(features)
         one = longest / records
-        sensitivity = 2 * one if RELATION.check("relation", self.relation) == "replace" else one
+        relation = check_relation("relation", self.relation, RECORD_RELATIONS)
+        sensitivity = 2 * one if relation is Adjacency.REPLACE_ONE else one
         epsilon = POSITIVE.check("epsilon", self.epsilon)
         delta = POSITIVE_DELTA.check("delta", self.delta)
         if self.rounds is None:

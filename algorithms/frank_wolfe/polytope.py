@@ -9,11 +9,11 @@ import numpy as np
 from accountant.domains import DELTA, POSITIVE, IntegerRange
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
+from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Repeat
 from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
 from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss, glm_loss_of
 from algorithms.frank_wolfe.constants import (
-    RELATION,
     SELECTION,
     Bounds,
     noise_scale,
@@ -65,7 +65,7 @@ class FrankWolfe(PrivateEstimator):
         average: bool = False,
         x_bound: float = 1.0,
         y_bound: float = 1.0,
-        relation: str = "replace",
+        relation: str = REPLACE,
         random_state: Any = None,
     ) -> None:
         self.loss = loss
@@ -86,7 +86,7 @@ class FrankWolfe(PrivateEstimator):
         BOOLEAN.check("average", self.average)
         loss, polytope, bounds = self._problem()
         vertices = polytope.count(features)
-        relation = RELATION.check("relation", self.relation)
+        relation = check_relation("relation", self.relation, RECORD_RELATIONS)
         selection = SELECTION.check("selection", self.selection)
         epsilon, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
         sensitivity = bounds.score_sensitivity(records, relation, loss)

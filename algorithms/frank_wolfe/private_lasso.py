@@ -13,6 +13,7 @@ from accountant.domains import DELTA, POSITIVE, IntegerRange
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
+from accountant.plans.adjacency import REPLACE
 from accountant.plans.plan import Repeat
 from algorithms.base.estimators import (
     PrivateRegressor,
@@ -25,7 +26,6 @@ from algorithms.base.estimators import (
 from algorithms.base.glm_losses import SQUARED, LinearLoss
 from algorithms.frank_wolfe.constants import (
     GUMBEL,
-    RELATION,
     SELECTION,
     Bounds,
     noise_scale,
@@ -117,8 +117,7 @@ class L1Estimator(PrivateRegressor):
 
     def _sensitivity(self, shape: tuple[int, ...]) -> float:
         records, _ = checked_shape(shape)
-        relation = RELATION.check("relation", self.relation)
-        return self._bounds().score_sensitivity(records, relation, self._loss)
+        return self._bounds().score_sensitivity(records, self.relation, self._loss)
 
     def _bounds(self) -> Bounds:
         radius = POSITIVE.check("radius", self.radius)
@@ -156,7 +155,7 @@ class PrivateLasso(L1Estimator):
         selection: str = "gumbel",
         x_bound: float = 1.0,
         y_bound: float = 1.0,
-        relation: str = "replace",
+        relation: str = REPLACE,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon

@@ -10,6 +10,7 @@ from sklearn.utils import ClassifierTags
 
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
+from accountant.plans.adjacency import REPLACE
 from algorithms.base.binary_labels import encode_two_classes
 from algorithms.base.estimators import split_pairs, validated_fit_data
 from algorithms.base.glm_losses import LOGISTIC
@@ -38,7 +39,7 @@ class PrivateLogisticLasso(L1Estimator):
         rounds: int | None = None,
         selection: str = "gumbel",
         x_bound: float = 1.0,
-        relation: str = "replace",
+        relation: str = REPLACE,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon

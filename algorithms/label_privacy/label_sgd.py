@@ -16,7 +16,7 @@ from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
-from accountant.plans.adjacency import RELATIONS
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
 from algorithms.base.estimators import (
     PrivateEstimator,
@@ -58,7 +58,7 @@ class LabelSGD(PrivateEstimator):
     Appendices A and B; its Appendix B about a public centre, which saves a dimension.
     """
 
-    neighbours: ClassVar[str] = "label-replace"
+    neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class LabelSGD(PrivateEstimator):
         moment = f"mean square of gradients {self.second_moment_:.4g} L^2, at most V = {most:.8g}"
         if self.non_private:
             return f"{super().summary()}; {moment}"
-        epsilon, who = Tight().epsilon(self.plan_, 0.0), RELATIONS[self.neighbours]
+        epsilon, who = Tight().epsilon(self.plan_, 0.0), Adjacency(self.neighbours).difference
         guarantee = f"({epsilon:.6g}, 0)-differential privacy: {who}"
         return f"{name}: {guarantee}; labels by {self.plan_.parts[0]!r}; {moment}"
 

@@ -18,6 +18,7 @@ from accountant.errors import ParameterError
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Release
 from algorithms.base.estimators import (
@@ -44,7 +45,7 @@ class LabelRegressor(PrivateRegressor, ABC):
     epsilon: float
     delta: float
     label_bound: float
-    neighbours: ClassVar[str] = "label-replace"
+    neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
     transcript_: Any
     noise: str = "gaussian"
 

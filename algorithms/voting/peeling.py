@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.planning.calibration import calibrate
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat, Sequential
 from algorithms.voting.vote_counts import SIGNS, VOTE_SENSITIVITY, VoteCounter
 from mechanisms.exponential import Exponential
 from mechanisms.noisy_max import NoisyMax
-
-MACHINE_RELATION = "machine-replace"
 
 
 def peeling_stage(scale: float, select: int, noise: str) -> Repeat:
@@ -31,7 +30,7 @@ def peeling_stage(scale: float, select: int, noise: str) -> Repeat:
 def peeling_and_sign_plan(peel: Repeat, scale: float) -> Stated:
     """Selection, then a sign for every feature that was selected; the machine is the unit."""
     signs = Repeat(Exponential(scale, VOTE_SENSITIVITY), peel.count)
-    return Stated(Sequential([peel, signs]), MACHINE_RELATION)
+    return Stated(Sequential([peel, signs]), Adjacency.MACHINE_REPLACE)
 
 
 def published_plan(epsilon: float, delta: float, select: int) -> Stated:

@@ -14,7 +14,7 @@ from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, IntegerRange, OneOf
 from accountant.errors import ParameterError
 from accountant.ledger.ledger import Ledger
-from accountant.plans.adjacency import RELATIONS
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from algorithms.base.estimators import PrivateEstimator, generator_of
 from algorithms.voting.machine_votes import SIGN_ESTIMATORS, MachineVote
@@ -120,8 +120,9 @@ class SignVote(PrivateEstimator):
         epsilon = Tight().epsilon(self.plan_, self.delta)
         peel, signs = self.plan_.part.parts
         guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy"
+        who = Adjacency.MACHINE_REPLACE.difference
         return (
-            f"SignVote: {guarantee}: {RELATIONS['machine-replace']}; {peel.part.noise} noise of "
+            f"SignVote: {guarantee}: {who}; {peel.part.noise} noise of "
             f"scale {peel.part.scale:.4g} on the votes in {peel.count} selections, {signs.count} "
             f"signs drawn at scale {signs.part.scale:.4g}: {np.count_nonzero(self.signs_)} signs"
         )

@@ -17,11 +17,11 @@ import numpy as np
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan
 from audits.adapters.reduced_noise import NOISE_FACTOR, ReducedNoiseLedger
 from audits.algorithm_runs.replaying import declared_plan
 
-LABEL_REPLACE = "label-replace"
 DataOf = Callable[[Array, Array], Any]
 
 
@@ -64,7 +64,7 @@ class EstimatorAdapter:
     @property
     def labels_only(self) -> bool:
         """Whether labels alone are private, and features public."""
-        return getattr(self.algorithm, "neighbours", None) == LABEL_REPLACE
+        return getattr(self.algorithm, "neighbours", None) == Adjacency.LABEL_REPLACE
 
     @property
     def has_adjustable_noise(self) -> bool:

@@ -6,6 +6,7 @@ own.  The tests may depend on each other in any way.  Source: Holm (1979).
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -128,14 +129,18 @@ def audit_family(
 
 def _holm_rejections(findings: Sequence[Finding], error: float) -> set[int]:
     """Which findings fall: as claims fall, the error is shared by those that are left."""
-    fell: set[int] = set()
-    while len(fell) < len(findings):
-        level = 1 - error / (len(findings) - len(fell))
-        more = {at for at, one in enumerate(findings) if at not in fell and one.refutes(level)}
-        if not more:
-            break
-        fell |= more
-    return fell
+    from statsmodels.stats.multitest import multipletests
+
+    p_values = [_upper_p_value(one, error, len(findings)) for one in findings]
+    return {int(at) for at in np.flatnonzero(multipletests(p_values, error, method="holm")[0])}
+
+
+def _upper_p_value(finding: Finding, error: float, tests: int) -> float:
+    """Least ``error / k``, k up to ``tests``, at which it falls: what Holm compares with; or 1."""
+    shares = bisect.bisect_left(
+        range(1, tests + 1), True, key=lambda k: not finding.refutes(1 - error / k)
+    )
+    return error / shares if shares else 1.0
 
 
 def _event_release(release: Mechanism | Callable[..., Any], event: Event, name: str) -> Any:

@@ -20,6 +20,7 @@ import numpy as np
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
+from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng
 from audits.attacks.distinguishing import distinguish
 from audits.attacks.output_codes import check_arguments
@@ -31,7 +32,7 @@ from audits.runs.release_functions import vectorised
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.values import Values
 
-__all__ = ["Box", "NeighbourPair", "Relation", "Search", "candidate_pairs", "search_pairs"]
+__all__ = ["Box", "NeighbourPair", "Search", "candidate_pairs", "search_pairs"]
 
 Generator = np.random.Generator
 MAX_CANDIDATES = 32  # pairs that enter the search
@@ -62,7 +63,7 @@ def search_pairs(
     claim: Loss | None,
     runs: int = 200_000,
     rng: Rng = None,
-    relation: str = Relation.REPLACE,
+    relation: str = Adjacency.REPLACE_ONE,
     confidence: float = 0.95,
     delta: float | None = None,
 ) -> Search:

@@ -19,13 +19,14 @@ import numpy as np
 
 from accountant.domains import NON_NEGATIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
+from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng
 from audits.claims.arguments import seed_and_generator
 from audits.claims.claims import Sensitivity
 from audits.claims.findings import Finding, GuessCounts, Outcome
 from audits.neighbours.adjacent_chains import Step, adjacent_chains, bounding_box, neighbours_near
 from audits.neighbours.patterns import candidate_pairs
-from audits.neighbours.value_spaces import Box, Relation, checked_relation
+from audits.neighbours.value_spaces import Box, checked_relation
 from mechanisms.base.values import Values
 
 TOLERANCE = 1e-9  # relative: rounding of an honest sum moves its last bits
@@ -71,7 +72,7 @@ class Probe:
 def probe_sensitivity(
     query: Callable[[Any], Any],
     space: Box | Values | Any,
-    relation: str = Relation.REPLACE,
+    relation: str = Adjacency.REPLACE_ONE,
     declared: float = 1.0,
     norm: float = 1,
     budget: int = 5000,
@@ -131,7 +132,9 @@ def audit_sensitivity(
         search.compare_chain([("the pair", one) for one in space], 2)
         probe = search.probe(claim.value, seed_and_generator(rng)[0])
     else:
-        probe = probe_sensitivity(query, space, "replace", claim.value, claim.norm, budget, rng)
+        probe = probe_sensitivity(
+            query, space, Adjacency.REPLACE_ONE, claim.value, claim.norm, budget, rng
+        )
     return Finding(
         probe.outcome, 0.0, 0.0, probe.evaluations, confidence, probe.witness,
         time.perf_counter() - start, probe.seed, None, GuessCounts(0, 0, 0),

@@ -12,8 +12,9 @@ import numpy as np
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from accountant.plans.adjacency import Adjacency
 from audits.neighbours.patterns import candidate_pairs
-from audits.neighbours.value_spaces import Box, Relation, random_neighbour
+from audits.neighbours.value_spaces import Box, Relation, ValueMoves, random_neighbour
 
 EXTREME_RECORDS = (np.nan, np.inf, -np.inf, 1e308, -1e308, -0.0, 5e-324)
 Step = tuple[str, Any]  # how a data set was made, and the data set
@@ -38,7 +39,7 @@ def adjacent_chains(
     rng: np.random.Generator,
 ) -> Iterator[Iterable[Step]]:
     """Chains of data sets, each a neighbour of the next."""
-    answers = relation is Relation.EACH  # a vector of answers, no records
+    answers = relation is ValueMoves.EACH  # a vector of answers, no records
     if data is not None:
         yield from _neighbour_steps(box, relation, data, hostile and not answers, rng)
         if not (ordered or answers):
@@ -53,7 +54,7 @@ def adjacent_chains(
             yield from _reordered(value, rng)
         if hostile:
             yield from _neighbour_steps(box, relation, value, hostile, rng)
-    if relation is Relation.ADD_REMOVE:
+    if relation is Adjacency.ADD_REMOVE:
         yield from _shrinking_sizes(box)
     else:
         yield from _staircases(box, rng)
@@ -69,7 +70,7 @@ def _neighbour_steps(
     if hostile and not box.whole:
         for record in EXTREME_RECORDS:
             row = np.full((1, *value.shape[1:]), record)
-            if relation is Relation.ADD_REMOVE:
+            if relation is Adjacency.ADD_REMOVE:
                 other = np.concatenate([value, row])
             else:
                 other = np.concatenate([row, value[1:]])

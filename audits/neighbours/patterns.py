@@ -14,7 +14,8 @@ from typing import Any, final
 import numpy as np
 
 from accountant.numerics import Array
-from audits.neighbours.value_spaces import Box, Relation, checked_relation
+from accountant.plans.adjacency import Adjacency
+from audits.neighbours.value_spaces import Box, Relation, ValueMoves, checked_relation
 from mechanisms.base.values import Ball, BoundedNumbers, Categories, Integers, Reals, Scores, Values
 
 
@@ -33,7 +34,9 @@ class NeighbourPair:
         return self.first, self.second
 
 
-def candidate_pairs(space: Box | Values, relation: str = Relation.REPLACE) -> list[NeighbourPair]:
+def candidate_pairs(
+    space: Box | Values, relation: str = Adjacency.REPLACE_ONE
+) -> list[NeighbourPair]:
     """Structured pairs of neighbours: all equal, one off, extremes, halves, ties.
 
     A mechanism's `Values` know their neighbours, and ``relation`` is not looked at.
@@ -55,7 +58,7 @@ def distinct_pairs(candidates: Iterable[NeighbourPair]) -> list[NeighbourPair]:
 
 def _box_pairs(space: Box, relation: Relation) -> Iterator[NeighbourPair]:
     patterns = list(space.patterns())
-    if relation is Relation.ANY or (relation is Relation.REPLACE and not space.shape):
+    if relation is ValueMoves.ANY or (relation is Adjacency.REPLACE_ONE and not space.shape):
         for (a, first), (b, second) in itertools.combinations(patterns, 2):
             yield NeighbourPair(f"{a} against {b}", first, second)
         return
@@ -66,7 +69,7 @@ def _box_pairs(space: Box, relation: Relation) -> Iterator[NeighbourPair]:
 
 def _structured_neighbours(space: Box, relation: Relation, value: Any) -> Iterator[tuple[str, Any]]:
     """Structured neighbours of one value."""
-    if relation is Relation.EACH:
+    if relation is ValueMoves.EACH:
         size = np.shape(value)
         head = np.arange(size[0] if size else 1).reshape(-1, *[1] * (len(size) - 1))
         head = head + np.zeros(size, dtype=int)
@@ -82,7 +85,7 @@ def _structured_neighbours(space: Box, relation: Relation, value: Any) -> Iterat
             yield how, space.array(value + (step if size else step.flat[0]))
         return
     last = len(value) - 1
-    if relation is Relation.ADD_REMOVE:
+    if relation is Adjacency.ADD_REMOVE:
         if last > 0:
             yield "without its first", value[1:]
             yield "without its last", value[:-1]

@@ -9,20 +9,23 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.domains import OneOf
 from accountant.errors import ParameterError
+from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 
 Generator = np.random.Generator
 UNBOUNDED_END = 2.0**50  # stands for a bound that a space does not have
 
 
-class Relation(enum.StrEnum):
-    """Who the neighbours of a value are."""
+class ValueMoves(enum.StrEnum):
+    """Neighbours of a value that is no data set of records."""
 
-    REPLACE = "replace"  # one row, or the number itself, becomes another of the space
-    ADD_REMOVE = "add/remove"  # one row more or less
     EACH = "each"  # every number moves by at most 1, as answers to counting queries do
     ANY = "any"  # any two values, as in the local model
+
+
+Relation = Adjacency | ValueMoves
+# of a value that is one number, replace-one changes the number itself
+ALL_RELATIONS: tuple[Relation, ...] = (*RECORD_RELATIONS, *ValueMoves)
 
 
 @final
@@ -91,21 +94,21 @@ def checked_relation(relation: str, space: Any) -> Relation:
     """The relation by its name, where the space has such neighbours."""
     if not (isinstance(space, (Box, np.ndarray)) or hasattr(space, "neighbour")):
         raise ParameterError("space", space, "a Box, or the values of a mechanism")
-    by = Relation(OneOf(tuple(one.value for one in Relation)).check("relation", relation))
-    if by is Relation.ADD_REMOVE and isinstance(space, Box) and not space.shape:
+    by = check_relation("relation", relation, ALL_RELATIONS)
+    if by is Adjacency.ADD_REMOVE and isinstance(space, Box) and not space.shape:
         raise ParameterError("relation", relation, "another: a number has no records to remove")
     return by
 
 
 def random_neighbour(space: Box, relation: Relation, value: Any, rng: Generator) -> Any:
     """Some neighbour of a value, extremes among them."""
-    if relation is Relation.EACH:
+    if relation is ValueMoves.EACH:
         steps = rng.choice([-1.0, 1.0, 1.0, rng.uniform(-1, 1)], size=space.shape)
         return space.array(value + steps)
-    if relation is Relation.ANY or not space.shape:
+    if relation is ValueMoves.ANY or not space.shape:
         return space.random(rng)
     at = int(rng.integers(len(value)))
-    if relation is Relation.ADD_REMOVE and len(value) > 1:
+    if relation is Adjacency.ADD_REMOVE and len(value) > 1:
         return np.delete(value, at, axis=0)
     other = value.copy()
     other[at] = np.asarray(space.random(rng))[at % space.shape[0]]

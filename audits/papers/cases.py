@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from accountant.losses.pure_and_approximate import ApproxLoss
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan
 from audits.attacks.front import audit
 from audits.claims.findings import Outcome
@@ -54,7 +55,11 @@ def cases() -> list[AuditCase]:
         (printed_label_noise(1.0, DELTA, 4, 3.0), _gaussian, Outcome.SURVIVED),
         (public_label_noise(1.0, DELTA, 5, 0.05), _gaussian, Outcome.FALSIFIED),
         (printed_selections(1.0, 1e-6, 50), _selections, Outcome.SURVIVED),
-        (printed_selections(1.0, 1e-6, 50, relation="add-remove"), _selections, Outcome.SURVIVED),
+        (
+            printed_selections(1.0, 1e-6, 50, relation=Adjacency.ADD_REMOVE),
+            _selections,
+            Outcome.SURVIVED,
+        ),
         (printed_selections(1.0, 1e-6, 50, "gumbel"), _selections, Outcome.SURVIVED),
         (printed_votes(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),
         (printed_peeling(1.0, DELTA, 10), _not_attacked, Outcome.SURVIVED),

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from accountant.accountants.rdp import RDP
-from accountant.domains import OneOf
 from accountant.numerics import Array
 from accountant.numerics.search import smallest_root
+from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, check_relation
 from accountant.plans.plan import Repeat
 from audits.papers.sparse_regression import PublishedClaim
 from mechanisms.noisy_max import NoisyMax, laplace_difference_cdf, laplace_log_win_probabilities
 
-RELATION = OneOf(("replace", "add-remove"))
 # (scores, moves), over the scale: five candidates each whose log-ratios of probabilities have a
 # range above the range e0 of their moves
 WIDE_RANGE_EXAMPLES = (
@@ -29,7 +28,7 @@ WIDE_RANGE_EXAMPLES = (
 
 
 def printed_selections(
-    epsilon: float, delta: float, iterates: int, noise: str = "laplace", relation: str = "replace"
+    epsilon: float, delta: float, iterates: int, noise: str = "laplace", relation: str = REPLACE
 ) -> PublishedClaim:
     """Algorithm 2: ``T - 1`` noisy minima at scale ``sqrt(8 T ln(1/delta)) / epsilon``.
 
@@ -37,7 +36,8 @@ def printed_selections(
     printed has Laplace noise; ``noise="gumbel"`` is the repair that costs nothing.
     """
     scale = math.sqrt(8 * iterates * math.log(1 / delta)) / epsilon
-    moved = 2.0 if RELATION.check("relation", relation) == "replace" else 1.0
+    stated = check_relation("relation", relation, RECORD_RELATIONS)
+    moved = 2.0 if stated is Adjacency.REPLACE_ONE else 1.0
     plan = Repeat(NoisyMax(scale, moved, noise), iterates - 1)
     return PublishedClaim(
         f"private LASSO, {noise}, T={iterates}, {relation}",

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Repeat
 from algorithms.baselines.noisy_thresholding import noisy_thresholding_plan, published_scale
-from algorithms.voting.peeling import MACHINE_RELATION, peeling_stage, published_plan
+from algorithms.voting.peeling import peeling_stage, published_plan
 from audits.papers.sparse_regression import PublishedClaim
 
 PAPER = "Liu, Tu, Mao & Chen (2022), Algorithms 1 and 2, Theorem 1"
@@ -28,7 +29,7 @@ def printed_peeling(epsilon: float, delta: float, select: int) -> PublishedClaim
     The proof cites Dwork & Roth (2014), Corollary 3.21, which asks for twice that scale.
     """
     scale = 4 * math.sqrt(2 * select * -math.log(delta)) / epsilon
-    plan = Stated(peeling_stage(scale, select, "laplace"), MACHINE_RELATION)
+    plan = Stated(peeling_stage(scale, select, "laplace"), Adjacency.MACHINE_REPLACE)
     return PublishedClaim(f"Peeling, s={select}", PAPER, epsilon, delta, plan)
 
 

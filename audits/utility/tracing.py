@@ -20,7 +20,7 @@ import numpy as np
 from accountant.domains import DELTA, EPSILON, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.plans.adjacency import ADD_REMOVE
+from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng
 from audits.adapters.estimators import DataOf, EstimatorAdapter
 from audits.adapters.noise_search import describe_factor, largest_convicted_factor
@@ -179,7 +179,7 @@ def _claimed_epsilon(
     plan = subject.plan(x, y)
     if plan is None:
         return None
-    other = ADD_REMOVE in (plan.relation, getattr(subject.algorithm, "relation", ""))
+    other = Adjacency.ADD_REMOVE in (plan.relation, getattr(subject.algorithm, "relation", ""))
     if other or subject.labels_only:
         raise ParameterError("epsilon", None, "given: the plan's is not for replaced records")
     from accountant.accountants.tight import Tight

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.losses.pure_and_approximate import ApproxLoss
+from accountant.plans.adjacency import Adjacency
 from audits.neighbours.value_spaces import Box
 from audits.zoo.specimen import Query, Specimen, query_specimen, specimen
 
@@ -158,6 +159,6 @@ def specimens() -> list[Specimen]:
         query_specimen(Query(sum_of_floats, large, 1.0)),
         query_specimen(Query(clip_lets_nan_through, hundred, 1.0, hostile=True)),
         query_specimen(Query(sum_that_wraps, Box(0, 2**30, (20,), whole=True), 2.0**30)),
-        query_specimen(Query(mean_of_a_private_count, hundred, 0.01, "add/remove")),
+        query_specimen(Query(mean_of_a_private_count, hundred, 0.01, Adjacency.ADD_REMOVE)),
         query_specimen(Query(sum_of_squared_deviations, hundred, 0.25)),
     ]

@@ -8,6 +8,7 @@ from typing import Any, final
 
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
+from accountant.plans.adjacency import Adjacency
 from audits.claims.findings import Outcome
 from audits.neighbours.value_spaces import Box
 
@@ -49,7 +50,7 @@ class Query:
     query: Callable[[Any], Any]
     space: Box
     declared: float
-    relation: str = "replace"
+    relation: str = Adjacency.REPLACE_ONE
     hostile: bool = False
 
 

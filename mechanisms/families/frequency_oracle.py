@@ -19,6 +19,7 @@ from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
+from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng, generator
 from mechanisms.base.mechanism import EXACT, Arithmetic, Mechanism, draw_shape, sum_log_density
 from mechanisms.base.values import Categories
@@ -156,9 +157,9 @@ class FrequencyOracle(Mechanism):
         return EXACT
 
     @property
-    def relation(self) -> str:
+    def relation(self) -> Adjacency:
         """Each user randomises their own record."""
-        return "local-replace"
+        return Adjacency.LOCAL_REPLACE
 
     @property
     def loss(self) -> PairLoss:

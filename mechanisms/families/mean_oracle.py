@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from accountant.domains import OneOf
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from accountant.plans.adjacency import Adjacency
 from mechanisms.base.checks import norms
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.parameters import param
@@ -40,9 +41,9 @@ class MeanOracle(Mechanism):
         return self.variance(value) + self._squared_norm(value)
 
     @property
-    def relation(self) -> str:
+    def relation(self) -> Adjacency:
         """Each user randomises their own value."""
-        return "local-replace"
+        return Adjacency.LOCAL_REPLACE
 
     def _squared_norm(self, value: ArrayLike) -> Array:
         checked = self.values.check(value)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
+from accountant.plans.adjacency import Adjacency
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.values import Values
 
@@ -41,9 +42,9 @@ class PostProcessing(Mechanism):
         return loss
 
     @property
-    def relation(self) -> str | None:
+    def relation(self) -> Adjacency | None:
         """That of the inner mechanism."""
-        relation: str | None = self.inner.relation
+        relation: Adjacency | None = self.inner.relation
         return relation
 
     @property

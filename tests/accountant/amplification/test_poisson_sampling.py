@@ -22,7 +22,7 @@ from accountant import (
     Stated,
     Tight,
 )
-from accountant.plans.adjacency import RELATIONS
+from accountant.plans.adjacency import Adjacency
 from mechanisms import RandomizedResponse
 from tests.accountant.enumeration import stick
 from tests.strategies import epsilons, rates
@@ -109,7 +109,7 @@ def test_a_composite_part_sees_one_sample():
 def test_sampling_refuses_other_neighbours_with_the_reason():
     with pytest.raises(ParameterError, match=r"relation must be one of 'add-remove'"):
         PoissonSampled(GaussianLoss(1.0), 0.1, "replace-one")
-    for relation in set(RELATIONS) - {"add-remove"}:
+    for relation in set(Adjacency) - {"add-remove"}:
         with pytest.raises(ParameterError, match="Poisson sampling compares the data with and"):
             PoissonSampled(Stated(GaussianLoss(1.0), relation), 0.1)
     with pytest.raises(ParameterError, match="replace-one"):

@@ -162,6 +162,19 @@ def test_the_registry_says_what_registries_ask_for(stored_book, tmp_path):
         assert row["first release"] <= row["last release"]
 
 
+@pytest.mark.parametrize("word", ["replace-one", "replace"])
+def test_the_registry_takes_a_relation_by_its_name_or_alias(stored_book, tmp_path, capsys, word):
+    with Book.open(stored_book.url) as book:
+        book.dataset("d", Budget(1.0, 1e-6))
+    command = ("export", stored_book.url, "d", "--registry", "--out", "-", "--relation")
+    assert run(*command, word) == 0
+    (row,) = json.loads(capsys.readouterr().out)["deployment"]
+    assert row["neighbour relation"] == "replace-one"
+    assert row["neighbours differ by"] == "one record exchanged for another"
+    assert run(*command, "sideways") == 2
+    assert "--relation must be one of 'add-remove', 'replace-one'" in capsys.readouterr().err
+
+
 def test_relations_do_not_mix_in_one_data_set(stored_book):
     from accountant import ParameterError, Stated
 

@@ -13,7 +13,7 @@ from accountant import (
     explanation,
 )
 from accountant.planning.interpretation import SUSPICIONS, worst_case_posterior
-from accountant.plans.adjacency import RELATIONS
+from accountant.plans.adjacency import Adjacency
 from mechanisms import Gaussian, RandomizedResponse
 from tests.strategies import epsilons, priors
 
@@ -38,15 +38,15 @@ def test_randomised_response_reaches_what_is_told():
     assert reached <= float(told[1]) <= reached + 0.01
 
 
-@pytest.mark.parametrize("relation", [None, *RELATIONS])
+@pytest.mark.parametrize("relation", [None, *Adjacency])
 def test_two_sentences_that_name_who_and_whom_to_trust(relation):
     words = explanation(0.7, 1e-6, relation)
     assert len(re.findall(r"[.](?: |$)", words)) == 2
     assert "1 in 1,000,000 (delta 1e-6)" in words
     assert "epsilon 0.7" in words
     assert ("nobody need be trusted" in words) == (relation == "local-replace")
-    assert RELATIONS[relation or "add-remove"] in words
-    assert set(SUSPICIONS) == set(RELATIONS)
+    assert Adjacency(relation or "add-remove").difference in words
+    assert set(SUSPICIONS) == set(Adjacency)
 
 
 def test_the_numbers_are_on_the_safe_side():

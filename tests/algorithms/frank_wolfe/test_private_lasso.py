@@ -168,7 +168,7 @@ BAD = {
     "selection": ["argmax", None, 1],
     "x_bound": [0, float("nan"), True],
     "y_bound": [-1, "1"],
-    "relation": ["replace-one", None],
+    "relation": ["label-replace", "any", "", None, 1],
     "random_state": [True, -1, 1.5, "seed"],
 }
 

@@ -47,6 +47,31 @@ def test_holm_lets_the_rest_share_the_error():
     assert fell(0.049) == {0}
 
 
+def step_down(chances, error):
+    """Holm (1979), written again: the least chance first, until one is too large."""
+    fell = set()
+    for place, at in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
+        if chances[at] > error / (len(chances) - place):
+            break
+        fell.add(at)
+    return fell
+
+
+def test_the_library_rejects_what_the_steps_of_holm_reject():
+    rng = np.random.default_rng(0)
+    sizes = []
+    for _ in range(300):
+        tests, error = int(rng.integers(1, 12)), float(rng.choice([0.5, 0.05, 1e-6]))
+        chances = list(error * rng.random(tests) * rng.choice([0.1, 0.5, 2.0]))
+        findings = [SimpleNamespace(refutes=lambda level, p=p: 1 - level >= p) for p in chances]
+        fell = families._holm_rejections(findings, error)
+        assert fell == step_down(chances, error)
+        sizes.append((len(fell), tests))
+    # all, none and some fell
+    assert {0} < {count for count, _ in sizes}
+    assert sum(0 < count < tests for count, tests in sizes) > 20
+
+
 def test_events_are_members_of_the_family():
     def leaks_its_sign(value, rng, size):
         noise = rng.laplace(size=size)

@@ -5,14 +5,19 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import binom
-from statsmodels.stats.proportion import proportion_confint
+from statsmodels.stats.proportion import binom_test, proportion_confint
 
 from audits.statistics.binomial_bounds import (
     clopper_pearson_lower,
     epsilon_lower,
+    epsilon_lower_every_run,
+    max_correct_probability,
     mean_confidence_band,
 )
+from audits.statistics.combined_tests import binomial_p_value, combined_epsilon_lower
+from audits.statistics.single_run import epsilon_lower_one_run
 from tests.strategies import error_rates, probabilities, trials
 
 
@@ -21,7 +26,34 @@ def test_clopper_pearson_agrees_with_statsmodels(trials, share, alpha):
     successes = round(share * trials)
     found = float(clopper_pearson_lower(np.array(float(successes)), np.array(float(trials)), alpha))
     low, _ = proportion_confint(successes, trials, alpha=2 * alpha, method="beta")
-    assert found == pytest.approx(np.nan_to_num(low), abs=1e-9)
+    assert found == pytest.approx(np.nan_to_num(low), rel=1e-12)
+
+
+LARGE = [(1, 1), (700, 1000), (1000, 1000), (65_000, 100_000), (10**8 - 7, 10**8)]
+
+
+@pytest.mark.parametrize(("right", "runs"), LARGE)
+@pytest.mark.parametrize("alpha", [0.05, 1e-6])
+def test_every_bound_on_epsilon_is_the_logit_of_a_library_interval(right, runs, alpha):
+    low, _ = proportion_confint(right, runs, alpha=2 * alpha, method="beta")
+    logit = max(math.log(low) - math.log1p(-low), 0.0)
+    counts = np.array(float(right)), np.array(float(runs))
+    assert float(epsilon_lower(*counts, runs, 0.0, alpha)) == pytest.approx(logit, rel=1e-12)
+    assert epsilon_lower_every_run(right, runs, 0.0, alpha) == pytest.approx(logit, rel=1e-12)
+    # that takes 1e-12 off the chance of a coin, which the odds multiply
+    wide = 1e-10 + 1e-11 / (1 - low)
+    assert epsilon_lower_one_run(right, runs, 0.0, alpha) == pytest.approx(logit, abs=wide)
+    once = combined_epsilon_lower([(right, runs, runs)], alpha)
+    assert once == pytest.approx(logit, rel=1e-8, abs=1e-8)
+
+
+@given(st.integers(1, 3000), st.floats(0.0, 1.0), st.floats(0.0, 3.0))
+def test_the_chance_of_so_many_right_guesses_is_that_of_the_librarys_test(runs, share, epsilon):
+    right = round(share * runs)
+    chance = max_correct_probability(epsilon)
+    expected = binom_test(right, runs, chance, alternative="larger")
+    found = binomial_p_value((right, runs, runs), epsilon)
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
 @pytest.mark.parametrize("trials", [1, 7, 60])

@@ -1,0 +1,20 @@
+"""The public names; `lazy_loader` reads where each one lies, and loads it when asked for."""
+
+from .baselines.cai_wang_zhang import ThresholdedMean as ThresholdedMean
+from .baselines.cai_wang_zhang import ThresholdedRegression as ThresholdedRegression
+from .frank_wolfe.convex_set import GaussianFrankWolfe as GaussianFrankWolfe
+from .frank_wolfe.polytope import FrankWolfe as FrankWolfe
+from .frank_wolfe.private_lasso import PrivateLasso as PrivateLasso
+from .frank_wolfe.private_logistic_lasso import PrivateLogisticLasso as PrivateLogisticLasso
+from .label_privacy.label_classifier import LabelPrivateClassifier as LabelPrivateClassifier
+from .label_privacy.label_randomizers import best_randomizer as best_randomizer
+from .label_privacy.label_sgd import LabelSGD as LabelSGD
+from .sparse_regression.label_iht import LabelIHT as LabelIHT
+from .sparse_regression.label_lasso import LabelLasso as LabelLasso
+from .sparse_regression.local_iht import LocalIHT as LocalIHT
+from .sparse_regression.sparse_erm import SparseERM as SparseERM
+from .statistics.local_histogram import LocalHistogram as LocalHistogram
+from .statistics.local_mean import LocalMean as LocalMean
+from .statistics.private_mean import PrivateMean as PrivateMean
+from .statistics.private_selection import PrivateSelection as PrivateSelection
+from .voting.sign_vote import SignVote as SignVote

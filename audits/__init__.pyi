@@ -1,0 +1,29 @@
+"""The public names; `lazy_loader` reads where each one lies, and loads it when asked for."""
+
+from .algorithm_runs.recording import OffTranscript as OffTranscript
+from .algorithm_runs.replaying import Replayed as Replayed
+from .algorithm_runs.replaying import privacy_losses as privacy_losses
+from .algorithm_runs.replaying import replay as replay
+from .attacks.floating_point import audit_bits as audit_bits
+from .attacks.front import audit as audit
+from .attacks.multiple_testing import Family as Family
+from .attacks.multiple_testing import audit_family as audit_family
+from .attacks.output_structure import audit_atoms as audit_atoms
+from .attacks.pair_search import Box as Box
+from .attacks.pair_search import candidate_pairs as candidate_pairs
+from .attacks.pair_search import search_pairs as search_pairs
+from .attacks.sensitivity import probe_sensitivity as probe_sensitivity
+from .attacks.sequential import watch as watch
+from .attacks.timing import audit_timing as audit_timing
+from .claims.claims import INDEPENDENT as INDEPENDENT
+from .claims.claims import RenyiLoss as RenyiLoss
+from .claims.claims import Sensitivity as Sensitivity
+from .claims.claims import TradeoffLoss as TradeoffLoss
+from .claims.findings import Finding as Finding
+from .claims.findings import Outcome as Outcome
+from .known_densities.hockey_stick import exact as exact
+from .utility.accuracy import Decoded as Decoded
+from .utility.accuracy import audit_accuracy as audit_accuracy
+from .utility.tracing import Traced as Traced
+from .utility.tracing import audit_tracing as audit_tracing
+from .zoo.scorecard import score_zoo as score_zoo

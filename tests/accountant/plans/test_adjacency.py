@@ -1,0 +1,180 @@
+"""One vocabulary of neighbours: members, their strings, today's aliases, and what is refused."""
+
+import copy
+import json
+import pickle
+from inspect import signature
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import algorithms
+from accountant import (
+    GaussianLoss,
+    ParameterError,
+    PoissonSampled,
+    PureLoss,
+    SampledWithoutReplacement,
+    Shuffled,
+    Stated,
+    explanation,
+    from_dp_event,
+    from_json,
+    to_dp_event,
+    to_json,
+)
+from accountant.plans.adjacency import Adjacency, check_relation
+from algorithms import FrankWolfe, GaussianFrankWolfe, PrivateLasso, PrivateLogisticLasso
+from audits import Box, candidate_pairs, probe_sensitivity, search_pairs
+from audits.neighbours.value_spaces import ALL_RELATIONS, ValueMoves
+from mechanisms import LocalHashing, PrivUnit, UnaryEncoding
+
+STRINGS = ["add-remove", "replace-one", "label-replace", "local-replace", "machine-replace"]
+ALIASES = {"replace": Adjacency.REPLACE_ONE, "add/remove": Adjacency.ADD_REMOVE}
+WRONG = [
+    "",
+    "Replace",
+    "replace one",
+    "add_remove",
+    "REPLACE_ONE",
+    "sideways",
+    1,
+    None,
+    ("replace",),
+]
+
+
+def test_the_strings_are_those_of_files_and_books():
+    assert [str(one) for one in Adjacency] == STRINGS
+    for text, one in zip(STRINGS, Adjacency, strict=True):
+        assert one == text
+        assert {text: 1}[one] == 1
+        assert repr(one) == repr(text)
+        assert f"{one}{one!r}{one:>20}" == f"{text}{text!r}{text:>20}"
+        assert json.dumps({"relation": one}) == json.dumps({"relation": text})
+        assert pickle.loads(pickle.dumps(one)) is copy.deepcopy(one) is one
+        assert one.difference != one
+
+
+@pytest.mark.parametrize("given", [*Adjacency, *STRINGS, *ALIASES])
+def test_members_strings_and_aliases_are_accepted(given):
+    meant = ALIASES.get(given) or Adjacency(given)
+    assert check_relation("relation", given) is meant
+    plan = Stated(GaussianLoss(1.0), given)
+    assert plan.relation is meant
+    assert plan == Stated(GaussianLoss(1.0), str(meant))
+    assert hash(plan) == hash(Stated(GaussianLoss(1.0), str(meant)))
+    assert repr(plan) == f"Stated(part=GaussianLoss(mu=1.0), relation={str(meant)!r})"
+    assert f'"relation": "{meant.value}"' in to_json(plan)
+    assert from_json(to_json(plan)) == plan
+    assert explanation(1.0, 1e-6, given) == explanation(1.0, 1e-6, meant)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+def test_another_is_refused_with_those_allowed(wrong):
+    every = "one of " + ", ".join(map(repr, STRINGS))
+    for check in (lambda: check_relation("relation", wrong), lambda: Stated(PureLoss(1.0), wrong)):
+        with pytest.raises(ParameterError) as caught:
+            check()
+        assert (caught.value.argument, caught.value.allowed) == ("relation", every)
+
+
+@pytest.mark.parametrize("given", ["add-remove", "add/remove", Adjacency.ADD_REMOVE])
+def test_plans_of_added_records(given):
+    plan = PoissonSampled(GaussianLoss(1.0), 0.1, given)
+    assert plan == PoissonSampled(GaussianLoss(1.0), 0.1)
+    assert plan.relation is plan.reversed.relation is Adjacency.ADD_REMOVE
+    assert from_dp_event(to_dp_event(plan), given) == plan
+    assert "relation" not in to_json(plan)  # at its default
+    with pytest.raises(ParameterError, match="one of 'replace-one', got"):
+        SampledWithoutReplacement(GaussianLoss(1.0), 3, 99, given)
+
+
+@pytest.mark.parametrize("given", ["replace-one", "replace", Adjacency.REPLACE_ONE])
+def test_plans_of_replaced_records(given):
+    plan = SampledWithoutReplacement(GaussianLoss(1.0), 3, 99, given)
+    assert plan == SampledWithoutReplacement(GaussianLoss(1.0), 3, 99)
+    assert plan.relation is Adjacency.REPLACE_ONE
+    assert from_dp_event(to_dp_event(plan), given) == plan
+    with pytest.raises(ParameterError, match="one of 'add-remove', got"):
+        PoissonSampled(GaussianLoss(1.0), 0.1, given)
+    with pytest.raises(ParameterError, match="one of 'add-remove', 'replace-one', got"):
+        from_dp_event(to_dp_event(plan), "label-replace")
+
+
+def test_what_users_randomise_is_stated_for_their_own_record():
+    for one in (LocalHashing.instances()[0], UnaryEncoding.instances()[0]):
+        assert one.relation is Adjacency.LOCAL_REPLACE
+        assert Shuffled(one, 100).relation is Adjacency.REPLACE_ONE
+    assert PrivUnit.instances()[0].relation is Adjacency.LOCAL_REPLACE
+
+
+def with_relation(given):
+    lasso = {"epsilon": 1.0, "delta": 1e-6, "rounds": 3, "relation": given}
+    return [PrivateLasso(**lasso), PrivateLogisticLasso(**lasso)]
+
+
+@pytest.mark.parametrize(
+    "given", ["replace", "add-remove", "replace-one", "add/remove", *Adjacency]
+)
+def test_estimators_take_them_and_give_back_what_was_given(given):
+    meant = check_relation("relation", given)
+    for one in with_relation(given):
+        assert one.get_params()["relation"] is given
+        assert clone(one).get_params()["relation"] is given
+        if meant in (Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE):
+            (default,) = [each for each in with_relation(meant) if type(each) is type(one)]
+            assert one.plan((100, 3)) == default.plan((100, 3))
+        else:
+            with pytest.raises(ParameterError, match="one of 'add-remove', 'replace-one', got"):
+                one.plan((100, 3))
+
+
+def test_the_default_of_an_estimator_is_the_word_it_was():
+    takers = [FrankWolfe, GaussianFrankWolfe, PrivateLasso, PrivateLogisticLasso]
+    classes = [getattr(algorithms, name) for name in algorithms.__all__]
+    assert [cls for cls in classes if "relation" in signature(cls).parameters] == takers
+    for cls in takers:
+        assert repr(signature(cls).parameters["relation"].default) == "'replace'"
+        neighbours = getattr(cls, "neighbours", Adjacency.REPLACE_ONE)
+        assert neighbours is Adjacency.REPLACE_ONE
+
+
+@pytest.mark.parametrize("given", ["add-remove", "add/remove", "replace", "replace-one", "each"])
+def test_audits_take_them(given):
+    meant = ALIASES.get(given, given)
+    box = Box(0.0, 1.0, (5,))
+
+    def total(data):
+        return float(np.sum(data))
+
+    def release(data, rng, size):
+        return np.sum(data) + rng.laplace(0, 5.0, size)
+
+    def of(relation):
+        pairs = [repr(one) for one in candidate_pairs(box, relation)]
+        probe = probe_sensitivity(total, box, relation, 0.5, budget=200, rng=1)
+        found = search_pairs(release, box, PureLoss(1.0), 2000, 1, relation)
+        return pairs, probe.witness, repr(found.candidate), found.finding.witness
+
+    assert of(given) == of(meant)
+
+
+@pytest.mark.parametrize("wrong", [*WRONG, "label-replace", Adjacency.MACHINE_REPLACE], ids=repr)
+def test_audits_refuse_another_with_those_allowed(wrong):
+    box = Box(0.0, 1.0, (5,))
+    for check in (
+        lambda: candidate_pairs(box, wrong),
+        lambda: probe_sensitivity(np.sum, box, wrong, 1.0),
+        lambda: search_pairs(np.sum, box, PureLoss(1.0), 2000, 1, wrong),
+    ):
+        with pytest.raises(
+            ParameterError, match="one of 'add-remove', 'replace-one', 'each', 'any', got"
+        ):
+            check()
+
+
+def test_moves_of_a_value_are_no_adjacency():
+    assert not {*map(str, ValueMoves)} & {*map(str, Adjacency), *ALIASES}
+    assert list(map(str, ALL_RELATIONS)) == ["add-remove", "replace-one", "each", "any"]
