@@ -1,4 +1,4 @@
-"""Labels of two public classes as -1 and 1."""
+"""Labels of two public classes, encoded as -1 and 1."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accountant.errors import ParameterError
 
 
 def encode_two_classes(y: Any) -> tuple[Any, Any]:
-    """The two classes, and -1 for the first and 1 for the second in place of every label."""
+    """Return the two classes, and -1 for the first and 1 for the second in place of every label."""
     given = np.asarray(y)
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         raise ParameterError("y", "Input y contains NaN or infinity", "finite")

@@ -1,4 +1,7 @@
-"""Rounds of noisy gradients: how many, and how much noise each needs."""
+"""Rounds of noisy gradients: their number, and the noise of each.
+
+References: Dong, Roth & Su (2022) for the composition of Gaussian noise.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ MAX_ROUNDS = 1000
 
 
 def affordable_rounds(step_sensitivity: float, features: int, epsilon: float, delta: float) -> int:
-    """How many rounds add noise of an eighth at most to any coordinate; 1 to 1,000.
+    """Return how many rounds add noise of at most 1/8 to any coordinate; 1 to 1,000.
 
     ``step_sensitivity`` is how far a record moves the coefficients in one step.
     """
@@ -36,7 +39,7 @@ def calibrated_gaussian(
     features: int,
     rate: float | None = None,
 ) -> Gaussian:
-    """The noise of one of ``rounds`` gradients."""
+    """Return the Gaussian mechanism of one of ``rounds`` gradients, optionally subsampled."""
 
     def noise(scale: float) -> Gaussian:
         # of one coordinate a gradient is a vector still

@@ -1,4 +1,4 @@
-"""A user's own sets, known by their oracles: looked at before any spend, and at each use."""
+"""A user's own sets, given by oracles: checked before anything is released, and at each use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHECKED_DIRECTIONS = 16  # directions in which a convex set's oracle is asked be
 @final
 @dataclass(frozen=True)
 class CheckedPolytope:
-    """A user's own `Polytope`; every vertex that is used must be one of a point of its norm."""
+    """A user's own `Polytope`; every vertex that is used must have at most the declared norm."""
 
     inner: Any
     norm: float = field(init=False)
@@ -39,7 +39,7 @@ class CheckedPolytope:
         object.__setattr__(self, "norm", norm * (1 + 1e-9))  # vertices may be rounded
 
     def count(self, features: int) -> int:
-        """As the user says, after a look at the vertices, or at 1,024 of them."""
+        """Return the declared number, after a check of at most 1,024 vertices."""
         found = IntegerRange(1).check("vertices_or_oracle.count", self.inner.count(features))
         some = np.unique(np.linspace(0, found - 1, min(found, CHECKED_VERTICES)).astype(int))
         direction = np.random.default_rng(0).normal(size=features)
@@ -54,7 +54,7 @@ class CheckedPolytope:
         return found
 
     def vertex(self, index: int, features: int) -> Array:
-        """As the user says, if it is of the norm declared."""
+        """Return the vertex, if its norm is at most the declared one."""
         try:
             point = np.asarray(self.inner.vertex(index, features), dtype=float)
         except (TypeError, ValueError):
@@ -66,11 +66,11 @@ class CheckedPolytope:
         return point
 
     def start(self, features: int) -> Array:
-        """The first vertex."""
+        """Return the first vertex."""
         return self.vertex(0, features)
 
     def products(self, gradient: Array) -> Array:
-        """As the user says."""
+        """Return the products that the user's object computes."""
         return np.asarray(self.inner.products(gradient), dtype=float)
 
     def _checked_products(self, direction: Array, count: int) -> Array:
@@ -97,18 +97,18 @@ class CheckedConvexSet:
         object.__setattr__(self, "radius", radius)
 
     def width(self, features: int) -> float:
-        """As the user says, after a look in some directions."""
+        """Return the declared width, after a check in some directions."""
         rng = np.random.default_rng(0)
         for direction in rng.normal(size=(CHECKED_DIRECTIONS, features)):
             self.minimiser(direction)
         return POSITIVE.check("convex_set.width", self.inner.width(features))
 
     def start(self, features: int) -> Array:
-        """One of its points."""
+        """Return one of its points."""
         return self.minimiser(np.ones(features))
 
     def minimiser(self, direction: Array) -> Array:
-        """As the user says, if it belongs to the set and is no longer than declared."""
+        """Return the point, if it belongs to the set and is within the declared radius."""
         try:
             point = np.asarray(self.inner.minimiser(direction), dtype=float)
         except (TypeError, ValueError):
@@ -124,12 +124,12 @@ class CheckedConvexSet:
         return point
 
     def contains(self, point: Array) -> bool:
-        """As the user says."""
+        """Return what the user's object says."""
         return bool(self.inner.contains(point))
 
 
 def polytope_of(vertices_or_oracle: Any) -> Polytope:
-    """The set itself, the hull of an array of vertices, or a user's oracle, to be probed."""
+    """Return the set itself, the hull of an array of vertices, or a checked user's set."""
     if isinstance(vertices_or_oracle, (L1Ball, Simplex, Hull, CheckedPolytope)):
         return vertices_or_oracle
     if isinstance(vertices_or_oracle, (list, tuple, np.ndarray)):
@@ -138,7 +138,7 @@ def polytope_of(vertices_or_oracle: Any) -> Polytope:
 
 
 def convex_set_of(convex_set: Any) -> ConvexSet:
-    """The set itself, or a user's, to be probed."""
+    """Return the set itself, or a checked user's set."""
     if isinstance(convex_set, (L2Ball, GroupBall, NuclearBall, CheckedConvexSet)):
         return convex_set
     return CheckedConvexSet(convex_set)

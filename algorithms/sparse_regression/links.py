@@ -1,4 +1,7 @@
-"""Monotone links of generalised linear models, with bounds of their slope."""
+"""Monotone links of generalised linear models, with bounds of their slope.
+
+References: Wang & Xu (2021), Algorithms 4 and 5.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ LINKS = {link.name: link for link in (IDENTITY, LINEAR_PLUS_COSINE)}
 
 
 def link_of(link: object) -> Link:
-    """A link by its name, or itself."""
+    """Return a link by its name, or the link itself."""
     if isinstance(link, Link):
         return link
     if not isinstance(link, str) or link not in LINKS:
