@@ -19,7 +19,7 @@ def encode_two_classes(y: Any) -> tuple[Any, Any]:
         check_classification_targets(given)
         classes, index = np.unique(given, return_inverse=True)
     except (TypeError, ValueError):
-        # scikit-learn's own words show labels
+        # scikit-learn's own message shows labels
         why = "Complex data not supported" if given.dtype.kind == "c" else "Unknown label type: "
         allowed = f"numbers or strings that stand for two classes. {why}"
         raise ParameterError("y", given.dtype, allowed) from None

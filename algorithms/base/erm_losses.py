@@ -77,7 +77,7 @@ class ErmBlockGradient:
         rows, labels, *known = block
         shorter = known[0] if known else norm_clip_factors(rows, self.row_bound)
         slope = self.loss.slope(clipped_row_products(rows, shorter, self.theta), labels)
-        # whatever the labels are
+        # the slope bound holds for all labels
         slope = np.clip(slope, -self.loss.steepest, self.loss.steepest)
         return weighted_row_sum(rows, shorter * slope)
 
@@ -97,9 +97,9 @@ class MeanGradient:
     def __call__(self, data: Any) -> Array:
         """Return one vector; row lengths are computed once for all rounds on the same arrays."""
         given, blocks = first_array(data), row_blocks(data)
-        if not given.shape[0]:  # a sample of nobody
+        if not given.shape[0]:  # an empty sample
             return np.zeros(given.shape[1])
-        if not isinstance(given, Chunks):  # which may hold other rows next time
+        if not isinstance(given, Chunks):  # chunks may hold other rows next time
             if self._cached_factors is None or self._cached_factors[0] is not given:
                 each = map_in_order(
                     self._norm_clip_factors, (given[who] for who in blocks), self._executor

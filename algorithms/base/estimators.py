@@ -43,7 +43,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
     epsilon: float
     delta: float = 0.0
     non_private: bool = False
-    neighbours: ClassVar[str] = "replace-one"  # where the plan does not say it
+    neighbours: ClassVar[str] = "replace-one"  # if the plan has no relation of its own
 
     def plan(self, shape: tuple[int, ...]) -> Plan:
         """Return what a fit on data of this shape will release; needs no data.
@@ -91,7 +91,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         check_is_fitted(self)
         if self._is_not_private:
             return f"{type(self).__name__}: NOT PRIVATE, no noise at all (non_private=True)"
-        # at the delta that was asked for, a pure plan's epsilon is smaller yet
+        # at the requested delta, a pure plan's epsilon is even smaller
         epsilon = Tight().epsilon(self.plan_, self.delta)
         who = RELATIONS[self.plan_.relation or self.neighbours]
         noise = self._noise_summary()
@@ -235,7 +235,9 @@ def _targets_of_pair(pair: tuple[Any, Any]) -> Any:
 def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
     """Return data after scikit-learn's check; its errors become one line without any data."""
     if any(isinstance(one, Chunks) for one in data):
-        raise ParameterError("X", data[0], "in memory: this reads all data at once")
+        raise ParameterError(
+            "X", data[0], "an array in memory, not chunks: all data are read at once"
+        )
     try:
         found = validate_data(estimator, *data, **rules)
         if isinstance(found, tuple):

@@ -98,7 +98,7 @@ def logistic_value(inner: Array, y: Array) -> Array:
     return value
 
 
-# functions with names, so that they travel to other processes
+# named functions, so that they can be pickled
 SQUARED = LinearLoss(squared_slope, squared_steepest, 2.0, squared_value)
 # |y| <= 1: the slope's derivative is at most y^2 / 4
 LOGISTIC = LinearLoss(logistic_slope, logistic_steepest, 0.25, logistic_value)

@@ -24,7 +24,7 @@ def affordable_rounds(step_sensitivity: float, features: int, epsilon: float, de
     if epsilon == math.inf:
         return MAX_ROUNDS
     # T rounds at mu in all have noise of deviation moved sqrt(T) / mu each, moved T / mu together,
-    # and the greatest of p normals is about sqrt(2 ln 2p)
+    # and the largest of p normals is about sqrt(2 ln 2p)
     mu = calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu
     rounds = mu / (8 * step_sensitivity * math.sqrt(2 * math.log(2 * features)))
     return max(1, min(math.floor(rounds), MAX_ROUNDS))
@@ -42,7 +42,7 @@ def calibrated_gaussian(
     """Return the Gaussian mechanism of one of ``rounds`` gradients, optionally subsampled."""
 
     def noise(scale: float) -> Gaussian:
-        # of one coordinate a gradient is a vector still
+        # a gradient of one coordinate is still a vector
         return Gaussian(scale * sensitivity, sensitivity, "exact", max(features, 2))
 
     def plan_of(scale: float) -> Plan:

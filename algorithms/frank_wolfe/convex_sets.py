@@ -88,14 +88,16 @@ class GroupBall:
     def width(self, features: int) -> float:
         """Return ``radius (sqrt(largest group) + sqrt(2 ln groups))``, at most the l2 ball's."""
         self.start(features)
-        # a group's norm is 1-Lipschitz, so the greatest exceeds sqrt(size) by a normal's tail
+        # a group's norm is 1-Lipschitz, so the largest exceeds sqrt(size) by a normal's tail
         longest = math.sqrt(self._largest) + math.sqrt(2 * math.log(self._count))
         return self.radius * min(longest, math.sqrt(features))
 
     def start(self, features: int) -> Array:
         """Return the centre."""
         if features != self._group.size:
-            raise ParameterError("groups", self._group.shape, f"of {features} features")
+            raise ParameterError(
+                "groups", self._group.shape, f"one label for each of {features} features"
+            )
         return np.zeros(features)
 
     def minimiser(self, direction: Array) -> Array:
@@ -139,7 +141,11 @@ class NuclearBall:
     def start(self, features: int) -> Array:
         """Return the centre."""
         if features != math.prod(self.shape):
-            raise ParameterError("shape", self.shape, f"of {features} entries")
+            raise ParameterError(
+                "shape",
+                self.shape,
+                f"(rows, columns) whose product is the number of features, {features}",
+            )
         return np.zeros(features)
 
     def minimiser(self, direction: Array) -> Array:

@@ -14,7 +14,7 @@ from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss
 from algorithms.frank_wolfe.constants import Bounds
 from algorithms.frank_wolfe.polytopes import L1Ball, Polytope
 
-BLOCK_ENTRIES = 2**22  # entries of a block that one thread clips, or of gradients at a time
+BLOCK_ENTRIES = 2**22  # entries that one thread clips at a time; also of gradients
 
 
 class DenseScores:
@@ -117,12 +117,12 @@ def clipped_entries(array: Any, bound: float) -> Any:
     values: Array = np.asarray(array, dtype=float)
     if all_within(values, bound):
         return values
-    # The cost is the first touch of the copy's memory, so blocks of rows are touched side by side.
+    # First access to the copy's memory dominates, so threads write blocks of rows in parallel.
     copy = np.empty_like(values)
     step = max(1, BLOCK_ENTRIES * len(values) // values.size)
     blocks = [slice(start, start + step) for start in range(0, len(values), step)]
     with ThreadPoolExecutor() as pool:
-        # the list waits for every block and raises what any of them raised
+        # the list waits for every block and re-raises its errors
         list(pool.map(lambda rows: np.clip(values[rows], -bound, bound, out=copy[rows]), blocks))
     return copy
 

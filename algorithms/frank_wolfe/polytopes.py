@@ -129,7 +129,7 @@ class Hull:
             raise ParameterError("vertices", "of infinite norm or NaN", "finite")
         points.flags.writeable = False
         self.points = points
-        # all vertices 0 would ask for noise of scale 0
+        # all vertices 0 would need noise of scale 0
         self.norm = POSITIVE.check("norm of the vertices", norms.max())
 
     def __repr__(self) -> str:
@@ -138,7 +138,11 @@ class Hull:
     def count(self, features: int) -> int:
         """Return the number of rows; the features must be the columns."""
         if features != self.points.shape[1]:
-            raise ParameterError("vertices", self.points.shape, f"of {features} features")
+            raise ParameterError(
+                "vertices",
+                self.points.shape,
+                f"of shape (vertices, {features}): X has {features} features",
+            )
         return len(self.points)
 
     def vertex(self, index: int, features: int) -> Array:

@@ -108,7 +108,7 @@ class L1Estimator(PrivateRegressor):
 
     def _fit(self, X: Any, y: Any, executor: Executor | None) -> Self:
         """Make the plan, run it, and keep the results."""
-        # a subclass's plan need not know of sparse data
+        # a subclass's plan may have no `sparse` argument
         thin: dict[str, Any] = {"sparse": True} if issparse(X) else {}
         plan = self.plan(X.shape, **thin)
         bounds, rng = self._bounds(), generator_of(self.random_state)

@@ -9,7 +9,7 @@ import numpy as np
 from accountant.numerics import Array
 from mechanisms.families.bounded_scores import IndexArray
 
-MAX_BUCKETS = 256  # levels at most, at the start
+MAX_BUCKETS = 256  # most buckets at the start
 
 
 @final

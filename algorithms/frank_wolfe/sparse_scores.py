@@ -23,10 +23,9 @@ from algorithms.frank_wolfe.score_buckets import ScoreBuckets
 from algorithms.frank_wolfe.sparse_entries import column_entries, row_entries, unique_items
 from mechanisms.families.bounded_scores import IndexArray
 
-FIRST_REFRESH = (
-    16  # rounds until all bounds are made afresh; later on, as many as there were so far
-)
-MAX_SLACK = 1.0  # by how many scales bounds may exceed scores before they are made afresh sooner
+# rounds until the first refresh of all bounds; each later interval doubles the total
+FIRST_REFRESH = 16
+MAX_SLACK = 1.0  # how far bounds may exceed scores, in noise scales, before an early refresh
 
 
 @final
@@ -40,7 +39,7 @@ class SparseScores:
     def __init__(self, bounds: Bounds, loss: LinearLoss, scale: float) -> None:
         self._bounds, self._loss, self._scale = bounds, loss, scale
         self._steepest = loss.bound(bounds.radius * bounds.x, bounds.y)
-        # floats may take a bound for a hair less than it is
+        # rounding may make a bound slightly too small
         self._rounding_margin = 1e-9 * scale + 1e-12 * bounds.radius * bounds.lipschitz(loss)
         self._moves: list[tuple[int, float]] = []
         self._moved = False
@@ -108,7 +107,7 @@ class SparseScores:
         self._gradient_sum = np.asarray(self._slope @ self._x)
         self._slack = np.asarray(self._slope_slack @ self._absolute_x)
         loose = self._gradient_scale * self._slack.max() / (MAX_SLACK * self._scale)
-        if loose > 1:  # the interval grows about as the time does
+        if loose > 1:  # slack grows about linearly with the number of moves
             self._next_refresh = self.move_count + max(
                 1, int((self._next_refresh - self.move_count) / loose)
             )
@@ -193,7 +192,9 @@ class ScoreSnapshot:
 
     def _current_query(self) -> SparseScores:
         if self._query.move_count != self._moves:
-            raise RuntimeError("these scores have changed: a later round was asked for")
+            raise RuntimeError(
+                "these scores are out of date: a later move was recorded; query the ledger again"
+            )
         return self._query
 
 

@@ -19,8 +19,8 @@ from algorithms.frank_wolfe.convex_sets import (
 )
 from algorithms.frank_wolfe.polytopes import Hull, L1Ball, Polytope, Simplex
 
-CHECKED_VERTICES = 1024  # vertices that are looked at before anything is spent
-CHECKED_DIRECTIONS = 16  # directions in which a convex set's oracle is asked before
+CHECKED_VERTICES = 1024  # vertices that are checked before anything is released
+CHECKED_DIRECTIONS = 16  # directions in which a convex set's oracle is checked
 
 
 @final
@@ -48,7 +48,7 @@ class CheckedPolytope:
             own = float(self.vertex(int(index), features) @ direction)
             if not abs(own - products[index]) <= 1e-9 * self.norm * np.abs(direction).max():
                 raise ParameterError(
-                    "vertices_or_oracle.products", f"another number at vertex {index}",
+                    "vertices_or_oracle.products", f"a different number at vertex {index}",
                     "the inner products of the vertices",
                 )  # fmt: skip
         return found
@@ -62,7 +62,9 @@ class CheckedPolytope:
         inside = point.shape == (features,) and np.abs(point).sum() <= self.norm
         if not inside:
             allowed = f"a point (features,) of the set, of l1 norm at most {self.norm:g}"
-            raise ParameterError("vertices_or_oracle.vertex", f"another at {index}", allowed)
+            raise ParameterError(
+                "vertices_or_oracle.vertex", f"another point at index {index}", allowed
+            )
         return point
 
     def start(self, features: int) -> Array:

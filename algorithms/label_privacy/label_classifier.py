@@ -122,11 +122,11 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         """
         X, codes, classes = self._checked_input(X, y)
         sgd = self._sgd(len(codes), len(classes))
-        sgd.plan((len(codes), X.shape[1] + 1))  # whatever is refused is refused here
+        sgd.plan((len(codes), X.shape[1] + 1))  # check all settings before the fit
         self.classes_ = classes
         self.shift_, self.scale_ = _shift_and_scale(X)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotPrivateWarning)  # which is said here
+            warnings.simplefilter("ignore", NotPrivateWarning)  # this class warns itself
             self.sgd_ = sgd.fit(self.prepared(X), codes, executor)
         self.coef_, self.plan_ = self.sgd_.coef_, self.sgd_.plan_
         self.ledger_, self.transcript_ = self.sgd_.ledger_, self.sgd_.transcript_
@@ -207,7 +207,9 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
     def _sgd(self, users: int, classes: int) -> LabelSGD:
         size = IntegerRange(1).check("batch_size", self.batch_size)
         if isinstance(self.loss, LabelLoss) and not isinstance(self.loss, ScoreLoss):
-            raise ParameterError("loss", self.loss, "a loss of scores, by name or a ScoreLoss")
+            raise ParameterError(
+                "loss", self.loss, "a loss of scores, by name or a ScoreLoss; LabelSGD takes others"
+            )
         return LabelSGD(
             epsilon=self.epsilon, classes=classes, loss=self.loss, diameter=self.diameter,
             randomizer=self.randomizer, batch_size=min(size, users),
@@ -217,13 +219,13 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
     def _checked_input(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         """Return features, labels as numbers, and the classes."""
         rules = {"dtype": np.float64, "accept_sparse": "csr"}
-        if y is None:  # scikit-learn's own words
+        if y is None:  # scikit-learn's own error
             validated_data(self, X, None, **rules)
         try:
             labels = column_or_1d(y, warn=True)
             assert_all_finite(labels)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # which would tell how many classes occur
+                warnings.simplefilter("ignore")  # a warning would reveal how many classes occur
                 check_classification_targets(labels)
         except ValueError as error:
             words = " ".join(str(error).split(" Got ")[0].split())
@@ -263,7 +265,7 @@ def _shift_and_scale(X: Any) -> tuple[Array, Array]:
         scale = np.sqrt(np.asarray(X.multiply(X).mean(axis=0), dtype=float).reshape(-1))
         return np.zeros(X.shape[1]), np.where(scale > 0, scale, 1.0)
     most = np.abs(X).max(axis=0)
-    most[most == 0] = 1.0  # squares of what is left neither overflow nor vanish
+    most[most == 0] = 1.0  # squares of scaled columns neither overflow nor vanish
     spread = (X / most).std(axis=0)
     scale = np.where(spread > 1e-12, spread, 1.0) * most
     return (X / scale).mean(axis=0), scale

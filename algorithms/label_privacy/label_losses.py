@@ -25,7 +25,7 @@ class LabelLoss(ABC):
     """
 
     # Where the gradients of all labels are (p - e_k) x, with shares p that sum to 1: corners of a
-    # regular simplex, so that no randomiser needs a look at theta.
+    # regular simplex, so that no randomiser depends on theta.
     regular: ClassVar[bool] = False
 
     @abstractmethod

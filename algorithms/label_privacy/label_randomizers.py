@@ -23,7 +23,7 @@ from mechanisms.subset_selection import SubsetSelection
 from mechanisms.unary_encoding import UnaryEncoding
 
 CLASSES = IntegerRange(2)
-# in this order among equals: the shortest report first
+# among equals the first is taken: the shortest report
 RANDOMIZER_NAMES = ("response", "subset", "unary", "duchi")
 RANDOMIZER = OneOf(("auto", *RANDOMIZER_NAMES))
 
@@ -39,7 +39,7 @@ def randomizer_of(name: object, classes: int, epsilon: float) -> Mechanism:
     if chosen == "subset":
         return SubsetSelection.optimised(k, epsilon)
     if chosen == "response":
-        # keep / (lie of one label) = e^eps
+        # keep / ((1 - keep) / (k - 1)) = e^eps
         keep = min(1 / (1 + (k - 1) * math.exp(-epsilon)), LARGEST_BELOW_ONE)
         return calibrated_safely(lambda p: RandomizedResponse(k, p), keep, 1 / k, epsilon)
     return calibrate(HemisphereL2, dimension=k - 1, radius=1.0, longer="clip", epsilon=epsilon)

@@ -42,7 +42,7 @@ from algorithms.label_privacy.report_decoders import (
 from mechanisms.hemisphere import HemisphereL2
 
 BLOCK_COEFFICIENTS = 1 << 20  # coefficients in memory at a time
-FULL_TRANSCRIPT_NUMBERS = 50_000_000  # entries of all reports that a transcript keeps in full
+FULL_TRANSCRIPT_NUMBERS = 50_000_000  # most numbers that a transcript keeps in full
 
 
 class LabelSGD(PrivateEstimator):
@@ -223,14 +223,14 @@ class LabelSGD(PrivateEstimator):
         theta = np.zeros(loss.shape(features, self.classes))
         total, square = np.zeros_like(theta), 0.0
         blocks: list[Any] = self._user_blocks(users, analyser.mechanism)
-        if not isinstance(X, Chunks):  # which are read in their order
+        if not isinstance(X, Chunks):  # chunks are read in their order
             order = ledger.coins.permutation(users)
             blocks = [order[block] for block in blocks]
         for rows, coefficients in self._decoded_blocks(ledger, analyser, blocks, theta, executor):
             for start in range(0, len(coefficients), size):
                 some = slice(start, start + size)
                 gradient, squared = loss.estimate(theta, rows[some], coefficients[some])
-                # a last, short batch is a part of a step
+                # a last, short batch is a fraction of a step
                 left = len(coefficients) - start
                 total += theta * (left / size) if left < size else theta
                 gradient *= eta / size
@@ -264,7 +264,7 @@ class LabelSGD(PrivateEstimator):
                 )
             return
         query, decode = _label_query, decoder.coefficients
-        if isinstance(decoder, RotatedGradientDecoder):  # the span is the same whatever theta
+        if isinstance(decoder, RotatedGradientDecoder):  # the span does not depend on theta
             query, decode = (
                 (one := GradientSpan.regular_simplex(self.classes)).label_corners,
                 one.coefficients,

@@ -131,7 +131,7 @@ class RotatedGradientDecoder(ReportDecoder):
     def second_moment(self) -> float:
         """V: ``B^2 + 1 / (1 + B^2)``, or ``B^2`` for two labels; B is a report's length."""
         # E|estimate|^2 = 2 <c, g> - |c|^2 + r^2 B^2 <= 2 s - s^2 + (1 - s^2) B^2, s = |c|: the
-        # smallest ball about points of the unit ball has r^2 + |c|^2 <= 1
+        # smallest ball around points of the unit ball has r^2 + |c|^2 <= 1
         square = self.mechanism.length**2
         return square if self.mechanism.dimension == 1 else square + 1 / (1 + square)
 

@@ -87,7 +87,7 @@ class LabelLasso(LabelRegressor):
         X = ledger.public
         if isinstance(X, Chunks):
             raise ParameterError("X", X, "in memory, or a memory map: the Lasso reads by columns")
-        tau = getattr(ledger.plan.parts[0], "scale", 0.0)  # nothing was added without privacy
+        tau = getattr(ledger.plan.parts[0], "scale", 0.0)  # 0 if non_private
         users, features = X.shape
         variance = NON_NEGATIVE.check("noise_bound", self.noise_bound) ** 2 + tau * tau
         self.penalty_ = 2 * math.sqrt(variance * 2 * math.log(max(features, 2)) / users)

@@ -34,7 +34,7 @@ from algorithms.sparse_regression.links import Link, link_of
 from mechanisms.hemisphere import HemisphereL2
 
 MAX_RESIDUAL = 1e150
-FULL_TRANSCRIPT_NUMBERS = 20_000_000  # numbers of all reports that a transcript keeps in full
+FULL_TRANSCRIPT_NUMBERS = 20_000_000  # most numbers that a transcript keeps in full
 
 
 class LocalIHT(PrivateRegressor):
@@ -173,7 +173,7 @@ class LocalIHT(PrivateRegressor):
         X, y = validated_fit_data(self, X, y, single_pass=True)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_ = plan
-        # all reports together are as large as X: beyond a size their digests are kept
+        # all reports together are as large as X: beyond a size only digests are kept
         kept = "full" if math.prod(X.shape) <= FULL_TRANSCRIPT_NUMBERS else "digest"
         self.ledger_ = Ledger(X if y is None else (X, y), plan, rng=rng, transcript=kept)
         self.coef_ = self.run(self.ledger_, executor)

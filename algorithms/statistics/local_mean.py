@@ -170,7 +170,7 @@ class ClippedVectors:
     def __call__(self, rows: Any) -> Array:
         """Return one vector a user."""
         vectors = np.asarray(rows, dtype=np.float64)
-        # first into a cube, that no square is infinite; a little short, that rounding stays inside
+        # clip to a cube first, so no square overflows; a little short, so rounding stays inside
         vectors = np.clip(vectors, -1e6 * self.radius, 1e6 * self.radius)
         scaled = vectors / self.radius
         return scaled * norm_clip_factors(scaled, 1 - 1e-12)[:, None] * self.radius

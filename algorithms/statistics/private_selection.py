@@ -72,9 +72,9 @@ class PrivateSelection(PrivateEstimator):
 
     def run(self, ledger: Any) -> int:
         """Return the candidate's index, computed from the released value only."""
-        told = ledger.release(ledger.plan, clipped_score_sums)
-        # without a mechanism it is the sums themselves
-        return int(np.argmax(told)) if np.ndim(told) else int(told)
+        released = ledger.release(ledger.plan, clipped_score_sums)
+        # without a mechanism the sums themselves are released
+        return int(np.argmax(released)) if np.ndim(released) else int(released)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit on scores; nothing is released if the input is bad.
@@ -101,7 +101,7 @@ class PrivateSelection(PrivateEstimator):
         return self
 
     def _noise_summary(self) -> str:
-        return f"sums of scores are told apart at the scale {self.plan_.scale:.4g}"
+        return f"permute-and-flip of scale {self.plan_.scale:.4g} on the sums of scores"
 
 
 def clipped_score_sums(scores: Any) -> Array:

@@ -14,9 +14,8 @@ import numpy as np
 
 from accountant.numerics import Array
 
-THRESHOLD_CONSTANT = (
-    5.0  # of the threshold rule; chosen on simulations (tests/algorithms/voting/test_sign_vote.py)
-)
+# C of the threshold rule, from simulations in tests/algorithms/voting/test_sign_vote.py
+THRESHOLD_CONSTANT = 5.0
 
 
 def threshold_rule(
@@ -83,7 +82,7 @@ def lasso_signs(data: tuple[Array, Array], threshold: float, select: int) -> Arr
 
     That is Algorithm 4: ``|y - X theta|^2 / (2 n) + penalty |theta|_1``, without an intercept.
     """
-    from sklearn.linear_model import lars_path  # a machine that votes on means needs none of it
+    from sklearn.linear_model import lars_path  # votes on means do not need scikit-learn
 
     _, _, path = lars_path(*data, method="lasso", alpha_min=threshold)
     # between two knots the nonzero coordinates are those of both ends together, so the smallest
@@ -102,7 +101,7 @@ def graph_signs(X: Array, threshold: float, select: int) -> Array:
     from sklearn.linear_model import lars_path_gram
 
     with np.errstate(invalid="ignore", divide="ignore"):
-        R = finite_array(np.corrcoef(X, rowvar=False), 2)  # of a constant variable there is none
+        R = finite_array(np.corrcoef(X, rowvar=False), 2)  # a constant variable has no correlation
     variables = len(R)
     on = np.zeros((variables, variables))
     for node in range(variables):

@@ -63,7 +63,7 @@ def peeled_signs(ledger: Any) -> NDArray[np.int8]:
     tally, remaining = VoteCounter(), np.arange(ledger.shape[1])
     selected: list[int] = []
     for _ in range(peel.count):
-        # who remains is known from earlier answers alone
+        # the remaining features follow from earlier answers
         winner = int(ledger.release(peel.part, RemainingStability(tally, remaining)))
         selected.append(int(remaining[winner]))
         remaining = np.delete(remaining, winner)

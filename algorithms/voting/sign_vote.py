@@ -156,7 +156,7 @@ class SignVote(PrivateEstimator):
         if callable(self.estimator):
             features = None
         local = self._machine_vote(count)
-        # all settings are checked before any machine is asked
+        # all settings are checked before any machine votes
         self.plan((count, local.select if features is None else features))
         rng = generator_of(self.random_state)
         timeout = None if self.timeout is None else POSITIVE.check("timeout", self.timeout)

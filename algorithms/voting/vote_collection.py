@@ -53,8 +53,8 @@ class VoteReport:
         return sum(fate in ("counted", "twice") for fate in self.fates)
 
     def __str__(self) -> str:
-        told = [f"{self.fates.count(fate)} {fate}" for fate in FATES if fate in self.fates]
-        return f"{len(self.fates)} machines: {', '.join(told)}; {sum(self.bytes):,} bytes"
+        counts = [f"{self.fates.count(fate)} {fate}" for fate in FATES if fate in self.fates]
+        return f"{len(self.fates)} machines: {', '.join(counts)}; {sum(self.bytes):,} bytes"
 
 
 @final
@@ -91,7 +91,7 @@ class VoteCollector:
         """
         lengths = [vote_length(message) for message in self._messages]
         if features is None:
-            features = int(np.median(lengths))  # whatever more than half of them are
+            features = int(np.median(lengths))  # the length that more than half of them have
         votes = np.zeros((len(lengths), max(features, 1)), dtype=np.int8)
 
         def write(block: range) -> None:
@@ -100,7 +100,7 @@ class VoteCollector:
                 if lengths[at] and not fits:
                     self._fates[at] = INVALID
 
-        # most of the time is the first touch of the memory, so blocks are touched side by side
+        # first access to the memory dominates, so threads write blocks in parallel
         starts = range(0, len(lengths), MACHINES_PER_BLOCK)
         blocks = (range(start, min(start + MACHINES_PER_BLOCK, len(lengths))) for start in starts)
         deque(map_in_order(write, blocks), maxlen=0)
@@ -132,7 +132,7 @@ def collect_votes(
             if future in done:
                 try:
                     box.receive(at, future.result())
-                except Exception:  # a worker died, or something else than a message came back
+                except Exception:  # a worker died, or its result is no message
                     box.mark_failed(at)
     finally:
         for future in futures:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
-VOTE_SENSITIVITY = 2.0  # of every stability and every utility: one machine's vote moves counts by 1
+VOTE_SENSITIVITY = 2.0  # one machine moves counts by 1, and every stability and utility by 2
 SIGNS = np.array([1, -1, 0], dtype=np.int8)  # in the order of the utilities
 MACHINES_PER_SUM = 127  # machines whose votes an 8-bit sum can hold
 

@@ -16,7 +16,7 @@ Votes = NDArray[np.int8]
 
 FATES = ("counted", "twice", "failed", "invalid", "late")
 COUNTED, TWICE, FAILED, INVALID, LATE = range(len(FATES))
-HEADER_BYTES = 5  # bytes: a fate, and the number of features in four
+HEADER_BYTES = 5  # bytes: a status, and the number of features in four
 
 
 def pack_vote(vote: Any) -> bytes:
@@ -58,7 +58,7 @@ def unpack_vote(message: bytes, row: Votes) -> bool:
 def encode_own_vote(local: Callable[[Any], Any], handle: Any) -> bytes:
     """Return a machine's message; an error is sent without its text, which may show data."""
     try:
-        # numpy's warnings are about the data, and stay with them
+        # numpy's warnings are about the data, so they stay on the machine
         with np.errstate(all="ignore"):
             return pack_vote(local(handle() if callable(handle) else handle))
     except Exception:

@@ -267,7 +267,7 @@ class Mechanism(Release):
         others = {f.name: f.default for f in dataclasses.fields(cls) if f.name != name}  # type: ignore[arg-type]  # every declared class is a dataclass
         needed = [n for n, default in others.items() if default is REQUIRED]
         if not name or not set(needed) <= set(fixed) <= set(others):
-            allowed = f"fields of {cls.__name__} other than the calibrated {name!r}"
+            allowed = f"fields of {cls.__name__} other than its knob {name!r}"
             raise ParameterError("fixed", fixed, f"{allowed}, {needed} among them")
         known = SimpleNamespace(**{n: fixed.get(n, default) for n, default in others.items()})
         for other, value in vars(known).items():
