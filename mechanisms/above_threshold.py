@@ -1,4 +1,7 @@
-"""The sparse vector technique: which of many answers is the first above a threshold."""
+"""The sparse vector technique: the index of the first answer above a threshold.
+
+References: Dwork & Roth (2014), Algorithm 1; Lyu, Su & Li (2017).
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,17 @@ from accountant.numerics.logspace import logsumexp
 from accountant.numerics.quadrature import legendre
 from accountant.numerics.rounding import round_up_ratio
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import refuse_size_for_batch
-from mechanisms.base.mechanism import IDEALISED, Mechanism, arithmetic_field, draw_shape
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Candidates
-from mechanisms.base.values import Scores
+from mechanisms.base import (
+    IDEALISED,
+    Candidates,
+    Mechanism,
+    Scores,
+    arithmetic_field,
+    declare,
+    draw_shape,
+    param,
+    refuse_size_for_batch,
+)
 from mechanisms.families.selection import (
     BOOLEAN,
     MONOTONE_TEXT,
@@ -34,29 +43,36 @@ QUADRATURE_STEPS = np.concatenate([-QUADRATURE_STEPS[:0:-1], QUADRATURE_STEPS])
 @final
 @declare
 class AboveThreshold(Mechanism):
-    """The index of the first answer above the threshold, both noisy; their number if none is.
+    """The index of the first noisy answer above a noisy threshold; their number if there is none.
 
-    The answers below cost nothing, however many.  To find c answers repeat it, every time with
-    fresh noise on the threshold: ``c * AboveThreshold(...)``.
+    The answers below the threshold add no privacy loss, however many they are.  To find c answers
+    repeat it, every time with fresh noise on the threshold: ``c * AboveThreshold(...)``.
+
+    Examples
+    --------
+    >>> from mechanisms import AboveThreshold
+    >>> one = AboveThreshold(threshold=5.0, scale=0.5)
+    >>> int(one.release([0.0, 2.0, 9.0, 9.0], rng=0))
+    2
+    >>> one.loss
+    PureLoss(epsilon=4.0)
     """
 
     releases: ClassVar[str] = "the index of the first high answer"
     reference: ClassVar[str] = "Dwork & Roth (2014), Algorithm 1; Lyu, Su & Li (2017)"
     limits: ClassVar[str] = "probabilities are good to about 1e-15, as floats are"
 
-    threshold: float = param(REAL, "what an answer must exceed", typical=(1.0,))
+    threshold: float = param(REAL, "value that an answer has to exceed", typical=(1.0,))
     scale: float = param(
-        POSITIVE, "noise scale on the threshold; an answer has twice as much",
+        POSITIVE, "noise scale on the threshold; twice as much on an answer",
         typical=(2.0,), knob=True,
     )  # fmt: skip
-    sensitivity: float = param(
-        POSITIVE, "sensitivity of every single answer", typical=(1.0,), default=1.0
-    )
+    sensitivity: float = param(POSITIVE, "sensitivity of each answer", typical=(1.0,), default=1.0)
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
     arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Compare every answer with one noisy threshold; see `Mechanism.release`."""
+        """Return the index of the first answer above; see `Mechanism.release`."""
         answers, source = self.values.check(value), generator(rng)
         refuse_size_for_batch(size, answers, 1)
         shape = draw_shape(size, answers.shape)
@@ -67,7 +83,7 @@ class AboveThreshold(Mechanism):
         return np.where(found.any(axis=-1), found.argmax(axis=-1), shape[-1])[()]
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """Log-probability of the index, by one integral over the noise of the threshold."""
+        """Return the log-probability of the index: one integral over the threshold's noise."""
         heights = scaled_difference(self.values.check(value), self.threshold, self.scale)
         count = heights.shape[-1]
         rows = [log_first_above_probabilities(row) for row in heights.reshape(-1, count)]
@@ -85,11 +101,11 @@ class AboveThreshold(Mechanism):
 
     @property
     def loss_is_upper_bound(self) -> bool:
-        """Ten answers attain epsilon, but in a rare event only."""
+        """True: ten answers attain epsilon, but only on an unlikely output."""
         return True
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
-        """Ten answers that rise, and one that falls (or stays, if monotone); the best of a few."""
+        """Return ten answers that rise and one that falls or stays: the best of eleven levels."""
         rise = np.append(np.full(10, 1.0), 0.0 if self.monotone else -1.0)
         best, pair = -1.0, (rise, rise)
         for below in np.linspace(-2.0, 8.0, 11):
@@ -107,23 +123,23 @@ class AboveThreshold(Mechanism):
 
     @property
     def values(self) -> Scores:
-        """Answers."""
+        """Vectors of answers."""
         return Scores(self.sensitivity, self.monotone)
 
     @property
     def support(self) -> Candidates:
-        """The answers, and none of them."""
+        """The indices of the answers, and the outcome that none is above."""
         return Candidates(extra_outcomes=1)
 
 
 def log_first_above_probabilities(heights: Array) -> Array:
-    """Log-probabilities that each answer is the first above the threshold, and that none is.
+    """Return log-probabilities that each answer is the first above the threshold, and that none is.
 
-    ``heights`` are answers above the threshold, over the scale.  Piecewise quadrature, exact to
-    about 1e-14 relative, of rare outcomes too.
+    ``heights`` are answers minus the threshold, over the scale.  Piecewise quadrature, exact to
+    about 1e-14 relative, also for unlikely outcomes.
     """
     # P(first is i) = int f(z) prod_{j < i} F((z - h_j) / 2) (1 - F((z - h_i) / 2)) dz with f and
-    # F of the standard Laplace law: kinks at 0 and h_j, exponentials far away from them
+    # F of the standard Laplace distribution: kinks at 0 and h_j, exponentials far away from them
     kinks = np.unique(np.append(heights, 0.0))
     steps = (
         2 * np.round(kinks / 2)[:, None] + QUADRATURE_STEPS

@@ -1,4 +1,7 @@
-"""A bounded number, rounded to an end of its range and told by randomised response."""
+"""A bounded number, rounded to an end of its range and released by randomised response.
+
+References: Duchi, Jordan & Wainwright (2018), Section 4.2.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,16 @@ from accountant.domains import POSITIVE, Interval
 from accountant.losses.finite_pair import PairLoss
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import EXACT, Arithmetic, draw_shape, sum_log_density
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import FiniteRows
-from mechanisms.base.values import BoundedNumbers
+from mechanisms.base import (
+    EXACT,
+    Arithmetic,
+    BoundedNumbers,
+    FiniteRows,
+    declare,
+    draw_shape,
+    param,
+    sum_log_density,
+)
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from mechanisms.families.mean_oracle import FixedLengthMeanOracle, out_of_range, stochastic_round
 
@@ -22,12 +31,22 @@ from mechanisms.families.mean_oracle import FixedLengthMeanOracle, out_of_range,
 @final
 @declare
 class BinaryLabel(FixedLengthMeanOracle):
-    """One of two numbers ``+-bound / (2 keep - 1)``, so that the mean is the value."""
+    """One of the two numbers ``+-bound / (2 keep - 1)``, with the user's number as expectation.
+
+    Examples
+    --------
+    >>> from mechanisms import BinaryLabel
+    >>> one = BinaryLabel(bound=1.0, keep=0.75)
+    >>> one.release([0.5, -1.0, 1.0], rng=0).tolist()
+    [2.0, 2.0, -2.0]
+    >>> round(one.loss.pure, 4)
+    1.0986
+    """
 
     releases: ClassVar[str] = "a bounded number of each user, for its mean"
     reference: ClassVar[str] = "Duchi, Jordan & Wainwright (2018), Section 4.2, in one dimension"
 
-    bound: float = param(POSITIVE, "greatest size of the number", typical=(1.0,))
+    bound: float = param(POSITIVE, "largest absolute value of the number", typical=(1.0,))
     keep: float = param(
         Interval(0.5, 1.0, "()"), "probability of the sign of a number of full size",
         typical=(0.7310585786300049,), knob=True,
@@ -35,18 +54,18 @@ class BinaryLabel(FixedLengthMeanOracle):
     larger: str = out_of_range("larger number")
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Randomise every number; see `Mechanism.release`."""
+        """Return one randomised report for every number; see `Mechanism.release`."""
         numbers, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, numbers.shape)
-        # The number is rounded to +-bound without bias, and the sign told with probability keep.
+        # The number is rounded to +-bound without bias, and the sign kept with probability keep.
         # The rounding only mixes the two, so its floats cannot cost privacy; `bernoulli` is exact.
-        told = bernoulli(self.keep, shape, source) == stochastic_round(
+        reported = bernoulli(self.keep, shape, source) == stochastic_round(
             numbers / self.bound, shape, source
         )
-        return np.where(told, self.length, -self.length)[()]
+        return np.where(reported, self.length, -self.length)[()]
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """``ln (1/2 +- (keep - 1/2) value / bound)``, summed."""
+        """Return ``ln (1/2 +- (keep - 1/2) value / bound)``, summed."""
         numbers, given = self.values.check(value), np.asarray(output, dtype=float)
         tilt = (2 * self.keep - 1) * (numbers / self.bound)
         possible = np.abs(given) == self.length
@@ -55,16 +74,16 @@ class BinaryLabel(FixedLengthMeanOracle):
 
     @property
     def length(self) -> float:
-        """Size of every report."""
+        """The absolute value of every report, in the units of the number."""
         return self.bound / (2 * self.keep - 1)
 
     @property
     def loss(self) -> PairLoss:
-        """Binary randomised response."""
+        """The loss of binary randomised response."""
         return PairLoss((self.keep, 1 - self.keep), (1 - self.keep, self.keep))
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[float, float]:
-        """The two ends, whatever epsilon."""
+        """Return the two ends of the range, for any epsilon."""
         del epsilon
         return self.bound, -self.bound
 
@@ -80,5 +99,5 @@ class BinaryLabel(FixedLengthMeanOracle):
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """Exact: the sign is told by exact bits."""
+        """EXACT: exact Bernoulli bits decide the sign."""
         return EXACT

@@ -1,4 +1,7 @@
-"""Clamping: noisy numbers beyond a range are moved to its ends."""
+"""Clamping: noisy numbers outside a range are moved to its ends.
+
+References: Dwork & Roth (2014), Proposition 2.1 (post-processing).
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,7 @@ from numpy.typing import ArrayLike
 from accountant.domains import REAL, Interval
 from accountant.numerics import Array
 from accountant.randomness import Rng
-from mechanisms.base.mechanism import sum_log_density
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Cells, RealLine, Support
+from mechanisms.base import Cells, RealLine, Support, declare, param, sum_log_density
 from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.families.post_processing import MechanismsWithAttribute, PostProcessing
 from mechanisms.laplace import Laplace
@@ -22,7 +23,17 @@ from mechanisms.laplace import Laplace
 @final
 @declare
 class Clamped(PostProcessing):
-    """What ``inner`` releases, moved to the nearest number from ``low`` to ``high``."""
+    """The release of ``inner``, moved to the nearest number from ``low`` to ``high``.
+
+    Examples
+    --------
+    >>> from mechanisms import Clamped, Laplace
+    >>> one = Clamped(Laplace(scale=2.0), low=0.0, high=10.0)
+    >>> one.release([-5.0, 15.0], rng=0).tolist()
+    [0.0, 10.0]
+    >>> one.loss == Laplace(scale=2.0).loss
+    True
+    """
 
     releases: ClassVar[str] = "a number or vector, within a range"
     reference: ClassVar[str] = "Dwork & Roth (2014), Proposition 2.1"
@@ -30,34 +41,38 @@ class Clamped(PostProcessing):
 
     inner: Any = param(
         MechanismsWithAttribute("log_below", "a mechanism of numbers, such as Laplace"),
-        "adds the noise",
+        "mechanism that adds the noise",
         typical=(Laplace(1.0), DiscreteLaplace(1.0)),
     )
-    low: float = param(REAL, "least number released", typical=(-5.0,))
+    low: float = param(REAL, "smallest number released", typical=(-5.0,))
     high: float = param(
-        lambda self: Interval(self.low, 1e300, "(]"), "greatest number released", typical=(6.0,)
+        lambda self: Interval(self.low, 1e300, "(]"),
+        "largest number released, above `low`",
+        typical=(6.0,),
     )
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Release and clamp; see `Mechanism.release`."""
+        """Return the clamped release of ``inner``; see `Mechanism.release`."""
         return np.clip(self.inner.release(value, rng, size), self.low, self.high)
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """That of ``inner`` between the ends, and at each end the mass beyond it."""
-        told = np.asarray(output, dtype=float)
-        between = (told > self.low) & (told < self.high)
-        inside = np.where(between, self.inner.terms(told, value), -np.inf)
+        """Return the inner log-density between the ends, and at an end that of the mass beyond."""
+        reported = np.asarray(output, dtype=float)
+        between = (reported > self.low) & (reported < self.high)
+        inside = np.where(between, self.inner.terms(reported, value), -np.inf)
         below = self.inner.log_below(self.low, value)
-        # the law is symmetric about its centre
+        # the noise is symmetric about its centre
         above = self.inner.log_below(
             2 * np.asarray(self.inner.noise_centre(value)) - self.high, value
         )
-        terms = np.where(told == self.low, below, np.where(told == self.high, above, inside))
+        terms = np.where(
+            reported == self.low, below, np.where(reported == self.high, above, inside)
+        )
         return sum_log_density(terms, np.ndim(value), each)
 
     @property
     def support(self) -> Support:
-        """Two ends, and what the inner mechanism has between them."""
+        """The two ends, and the inner mechanism's support between them."""
         inner = self.inner.support
         if isinstance(inner, RealLine):
             return RealLine(inner.breakpoints, (self.low, self.high))
@@ -66,14 +81,14 @@ class Clamped(PostProcessing):
 
 @dataclass(frozen=True, slots=True)
 class ClampedSupport(Support):
-    """Those outputs of another mechanism that lie between two ends, and the ends."""
+    """The outputs of another mechanism between two ends, and the ends."""
 
     inner: Support
     low: float
     high: float
 
     def cells(self, first: Any, second: Any) -> Cells | None:
-        """The inner cells between the ends, and the ends."""
+        """Return the inner cells between the ends, and the two ends."""
         found = self.inner.cells(first, second)
         if found is None:
             return None

@@ -1,4 +1,7 @@
-"""A vector of the cube, hidden in a random corner of its half."""
+"""A vector of the cube, reported as a random corner of a larger cube.
+
+References: Duchi, Jordan & Wainwright (2018), Section 4.2.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,18 @@ from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import refuse_size_for_batch
-from mechanisms.base.mechanism import EXACT, Arithmetic, draw_shape, sum_log_density
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import FiniteRows, bit_rows
-from mechanisms.base.values import Ball
+from mechanisms.base import (
+    EXACT,
+    Arithmetic,
+    Ball,
+    FiniteRows,
+    bit_rows,
+    declare,
+    draw_shape,
+    param,
+    refuse_size_for_batch,
+    sum_log_density,
+)
 from mechanisms.exact_noise.exact_bernoulli import Bits, bernoulli
 from mechanisms.families.mean_oracle import FixedLengthMeanOracle, gamma_ratio, out_of_range
 
@@ -24,9 +34,19 @@ from mechanisms.families.mean_oracle import FixedLengthMeanOracle, gamma_ratio, 
 @final
 @declare
 class CubeLinf(FixedLengthMeanOracle):
-    """A corner of a cube: of those nearer to the value than to its opposite, each is likelier.
+    """A corner of a cube: one nearer to the value than to its opposite is more probable.
 
-    By ``keep / (1 - keep)``; where the dimension is even, corners halfway are of the less likely.
+    The probabilities differ by the factor ``keep / (1 - keep)``.  In even dimensions, a corner at
+    equal distance has the smaller probability.
+
+    Examples
+    --------
+    >>> from mechanisms import CubeLinf
+    >>> one = CubeLinf(dimension=2, radius=1.0, keep=0.75)
+    >>> one.release([0.5, -1.0], rng=0).round(4).tolist()
+    [-3.0, 3.0]
+    >>> round(one.loss.pure, 4)
+    1.0986
     """
 
     releases: ClassVar[str] = "a vector of each user, for its mean"
@@ -36,7 +56,7 @@ class CubeLinf(FixedLengthMeanOracle):
     )
 
     dimension: int = param(IntegerRange(1), "number of coordinates", typical=(3, 4))
-    radius: float = param(POSITIVE, "greatest size of a coordinate", typical=(1.0,))
+    radius: float = param(POSITIVE, "largest absolute value of a coordinate", typical=(1.0,))
     keep: float = param(
         Interval(0.5, 1.0, "()"), "keep / (1 - keep) is the ratio of the two probabilities",
         typical=(0.7310585786300049,), knob=True,
@@ -44,35 +64,35 @@ class CubeLinf(FixedLengthMeanOracle):
     longer: str = out_of_range("greater vector")
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Randomise every vector; see `Mechanism.release`."""
+        """Return one randomised corner for every vector; see `Mechanism.release`."""
         vectors, source = self.values.check(value), generator(rng)
         refuse_size_for_batch(size, vectors, 1)
-        # every coordinate is rounded to an end of its range, without bias; any law would be private
+        # every coordinate is rounded to an end of its range, without bias; any rounding is private
         uniform = np.asarray(source.random(draw_shape(size, vectors.shape)))
         uniform -= 0.5
         uniform *= 2 * self.radius
         corners = uniform < vectors
-        told = self._randomised_corners(corners.reshape(-1, self.dimension), source)
-        return np.where(told, self.end, -self.end).reshape(corners.shape)
+        reported = self._randomised_corners(corners.reshape(-1, self.dimension), source)
+        return np.where(reported, self.end, -self.end).reshape(corners.shape)
 
     def _randomised_corners(self, corners: Bits, rng: np.random.Generator) -> Bits:
-        # A uniform corner is turned over where the coin of probability keep says so, to agree with
+        # A uniform corner is flipped where the coin of probability keep says so, to agree with
         # the user's or not: 2 keep and 2 (1 - keep) times uniform.  One that is halfway is kept
         # with probability 2 (1 - keep), else all is drawn anew.  Only exact bits decide.
-        told = np.empty_like(corners)
+        reported = np.empty_like(corners)
         left = np.arange(len(corners))
         while left.size:
             drawn, own = fair_bit_rows(left.size, self.dimension, rng), corners[left]
             agreeing = 2 * np.count_nonzero(drawn == own, axis=1) - self.dimension
             agree = bernoulli(self.keep, left.shape, rng)
             drawn ^= ((agreeing > 0) != agree)[:, None] & (agreeing != 0)[:, None]
-            told[left] = drawn
+            reported[left] = drawn
             halfway = left[agreeing == 0]
             left = halfway[bernoulli(2 * self.keep - 1, halfway.shape, rng)]
-        return told
+        return reported
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """Logarithm of the probability of a corner, summed."""
+        """Return the log-probability of a corner, summed."""
         vectors, given = self.values.check(value), np.asarray(output, dtype=float)
         # P(z | v) = lie + (truth - lie) P(more than half of the rounded coordinates agree with z)
         agree = (1 + np.sign(given) * (vectors / self.radius)) / 2
@@ -84,7 +104,7 @@ class CubeLinf(FixedLengthMeanOracle):
 
     @property
     def end(self) -> float:
-        """Size of every coordinate of a report, which makes it unbiased."""
+        """The absolute value of every coordinate of a report, which makes it unbiased."""
         # sum_z P(z | V) <z, V> = (2 keep - 1) / total E|S| / 2, where S adds d random signs and
         # E|S| = d C(2m, m) / 4^m with m = floor(d/2)
         per_coordinate = (
@@ -96,34 +116,34 @@ class CubeLinf(FixedLengthMeanOracle):
 
     @property
     def length(self) -> float:
-        """Every report is a corner."""
+        """The Euclidean length of a corner."""
         return math.sqrt(self.dimension) * self.end
 
     @property
     def loss(self) -> PairLoss:
-        """Three outcomes matter: corners of this half, of the other half, and halfway."""
+        """The loss of three outcomes: corners of this half, of the other half, and between them."""
         each = (1 - self._halfway_share) / 2 / self._mean_weight
         return response_pair(self.keep * each, (1 - self.keep) * each, 16.0)
 
     @property
     def _halfway_share(self) -> float:
-        """Share of the corners that are halfway."""
+        """The share of the corners at equal distance from a corner and its opposite."""
         return 0.0 if self.dimension % 2 else central_binomial_probability(self.dimension // 2)
 
     @property
     def _mean_weight(self) -> float:
-        """Mean over the corners of ``keep`` and ``1 - keep``, which normalises."""
+        """The mean over the corners of ``keep`` and ``1 - keep``, which normalises."""
         return (1 - self._halfway_share * (2 * self.keep - 1)) / 2
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
-        """Two opposite corners, whatever epsilon."""
+        """Return two opposite corners, for any epsilon."""
         del epsilon
         corner = np.full(self.dimension, self.radius)
         return corner, -corner
 
     @property
     def values(self) -> Ball:
-        """The cube."""
+        """The vectors of the cube."""
         return Ball(self.dimension, self.radius, math.inf, self.longer == "clip")
 
     @property
@@ -134,17 +154,17 @@ class CubeLinf(FixedLengthMeanOracle):
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """Exact: given the rounded vector, only exact bits decide."""
+        """EXACT: given the rounded vector, only exact bits decide."""
         return EXACT
 
 
 def central_binomial_probability(m: int) -> float:
-    """``C(2m, m) / 4^m``, the chance that 2m random signs add up to 0."""
+    """Return ``C(2m, m) / 4^m``, the probability that 2m random signs sum to 0."""
     return 1 / (math.sqrt(math.pi) * gamma_ratio(m + 0.5))
 
 
 def majority_probability(chances: Array) -> Array:
-    """Probability that more than half of independent events of these chances happen."""
+    """Return the probability that more than half of independent events happen."""
     dimension = chances.shape[-1]
     counts = np.zeros((*chances.shape[:-1], dimension + 1))
     counts[..., 0] = 1.0
@@ -157,7 +177,7 @@ def majority_probability(chances: Array) -> Array:
 
 
 def fair_bit_rows(count: int, length: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Rows of fair bits."""
+    """Return rows of fair bits."""
     octets = -(-length // 8)
     raw = np.frombuffer(rng.bytes(count * octets), np.uint8).reshape(count, octets)
     return np.unpackbits(raw, axis=1, count=length).view(bool)

@@ -1,4 +1,7 @@
-"""Discrete Gaussian noise on integers, exact."""
+"""Discrete Gaussian noise on integers, exact.
+
+References: Canonne, Kamath & Steinke (2020); proofs in docs/proofs/discrete.md.
+"""
 
 from __future__ import annotations
 
@@ -19,28 +22,34 @@ from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_square
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import EXACT, Arithmetic, draw_shape
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Lattice
-from mechanisms.base.values import Integers
+from mechanisms.base import EXACT, Arithmetic, Integers, Lattice, declare, draw_shape, param
 from mechanisms.discrete_laplace import INTEGER_NOISE_SCALE, MAX_ENUMERATED_OUTCOMES
 from mechanisms.exact_noise.integer_noise import IntegerNoise
 from mechanisms.families.additive import DIMENSION, AdditiveNoise
 from mechanisms.families.expected_maxima import expected_max_abs_gaussian
 
-ENUMERATED_DEVIATIONS = 37.5  # standard deviations with all but 1e-300 of the law
+ENUMERATED_DEVIATIONS = 37.5  # standard deviations with all but 1e-300 of the mass
 CONTINUOUS_FROM = (
-    6.0  # from here on a narrower continuous law costs less than the concentrated bound
+    6.0  # from here on a narrower continuous Gaussian costs less than the concentrated bound
 )
 
 
 @final
 @declare
 class DiscreteGaussian(AdditiveNoise):
-    """``value + k`` with probability proportional to ``exp(-k^2 / (2 scale^2))``, k whole.
+    """The integer ``value + k`` with probability of k proportional to ``exp(-k^2 / (2 scale^2))``.
 
-    The loss is exact for numbers and a small scale; otherwise it is that of a continuous
-    Gaussian a little narrower, or the concentrated bound ``sensitivity^2 / (2 scale^2)``.
+    The loss is exact for numbers and a small scale; otherwise it is that of a continuous Gaussian a
+    little narrower, or the zCDP bound ``rho = sensitivity^2 / (2 scale^2)``.
+
+    Examples
+    --------
+    >>> from mechanisms import DiscreteGaussian
+    >>> one = DiscreteGaussian(scale=4.0)
+    >>> one.release([10, 20, 30], rng=0).tolist()
+    [7, 19, 30]
+    >>> round(one.loss.rho, 6)
+    0.03125
     """
 
     releases: ClassVar[str] = "a whole number or a vector of them"
@@ -54,49 +63,60 @@ class DiscreteGaussian(AdditiveNoise):
     dimension: int = param(DIMENSION, "coordinates of a value", typical=(1,), default=1)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Add noise; see `Mechanism.release`."""
+        """Return the value plus noise; see `Mechanism.release`."""
         whole, source = self.values.check(value), generator(rng)
         return IntegerNoise(self.scale, 2).add_to(whole, draw_shape(size, whole.shape), source)
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
-        """``-(output - value)^2 / (2 scale^2) - ln sum_k exp(-k^2 / (2 scale^2))``."""
+        """Return ``-(output - value)^2 / (2 scale^2) - ln sum_k exp(-k^2 / (2 scale^2))``."""
         z = np.subtract(output, value) / self.scale
         terms: Array = -z * z / 2 - math.log(_normaliser(self.scale))
         return terms
 
     @property
     def deviation(self) -> float:
-        """At most the scale (Canonne, Kamath & Steinke, Corollary 9)."""
+        """An upper bound of the standard deviation (Canonne, Kamath & Steinke, Corollary 9)."""
         return self.scale
 
     def expected_maximum(self, dimension: int) -> float:
-        """At most that of continuous Gaussian noise and 1 (their Proposition 25)."""
+        """Return a bound of the expected largest noise: the Gaussian's plus 1 (Proposition 25).
+
+        Parameters
+        ----------
+        dimension : int
+            Number of coordinates.
+
+        Returns
+        -------
+        float
+            An upper bound of the expected largest absolute noise, in the units of the value.
+        """
         return self.scale * expected_max_abs_gaussian(dimension) + 1
 
     @property
     def loss(self) -> Loss:
-        """The least bound that is known; see the class."""
+        """The smallest known bound; see the class."""
         if self._is_enumerated:
             return ListedGaussian(self.scale, self._integer_sensitivity)
         if self.scale < CONTINUOUS_FROM:
             return ZCDPLoss(round_up_square(self.sensitivity / self.scale, 2))
-        # a Gaussian of deviation sqrt(scale^2 - 4) and a kernel make the discrete law, but for
-        # a factor 1 + 1e-33 of delta: docs/proofs/discrete.md
+        # a Gaussian of deviation sqrt(scale^2 - 4) and a kernel make the discrete distribution, up
+        # to a factor 1 + 1e-33 of delta: docs/proofs/discrete.md
         return GaussianLoss(round_up(self.sensitivity / math.sqrt(self.scale**2 - 4)))
 
     @property
     def loss_is_upper_bound(self) -> bool:
-        """Wherever the loss is not that of one listed pair."""
+        """Whether the loss is not that of one enumerated pair."""
         return not self._is_enumerated
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
-        """Two numbers one sensitivity apart, or vectors that differ so in one coordinate."""
+        """Return two numbers one sensitivity apart, or vectors that differ so in one coordinate."""
         del epsilon
         return self._pair_at_distance(self._integer_sensitivity)
 
     @property
     def values(self) -> Integers:
-        """Whole numbers, or vectors of the declared length."""
+        """Integers, or vectors of the declared length."""
         return Integers(self.sensitivity, min(self.dimension - 1, 1), self.dimension)
 
     @property
@@ -106,17 +126,17 @@ class DiscreteGaussian(AdditiveNoise):
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """Exact."""
+        """EXACT."""
         return EXACT
 
     @property
     def _integer_sensitivity(self) -> int:
-        """The greatest whole move of one coordinate."""
+        """The largest integer move of one coordinate."""
         return math.floor(self.sensitivity)
 
     @property
     def _is_enumerated(self) -> bool:
-        """Whether one pair of numbers is all, and its outcomes are few."""
+        """Whether values are numbers and few outcomes have to be listed."""
         few = (
             2 * ENUMERATED_DEVIATIONS * self.scale + self._integer_sensitivity
             < 2 * MAX_ENUMERATED_OUTCOMES
@@ -127,48 +147,48 @@ class DiscreteGaussian(AdditiveNoise):
 @final
 @dataclass(frozen=True, slots=True)
 class ListedGaussian(FiniteLoss):
-    """Discrete Gaussian noise on numbers ``shift`` apart: outcome by outcome, rho by proof."""
+    """The loss of discrete Gaussian noise on numbers ``shift`` apart, listed by outcome."""
 
     scale: float
     shift: int
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """That of the list."""
+        """Return the privacy profile of the listed pair."""
         return _enumerated_pair(self.scale, self.shift).profile(epsilon)
 
     @property
     def reversed(self) -> Self:
-        """Itself, mirrored."""
+        """The loss itself, as the noise is symmetric."""
         return self
 
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
-        """Those of the list."""
+        """Losses and probabilities of the listed pair."""
         return _enumerated_pair(self.scale, self.shift).loss_pmf
 
     @property
     def max_loss(self) -> float:
-        """The greatest that is listed."""
+        """The largest listed loss, in nats."""
         return _enumerated_pair(self.scale, self.shift).max_loss
 
     @property
     def infinity(self) -> float:
-        """What is not listed."""
+        """The mass that is not listed."""
         return 1e-300
 
     @property
     def rho(self) -> float:
-        """``shift^2 / (2 scale^2)`` (Canonne, Kamath & Steinke, Theorem 14)."""
+        """``shift^2 / (2 scale^2)``, rounded up (Canonne, Kamath & Steinke, Theorem 14)."""
         return round_up_square(self.shift / self.scale, 2)
 
     def renyi(self, order: ArrayLike) -> Array:
-        """``order rho``, the same for all integers."""
+        """Return ``order * rho``, a bound of the Rényi divergence at every order."""
         divergence: Array = orders(order) * self.rho
         return divergence
 
 
 def _normaliser(scale: float) -> float:
-    """``sum_k exp(-k^2 / (2 scale^2))``, from whichever of Poisson's two sums is short."""
+    """Return ``sum_k exp(-k^2 / (2 scale^2))``, by the shorter of Poisson's two sums."""
     k = np.arange(1, 12)
     if scale > 1:
         waves = float(np.exp(-2 * (math.pi * scale * k) ** 2).sum())
@@ -182,5 +202,5 @@ def _enumerated_pair(scale: float, shift: int) -> PairLoss:
     reach = math.ceil(ENUMERATED_DEVIATIONS * scale)
     x = np.arange(-reach, reach + shift + 1)
     p, q = (np.exp(-(((x - v) / scale) ** 2) / 2) / _normaliser(scale) for v in (0, shift))
-    # what lies beyond is told apart for certain
+    # outcomes beyond the list occur on one side only
     return PairLoss([*p, 1e-300, 0.0], [*q, 0.0, 1e-300])

@@ -1,4 +1,7 @@
-"""Discrete Laplace (geometric) noise on integers, exact."""
+"""Discrete Laplace (geometric) noise on integers, exact.
+
+References: Ghosh, Roughgarden & Sundararajan (2012); proofs in docs/proofs/discrete.md.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,7 @@ from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import EXACT, Arithmetic, draw_shape
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Lattice
-from mechanisms.base.values import Integers
+from mechanisms.base import EXACT, Arithmetic, Integers, Lattice, declare, draw_shape, param
 from mechanisms.exact_noise.integer_noise import IntegerNoise
 from mechanisms.families.additive import AdditiveNoise
 from mechanisms.families.expected_maxima import expected_max_exponential
@@ -31,7 +31,17 @@ MAX_ENUMERATED_OUTCOMES = 2048  # outcomes of a loss that are listed
 @final
 @declare
 class DiscreteLaplace(AdditiveNoise):
-    """``value + k`` with probability proportional to ``exp(-|k| / scale)``, k whole."""
+    """The integer ``value + k`` with probability of k proportional to ``exp(-|k| / scale)``.
+
+    Examples
+    --------
+    >>> from mechanisms import DiscreteLaplace
+    >>> one = DiscreteLaplace(scale=2.0)
+    >>> one.release([10, 20, 30], rng=0).tolist()
+    [8, 20, 27]
+    >>> round(one.loss.pure, 6)
+    0.5
+    """
 
     releases: ClassVar[str] = "a whole number or a vector of them"
     reference: ClassVar[str] = "Ghosh, Roughgarden & Sundararajan (2012)"
@@ -41,18 +51,31 @@ class DiscreteLaplace(AdditiveNoise):
     sensitivity: int = param(IntegerRange(1), "L1 sensitivity, whole", typical=(1, 3), default=1)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Add noise; see `Mechanism.release`."""
+        """Return the value plus noise; see `Mechanism.release`."""
         whole, source = self.values.check(value), generator(rng)
         return IntegerNoise(self.scale, 1).add_to(whole, draw_shape(size, whole.shape), source)
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
-        """``-|output - value| / scale + ln tanh(1 / (2 scale))``."""
+        """Return ``-|output - value| / scale + ln tanh(1 / (2 scale))``."""
         distance = np.abs(np.subtract(output, value)) / self.scale
         terms: Array = -distance + math.log(math.tanh(1 / (2 * self.scale)))
         return terms
 
     def log_below(self, x: float, value: ArrayLike) -> Array:
-        """Log-probability that a release is at most ``x``."""
+        """Return the log-probability that a release is at most ``x``.
+
+        Parameters
+        ----------
+        x : float
+            The bound, in the units of the value.
+        value : array_like of int
+            Values.
+
+        Returns
+        -------
+        numpy.ndarray
+            Natural logarithms, one for every value.
+        """
         # P(k <= m) = e^{m / scale} / (1 + e^{-1 / scale}) for m <= 0; above, that of k > m
         m = np.floor(np.subtract(x, value))
         far = (np.minimum(m, 0) - 0.0) / self.scale - math.log1p(math.exp(-1 / self.scale))
@@ -61,21 +84,32 @@ class DiscreteLaplace(AdditiveNoise):
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the noise in a coordinate."""
+        """The standard deviation of the noise in a coordinate."""
         # the variance is 2 q / (1 - q)^2 with q = e^{-1 / scale}
         return 1 / (math.sqrt(2) * math.sinh(1 / (2 * self.scale)))
 
     def expected_maximum(self, dimension: int) -> float:
-        """At most that of continuous Laplace noise, whose tails are heavier."""
+        """Return an upper bound of the expected largest noise: that of continuous Laplace noise.
+
+        Parameters
+        ----------
+        dimension : int
+            Number of coordinates.
+
+        Returns
+        -------
+        float
+            An upper bound of the expected largest absolute noise, in the units of the value.
+        """
         # P(|k| > m) = 2 q^{m+1} / (1 + q) <= q^m, and no more than q^t for t in [m, m + 1)
         return self.scale * expected_max_exponential(dimension)
 
     @property
     def loss(self) -> Loss:
-        """That of two numbers one sensitivity apart; vectors cost no more.
+        """The loss of two numbers one sensitivity apart; that of vectors is no larger.
 
-        A path of unit steps leads from neighbour to neighbour, and no pair that such a path
-        joins is further apart than the two numbers (`docs/proofs/discrete.md`).
+        A path of unit steps leads from neighbour to neighbour, and no pair joined by such a path is
+        further apart than the two numbers (`docs/proofs/discrete.md`).
         """
         if not self.loss_is_upper_bound:
             return _enumerated_loss(self.scale, self.sensitivity)
@@ -83,7 +117,7 @@ class DiscreteLaplace(AdditiveNoise):
 
     @property
     def loss_is_upper_bound(self) -> bool:
-        """A long list of outcomes, or of nearly equal ones, gives way to a wider continuous law."""
+        """Whether a continuous distribution replaces a long list of outcomes."""
         return (
             self.sensitivity >= MAX_ENUMERATED_OUTCOMES
             or self.scale > 1e4
@@ -92,7 +126,7 @@ class DiscreteLaplace(AdditiveNoise):
 
     @property
     def values(self) -> Integers:
-        """Whole numbers."""
+        """Integers, or vectors of integers."""
         return Integers(self.sensitivity)
 
     @property
@@ -102,13 +136,13 @@ class DiscreteLaplace(AdditiveNoise):
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """Exact."""
+        """EXACT."""
         return EXACT
 
 
 @functools.lru_cache(maxsize=1024)
 def _enumerated_loss(scale: float, shift: int) -> PairLoss:
-    # x <= 0 and x >= shift tell all they can; between lie shift - 1 integers
+    # all x <= 0 have one loss, and all x >= shift; between lie shift - 1 integers
     x = np.arange(shift + 1)
     log_p = -x / scale + math.log(math.tanh(1 / (2 * scale)))
     p = np.exp(log_p)

@@ -1,4 +1,7 @@
-"""The exponential mechanism: select with probability proportional to e^(score / scale)."""
+"""The exponential mechanism: select with probability proportional to e^(score / scale).
+
+References: McSherry & Talwar (2007); Dong, Durfee & Rogers (2020).
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,14 @@ from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import refuse_size_for_batch
-from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape
-from mechanisms.base.parameters import declare, param
+from mechanisms.base import (
+    IDEALISED,
+    arithmetic_field,
+    declare,
+    draw_shape,
+    param,
+    refuse_size_for_batch,
+)
 from mechanisms.families.selection import (
     BOOLEAN,
     MONOTONE_TEXT,
@@ -28,23 +36,31 @@ from mechanisms.families.selection import (
 @final
 @declare
 class Exponential(SelectionMechanism):
-    """The index r of a score with probability proportional to ``exp(score[r] / scale)``."""
+    """The index r of a score, with probability proportional to ``exp(score[r] / scale)``.
+
+    Examples
+    --------
+    >>> from mechanisms import Exponential
+    >>> one = Exponential(scale=0.5)
+    >>> int(one.release([0.0, 1.0, 4.0], rng=0))
+    2
+    >>> one.loss
+    BoundedRangeLoss(epsilon=4.0)
+    """
 
     reference: ClassVar[str] = "McSherry & Talwar (2007); Dong, Durfee & Rogers (2020)"
     limits: ClassVar[str] = "probabilities are good to about 1e-15, as floats are"
 
     scale: float = param(
-        POSITIVE, "scores are divided by it; the scale of the equivalent Gumbel noise",
+        POSITIVE, "divisor of the scores; the scale of the equivalent Gumbel noise",
         typical=(2.0,), knob=True,
     )  # fmt: skip
-    sensitivity: float = param(
-        POSITIVE, "sensitivity of every single score", typical=(1.0,), default=1.0
-    )
+    sensitivity: float = param(POSITIVE, "sensitivity of each score", typical=(1.0,), default=1.0)
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
     arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Select by inverting the distribution function; see `Mechanism.release`."""
+        """Return the winner, by inverting the distribution function; see `Mechanism.release`."""
         scores, source = self.values.check(value), generator(rng)
         refuse_size_for_batch(size, scores, 1)
         cumulative = np.cumsum(np.exp(self.log_probabilities(scores)), axis=-1)
@@ -55,23 +71,34 @@ class Exponential(SelectionMechanism):
         return np.argmax(cumulative > source.random((len(scores), 1)), axis=-1)
 
     def log_probabilities(self, scores: Array) -> Array:
-        """Log-softmax of ``scores / scale``."""
+        """Return the log-softmax of ``scores / scale``."""
         height = scaled_gap_to_best(scores, self.scale)
         result: Array = height - logsumexp(height)[..., None]
         return result
 
     def selection_error(self, candidates: int) -> float:
-        """At most how far the winner's score is expected to lie below the best."""
+        """Return an upper bound of the expected gap between the best score and the winner's.
+
+        Parameters
+        ----------
+        candidates : int
+            Number of candidates.
+
+        Returns
+        -------
+        float
+            ``scale ln(candidates)``, in the units of the scores.
+        """
         # a softmax maximises the expected score over the scale plus the entropy, at most ln k
         return self.scale * math.log(candidates)
 
     @property
     def loss(self) -> BoundedRangeLoss:
-        """Range ``2 sensitivity / scale``, or half that if monotone."""
+        """Bounded range ``2 sensitivity / scale``, or half of it if monotone."""
         return BoundedRangeLoss(self._score_range)
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
-        """Two candidates whose gap shrinks by as much as it can."""
+        """Return scores of two candidates whose gap shrinks by the largest amount."""
         e0 = self._score_range
         inside = min(abs(epsilon), e0 * (1 - 1e-9)) * np.sign(epsilon)
         return self._pair_with_gap(worst_gap(e0, inside))

@@ -1,4 +1,7 @@
-"""Gaussian noise on a number or a vector."""
+"""Gaussian noise on a number or a vector.
+
+References: Balle & Wang (2018); Dong, Roth & Su (2022).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,7 @@ from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_ratio
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import EXACT, IDEALISED, arithmetic_field, draw_shape
-from mechanisms.base.parameters import declare, param
+from mechanisms.base import EXACT, IDEALISED, arithmetic_field, declare, draw_shape, param
 from mechanisms.exact_noise import rounding_grid as grid
 from mechanisms.families.additive import DIMENSION, RealNoise
 from mechanisms.families.expected_maxima import expected_max_abs_gaussian
@@ -23,10 +25,19 @@ from mechanisms.families.expected_maxima import expected_max_abs_gaussian
 @final
 @declare
 class Gaussian(RealNoise):
-    """``value + scale * N(0, 1)`` in every coordinate.
+    """Gaussian noise: ``value + scale * N(0, 1)`` in every coordinate.
 
     Exact arithmetic rounds to a grid and adds discrete Gaussian noise, for values of up to
     ``dimension`` coordinates; idealised arithmetic takes a value of any shape.
+
+    Examples
+    --------
+    >>> from mechanisms import Gaussian
+    >>> one = Gaussian(scale=2.0, arithmetic="exact")
+    >>> round(float(one.release(10.0, rng=0)), 4)
+    8.1537
+    >>> Gaussian(scale=2.0).loss
+    GaussianLoss(mu=0.5)
     """
 
     reference: ClassVar[str] = "Balle & Wang (2018); Dong, Roth & Su (2022)"
@@ -42,7 +53,7 @@ class Gaussian(RealNoise):
     dimension: int = param(DIMENSION, "coordinates of a value, if exact", typical=(1,), default=1)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Add noise; see `Mechanism.release`."""
+        """Return the value plus noise; see `Mechanism.release`."""
         real, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, real.shape)
         if self.arithmetic is EXACT:
@@ -50,13 +61,26 @@ class Gaussian(RealNoise):
         return real + self.scale * source.standard_normal(shape)
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
-        """``-(output - value)^2 / (2 scale^2) - ln(scale sqrt(2 pi))``."""
+        """Return ``-(output - value)^2 / (2 scale^2) - ln(scale sqrt(2 pi))``."""
         z = np.subtract(output, self.noise_centre(value)) / self.scale
         terms: Array = -z * z / 2 - np.log(self.scale * np.sqrt(2 * np.pi))
         return terms
 
     def log_below(self, x: float, value: ArrayLike) -> Array:
-        """Log-probability that a release is at most ``x``."""
+        """Return the log-probability that a release is at most ``x``.
+
+        Parameters
+        ----------
+        x : float
+            The bound, in the units of the value.
+        value : array_like
+            Values.
+
+        Returns
+        -------
+        numpy.ndarray
+            Natural logarithms, one for every value.
+        """
         from scipy.special import log_ndtr
 
         below: Array = log_ndtr((x - np.asarray(self.noise_centre(value))) / self.scale)
@@ -64,19 +88,30 @@ class Gaussian(RealNoise):
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the noise in a coordinate."""
+        """The standard deviation of the noise in a coordinate."""
         return self.scale
 
     def expected_maximum(self, dimension: int) -> float:
-        """Expected size of the greatest noise in so many coordinates."""
+        """Return the expected largest absolute noise of ``dimension`` coordinates.
+
+        Parameters
+        ----------
+        dimension : int
+            Number of coordinates.
+
+        Returns
+        -------
+        float
+            In the units of the value.
+        """
         return self.scale * expected_max_abs_gaussian(dimension)
 
     @property
     def loss(self) -> GaussianLoss:
-        """Gaussian shifted by ``sensitivity / scale`` standard deviations."""
+        """The loss of Gaussians ``sensitivity / scale`` standard deviations apart."""
         if self.arithmetic is IDEALISED:
             return GaussianLoss(round_up_ratio(self.sensitivity, self.scale))
-        # The discrete law of s >= 2^40 steps is at most as revealing as a Gaussian of
+        # The discrete noise of s >= 2^40 steps is at most as revealing as a Gaussian of
         # sqrt(s^2 - 4), that is 2^-79 narrower; see docs/proofs/discrete.md
         moved = round_up(self.sensitivity + math.sqrt(self.dimension) * grid.grid_step(self.scale))
         return GaussianLoss(round_up(moved / self.scale))

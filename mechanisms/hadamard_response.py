@@ -1,4 +1,7 @@
-"""Hadamard response: a column of a Hadamard matrix where the label's row is likely +1."""
+"""Hadamard response: a column of a Hadamard matrix where the label's row is probably +1.
+
+References: Acharya, Sun & Zhang (2019).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.domains import IntegerRange, Interval
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Labels
+from mechanisms.base import Labels, declare, param
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from mechanisms.families.frequency_oracle import (
     FrequencyOracle,
@@ -23,10 +25,20 @@ from mechanisms.families.frequency_oracle import (
 @final
 @declare
 class HadamardResponse(FrequencyOracle):
-    """A uniform column where row ``label + 1`` is +1 with probability ``keep``, else where -1.
+    """A uniform column where row ``label + 1`` is +1, with probability ``keep``, or else is -1.
 
-    The matrix is Sylvester's, its order the least power of two above ``k``: the entry of row r
+    The matrix is Sylvester's, its order the smallest power of two above ``k``: the entry of row r
     and column c is +1 where ``r & c`` has an even number of ones.
+
+    Examples
+    --------
+    >>> from mechanisms import HadamardResponse
+    >>> one = HadamardResponse(k=3, keep=0.75)
+    >>> reports = one.release([0, 1, 2, 0], rng=0)
+    >>> reports.tolist(), one.decode(reports).round(4).tolist()
+    ([3, 1, 3, 2], [-1.0, -1.0, 0.0])
+    >>> round(one.loss.pure, 4)
+    1.0986
     """
 
     releases: ClassVar[str] = "a column of a Hadamard matrix, of each user"
@@ -41,17 +53,17 @@ class HadamardResponse(FrequencyOracle):
 
     @property
     def order(self) -> int:
-        """The least power of two above ``k``: row 0 is all ones and stands for no label."""
+        """The smallest power of two above ``k``; row 0 is all ones and stands for no label."""
         return 1 << self.k.bit_length()
 
     @property
     def own_label_probability(self) -> float:
-        """``keep``."""
+        """The probability ``keep``."""
         return self.keep
 
     @property
     def other_label_probability(self) -> float:
-        """Rows are orthogonal: where one is +1, and where it is -1, half of another is +1."""
+        """One half: where a row is +1 or -1, half of any other row is +1."""
         return 0.5
 
     @property
@@ -61,35 +73,35 @@ class HadamardResponse(FrequencyOracle):
 
     @property
     def report_layout(self) -> tuple[tuple[int, ...], Any]:
-        """A column."""
+        """One column index."""
         return (), np.intp
 
     def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
-        """Any column, moved to its partner of the other sign where it has the wrong one."""
+        """Return uniform columns, moved to the partner where the sign is wrong."""
         word = smallest_uint(self.order)
         rows = (labels + 1).astype(word)
         columns = rng.integers(0, self.order, labels.size, word)
         wrong = has_odd_parity(rows & columns) == bernoulli(self.keep, labels.shape, rng)
-        # the lowest bit of the row, flipped in the column, turns the sign
+        # the lowest bit of the row, flipped in the column, changes the sign
         columns ^= (rows & (~rows + word.type(1))) * wrong
         return columns
 
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """The labels whose rows are +1 at the column."""
+        """Return whether the label's row is +1 at the column."""
         return ~has_odd_parity(np.asarray(reports & (labels + 1)))
 
     def is_report(self, reports: Reports) -> NDArray[np.bool_]:
-        """Columns."""
+        """Return whether the numbers are column indices."""
         return (reports >= 0) & (reports < self.order)
 
     def log_probabilities_by_support(self, reports: Reports) -> tuple[float, float]:
-        """Half of the columns share either."""
+        """Return ``ln`` of ``keep`` and of ``1 - keep``, over half of the columns."""
         del reports
         half = math.log(self.order // 2)
         return math.log(self.keep) - half, math.log1p(-self.keep) - half
 
     def support_counts(self, reports: Reports) -> NDArray[np.int64]:
-        """By the fast Walsh-Hadamard transform of how often each column was told."""
+        """Return support counts, by the fast Walsh-Hadamard transform of the column counts."""
         sums, half = count_labels(reports, self.order), 1
         while half < self.order:
             even, uneven = np.moveaxis(sums.reshape(-1, 2, half), 1, 0)
@@ -105,7 +117,7 @@ class HadamardResponse(FrequencyOracle):
 
 
 def has_odd_parity(numbers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether the number of ones among the bits is odd."""
+    """Return whether the number of ones among the bits is odd."""
     folded, shift = numbers.copy(), 4 * numbers.dtype.itemsize
     while shift:
         folded ^= folded >> shift

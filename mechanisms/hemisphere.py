@@ -1,4 +1,7 @@
-"""A vector of the Euclidean ball, hidden in a random direction of its hemisphere."""
+"""A vector of the Euclidean ball, reported as a random direction of its hemisphere.
+
+References: Duchi, Jordan & Wainwright (2018), Section 4.2.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,17 @@ from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.losses.finite_pair import PairLoss
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import norms, refuse_size_for_batch
-from mechanisms.base.mechanism import EXACT, Arithmetic, draw_shape, sum_log_density
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.values import Ball
+from mechanisms.base import (
+    EXACT,
+    Arithmetic,
+    Ball,
+    declare,
+    draw_shape,
+    norms,
+    param,
+    refuse_size_for_batch,
+    sum_log_density,
+)
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from mechanisms.families.mean_oracle import (
     FixedLengthMeanOracle,
@@ -31,13 +41,23 @@ from mechanisms.families.sphere_support import SphereSupport
 @final
 @declare
 class HemisphereL2(FixedLengthMeanOracle):
-    """A direction of the value's hemisphere with probability ``keep``, else of the other one."""
+    """A direction of the value's hemisphere with probability ``keep``, else of the opposite one.
+
+    Examples
+    --------
+    >>> from mechanisms import HemisphereL2
+    >>> one = HemisphereL2(dimension=2, radius=1.0, keep=0.75)
+    >>> one.release([0.6, 0.8], rng=0).round(4).tolist()
+    [-2.1659, 2.2757]
+    >>> round(one.length, 4), round(one.loss.pure, 4)
+    (3.1416, 1.0986)
+    """
 
     releases: ClassVar[str] = "a vector of each user, for its mean"
     reference: ClassVar[str] = "Duchi, Jordan & Wainwright (2018), Section 4.2"
 
     dimension: int = param(IntegerRange(1), "number of coordinates", typical=(3,))
-    radius: float = param(POSITIVE, "greatest Euclidean norm of a vector", typical=(1.0,))
+    radius: float = param(POSITIVE, "largest Euclidean norm of a vector", typical=(1.0,))
     keep: float = param(
         Interval(0.5, 1.0, "()"), "probability of the vector's own hemisphere",
         typical=(0.7310585786300049,), knob=True,
@@ -45,13 +65,13 @@ class HemisphereL2(FixedLengthMeanOracle):
     longer: str = out_of_range("longer vector")
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Randomise every vector; see `Mechanism.release`."""
+        """Return one randomised direction for every vector; see `Mechanism.release`."""
         # The vector v is rounded to b v/|v|, where b = +-1 has mean |v| / radius.  Of a normal u
         # the report is u or -u, scaled to the length: the one ahead, <., b v> > 0, with
         # probability keep.  Floats negate exactly, so u and -u give the same two candidates in
-        # the same order: whatever the law of u, and of b, either candidate of two has probability
-        # 1 - keep to keep given the other user's or this one's value, to the last bit.  Neither is
-        # ahead where floats say <u, v> = 0: then a fair coin decides, which is in between.
+        # the same order: for any distribution of u and of b, each of the two candidates has
+        # probability 1 - keep to keep given either value, to the last bit.  Neither is ahead
+        # where floats say <u, v> = 0: then a fair coin decides, which is in between.
         vectors, source = self.values.check(value), generator(rng)
         refuse_size_for_batch(size, vectors, 1)
         reports: Array = source.standard_normal(draw_shape(size, vectors.shape))
@@ -59,13 +79,13 @@ class HemisphereL2(FixedLengthMeanOracle):
         along = np.einsum("...i,...i", reports, vectors)
         ahead = np.where(along == 0, source.random(users) < 0.5, along > 0)
         positive = stochastic_round(relative_norm(vectors, self.radius), users, source)
-        told = bernoulli(self.keep, users, source) ^ positive ^ ahead
+        reported = bernoulli(self.keep, users, source) ^ positive ^ ahead
         scale = self.length / norms(reports, 2)
-        reports *= np.where(told, scale, -scale)[..., None]
+        reports *= np.where(reported, scale, -scale)[..., None]
         return reports
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """Relative to the uniform law on the sphere; each hemisphere has its constant, summed."""
+        """Return the log-density relative to the uniform distribution on the sphere, summed."""
         vectors, given = self.values.check(value), np.asarray(output, dtype=float)
         along = np.sign(np.einsum("...i,...i", given / self.length, vectors))
         # P(own hemisphere) = 1/2 + (keep - 1/2) |v| / radius, and each is half of the sphere
@@ -75,33 +95,33 @@ class HemisphereL2(FixedLengthMeanOracle):
 
     @property
     def length(self) -> float:
-        """Length of every report, which makes it unbiased."""
+        """The Euclidean length of every report, which makes it unbiased."""
         # E<u, v/|v|> = (2 keep - 1) E|u_1|, and E|u_1| = Gamma(p/2) / (sqrt(pi) Gamma((p+1)/2))
         mean = 1 / (math.sqrt(math.pi) * gamma_ratio(self.dimension / 2))
         return self.radius / (2 * self.keep - 1) / mean
 
     @property
     def loss(self) -> PairLoss:
-        """Two outcomes matter: this hemisphere and the other."""
+        """The loss of two outcomes: the value's hemisphere and the opposite one."""
         return PairLoss((self.keep, 1 - self.keep), (1 - self.keep, self.keep))
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
-        """Two opposite vectors of full length, whatever epsilon."""
+        """Return two opposite vectors of full length, for any epsilon."""
         del epsilon
         vector = self.radius * np.eye(self.dimension)[0]
         return vector, -vector
 
     @property
     def values(self) -> Ball:
-        """The ball."""
+        """The vectors of the ball."""
         return Ball(self.dimension, self.radius, 2.0, self.longer == "clip")
 
     @property
     def support(self) -> SphereSupport:
-        """The sphere, halved."""
+        """The sphere, in two halves."""
         return SphereSupport(self.dimension, self.length, (0.0,))
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """Exact: floats decide the direction up to its sign, and exact bits the sign."""
+        """EXACT: floats decide the direction up to its sign, and exact bits the sign."""
         return EXACT

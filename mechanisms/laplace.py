@@ -1,4 +1,7 @@
-"""Laplace noise on a number or a vector."""
+"""Laplace noise on a number or a vector.
+
+References: Dwork, McSherry, Nissim & Smith (2006).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,7 @@ from accountant.losses.laplace import LaplaceLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_ratio
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import EXACT, IDEALISED, arithmetic_field, draw_shape
-from mechanisms.base.parameters import declare, param
+from mechanisms.base import EXACT, IDEALISED, arithmetic_field, declare, draw_shape, param
 from mechanisms.exact_noise import rounding_grid as grid
 from mechanisms.families.additive import DIMENSION, RealNoise
 from mechanisms.families.expected_maxima import expected_max_exponential
@@ -23,10 +25,19 @@ from mechanisms.families.expected_maxima import expected_max_exponential
 @final
 @declare
 class Laplace(RealNoise):
-    """``value + scale * Laplace(0, 1)`` in every coordinate.
+    """Laplace noise: ``value + scale * Laplace(0, 1)`` in every coordinate.
 
     Exact arithmetic rounds to a grid and adds discrete Laplace noise, for values of up to
     ``dimension`` coordinates; idealised arithmetic takes a value of any shape.
+
+    Examples
+    --------
+    >>> from mechanisms import Laplace
+    >>> one = Laplace(scale=2.0, arithmetic="exact")
+    >>> round(float(one.release(10.0, rng=0)), 4)
+    7.9662
+    >>> Laplace(scale=2.0).loss
+    LaplaceLoss(shift=0.5)
     """
 
     reference: ClassVar[str] = "Dwork, McSherry, Nissim & Smith (2006)"
@@ -40,7 +51,7 @@ class Laplace(RealNoise):
     dimension: int = param(DIMENSION, "coordinates of a value, if exact", typical=(1,), default=1)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Add noise; see `Mechanism.release`."""
+        """Return the value plus noise; see `Mechanism.release`."""
         real, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, real.shape)
         if self.arithmetic is EXACT:
@@ -48,29 +59,53 @@ class Laplace(RealNoise):
         return real + self.scale * source.laplace(size=shape)
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
-        """``-|output - value| / scale - ln(2 scale)``."""
+        """Return ``-|output - value| / scale - ln(2 scale)``."""
         distance = np.abs(np.subtract(output, self.noise_centre(value))) / self.scale
         terms: Array = -distance - np.log(2 * self.scale)
         return terms
 
     def log_below(self, x: float, value: ArrayLike) -> Array:
-        """Log-probability that a release is at most ``x``."""
+        """Return the log-probability that a release is at most ``x``.
+
+        Parameters
+        ----------
+        x : float
+            The bound, in the units of the value.
+        value : array_like
+            Values.
+
+        Returns
+        -------
+        numpy.ndarray
+            Natural logarithms, one for every value.
+        """
         z = (x - np.asarray(self.noise_centre(value))) / self.scale
         far: Array = np.minimum(z, 0.0) - math.log(2)
         return np.where(z < 0, far, np.log1p(-np.exp(-np.abs(z)) / 2))
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the noise in a coordinate."""
+        """The standard deviation of the noise in a coordinate."""
         return math.sqrt(2) * self.scale
 
     def expected_maximum(self, dimension: int) -> float:
-        """Expected size of the greatest noise in so many coordinates."""
+        """Return the expected largest absolute noise of ``dimension`` coordinates.
+
+        Parameters
+        ----------
+        dimension : int
+            Number of coordinates.
+
+        Returns
+        -------
+        float
+            In the units of the value.
+        """
         return self.scale * expected_max_exponential(dimension)
 
     @property
     def loss(self) -> LaplaceLoss:
-        """Laplace shifted by ``sensitivity / scale``."""
+        """The loss of Laplace distributions ``sensitivity / scale`` apart."""
         if self.arithmetic is IDEALISED:
             return LaplaceLoss(round_up_ratio(self.sensitivity, self.scale))
         # On a grid of step g: delta <= 1 - e^{(eps - shift)/2} / cosh(g / 2 scale), and

@@ -1,4 +1,7 @@
-"""The exponential mechanism where listing all scores costs too much: rejection from levels."""
+"""The exponential mechanism for scores that are expensive to list: rejection from levels.
+
+References: McSherry & Talwar (2007); von Neumann (1951) for the rejection.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,7 @@ from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up_ratio
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import refuse_size_for_batch
-from mechanisms.base.mechanism import Mechanism
-from mechanisms.base.parameters import declare, param
+from mechanisms.base import Mechanism, declare, param, refuse_size_for_batch
 from mechanisms.exponential import Exponential
 from mechanisms.families.bounded_scores import (
     BoundedScoreCandidates,
@@ -31,24 +32,32 @@ MAX_REJECTIONS = 16  # rejections of one draw before all scores are looked at
 @final
 @declare
 class LazyExponential(Mechanism):
-    """The index r with probability proportional to ``exp(score[r] / scale)``, of scores in levels.
+    """The index r with probability proportional to ``exp(score[r] / scale)``, for scores in levels.
 
-    The value is an object as `BoundedScores` has it.  A level is drawn by its size and bound, one
-    of its candidates at random, which is taken with probability ``exp((score - bound) / scale)``:
-    the law is that of `Exponential`, and only the scores of what was drawn are looked at.
+    The value is a `BoundedScores` object.  A level is drawn by its size and bound, then one of its
+    candidates at random, which is accepted with probability ``exp((score - bound) / scale)``: the
+    distribution is that of `Exponential`, and only scores of drawn candidates are computed.
+
+    Examples
+    --------
+    >>> from mechanisms import LazyExponential
+    >>> from mechanisms.families.bounded_scores import ListedScores
+    >>> one = LazyExponential(scale=0.5)
+    >>> int(one.release(ListedScores([0.0, 1.0, 4.0]), rng=0))
+    2
+    >>> one.loss
+    BoundedRangeLoss(epsilon=4.0)
     """
 
     releases: ClassVar[str] = "the index of a high score, most scores unseen"
     reference: ClassVar[str] = "McSherry & Talwar (2007); von Neumann (1951) for the rejection"
     limits: ClassVar[str] = "idealised: as floats are; the time of a draw varies"
 
-    scale: float = param(POSITIVE, "scores are divided by it", typical=(2.0,), knob=True)
-    sensitivity: float = param(
-        POSITIVE, "sensitivity of every single score", typical=(1.0,), default=1.0
-    )
+    scale: float = param(POSITIVE, "divisor of the scores", typical=(2.0,), knob=True)
+    sensitivity: float = param(POSITIVE, "sensitivity of each score", typical=(1.0,), default=1.0)
 
     def release(self, value: Any, rng: Rng = None, size: int | None = None) -> Any:
-        """Select; see `Mechanism.release`."""
+        """Return the winner; see `Mechanism.release`."""
         objects, source = self.values.check(value), generator(rng)
         refuse_size_for_batch(size, objects, 0)
         if objects.ndim == 0:
@@ -80,38 +89,49 @@ class LazyExponential(Mechanism):
             waiting = waiting[~taken]
             if waiting.size == 0:
                 return winners
-        # whoever was rejected so often draws afresh: the same law, whatever the bounds are worth
+        # draws rejected so often are drawn by the listed mechanism: the same distribution
         listed = Exponential(self.scale, self.sensitivity)
         winners[waiting] = listed.release(value.scores(), source, waiting.size)
         return winners
 
     def log_density(self, output: ArrayLike, value: Any, each: bool = False) -> Array:
-        """Log-probability of the winner, for which all scores are looked at."""
+        """Return the log-probability of the winner, for which all scores are computed."""
         objects = self.values.check(value)
         scores = np.stack([one.scores() for one in objects.ravel()])
         listed = Exponential(self.scale, self.sensitivity)
         return listed.log_density(output, scores.reshape(*objects.shape, -1), each)
 
     def selection_error(self, candidates: int) -> float:
-        """That of `Exponential`, whose law it has."""
+        """Return an upper bound of the expected gap between the best score and the winner's.
+
+        Parameters
+        ----------
+        candidates : int
+            Number of candidates.
+
+        Returns
+        -------
+        float
+            That of `Exponential`, ``scale ln(candidates)``, in the units of the scores.
+        """
         return Exponential(self.scale, self.sensitivity).selection_error(candidates)
 
     @property
     def loss(self) -> BoundedRangeLoss:
-        """Range ``2 sensitivity / scale``."""
+        """Bounded range ``2 sensitivity / scale``."""
         return BoundedRangeLoss(round_up_ratio(2 * self.sensitivity, self.scale))
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[ListedScores, ListedScores]:
-        """Two candidates whose gap shrinks by as much as it can."""
+        """Return scores of two candidates whose gap shrinks by the largest amount."""
         first, second = Exponential(self.scale, self.sensitivity).worst_pair(epsilon)
         return ListedScores(first), ListedScores(second)
 
     @property
     def values(self) -> BoundedScoreValues:
-        """Objects that have scores in levels."""
+        """`BoundedScores` objects."""
         return BoundedScoreValues(self.sensitivity)
 
     @property
     def support(self) -> BoundedScoreCandidates:
-        """The candidates."""
+        """The indices of the candidates."""
         return BoundedScoreCandidates()

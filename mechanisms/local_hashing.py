@@ -1,4 +1,7 @@
-"""Local hashing: a public random hash of the label, told by randomised response."""
+"""Local hashing: a public random hash of the label, released by randomised response.
+
+References: Bassily & Smith (2015); Wang, Blocki, Li & Jha (2017).
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,7 @@ from numpy.typing import NDArray
 
 from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import FiniteRows
+from mechanisms.base import FiniteRows, declare, param
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from mechanisms.families.frequency_oracle import FrequencyOracle, Reports, calibrated_safely
 
@@ -22,9 +24,20 @@ MAX_PRIME = 2**31 - 1  # a prime; products of two residues fit into 64 bits
 @final
 @declare
 class LocalHashing(FrequencyOracle):
-    """Rows ``a, b, bucket``: a random hash, and the bucket of the label or any other.
+    """Rows ``a, b, bucket``: a random hash, and the label's bucket or another one.
 
-    The hash is ``((a x + b) mod prime) mod buckets`` with the least prime from ``k`` on.
+    The hash is ``((a x + b) mod prime) mod buckets`` with the smallest prime from ``k`` on.  The
+    bucket is the label's own with probability ``keep``.
+
+    Examples
+    --------
+    >>> from mechanisms import LocalHashing
+    >>> one = LocalHashing(k=5, buckets=3, keep=0.75)
+    >>> reports = one.release([0, 1, 2], rng=0)
+    >>> reports.tolist(), one.supports(reports, [0, 1, 2]).tolist()
+    ([[4, 1, 1], [3, 1, 1], [3, 0, 1]], [True, True, True])
+    >>> round(one.loss.pure, 4)
+    1.7918
     """
 
     releases: ClassVar[str] = "a hash and a bucket of each user"
@@ -37,12 +50,26 @@ class LocalHashing(FrequencyOracle):
     # .5761169 is e / (e + 2)
     keep: float = param(
         lambda self: Interval(1 / self.buckets, 1.0, "()"),
-        "probability of the label's own bucket", typical=(0.5761169,), knob=True,
+        "probability of the label's own bucket, in (1 / buckets, 1)",
+        typical=(0.5761169,), knob=True,
     )  # fmt: skip
 
     @classmethod
     def optimised(cls, k: int, epsilon: float) -> Self:
-        """The buckets of the least variance, about ``e^epsilon + 1``."""
+        """Return the mechanism with the buckets of smallest variance, about ``e^epsilon + 1``.
+
+        Parameters
+        ----------
+        k : int
+            Number of labels.
+        epsilon : float
+            Largest pure epsilon, in nats.
+
+        Returns
+        -------
+        LocalHashing
+            Its epsilon is at most ``epsilon``, to rounding.
+        """
         epsilon = POSITIVE.check("epsilon", epsilon)
         buckets = round(math.exp(min(epsilon, 20.0))) + 1
         keep = min(1 / (1 + (buckets - 1) * math.exp(-epsilon)), LARGEST_BELOW_ONE)
@@ -50,12 +77,12 @@ class LocalHashing(FrequencyOracle):
 
     @property
     def prime(self) -> int:
-        """The least prime from ``k`` on."""
+        """The smallest prime that is at least ``k``."""
         return least_prime_from(self.k)
 
     @property
     def collision(self) -> float:
-        """Probability that two given labels have one hash."""
+        """The probability that two given labels have the same hash."""
         # The pair (a x + b, a y + b) is uniform among the ordered pairs of different residues.  Of
         # those below the prime, `more` buckets hold each + 1 and the other buckets hold `each`.
         each, more = divmod(self.prime, self.buckets)
@@ -64,12 +91,12 @@ class LocalHashing(FrequencyOracle):
 
     @property
     def own_label_probability(self) -> float:
-        """``keep``."""
+        """The probability ``keep``."""
         return self.keep
 
     @property
     def other_label_probability(self) -> float:
-        """The truth where the hashes collide, one of the lies where they do not."""
+        """The probability of a hash collision with the reported bucket."""
         return self.collision * self.keep + self.exclusive_support[1]
 
     @property
@@ -80,11 +107,11 @@ class LocalHashing(FrequencyOracle):
 
     @property
     def report_layout(self) -> tuple[tuple[int, ...], Any]:
-        """``a``, ``b`` and the bucket."""
+        """A row of ``a``, ``b`` and the bucket."""
         return (3,), np.int32
 
     def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
-        """Draw a hash; who lies moves 1 to buckets - 1 buckets on, around the circle."""
+        """Return a random hash and a bucket for each label."""
         factor = rng.integers(1, self.prime, labels.size)
         offset = rng.integers(0, self.prime, labels.size)
         steps = rng.integers(1, self.buckets, labels.size)
@@ -93,17 +120,17 @@ class LocalHashing(FrequencyOracle):
         return np.stack([factor, offset, bucket], axis=-1)
 
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """The labels whose hash is the bucket."""
+        """Return whether the label's hash is the bucket."""
         factor, offset, bucket = np.moveaxis(reports, -1, 0)
         return np.asarray(self._hash(factor, offset, labels) == bucket)
 
     def is_report(self, reports: Reports) -> NDArray[np.bool_]:
-        """A hash of the family, and a bucket."""
+        """Return whether rows are a hash of the family and a bucket."""
         ends = np.array([self.prime, self.prime, self.buckets])
         return np.asarray(((reports >= [1, 0, 0]) & (reports < ends)).all(axis=-1))
 
     def log_probabilities_by_support(self, reports: Reports) -> tuple[float, float]:
-        """All hashes alike, and buckets by randomised response."""
+        """Return log-probabilities: uniform hashes, and buckets by randomised response."""
         del reports
         hashes = math.log(self.prime) + math.log(self.prime - 1)
         lie = math.log1p(-self.keep) - math.log(self.buckets - 1)
@@ -132,7 +159,7 @@ class LocalHashing(FrequencyOracle):
 
 @functools.cache
 def least_prime_from(number: int) -> int:
-    """The least prime that is not less."""
+    """Return the smallest prime that is at least ``number``."""
     while any(number % divisor == 0 for divisor in range(2, math.isqrt(number) + 1)):
         number += 1
     return number

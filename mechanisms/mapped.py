@@ -1,4 +1,7 @@
-"""Any function of what a mechanism with finitely many outputs releases."""
+"""Any function of the release of a mechanism with finitely many outputs.
+
+References: Dwork & Roth (2014), Proposition 2.1 (post-processing).
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,17 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.randomness import Rng
-from mechanisms.base.mechanism import sum_log_density
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Cells, Support
+from mechanisms.base import Cells, Support, declare, param, sum_log_density
 from mechanisms.families.post_processing import MechanismsWithAttribute, PostProcessing
 from mechanisms.randomized_response import RandomizedResponse
 
 
 @dataclass(frozen=True, slots=True)
 class ElementwiseFunctions:
-    """Functions of an array, elementwise."""
+    """Functions that act on the entries of an array, as a domain."""
 
     def check(self, argument: str, value: object) -> Callable[[Any], Any]:
-        """The function itself."""
+        """Return the function, or raise `ParameterError`."""
         if not callable(value):
             raise ParameterError(argument, value, str(self))
         return value
@@ -37,25 +38,38 @@ class ElementwiseFunctions:
 @final
 @declare
 class Mapped(PostProcessing):
-    """``function`` of what ``inner`` releases; the function sees no data and draws nothing.
+    """The value of ``function`` at the release of ``inner``; the function sees no data.
 
-    A density is known where the inner mechanism releases labels or other numbers that can be
-    listed; audits of others take the inner mechanism.
+    The function draws nothing.  A density is known where the inner mechanism releases labels or
+    other numbers that can be listed; otherwise audit the inner mechanism.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mechanisms import Mapped, RandomizedResponse
+    >>> one = Mapped(RandomizedResponse(k=4, keep=0.7), np.sign)
+    >>> one.release([0, 3, 2], rng=0).tolist()
+    [1, 1, 1]
+    >>> one.loss == one.inner.loss
+    True
     """
 
     releases: ClassVar[str] = "a function of another release"
     reference: ClassVar[str] = "Dwork & Roth (2014), Proposition 2.1"
 
     inner: Any = param(
-        MechanismsWithAttribute("release", "a mechanism"), "releases what the function gets",
+        MechanismsWithAttribute("release", "a mechanism"),
+        "mechanism whose release is the argument of the function",
         typical=(RandomizedResponse(4, 0.4753668864186717),),
     )  # fmt: skip
     function: Callable[[Any], Any] = param(
-        ElementwiseFunctions(), "applied to outputs", typical=(np.sign,)
+        ElementwiseFunctions(),
+        "function of an array of outputs, entry by entry",
+        typical=(np.sign,),
     )
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Release and apply the function; see `Mechanism.release`."""
+        """Return the function of the inner release; see `Mechanism.release`."""
         released = self.inner.release(value, rng, size)
         made = self.function(released)
         if np.shape(made) != np.shape(released):
@@ -66,14 +80,14 @@ class Mapped(PostProcessing):
         return made
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """Sum over all inner outputs that the function maps to ``output``."""
+        """Return the sum over all inner outputs that the function maps to ``output``."""
         values = np.asarray(value)
-        told = np.asarray(output)
-        terms = np.empty(np.broadcast_shapes(told.shape, values.shape))
+        reported = np.asarray(output)
+        terms = np.empty(np.broadcast_shapes(reported.shape, values.shape))
         for one in np.unique(values):
             images, log_mass = self._image_distribution(one.item())
-            at = np.minimum(np.searchsorted(images, told), images.size - 1)
-            same = np.isclose(images[at], told, rtol=0, atol=0, equal_nan=True)
+            at = np.minimum(np.searchsorted(images, reported), images.size - 1)
+            same = np.isclose(images[at], reported, rtol=0, atol=0, equal_nan=True)
             found = np.where(same, log_mass[at], -np.inf)
             terms = np.where(values == one, found, terms)
         return sum_log_density(terms, values.ndim, each)
@@ -84,7 +98,7 @@ class Mapped(PostProcessing):
         return ImageSupport(self)
 
     def _image_distribution(self, value: Any) -> tuple[NDArray[Any], Array]:
-        """Different images and the logarithms of their masses."""
+        """Return distinct images and the logarithms of their probabilities."""
         cells = self.inner.support.cells(value, value)
         if cells is None or cells.parts is not None or self.inner.values.axes != 0:
             allowed = "a mechanism whose value is a label and whose outputs can be listed"
@@ -97,12 +111,12 @@ class Mapped(PostProcessing):
 
 @dataclass(frozen=True, slots=True)
 class ImageSupport(Support):
-    """What a function makes of the outputs of another mechanism."""
+    """The images of the outputs of another mechanism under a function."""
 
     mechanism: Mapped
 
     def cells(self, first: Any, second: Any) -> Cells:
-        """Every image."""
+        """Return one cell for every image."""
         images = np.union1d(
             self.mechanism._image_distribution(first)[0],  # noqa: SLF001
             self.mechanism._image_distribution(second)[0],  # noqa: SLF001

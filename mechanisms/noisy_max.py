@@ -1,4 +1,7 @@
-"""Report noisy max: noise on every score, and only the winner's index is told."""
+"""Report noisy max: noise on every score; only the winner's index is released.
+
+References: Dwork & Roth (2014), Claim 3.9; Durfee & Rogers (2019).
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,14 @@ from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import Array
 from accountant.numerics.quadrature import legendre
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import refuse_size_for_batch
-from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape
-from mechanisms.base.parameters import declare, param
+from mechanisms.base import (
+    IDEALISED,
+    arithmetic_field,
+    declare,
+    draw_shape,
+    param,
+    refuse_size_for_batch,
+)
 from mechanisms.exponential import Exponential
 from mechanisms.families.expected_maxima import expected_max_exponential
 from mechanisms.families.selection import (
@@ -31,10 +39,19 @@ from mechanisms.families.selection import (
 @final
 @declare
 class NoisyMax(SelectionMechanism):
-    """The index of the greatest ``score + scale * noise``.
+    """The index of the largest ``score + scale * noise``.
 
-    With Gumbel noise it is the exponential mechanism and has bounded range; with Laplace noise
-    it has not (five candidates reach 1.17 times the range) and is accounted as pure.
+    With Gumbel noise it is the exponential mechanism and has bounded range.  With Laplace noise it
+    has not (five candidates reach 1.17 times the range), so its loss is a pure epsilon.
+
+    Examples
+    --------
+    >>> from mechanisms import NoisyMax
+    >>> one = NoisyMax(scale=0.5, noise="laplace")
+    >>> int(one.release([0.0, 1.0, 4.0], rng=0))
+    2
+    >>> one.loss
+    PureLoss(epsilon=4.0)
     """
 
     reference: ClassVar[str] = "Dwork & Roth (2014), Claim 3.9; Durfee & Rogers (2019) for Gumbel"
@@ -43,18 +60,16 @@ class NoisyMax(SelectionMechanism):
     scale: float = param(
         POSITIVE, "noise scale, in the units of the scores", typical=(2.0,), knob=True
     )
-    sensitivity: float = param(
-        POSITIVE, "sensitivity of every single score", typical=(1.0,), default=1.0
-    )
+    sensitivity: float = param(POSITIVE, "sensitivity of each score", typical=(1.0,), default=1.0)
     noise: str = param(
-        OneOf(("gumbel", "laplace")), "law of the noise",
+        OneOf(("gumbel", "laplace")), "distribution of the noise",
         typical=("gumbel", "laplace"), default="gumbel",
     )  # fmt: skip
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
     arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Add noise to every score and tell the winner; see `Mechanism.release`."""
+        """Return the index of the largest noisy score; see `Mechanism.release`."""
         scores, source = self.values.check(value), generator(rng)
         refuse_size_for_batch(size, scores, 1)
         sample = source.gumbel if self.noise == "gumbel" else source.laplace
@@ -63,7 +78,7 @@ class NoisyMax(SelectionMechanism):
         return noisy.argmax(axis=-1)
 
     def log_probabilities(self, scores: Array) -> Array:
-        """A softmax, or one integral for Laplace noise."""
+        """Return log-probabilities: a softmax, or one integral for Laplace noise."""
         if self.noise == "gumbel":
             return Exponential(self.scale, self.sensitivity, self.monotone).log_probabilities(
                 scores
@@ -77,25 +92,36 @@ class NoisyMax(SelectionMechanism):
         return table
 
     def selection_error(self, candidates: int) -> float:
-        """At most how far the winner's score is expected to lie below the best."""
+        """Return an upper bound of the expected gap between the best score and the winner's.
+
+        Parameters
+        ----------
+        candidates : int
+            Number of candidates.
+
+        Returns
+        -------
+        float
+            In the units of the scores.
+        """
         if self.noise == "gumbel":
             return Exponential(self.scale, self.sensitivity).selection_error(candidates)
-        # the best score's noise has mean 0, and no noise exceeds the greatest size
+        # the best score's noise has mean 0, and no noise exceeds the largest absolute value
         return self.scale * expected_max_exponential(candidates)
 
     @property
     def loss(self) -> Loss:
-        """Range, or pure epsilon, of ``2 sensitivity / scale``, or half that if monotone."""
+        """Bounded range or pure epsilon of ``2 sensitivity / scale``, or half of it if monotone."""
         kind = BoundedRangeLoss if self.noise == "gumbel" else PureLoss
         return kind(self._score_range)
 
     @property
     def loss_is_upper_bound(self) -> bool:
-        """With Laplace noise the pure epsilon is approached by a growing gap, never attained."""
+        """Whether the noise is Laplace: pairs only approach its pure epsilon."""
         return self.noise == "laplace"
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
-        """Two candidates whose gap shrinks by as much as it can."""
+        """Return scores of two candidates whose gap shrinks by the largest amount."""
         if self.noise == "gumbel":
             return Exponential(self.scale, self.sensitivity, self.monotone).worst_pair(epsilon)
         # P(first wins) at a gap is that of the difference of two Laplace draws
@@ -106,26 +132,26 @@ class NoisyMax(SelectionMechanism):
 
 
 def laplace_difference_cdf(x: Array) -> Array:
-    """Distribution function of the difference of two standard Laplace draws."""
+    """Return the distribution function of the difference of two standard Laplace draws."""
     tail = (1 + np.abs(x) / 2) * np.exp(-np.abs(x)) / 2
     return np.where(x < 0, tail, 1 - tail)
 
 
 def laplace_log_win_probabilities(scores: Array) -> Array:
-    """Log-probabilities of winning under standard Laplace noise, by piecewise quadrature.
+    """Return log-probabilities of winning under standard Laplace noise, by piecewise quadrature.
 
     Integrates f(v - s_i) prod_{j != i} F(v - s_j) between the kinks at the scores; exact to
-    about 1e-12 relative for the likely winners.
+    about 1e-12 relative for the probable winners.
     """
     s = scores - scores.max()
-    # Forty below the greatest score nothing wins more often than e^-40 of the rest.
+    # Forty below the largest score no candidate wins more often than e^-40 of the rest.
     kinks = np.unique(np.concatenate([s[s > -40.0], np.linspace(-40.0, 40.0, 41)]))
     x, w = legendre(20)
     width = np.diff(kinks)[:, None]
     v = (kinks[:-1, None] + width * (x + 1) / 2).ravel()
     log_weight = np.log((width * w / 2).ravel())
     away = np.abs(v[:, None] - s)
-    # ln f and ln F of the Laplace law at v - s_j
+    # ln f and ln F of the Laplace distribution at v - s_j
     log_f = -away - np.log(2)
     log_cdf = np.where(v[:, None] < s, log_f, np.log1p(-np.exp(log_f)))
     terms = log_weight[:, None] + log_f - log_cdf + log_cdf.sum(axis=1, keepdims=True)

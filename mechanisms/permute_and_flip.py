@@ -1,4 +1,7 @@
-"""Permute and flip: candidates in random order, each taken with probability e^(score - best)."""
+"""Permute and flip: candidates in random order, each accepted with probability e^(score - best).
+
+References: McKenna & Sheldon (2020); proof in docs/proofs/noisy_max.md.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,14 @@ from accountant.losses.laplace import LaplaceLoss
 from accountant.numerics import Array
 from accountant.numerics.quadrature import legendre
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import refuse_size_for_batch
-from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape
-from mechanisms.base.parameters import declare, param
+from mechanisms.base import (
+    IDEALISED,
+    arithmetic_field,
+    declare,
+    draw_shape,
+    param,
+    refuse_size_for_batch,
+)
 from mechanisms.families.selection import (
     BOOLEAN,
     MONOTONE_TEXT,
@@ -30,22 +38,29 @@ from mechanisms.families.selection import (
 class PermuteAndFlip(SelectionMechanism):
     """The first r, in random order, whose coin of ``exp((score[r] - best) / scale)`` shows heads.
 
-    Never worse than the exponential mechanism of the same epsilon.  It has not bounded range:
-    a tie of two that opens to a gap of the range e0 has e0 + ln(2 - e^-e0).
+    Its expected error never exceeds that of the exponential mechanism of the same epsilon.  It has
+    no bounded range: a tie of two that opens to a gap of the range e0 reaches e0 + ln(2 - e^-e0).
+
+    Examples
+    --------
+    >>> from mechanisms import PermuteAndFlip
+    >>> one = PermuteAndFlip(scale=0.5)
+    >>> int(one.release([0.0, 1.0, 4.0], rng=0))
+    2
+    >>> one.loss
+    LaplaceLoss(shift=4.0)
     """
 
     reference: ClassVar[str] = "McKenna & Sheldon (2020); Ding, Kifer, Steinke et al. (2021)"
     limits: ClassVar[str] = "probabilities are good to about 1e-15, as floats are"
 
-    scale: float = param(POSITIVE, "scores are divided by it", typical=(2.0,), knob=True)
-    sensitivity: float = param(
-        POSITIVE, "sensitivity of every single score", typical=(1.0,), default=1.0
-    )
+    scale: float = param(POSITIVE, "divisor of the scores", typical=(2.0,), knob=True)
+    sensitivity: float = param(POSITIVE, "sensitivity of each score", typical=(1.0,), default=1.0)
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
     arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Tell the greatest score after exponential noise, which is the same law."""
+        """Return the index of the largest score plus exponential noise: the same distribution."""
         scores, source = self.values.check(value), generator(rng)
         refuse_size_for_batch(size, scores, 1)
         noisy = source.exponential(self.scale, size=draw_shape(size, scores.shape))
@@ -53,7 +68,7 @@ class PermuteAndFlip(SelectionMechanism):
         return noisy.argmax(axis=-1)
 
     def log_probabilities(self, scores: Array) -> Array:
-        """One integral of a polynomial, which the quadrature has exactly."""
+        """Return log-probabilities: an integral of a polynomial, exact by quadrature."""
         height = scaled_gap_to_best(scores, self.scale)
         heads, count = np.exp(height), scores.shape[-1]
         # P(r wins) = heads_r int_0^1 prod_{j != r} (1 - heads_j t) dt.  Half as many nodes as
@@ -68,19 +83,30 @@ class PermuteAndFlip(SelectionMechanism):
         return result
 
     def selection_error(self, candidates: int) -> float:
-        """At most that of `Exponential` (McKenna & Sheldon, Theorem 2)."""
+        """Return an upper bound of the expected gap (McKenna & Sheldon, Theorem 2).
+
+        Parameters
+        ----------
+        candidates : int
+            Number of candidates.
+
+        Returns
+        -------
+        float
+            ``scale ln(candidates)``, as for `Exponential`, in the units of the scores.
+        """
         return self.scale * math.log(candidates)
 
     @property
     def loss(self) -> LaplaceLoss:
-        """That of Laplace noise on a number, moved by ``2 sensitivity / scale``, or half of it.
+        """The loss of Laplace noise on a number moved by ``2 sensitivity / scale``, or half of it.
 
         Two candidates attain it; see `docs/proofs/noisy_max.md`.
         """
         return LaplaceLoss(self._score_range)
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
-        """Two candidates of which now one and then the other is ahead."""
+        """Return scores of two candidates with opposite order on the two sides."""
         # P(first wins) is Laplace's distribution function of the gap, which moves from g to
         # g - e0; the densities there have log-ratio epsilon at g = (e0 - epsilon) / 2
         e0 = self._score_range

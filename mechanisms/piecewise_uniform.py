@@ -1,4 +1,7 @@
-"""A bounded number, hidden in a piece of an interval."""
+"""A bounded number, reported from a piece of an interval.
+
+References: Wang et al. (2019), Algorithm 2.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,33 @@ from accountant.domains import POSITIVE, Interval
 from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape, sum_log_density
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import RealLine
-from mechanisms.base.values import BoundedNumbers
+from mechanisms.base import (
+    IDEALISED,
+    BoundedNumbers,
+    RealLine,
+    arithmetic_field,
+    declare,
+    draw_shape,
+    param,
+    sum_log_density,
+)
 from mechanisms.families.mean_oracle import MeanOracle, out_of_range
 
 
 @final
 @declare
 class PiecewiseUniform(MeanOracle):
-    """Uniform on a piece about the value with probability ``keep``, else on the rest."""
+    """Uniform on a piece around the value with probability ``keep``, else on the rest.
+
+    Examples
+    --------
+    >>> from mechanisms import PiecewiseUniform
+    >>> one = PiecewiseUniform(radius=1.0, keep=0.75)
+    >>> one.release([0.5, -1.0], rng=0).round(4).tolist()
+    [0.291, -1.9835]
+    >>> round(one.loss.pure, 4)
+    2.1972
+    """
 
     releases: ClassVar[str] = "a bounded number of each user, for its mean"
     reference: ClassVar[str] = "Wang et al. (2019), Algorithm 2"
@@ -30,17 +49,17 @@ class PiecewiseUniform(MeanOracle):
     # In units of the radius, with e = keep / (1 - keep) = e^(epsilon/2), outputs fill [-C, C],
     # C = (e + 1) / (e - 1), and the piece of v is [l, l + C - 1], l = ((C + 1) v - (C - 1)) / 2.
 
-    radius: float = param(POSITIVE, "greatest size of the number", typical=(1.0,))
+    radius: float = param(POSITIVE, "largest absolute value of the number", typical=(1.0,))
     # ln-odds 1/2
     keep: float = param(
-        Interval(0.5, 1.0, "()"), "probability of the piece about the number",
+        Interval(0.5, 1.0, "()"), "probability of the piece around the number",
         typical=(0.6224593312018546,), knob=True,
     )  # fmt: skip
     larger: str = out_of_range("larger number")
     arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Randomise every number; see `Mechanism.release`."""
+        """Return one randomised report for every number; see `Mechanism.release`."""
         numbers, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, numbers.shape)
         low = self._piece_start(numbers)
@@ -52,7 +71,7 @@ class PiecewiseUniform(MeanOracle):
         return (np.clip(report, -self.reach, self.reach) * self.radius)[()]
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """One constant on the piece and a lower one on the rest of the interval, summed."""
+        """Return one constant on the piece and a lower one on the rest, summed."""
         numbers = self.values.check(value)
         low, at = self._piece_start(numbers), np.asarray(output, dtype=float) / self.radius
         heights = np.array([self.keep / (self.reach - 1), (1 - self.keep) / (self.reach + 1)])
@@ -62,7 +81,7 @@ class PiecewiseUniform(MeanOracle):
         return sum_log_density(terms, numbers.ndim, each)
 
     def variance(self, value: ArrayLike) -> Array:
-        """``v^2 / (e - 1) + radius^2 (e + 3) / (3 (e - 1)^2)`` (Lemma 1 of the reference)."""
+        """Return ``v^2 / (e - 1) + radius^2 (e + 3) / (3 (e - 1)^2)`` (their Lemma 1)."""
         numbers = self.values.check(value)
         r = (1 - self.keep) / (2 * self.keep - 1)  # 1 / (e - 1)
         spread: Array = r * np.square(numbers) + r * (1 + 4 * r) / 3 * self.radius * self.radius
@@ -70,17 +89,17 @@ class PiecewiseUniform(MeanOracle):
 
     @property
     def reach(self) -> float:
-        """The greatest output, in units of the radius."""
+        """The largest output, in units of the radius."""
         return 1 / (2 * self.keep - 1)
 
     @property
     def loss(self) -> PairLoss:
-        """Three outcomes matter: the piece of one value, of the other, and the rest."""
+        """The loss of three outcomes: the piece of one value, of the other, and the rest."""
         # the other's piece is a share (C - 1) / (C + 1) = (1 - keep) / keep of this one's rest
         return response_pair(self.keep, (1 - self.keep) * (1 - self.keep) / self.keep)
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[float, float]:
-        """The two ends, whose pieces do not meet, whatever epsilon."""
+        """Return the two ends, whose pieces do not meet, for any epsilon."""
         del epsilon
         return self.radius, -self.radius
 
@@ -91,7 +110,7 @@ class PiecewiseUniform(MeanOracle):
 
     @property
     def support(self) -> RealLine:
-        """The interval, cut at both ends of the piece."""
+        """The interval, divided at both ends of the piece."""
         return RealLine(self._breakpoints)
 
     def _breakpoints(self, value: float) -> Array:
@@ -100,6 +119,6 @@ class PiecewiseUniform(MeanOracle):
         return cuts * self.radius
 
     def _piece_start(self, numbers: Array) -> Array:
-        """Lower end of the piece, in units of the radius."""
+        """Return the lower end of the piece, in units of the radius."""
         low: Array = ((self.reach + 1) * (numbers / self.radius) - (self.reach - 1)) / 2
         return low

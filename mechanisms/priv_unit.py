@@ -1,4 +1,7 @@
-"""A vector of the Euclidean ball, hidden in a random direction of a cap about it."""
+"""A vector of the Euclidean ball, reported as a random direction of a cap around it.
+
+References: Bhowmick et al. (2018), Algorithm 1; Asi, Feldman & Talwar (2022).
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,17 @@ from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.randomness import Rng, generator
-from mechanisms.base.checks import norms, refuse_size_for_batch
-from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape, sum_log_density
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.values import Ball
+from mechanisms.base import (
+    IDEALISED,
+    Ball,
+    arithmetic_field,
+    declare,
+    draw_shape,
+    norms,
+    param,
+    refuse_size_for_batch,
+    sum_log_density,
+)
 from mechanisms.families.mean_oracle import (
     FixedLengthMeanOracle,
     gamma_ratio,
@@ -32,9 +42,18 @@ from mechanisms.families.sphere_support import SphereSupport
 @final
 @declare
 class PrivUnit(FixedLengthMeanOracle):
-    """A direction of the cap about the value with probability ``keep``, else of the rest.
+    """A direction of the cap around the value with probability ``keep``, else of the rest.
 
-    A vector shorter than the radius is rounded to one of full length along its line.
+    A vector shorter than the radius is rounded at random to one of full length along its line.
+
+    Examples
+    --------
+    >>> from mechanisms import PrivUnit
+    >>> one = PrivUnit(dimension=3, height=0.25, keep=0.75)
+    >>> one.release([0.0, 0.6, 0.8], rng=0).round(4).tolist()
+    [-1.6262, -0.8477, 1.9359]
+    >>> round(one.length, 4), round(one.loss.pure, 4)
+    (2.6667, 1.6094)
     """
 
     releases: ClassVar[str] = "a vector of each user, for its mean"
@@ -43,22 +62,40 @@ class PrivUnit(FixedLengthMeanOracle):
 
     dimension: int = param(IntegerRange(2), "number of coordinates", typical=(3,))
     height: float = param(
-        Interval(1e-300, 1.0, "[)"), "the cap begins at this share of the radius", typical=(0.25,)
+        Interval(1e-300, 1.0, "[)"),
+        "where the cap begins, as a share of the radius",
+        typical=(0.25,),
     )
     # ln-odds 1 beyond those of the cap, which has 3/8 of the sphere
     keep: float = param(
         lambda self: Interval(cap_mass(self.dimension, self.height), 1.0, "()"),
-        "probability of the cap", typical=(0.6199119,), knob=True,
+        "probability of the cap, above the cap's share of the sphere and below 1",
+        typical=(0.6199119,), knob=True,
     )  # fmt: skip
     radius: float = param(
-        POSITIVE, "greatest Euclidean norm of a vector", typical=(1.0,), default=1.0
+        POSITIVE, "largest Euclidean norm of a vector", typical=(1.0,), default=1.0
     )
     longer: str = out_of_range("longer vector")
     arithmetic: str = arithmetic_field(IDEALISED)
 
     @staticmethod
     def optimised(dimension: int, epsilon: float, radius: float = 1.0) -> PrivUnit:
-        """The height and probability of least variance at ``epsilon``."""
+        """Return the mechanism with the height and probability of smallest variance at ``epsilon``.
+
+        Parameters
+        ----------
+        dimension : int
+            Number of coordinates, at least 2.
+        epsilon : float
+            Largest pure epsilon, in nats.
+        radius : float
+            Largest Euclidean norm of a vector.
+
+        Returns
+        -------
+        PrivUnit
+            Its epsilon is at most ``epsilon``.
+        """
         from scipy.optimize import minimize_scalar
 
         p, target = (
@@ -67,7 +104,7 @@ class PrivUnit(FixedLengthMeanOracle):
         )
 
         # At cost epsilon the reports have length (1 + (e^epsilon - 1) cap) / (1 - h^2)^((p-1)/2)
-        # times a constant.  The least has keep > 1/2, thus cap > e^-epsilon / 2, and a cap has
+        # times a constant.  The shortest have keep > 1/2, thus cap > e^-epsilon / 2, and a cap has
         # at most e^(-p h^2 / 2).
         def log_length(height: float) -> float:
             mass = max(cap_mass(p, height), 1e-300)
@@ -79,7 +116,7 @@ class PrivUnit(FixedLengthMeanOracle):
         return calibrate(PrivUnit, dimension=p, height=height, radius=radius, epsilon=target)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Randomise every vector; see `Mechanism.release`."""
+        """Return one randomised direction for every vector; see `Mechanism.release`."""
         from scipy.special import betaincinv
 
         vectors, source = self.values.check(value), generator(rng)
@@ -87,7 +124,7 @@ class PrivUnit(FixedLengthMeanOracle):
         reports: Array = source.standard_normal(draw_shape(size, vectors.shape))
         users = reports.shape[:-1]
         # (1 + <u, v>) / 2 follows Beta((p-1)/2, (p-1)/2): invert its upper tail within the cap,
-        # its lower one within the rest; around v every direction is alike
+        # its lower one within the rest; around v all directions are equally probable
         near = source.random(users) < self.keep
         tail = source.random(users) * np.where(near, self._cap_mass, 1 - self._cap_mass)
         half = (self.dimension - 1) / 2
@@ -96,23 +133,23 @@ class PrivUnit(FixedLengthMeanOracle):
         along *= np.where(
             stochastic_round(relative_norm(vectors, self.radius), users, source), 1.0, -1.0
         )
-        # aim at the first axis, then reflect that onto v (Householder, with the sign that is safe)
+        # draw around the first axis, then reflect it onto v (Householder, stable sign)
         reports[..., 0] = 0.0
         reports *= (self.length * np.sqrt(1 - along * along) / norms(reports, 2))[..., None]
-        # of nothing, every direction is as good
+        # for a zero vector every direction is equal
         lost = ~vectors.any(axis=-1, keepdims=True)
         if lost.any():
             vectors = np.where(lost, source.standard_normal(reports.shape), vectors)
         mirror = unit_vectors(vectors)
-        turn = np.where(mirror[..., 0] < 0, -1.0, 1.0)
-        mirror[..., 0] += turn
-        reports[..., 0] = -turn * along * self.length
+        sign = np.where(mirror[..., 0] < 0, -1.0, 1.0)
+        mirror[..., 0] += sign
+        reports[..., 0] = -sign * along * self.length
         across = np.einsum("...i,...i", reports, mirror) / np.abs(mirror[..., 0])
         reports -= across[..., None] * mirror
         return reports
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """Relative to the uniform law on the sphere; caps and rest have their constants, summed."""
+        """Return the log-density relative to the uniform distribution on the sphere, summed."""
         vectors, given = self.values.check(value), np.asarray(output, dtype=float)
         axes = unit_vectors(vectors)
         along = np.einsum("...i,...i", given / self.length, axes)
@@ -126,7 +163,7 @@ class PrivUnit(FixedLengthMeanOracle):
 
     @property
     def length(self) -> float:
-        """Length of every report, which makes it unbiased."""
+        """The Euclidean length of every report, which makes it unbiased."""
         # E<u, v> = M keep / cap - M (1 - keep) / (1 - cap), where
         # M = E<u, v> 1{<u, v> >= h} = (1 - h^2)^a / (2 a B(1/2, a)) of uniform u, a = (p-1)/2
         a, mass = (self.dimension - 1) / 2, self._cap_mass
@@ -136,27 +173,27 @@ class PrivUnit(FixedLengthMeanOracle):
 
     @property
     def loss(self) -> PairLoss:
-        """Three outcomes matter: the cap, the opposite one, and the rest."""
+        """The loss of three outcomes: the cap, the opposite one, and the rest."""
         mass = self._cap_mass
         if mass < 1e-290:
             raise ParameterError("PrivUnit.height", self.height, "where the cap has some mass")
-        # caps of two values share least where they are opposite; scipy's cap is good to 1e-12
+        # caps of two values overlap least where they are opposite; scipy's cap is good to 1e-12
         return response_pair(self.keep, (1 - self.keep) * mass / (1 - mass) * (1 - 1e-12))
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
-        """Two opposite vectors of full length, whatever epsilon."""
+        """Return two opposite vectors of full length, for any epsilon."""
         del epsilon
         vector = self.radius * np.eye(self.dimension)[0]
         return vector, -vector
 
     @property
     def values(self) -> Ball:
-        """The ball."""
+        """The vectors of the ball."""
         return Ball(self.dimension, self.radius, 2.0, self.longer == "clip")
 
     @property
     def support(self) -> SphereSupport:
-        """The sphere, cut at two opposite caps."""
+        """The sphere, divided at two opposite caps."""
         return SphereSupport(self.dimension, self.length, (self.height,))
 
     @property
@@ -165,14 +202,14 @@ class PrivUnit(FixedLengthMeanOracle):
 
 
 def cap_mass(dimension: int, height: float) -> float:
-    """Share of the sphere at or above a height, ``(1 - I_{h^2}(1/2, (p-1)/2)) / 2``."""
+    """Return the share of the sphere at or above a height, ``(1 - I_{h^2}(1/2, (p-1)/2)) / 2``."""
     from scipy.special import betaincc
 
     return float(betaincc(0.5, (dimension - 1) / 2, height * height)) / 2
 
 
 def unit_vectors(vectors: Array) -> Array:
-    """Every vector at length 1, zero as it is; dividing first, so that no square vanishes."""
+    """Return every vector at length 1; zero vectors stay zero, and no square underflows."""
     greatest = np.abs(vectors).max(axis=-1, keepdims=True)
     scaled: Array = vectors / np.where(greatest > 0, greatest, 1.0)
     length = norms(scaled, 2)[..., None]

@@ -1,4 +1,7 @@
-"""From an (epsilon, delta) local randomiser to a pure one, by choosing among public samples."""
+"""From an (epsilon, delta) local randomiser to a pure one, by a choice among public samples.
+
+References: Bun, Nelson & Stemmer (2019), Algorithm GenProt.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,18 @@ from accountant.numerics.quadrature import legendre
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import IDEALISED, Arithmetic, Mechanism, draw_shape, sum_log_density
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Cells, Support
-from mechanisms.base.values import Values
+from mechanisms.base import (
+    IDEALISED,
+    Arithmetic,
+    Cells,
+    Mechanism,
+    Support,
+    Values,
+    declare,
+    draw_shape,
+    param,
+    sum_log_density,
+)
 from mechanisms.families.post_processing import MechanismsWithAttribute, PostProcessing
 from mechanisms.gaussian import Gaussian
 
@@ -30,12 +41,12 @@ ODDS = Interval(1e-6, math.log(2))
 
 
 class NumberMechanisms(MechanismsWithAttribute):
-    """Mechanisms that release one number at a time."""
+    """Mechanisms that release one number at a time, as a domain."""
 
     __slots__ = ()
 
     def check(self, argument: str, value: object) -> Mechanism:
-        """The mechanism itself."""
+        """Return the mechanism, or raise `ParameterError`."""
         found = MechanismsWithAttribute.check(self, argument, value)
         if found.value_axes == 1:
             raise ParameterError(argument, value, str(self))
@@ -48,9 +59,18 @@ class PureFromApproximate(PostProcessing):
     """The index of one of ``candidates`` public samples of ``inner`` at a reference value.
 
     A report is the samples and the index, along the last axis; `chosen` gives the sample that
-    stands for the user's own release.  The law of that is near the inner one where delta is far
+    replaces the user's own release.  Its distribution is near the inner one where delta is far
     below ``1 / candidates``.  For an inner epsilon up to 1/4, with ``5 ln(1 / epsilon)``
-    candidates, the cost is below ten times epsilon.
+    candidates, the pure epsilon is below ten times the inner one.
+
+    Examples
+    --------
+    >>> from mechanisms import Gaussian, PureFromApproximate
+    >>> one = PureFromApproximate(Gaussian(scale=40.0), odds=0.2, candidates=12)
+    >>> round(float(one.chosen(one.release(1.0, rng=0))), 4)
+    4.196
+    >>> round(one.loss.epsilon, 4)
+    0.799
     """
 
     releases: ClassVar[str] = "a number of each user"
@@ -58,22 +78,23 @@ class PureFromApproximate(PostProcessing):
     limits: ClassVar[str] = "a report is as long as the public samples"
 
     inner: Any = param(
-        NumberMechanisms("terms", "a mechanism of numbers, such as Gaussian"), "is to be made pure",
+        NumberMechanisms("terms", "a mechanism of numbers, such as Gaussian"),
+        "mechanism that becomes pure",
         typical=(Gaussian(40.0),),
     )  # fmt: skip
     odds: float = param(
-        ODDS, "log-odds that a bit may tell: twice the inner epsilon at its small delta",
+        ODDS, "largest log-odds of a bit: twice the inner epsilon at its small delta",
         typical=(0.2,), knob=True,
     )  # fmt: skip
     candidates: int = param(IntegerRange(2, 10_000), "public samples of a user", typical=(12,))
     reference_value: float = param(
-        REAL, "what the samples are released from", typical=(0.0,), default=0.0
+        REAL, "value from which the samples are released", typical=(0.0,), default=0.0
     )
 
-    with_noise_factor = Mechanism.with_noise_factor  # the knob is its own
+    with_noise_factor = Mechanism.with_noise_factor  # its own `odds` is calibrated
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Draw the public samples, then a bit for each, then one of the ones."""
+        """Return the public samples and the index of one; see `Mechanism.release`."""
         values, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, values.shape)
         some = math.prod(shape) * self.candidates
@@ -81,22 +102,33 @@ class PureFromApproximate(PostProcessing):
             self.inner.release(self.reference_value, source, some), (*shape, self.candidates)
         )
         bits = source.random(samples.shape) < self._bit_probabilities(samples, values)
-        # the greatest of uniform keys among the ones, or among all where there is no one
+        # the largest of uniform keys among the ones, or among all if there are no ones
         keys = source.random(samples.shape) + bits
         index = np.argmax(keys, axis=-1)
         return np.concatenate([samples, index[..., None]], axis=-1)
 
     def chosen(self, reports: ArrayLike) -> Array:
-        """The sample that every report points at."""
-        told = np.asarray(reports)
-        index = told[..., -1:].astype(np.intp)
-        found: Array = np.take_along_axis(told, index, axis=-1)[..., 0]
+        """Return the sample that each report selects.
+
+        Parameters
+        ----------
+        reports : array_like
+            Reports of shape (..., candidates + 1).
+
+        Returns
+        -------
+        numpy.ndarray
+            Numbers of shape (...), in the units of the inner release.
+        """
+        reported = np.asarray(reports)
+        index = reported[..., -1:].astype(np.intp)
+        found: Array = np.take_along_axis(reported, index, axis=-1)[..., 0]
         return found
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """That of the public samples, and the log-probability of the index given them."""
-        told, values = np.asarray(output, dtype=float), np.asarray(value)
-        samples, index = told[..., :-1], told[..., -1]
+        """Return the log-density of the public samples and of the index given them."""
+        reported, values = np.asarray(output, dtype=float), np.asarray(value)
+        samples, index = reported[..., :-1], reported[..., -1]
         p = self._bit_probabilities(samples, values)
         # P(t) = p_t E[1 / (1 + others)] + (1 - p_t) prod_{s != t} (1 - p_s) / T, and
         # E[1 / (1 + others)] = int_0^1 prod_{s != t} (1 - p_s + p_s z) dz, a polynomial
@@ -106,8 +138,8 @@ class PureFromApproximate(PostProcessing):
         own = np.take_along_axis(p, at, axis=-1)
         logs = np.log1p(-p[..., None, :] * (1 - z[:, None])).sum(axis=-1)
         others = np.exp(logs - np.log1p(-own * (1 - z)))
-        nobody = np.exp(np.log1p(-p).sum(axis=-1))
-        chance = own[..., 0] * (others @ w) / 2 + nobody / self.candidates
+        no_ones = np.exp(np.log1p(-p).sum(axis=-1))
+        chance = own[..., 0] * (others @ w) / 2 + no_ones / self.candidates
         drawn = self.inner.terms(samples, np.asarray(self.reference_value)).sum(axis=-1)
         possible = (index >= 0) & (index < self.candidates) & (index == np.floor(index))
         terms = np.where(possible, drawn + np.log(chance), -np.inf)
@@ -115,10 +147,10 @@ class PureFromApproximate(PostProcessing):
 
     @property
     def loss(self) -> PureLoss:
-        """The greatest odds between any two rows of bit probabilities; see the class.
+        """The largest odds between any two rows of bit probabilities; see the class.
 
-        P(t) grows with p_t and falls with every other p_s, so the extremes are high among low
-        ones and low among high ones.
+        P(t) grows with p_t and falls with every other p_s, so the extremes are one high probability
+        among low ones and one low among high ones.
         """
         most, least = min(math.exp(self.odds) / 2, 1.0), math.exp(-self.odds) / 2
         return PureLoss(
@@ -133,13 +165,13 @@ class PureFromApproximate(PostProcessing):
 
     @property
     def values(self) -> Values:
-        """Numbers: each coordinate of a vector would cost as much again."""
+        """Numbers; a vector would need one release for each coordinate."""
         numbers: Values = dataclasses.replace(self.inner.values, axes=0)
         return numbers
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """Floats decide the bits."""
+        """IDEALISED: floats decide the bits."""
         return IDEALISED
 
     @property
@@ -159,7 +191,7 @@ class PureFromApproximate(PostProcessing):
         return own * (1 - (1 - other) ** t) / (t * other) + none
 
     def _bit_probabilities(self, samples: Array, values: NDArray[Any]) -> Array:
-        """Probability of a one for each sample; a half where the odds leave the box."""
+        """Return the probability of a one for each sample; 1/2 beyond the allowed odds."""
         with np.errstate(over="ignore", invalid="ignore"):
             odds = self.inner.terms(samples, values[..., None])
             odds = odds - self.inner.terms(samples, np.asarray(self.reference_value))
@@ -172,24 +204,24 @@ class PureFromApproximate(PostProcessing):
 class RotatedSamples(Support):
     """Reports with a few rows of public samples, each in all rotations: the index is uniform.
 
-    The measure is what makes densities conditional on these samples; parts are indices.
+    The measure makes densities conditional on these samples; parts are indices.
     """
 
     mechanism: PureFromApproximate
 
     def cells(self, first: Any, second: Any) -> Cells:
-        """Every index with every row."""
+        """Return one cell for every index with every row."""
         del first, second
         count, inner = self.mechanism.candidates, self.mechanism.inner
         rng, rows = np.random.default_rng(0), 6
         samples = np.reshape(
             inner.release(self.mechanism.reference_value, rng, rows * count), (rows, count)
         )
-        turned = np.concatenate([np.roll(samples, shift, axis=1) for shift in range(count)])
-        index = np.tile(np.arange(count), len(turned))
-        turned = np.repeat(turned, count, axis=0)
-        density = inner.terms(turned, np.asarray(self.mechanism.reference_value)).sum(axis=-1)
+        rotated = np.concatenate([np.roll(samples, shift, axis=1) for shift in range(count)])
+        index = np.tile(np.arange(count), len(rotated))
+        rotated = np.repeat(rotated, count, axis=0)
+        density = inner.terms(rotated, np.asarray(self.mechanism.reference_value)).sum(axis=-1)
         return Cells(
-            np.column_stack([turned, index]), np.exp(-density) * count / len(turned),
+            np.column_stack([rotated, index]), np.exp(-density) * count / len(rotated),
             lambda output: np.asarray(output)[..., -1].astype(np.intp), index,
         )  # fmt: skip

@@ -1,4 +1,7 @@
-"""k-ary randomised response: every user tells the truth, or some other label."""
+"""k-ary randomised response: every user reports the true label, or another one at random.
+
+References: Warner (1965); Kairouz, Bonawitz & Ramage (2016).
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.domains import IntegerRange, Interval
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Labels
+from mechanisms.base import Labels, declare, param
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from mechanisms.families.frequency_oracle import (
     FrequencyOracle,
@@ -22,7 +24,18 @@ from mechanisms.families.frequency_oracle import (
 @final
 @declare
 class RandomizedResponse(FrequencyOracle):
-    """The true label with probability ``keep``, else one of the others, each alike."""
+    """The true label with probability ``keep``, else a uniform other label.
+
+    Examples
+    --------
+    >>> from mechanisms import RandomizedResponse
+    >>> one = RandomizedResponse(k=3, keep=0.75)
+    >>> reports = one.release([0, 1, 2, 0], rng=0)
+    >>> reports.tolist(), one.decode(reports).round(4).tolist()
+    ([2, 1, 2, 0], [0.2, 0.2, 0.6])
+    >>> round(one.loss.pure, 4)
+    1.7918
+    """
 
     releases: ClassVar[str] = "a label of each user"
     reference: ClassVar[str] = "Warner (1965); Kairouz, Bonawitz & Ramage (2016)"
@@ -30,56 +43,59 @@ class RandomizedResponse(FrequencyOracle):
     k: int = param(IntegerRange(2), "number of labels 0 .. k-1", typical=(10,))
     # .2319693 is ln-odds 1 against each other label of ten
     keep: float = param(
-        lambda self: Interval(1 / self.k, 1.0, "()"), "probability of the true label",
+        lambda self: Interval(1 / self.k, 1.0, "()"),
+        "probability of the true label, in (1 / k, 1)",
         typical=(0.2319693,), knob=True,
     )  # fmt: skip
 
     @property
     def own_label_probability(self) -> float:
-        """``keep``."""
+        """The probability ``keep``."""
         return self.keep
 
     @property
     def other_label_probability(self) -> float:
-        """The lie, shared by the other labels."""
+        """The probability ``(1 - keep) / (k - 1)``."""
         return (1 - self.keep) / (self.k - 1)
 
     @property
     def exclusive_support(self) -> tuple[float, float]:
-        """A report supports one label."""
+        """The probabilities of the two labels, as a report supports one label."""
         return self.own_label_probability, self.other_label_probability
 
     @property
     def report_layout(self) -> tuple[tuple[int, ...], Any]:
-        """A label."""
+        """One label."""
         return (), np.intp
 
     def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
-        """Who lies moves 1 to k-1 labels on, around the circle."""
-        # to draw a step for the honest too costs less than to find who lies
+        """Return labels, kept or moved by 1 to ``k - 1`` steps around the circle."""
+        # drawing a step for every user is faster than selecting those who need one
         word = smallest_uint(2 * self.k)
-        told = rng.integers(1, self.k, labels.size, word)
-        told *= ~bernoulli(self.keep, labels.shape, rng)
-        told += labels.astype(word)
-        reports: Reports = np.minimum(told, told - word.type(self.k))  # below 0 is very great
+        reported = rng.integers(1, self.k, labels.size, word)
+        reported *= ~bernoulli(self.keep, labels.shape, rng)
+        reported += labels.astype(word)
+        reports: Reports = np.minimum(
+            reported, reported - word.type(self.k)
+        )  # below 0 wraps to a huge number
         return reports
 
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """The label that is told."""
+        """Return whether the label is the reported one."""
         return np.equal(reports, labels)
 
     def is_report(self, reports: Reports) -> NDArray[np.bool_]:
-        """Labels."""
+        """Return whether the numbers are labels."""
         return (reports >= 0) & (reports < self.k)
 
     def log_probabilities_by_support(self, reports: Reports) -> tuple[float, float]:
-        """``ln keep`` for the truth, ``ln((1 - keep) / (k - 1))`` for any other label."""
+        """Return ``ln keep`` for the true label, ``ln((1 - keep) / (k - 1))`` for another."""
         del reports
         truth, lie = np.log([self.own_label_probability, self.other_label_probability])
         return truth, lie
 
     def support_counts(self, reports: Reports) -> NDArray[np.int64]:
-        """How often each label was told."""
+        """Return how often each label was reported."""
         return count_labels(reports, self.k)
 
     @property

@@ -1,4 +1,7 @@
-"""The sparse vector technique, numeric: the first answer above a threshold, and its value."""
+"""The numeric sparse vector technique: the first answer above a threshold, and its noisy value.
+
+References: Dwork & Roth (2014), Section 3.6; Lyu, Su & Li (2017).
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,16 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.randomness import Rng, generator
 from mechanisms.above_threshold import AboveThreshold
-from mechanisms.base.mechanism import IDEALISED, Mechanism, arithmetic_field
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import Cells, Support
-from mechanisms.base.values import Scores
+from mechanisms.base import (
+    IDEALISED,
+    Cells,
+    Mechanism,
+    Scores,
+    Support,
+    arithmetic_field,
+    declare,
+    param,
+)
 from mechanisms.families.selection import BOOLEAN, MONOTONE_TEXT, entries_at, scaled_difference
 
 CELL_STEPS = 0.5 * 2.0 ** np.arange(8)  # of cells beside an answer, in units of its noise
@@ -27,33 +36,38 @@ CELL_FRACTIONS = np.linspace(0.0, 1.0, 1025)  # edges of cells between an answer
 @final
 @declare
 class SparseVector(Mechanism):
-    """Which answer is the first above the threshold, and that answer with fresh Laplace noise.
+    """The index of the first noisy answer above the threshold, and that answer with fresh noise.
 
-    A row (index, answer), or (number of answers, NaN) if none is found.  The noise that
-    compared is not shown: the answer would tell what the threshold's noise hides.
+    A row (index, answer), or (number of answers, NaN) if none is found.  The noise of the
+    comparison is not released: the answer would reveal the noise on the threshold.
+
+    Examples
+    --------
+    >>> from mechanisms import SparseVector
+    >>> one = SparseVector(threshold=5.0, scale=0.5, answer_scale=1.0)
+    >>> one.release([0.0, 2.0, 9.0, 9.0], rng=0).round(4).tolist()
+    [2.0, 10.7459]
+    >>> round(one.loss.epsilon, 6)
+    5.0
     """
 
     releases: ClassVar[str] = "the first high answer and its index"
     reference: ClassVar[str] = "Dwork & Roth (2014), Section 3.6; Lyu, Su & Li (2017)"
     limits: ClassVar[str] = "low-order bits leak; answers beyond 2^53 answer_scale lose their noise"
 
-    threshold: float = param(REAL, "what an answer must exceed", typical=(1.0,))
+    threshold: float = param(REAL, "value that an answer has to exceed", typical=(1.0,))
     scale: float = param(
-        POSITIVE, "noise scale on the threshold; an answer compared with it has twice as much",
+        POSITIVE, "noise scale on the threshold; twice as much on an answer in the comparison",
         typical=(2.0,), knob=True,
     )  # fmt: skip
-    # so great that targets of a hundredth are left for the knob
-    answer_scale: float = param(
-        POSITIVE, "noise scale on the answer that is told", typical=(1000.0,)
-    )
-    sensitivity: float = param(
-        POSITIVE, "sensitivity of every single answer", typical=(1.0,), default=1.0
-    )
+    # large, so that a target epsilon of 0.01 leaves most of it to the calibrated scale
+    answer_scale: float = param(POSITIVE, "noise scale on the released answer", typical=(1000.0,))
+    sensitivity: float = param(POSITIVE, "sensitivity of each answer", typical=(1.0,), default=1.0)
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
     arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Find, then add fresh noise to what was found; see `Mechanism.release`."""
+        """Return the index and the answer with fresh noise; see `Mechanism.release`."""
         answers = self.values.check(value)
         source = generator(rng)
         index = np.asarray(self.comparison.release(answers, source, size))
@@ -61,9 +75,9 @@ class SparseVector(Mechanism):
         return np.stack([index, entries_at(_with_none(answers), index) + noise], axis=-1)
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """That of the index, and ``-|answer - told| / answer_scale - ln(2 answer_scale)``."""
-        answers, told = self.values.check(value), np.asarray(output, dtype=float)
-        index, noisy = told[..., 0], told[..., 1]
+        """Return the log-probability of the index plus the Laplace log-density of the answer."""
+        answers, reported = self.values.check(value), np.asarray(output, dtype=float)
+        index, noisy = reported[..., 0], reported[..., 1]
         found = self.comparison.log_density(index, answers, each=True)
         chosen = entries_at(
             _with_none(answers), np.where(np.isneginf(found), 0, index).astype(np.intp)
@@ -77,47 +91,47 @@ class SparseVector(Mechanism):
 
     @property
     def comparison(self) -> AboveThreshold:
-        """What finds the answer."""
+        """The mechanism that finds the answer."""
         return AboveThreshold(self.threshold, self.scale, self.sensitivity, self.monotone)
 
     @property
     def loss(self) -> PureLoss:
-        """Pure epsilon of `AboveThreshold`, and ``sensitivity / answer_scale`` for the answer."""
+        """Pure epsilon of `AboveThreshold` plus ``sensitivity / answer_scale`` for the answer."""
         return PureLoss(
             round_up(self.comparison.loss.epsilon + self.sensitivity / self.answer_scale)
         )
 
     @property
     def loss_is_upper_bound(self) -> bool:
-        """As `AboveThreshold`."""
+        """True, as for `AboveThreshold`."""
         return True
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
-        """That of `AboveThreshold`."""
+        """Return the worst pair of `AboveThreshold`."""
         return self.comparison.worst_pair(epsilon)
 
     @property
     def values(self) -> Scores:
-        """Answers."""
+        """Vectors of answers."""
         return self.comparison.values
 
     @property
     def support(self) -> IndexAndValue:
-        """Indices, each with the real line, and nothing found."""
+        """The indices, each with the real line, and the outcome that none is above."""
         return IndexAndValue(self.answer_scale)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexAndValue(Support):
-    """An index and a number with Laplace noise of ``scale``, or (how many, NaN)."""
+    """An index and a number with Laplace noise of ``scale``, or (number of answers, NaN)."""
 
     scale: float
 
     def cells(self, first: Any, second: Any) -> Cells:
-        """Intervals of each answer whose measure times density is their mass, for both values.
+        """Return intervals of each answer; measure times density is their mass, for both values.
 
-        The ratio of densities is constant but between two answers, where it changes by at most
-        a 500th of their distance over the scale from end to end of a cell.
+        The ratio of densities is constant except between two answers, where it changes within a
+        cell by at most a 500th of their distance over the scale.
         """
         edges = [self._cell_edges(*both) for both in zip(first, second, strict=True)]
         outputs, measure = [], []
@@ -135,11 +149,11 @@ class IndexAndValue(Support):
         measure.append(np.ones(1))
 
         def locate(output: NDArray[Any]) -> NDArray[np.intp]:
-            told = np.asarray(output, dtype=float)
-            cell = np.full(told.shape[:-1], starts[-1])
+            reported = np.asarray(output, dtype=float)
+            cell = np.full(reported.shape[:-1], starts[-1])
             for index, inner in enumerate(edges):
-                here = told[..., 0] == index
-                cell[here] = starts[index] + np.searchsorted(inner, told[here, 1])
+                here = reported[..., 0] == index
+                cell[here] = starts[index] + np.searchsorted(inner, reported[here, 1])
             return cell
 
         return Cells(np.concatenate(outputs), np.concatenate(measure), locate)
@@ -152,5 +166,5 @@ class IndexAndValue(Support):
 
 
 def _with_none(answers: Array) -> Array:
-    """The answers of every row, and NaN for none of them."""
+    """Return the answers of every row, and NaN for the outcome that none is above."""
     return np.concatenate([answers, np.full((*answers.shape[:-1], 1), np.nan)], axis=-1)

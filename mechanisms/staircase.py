@@ -1,4 +1,7 @@
-"""Staircase noise on a number: the least expected error of all pure mechanisms."""
+"""Staircase noise on a number: the smallest expected error of all pure mechanisms.
+
+References: Geng & Viswanath (2014), Theorem 2.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,25 @@ from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import RealLine
-from mechanisms.base.values import Reals
+from mechanisms.base import IDEALISED, RealLine, Reals, arithmetic_field, declare, draw_shape, param
 from mechanisms.families.additive import AdditiveNoise
 
 
 @final
 @declare
 class Staircase(AdditiveNoise):
-    """``value + noise`` whose density falls in steps, by ``exp(-sensitivity / scale)`` each.
+    """Noise whose density falls in steps, each by the factor ``exp(-sensitivity / scale)``.
 
-    Every stair is ``sensitivity`` wide and has its upper part first, ``upper`` of the width.
+    Every step is ``sensitivity`` wide: its upper part comes first, a share ``upper`` of the width.
+
+    Examples
+    --------
+    >>> from mechanisms import Staircase
+    >>> one = Staircase(scale=2.0)
+    >>> round(float(one.release(10.0, rng=0)), 4)
+    12.0205
+    >>> round(one.loss.pure, 6)
+    0.5
     """
 
     releases: ClassVar[str] = "a number"
@@ -36,7 +45,7 @@ class Staircase(AdditiveNoise):
         POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True,
     )  # fmt: skip
     sensitivity: float = param(POSITIVE, "sensitivity of the number", typical=(1.0,), default=1.0)
-    # 1 / (1 + e^{eps / 2}) has the least expected absolute error; this is it at epsilon 1
+    # 1 / (1 + e^{eps / 2}) has the least expected absolute error; typical: at epsilon 1
     upper: float = param(
         Interval(1e-9, 1 - 1e-9), "share of a stair that is its upper part",
         typical=(0.3775406687981454, 0.8), default=0.5,
@@ -44,7 +53,7 @@ class Staircase(AdditiveNoise):
     arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Add noise; see `Mechanism.release`."""
+        """Return the value plus noise; see `Mechanism.release`."""
         real, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, real.shape)
         # a stair, its upper or lower part, a place inside and a sign (their Algorithm 1)
@@ -59,7 +68,7 @@ class Staircase(AdditiveNoise):
         return real + sign * (stair + place) * self.sensitivity
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
-        """``ln height - sensitivity / scale`` times the steps down to there."""
+        """Return the logarithm of the density's step at ``output - value``."""
         distance = np.abs(np.subtract(output, value)) / self.sensitivity
         stair = np.floor(distance)
         steps = stair + (distance - stair >= self.upper)
@@ -68,7 +77,7 @@ class Staircase(AdditiveNoise):
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the noise."""
+        """The standard deviation of the noise."""
         # |noise| = sensitivity (S + U): a geometric stair S and an independent place U on it
         b, g = math.exp(-self._log_ratio), self.upper
         stair, stair_2 = b / (1 - b), b * (1 + b) / (1 - b) ** 2
@@ -79,7 +88,7 @@ class Staircase(AdditiveNoise):
 
     @property
     def loss(self) -> PairLoss:
-        """Three outcomes: up a step, level, down a step."""
+        """The loss of three outcomes: a step up, level, a step down."""
         if not 1e-4 <= self._log_ratio <= 100:
             allowed = "between a hundredth and 10,000 times the sensitivity"
             raise ParameterError("Staircase.scale", self.scale, allowed)
@@ -96,7 +105,7 @@ class Staircase(AdditiveNoise):
 
     @property
     def support(self) -> RealLine:
-        """The real line, with stairs."""
+        """The real line, with the edges of the steps."""
         # forty falls of e^-1 are below all rounding
         stairs = np.arange(math.ceil(40 / self._log_ratio) + 1)
         edges = np.concatenate([stairs, stairs + self.upper]) * self.sensitivity

@@ -1,4 +1,7 @@
-"""Laplace noise that never exceeds a bound: an (epsilon, delta) mechanism."""
+"""Laplace noise within a bound: an (epsilon, delta) mechanism.
+
+References: Geng, Ding, Guo & Kumar (2020).
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,7 @@ from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up, round_up_ratio, round_up_square
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import IDEALISED, arithmetic_field, draw_shape
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import RealLine
-from mechanisms.base.values import Reals
+from mechanisms.base import IDEALISED, RealLine, Reals, arithmetic_field, declare, draw_shape, param
 from mechanisms.families.additive import DIMENSION, AdditiveNoise
 from mechanisms.families.expected_maxima import expected_max_exponential
 
@@ -26,22 +26,22 @@ from mechanisms.families.expected_maxima import expected_max_exponential
 @final
 @dataclass(frozen=True, slots=True)
 class TruncatedLaplaceLoss(SymmetricLoss):
-    """Laplace(0, 1) of size at most ``reach`` against the same law moved by ``shift``."""
+    """The loss of Laplace(0, 1) within ``reach``, against the same moved by ``shift``."""
 
     shift: float
     reach: float
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Noise up to ``x`` tells the most, with ``x = (shift - epsilon) / 2``."""
+        """Return delta at each epsilon: noise up to ``(shift - epsilon) / 2`` has larger losses."""
         e = np.minimum(epsilons(epsilon), self.shift)
-        # the moved law begins at shift - reach, and this one ends at reach
+        # the moved distribution begins at shift - reach, and this one ends at reach
         x = np.clip((self.shift - e) / 2, self.shift - self.reach, self.reach)
         inside = self._scaled_cdf(x, 0.0) - self._scaled_cdf(x - self.shift, e)
         total: Array = np.clip(np.maximum(inside, 0.0) + 4 * ULP, self.infinity, 1.0)
         return np.where(epsilons(epsilon) >= self.shift, self.infinity, total)
 
     def _scaled_cdf(self, x: Array, log_factor: ArrayLike) -> Array:
-        """``e^log_factor P(noise <= x)``, without cancelling in the lower tail."""
+        """Return ``e^log_factor P(noise <= x)``, without cancellation in the lower tail."""
         # P(noise <= -y) = P(noise >= y) = e^-y (1 - e^-(reach - y)) / d with d = 2 (1 - e^-reach)
         d, factor = -2 * math.expm1(-self.reach), np.asarray(log_factor)
         share = -np.expm1(-np.maximum(self.reach - np.abs(x), 0.0)) / d
@@ -51,17 +51,17 @@ class TruncatedLaplaceLoss(SymmetricLoss):
 
     @property
     def max_loss(self) -> float:
-        """Where both laws live their ratio is that of Laplace noise."""
+        """The largest finite loss, in nats: that of Laplace noise."""
         return self.shift
 
     @property
     def rho(self) -> float:
-        """Of the finite part, which is pure."""
+        """The zCDP parameter of the finite part, which is pure; rounded up."""
         return round_up_square(self.shift, 2)
 
     @property
     def infinity(self) -> float:
-        """Mass of the noise beyond the other's end."""
+        """The mass of the noise beyond the other's end."""
         # (e^-(reach - shift) - e^-reach) / (2 (1 - e^-reach)), or its mirror beyond the middle
         d, beyond = -2 * math.expm1(-self.reach), self.shift - self.reach
         if beyond >= self.reach:
@@ -74,9 +74,18 @@ class TruncatedLaplaceLoss(SymmetricLoss):
 @final
 @declare
 class TruncatedLaplace(AdditiveNoise):
-    """``value + scale * noise``, Laplace noise given that it is at most ``reach`` in size.
+    """Laplace noise conditioned to at most ``reach`` in absolute value, times ``scale``.
 
-    Epsilon is ``sensitivity / scale`` where delta covers what lies beyond the reach.
+    Epsilon is ``sensitivity / scale`` where delta covers the mass beyond the other value's reach.
+
+    Examples
+    --------
+    >>> from mechanisms import TruncatedLaplace
+    >>> one = TruncatedLaplace(scale=1.0, reach=11.0)
+    >>> round(float(one.release(10.0, rng=0)), 4)
+    9.6856
+    >>> round(one.loss.epsilon_at(1e-4), 6)
+    0.999829
     """
 
     releases: ClassVar[str] = "a number or vector, within a known distance"
@@ -84,15 +93,13 @@ class TruncatedLaplace(AdditiveNoise):
     limits: ClassVar[str] = "low-order bits leak"
 
     scale: float = param(POSITIVE, "noise scale before the cut", typical=(1.0,), knob=True)
-    reach: float = param(
-        Interval(1e-3, 1e4), "greatest size of the noise, in scales", typical=(11.0,)
-    )
+    reach: float = param(Interval(1e-3, 1e4), "largest absolute noise, in scales", typical=(11.0,))
     sensitivity: float = param(POSITIVE, "L1 sensitivity of the query", typical=(1.0,), default=1.0)
     dimension: int = param(DIMENSION, "coordinates of a value", typical=(1,), default=1)
     arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Add noise by inverting its distribution function; see `Mechanism.release`."""
+        """Return the value plus noise, by inversion; see `Mechanism.release`."""
         real, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, real.shape)
         sign = 1 - 2.0 * source.integers(0, 2, shape)
@@ -100,7 +107,7 @@ class TruncatedLaplace(AdditiveNoise):
         return real - sign * self.scale * np.log1p(share)
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
-        """That of Laplace noise, divided by the mass within the bound."""
+        """Return the Laplace log-density minus the logarithm of the mass within the reach."""
         distance = np.abs(np.subtract(output, value)) / self.scale
         mass = -2 * self.scale * math.expm1(-self.reach)
         terms: Array = np.where(distance <= self.reach, -distance - math.log(mass), -np.inf)
@@ -108,24 +115,35 @@ class TruncatedLaplace(AdditiveNoise):
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the noise in a coordinate."""
-        # E Z^2 = 2 - e^-r (r^2 + 2 r) / (1 - e^-r) of what is left of the exponential law
+        """The standard deviation of the noise in a coordinate."""
+        # E Z^2 = 2 - e^-r (r^2 + 2 r) / (1 - e^-r) of the truncated exponential distribution
         cut = self.reach * (self.reach + 2) / math.expm1(min(self.reach, 700.0))
         return self.scale * math.sqrt(2 - cut)
 
     def expected_maximum(self, dimension: int) -> float:
-        """At most that of Laplace noise, and at most the reach."""
+        """Return a bound of the expected largest noise: that of Laplace noise, or the reach.
+
+        Parameters
+        ----------
+        dimension : int
+            Number of coordinates.
+
+        Returns
+        -------
+        float
+            An upper bound of the expected largest absolute noise, in the units of the value.
+        """
         return self.scale * min(expected_max_exponential(dimension), self.reach)
 
     @property
     def loss(self) -> Loss:
-        """That of two numbers; for vectors what is proved of them, epsilon and delta."""
+        """The exact loss for numbers; for vectors the proven epsilon and delta."""
         whole = TruncatedLaplaceLoss(round_up_ratio(self.sensitivity, self.scale), self.reach)
         return whole if self.dimension == 1 else ApproxLoss(round_up(whole.shift), whole.infinity)
 
     @property
     def loss_is_upper_bound(self) -> bool:
-        """For vectors."""
+        """Whether values are vectors."""
         return self.dimension > 1
 
     @property
@@ -135,6 +153,6 @@ class TruncatedLaplace(AdditiveNoise):
 
     @property
     def support(self) -> RealLine:
-        """The real line, with two ends."""
+        """The real line, with jumps at the two ends of the noise."""
         bound = self.reach * self.scale
         return RealLine(lambda value: np.array([value - bound, value + bound]))

@@ -1,4 +1,7 @@
-"""Unary encoding: one random bit for every label, and the true one's is 1 more often."""
+"""Unary encoding: one random bit for every label, more often 1 at the true label.
+
+References: Erlingsson, Pihur & Korolova (2014); Wang, Blocki, Li & Jha (2017).
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,7 @@ from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import FiniteRows, bit_rows
+from mechanisms.base import FiniteRows, bit_rows, declare, param
 from mechanisms.exact_noise.exact_bernoulli import bernoulli, bernoulli_words
 from mechanisms.families.frequency_oracle import (
     FrequencyOracle,
@@ -29,7 +31,18 @@ MIN_PROBABILITY = 1e-300
 @final
 @declare
 class UnaryEncoding(FrequencyOracle):
-    """``k`` independent bits: 1 with probability ``p`` at the true label, ``q`` at all others."""
+    """A row of ``k`` independent bits: 1 with probability ``p`` at the true label, ``q`` elsewhere.
+
+    Examples
+    --------
+    >>> from mechanisms import UnaryEncoding
+    >>> one = UnaryEncoding(k=3, p=0.5, q=0.25)
+    >>> reports = one.release([0, 1], rng=0)
+    >>> reports.tolist(), one.decode(reports).round(4).tolist()
+    ([[0, 1, 0], [0, 1, 0]], [-1.0, 3.0, -1.0])
+    >>> round(one.loss.pure, 4)
+    1.0986
+    """
 
     releases: ClassVar[str] = "a bit for each label, of each user"
     reference: ClassVar[str] = "Erlingsson, Pihur & Korolova (2014); Wang, Blocki, Li & Jha (2017)"
@@ -45,7 +58,7 @@ class UnaryEncoding(FrequencyOracle):
     # .2689414 is 1 / (e + 1); there is no default, which no number says as well as NaN
     q: float = param(
         lambda self: Interval(MIN_PROBABILITY, self.p, "[)"),
-        "probability of a 1 at any other label",
+        "probability of a 1 at any other label, below `p`; required",
         typical=(0.2689414,),
         default=math.nan,
         knob=True,
@@ -53,31 +66,57 @@ class UnaryEncoding(FrequencyOracle):
 
     @classmethod
     def symmetric(cls, k: int, epsilon: float) -> Self:
-        """Both bits are flipped alike, ``p = 1 - q``, at half of ``epsilon`` each: RAPPOR."""
+        """Return the mechanism with ``p = 1 - q``, half of epsilon for each of two bits: RAPPOR.
+
+        Parameters
+        ----------
+        k : int
+            Number of labels.
+        epsilon : float
+            Largest pure epsilon, in nats.
+
+        Returns
+        -------
+        UnaryEncoding
+            Its epsilon is at most ``epsilon``, to rounding.
+        """
         epsilon = POSITIVE.check("epsilon", epsilon)
         least = max(1 / (1 + math.exp(min(epsilon / 2, 600.0))), 2.0**-53)
         return calibrated_safely(lambda q: cls(k, 1 - q, q), least, 0.5, epsilon)
 
     @classmethod
     def optimised(cls, k: int, epsilon: float) -> Self:
-        """Of the least variance: a fair coin at the true label, one in ``e^epsilon + 1``."""
+        """Return the mechanism of smallest variance: ``p = 1/2`` and ``q = 1 / (e^epsilon + 1)``.
+
+        Parameters
+        ----------
+        k : int
+            Number of labels.
+        epsilon : float
+            Largest pure epsilon, in nats.
+
+        Returns
+        -------
+        UnaryEncoding
+            Its epsilon is at most ``epsilon``, to rounding.
+        """
         epsilon = POSITIVE.check("epsilon", epsilon)
         least = 1 / (1 + math.exp(min(epsilon, 600.0)))
         return calibrated_safely(lambda q: cls(k, 0.5, q), least, 0.5, epsilon)
 
     @property
     def own_label_probability(self) -> float:
-        """``p``."""
+        """The probability ``p``."""
         return self.p
 
     @property
     def other_label_probability(self) -> float:
-        """``q``."""
+        """The probability ``q``."""
         return self.q
 
     @property
     def exclusive_support(self) -> tuple[float, float]:
-        """Two independent bits."""
+        """The probabilities of a 1 and a 0 in two independent bits."""
         return self.p * (1 - self.q), self.q * (1 - self.p)
 
     @property
@@ -86,7 +125,20 @@ class UnaryEncoding(FrequencyOracle):
         return (self.k,), np.uint8
 
     def packed(self, value: ArrayLike, rng: Rng = None) -> Any:
-        """Release with eight labels to a byte, as `np.packbits` has them, and never more memory."""
+        """Return releases with eight labels to a byte, as `numpy.packbits` packs them.
+
+        Parameters
+        ----------
+        value : array_like
+            Labels in 0 .. ``k - 1``.
+        rng : numpy.random.Generator, int or None
+            Source of randomness or a seed; None draws from the operating system's entropy.
+
+        Returns
+        -------
+        numpy.ndarray of uint8
+            Of shape (..., ceil(k / 8)); unpacked reports are never in memory.
+        """
         labels, source = self.values.check(value), generator(rng)
         width = -(-self.k // 8)
         return randomise_in_blocks(
@@ -94,7 +146,23 @@ class UnaryEncoding(FrequencyOracle):
         )
 
     def decode_packed(self, packed: ArrayLike) -> Array:
-        """`decode` of packed reports."""
+        """Return the estimate of `decode` from packed reports.
+
+        Parameters
+        ----------
+        packed : array_like of uint8
+            One packed report for each user, of shape (users, ceil(k / 8)).
+
+        Returns
+        -------
+        numpy.ndarray of shape (k,)
+            Unbiased estimates of the shares.
+
+        Raises
+        ------
+        ParameterError
+            If ``packed`` has another shape.
+        """
         rows = np.asarray(packed)
         if rows.dtype != np.uint8 or rows.shape[1:] != (-(-self.k // 8),) or not rows.size:
             raise ParameterError("packed", f"shape {rows.shape}", f"packed reports of {self!r}")
@@ -104,24 +172,24 @@ class UnaryEncoding(FrequencyOracle):
         return self.estimate(total, len(rows))
 
     def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
-        """Unpacked bits."""
+        """Return one row of bits for each label."""
         return self._unpacked_reports(self._packed_reports(labels, rng))
 
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """The labels whose bits are 1."""
+        """Return whether the label's bit is 1."""
         own = np.equal(labels[..., None], np.arange(self.k))
         return np.asarray((own & (reports != 0)).any(axis=-1))
 
     def supported_labels(self, reports: ArrayLike) -> NDArray[np.bool_]:
-        """The bits."""
+        """Return the bits, as bools."""
         return np.asarray(reports).astype(bool)
 
     def is_report(self, reports: Reports) -> NDArray[np.bool_]:
-        """Rows of bits."""
+        """Return whether rows consist of bits."""
         return np.asarray(((reports >= 0) & (reports <= 1)).all(axis=-1))
 
     def log_probabilities_by_support(self, reports: Reports) -> tuple[Array, Array]:
-        """``q`` or ``1 - q`` for every bit, but that of the label itself."""
+        """Return log-probabilities: independent bits, with ``p`` at the label itself."""
         one, zero = math.log(self.q), math.log1p(-self.q)
         ones = reports.sum(axis=-1)
         others = ones * one + (self.k - ones) * zero

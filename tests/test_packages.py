@@ -57,10 +57,7 @@ import numpy as np
 from accountant.losses.gaussian import GaussianLoss
 from accountant.domains import POSITIVE
 from mechanisms.gaussian import Gaussian
-from mechanisms.base.mechanism import Mechanism
-from mechanisms.base.parameters import declare, param
-from mechanisms.base.supports import RealLine
-from mechanisms.base.values import Reals
+from mechanisms.base import Mechanism, RealLine, Reals, declare, param
 
 
 @declare
@@ -113,6 +110,9 @@ assert abs(exact(made, 1.0) - 1e-5) < 1e-9
 assert 0.4 < audit(made, rng=1).epsilon_lower < 1.0
 assert RDP().epsilon(10 * made, 1e-6) > compare(10 * made, 1e-6).best.epsilon
 assert 'Example (2026)' in table()
+parameters = "Parameters\\n----------\\nscale : float\\n    Noise.\\n"
+assert parameters in HalvedGaussian.__doc__
+assert HalvedGaussian.__doc__.endswith("References\\n----------\\nExample (2026).")
 assert any('HalvedGaussian' in case.subject for case in cases())
 """
     command = [sys.executable, "-c", code]

@@ -1,4 +1,4 @@
-"""Labels of two public classes as -1 and 1."""
+"""Labels of two public classes, encoded as -1 and 1."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accountant.errors import ParameterError
 
 
 def encode_two_classes(y: Any) -> tuple[Any, Any]:
-    """The two classes, and -1 for the first and 1 for the second in place of every label."""
+    """Return the two classes, and -1 for the first and 1 for the second in place of every label."""
     given = np.asarray(y)
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         raise ParameterError("y", "Input y contains NaN or infinity", "finite")
@@ -19,7 +19,7 @@ def encode_two_classes(y: Any) -> tuple[Any, Any]:
         check_classification_targets(given)
         classes, index = np.unique(given, return_inverse=True)
     except (TypeError, ValueError):
-        # scikit-learn's own words show labels
+        # scikit-learn's own message shows labels
         why = "Complex data not supported" if given.dtype.kind == "c" else "Unknown label type: "
         allowed = f"numbers or strings that stand for two classes. {why}"
         raise ParameterError("y", given.dtype, allowed) from None

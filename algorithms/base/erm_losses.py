@@ -1,4 +1,7 @@
-"""Losses of linear models whose gradient at one record has a bounded length."""
+"""Losses of linear models whose gradient at one record has a bounded length.
+
+References: Chaudhuri, Monteleoni & Sarwate (2011).
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, we
 @final
 @dataclass(frozen=True, slots=True)
 class ErmLoss:
-    """``slope(<x, theta>, y)`` times x is a record's gradient.
+    """A loss of a linear model: the gradient of a record x is ``slope(<x, theta>, y) x``.
 
-    ``steepest`` bounds the slope's size, and ``smoothness`` its derivative.
+    ``steepest`` bounds the absolute slope, and ``smoothness`` its derivative.
     """
 
     slope: Callable[[Array, Array], Array]
@@ -32,7 +35,7 @@ class ErmLoss:
 
 
 def clipped_residual(inner: Array, label: Array) -> Array:
-    """Of ``(u - y)^2 / 2``, clipped to [-1, 1]: Huber's loss."""
+    """Return the slope of Huber's loss: ``u - y``, clipped to [-1, 1]."""
     return np.clip(inner - label, -1.0, 1.0)
 
 
@@ -43,7 +46,7 @@ ERM_LOSSES = {
 
 
 def norm_clip_factors(rows: Any, bound: float) -> Array:
-    """What shortens every row to a Euclidean norm of at most ``bound``; 0 beyond any float."""
+    """Return factors that scale every row to norm at most ``bound``; 0 for infinite norms."""
     with np.errstate(over="ignore"):
         if isinstance(rows, np.ndarray):
             squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
@@ -55,7 +58,7 @@ def norm_clip_factors(rows: Any, bound: float) -> Array:
 
 
 def clipped_row_products(rows: Any, clip_factors: Array, theta: Array) -> Array:
-    """``<row, theta>`` of shortened rows; 0 of those whose length is beyond any float."""
+    """Return ``<row, theta>`` of scaled rows; 0 for rows with factor 0."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(clip_factors > 0, clip_factors * row_products(rows, theta), 0.0)
 
@@ -63,24 +66,24 @@ def clipped_row_products(rows: Any, clip_factors: Array, theta: Array) -> Array:
 @final
 @dataclass(frozen=True, slots=True)
 class ErmBlockGradient:
-    """Gradients of a block of records, added; rows are shortened without a copy of them."""
+    """The summed gradient of a block of records; rows are scaled without a copy of them."""
 
     loss: ErmLoss
     row_bound: float
     theta: Array
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
-        """One vector; the block tells its rows' factors where they are known."""
+        """Return one vector; the block may contain the factors of its rows."""
         rows, labels, *known = block
         shorter = known[0] if known else norm_clip_factors(rows, self.row_bound)
         slope = self.loss.slope(clipped_row_products(rows, shorter, self.theta), labels)
-        # whatever the labels are
+        # the slope bound holds for all labels
         slope = np.clip(slope, -self.loss.steepest, self.loss.steepest)
         return weighted_row_sum(rows, shorter * slope)
 
 
 class MeanGradient:
-    """The query of every round: gradient of the records' loss over ``records``, at public theta."""
+    """The query of every round: the summed gradient over ``records``, at a public theta."""
 
     def __init__(
         self, loss: ErmLoss, row_bound: float, records: float, executor: Executor | None = None
@@ -92,11 +95,11 @@ class MeanGradient:
         self.theta = np.empty(0)
 
     def __call__(self, data: Any) -> Array:
-        """One vector; the rows' lengths are found once for all rounds on the same arrays."""
+        """Return one vector; row lengths are computed once for all rounds on the same arrays."""
         given, blocks = first_array(data), row_blocks(data)
-        if not given.shape[0]:  # a sample of nobody
+        if not given.shape[0]:  # an empty sample
             return np.zeros(given.shape[1])
-        if not isinstance(given, Chunks):  # which may hold other rows next time
+        if not isinstance(given, Chunks):  # chunks may hold other rows next time
             if self._cached_factors is None or self._cached_factors[0] is not given:
                 each = map_in_order(
                     self._norm_clip_factors, (given[who] for who in blocks), self._executor

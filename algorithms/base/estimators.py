@@ -1,10 +1,11 @@
-"""What the scikit-learn estimators here share: checked data, noise, and what is kept of a fit."""
+"""Base classes of the scikit-learn estimators: checked data, plan, run, summary."""
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from concurrent.futures import Executor
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -16,26 +17,82 @@ from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency, check_relation
+from accountant.plans.plan import Plan
 from accountant.randomness import Rng, generator
 from algorithms.base.non_private import checked_epsilon, has_no_privacy, warn_not_private
 
 
-class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """What is fitted through a ledger."""
+class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn is untyped
+    """An estimator that is fitted through a ledger.
+
+    A subclass defines `plan` and `run`; its ``fit`` checks the data, makes the plan, and runs the
+    algorithm on a ledger that enforces the plan.  `LabelPrivateClassifier` has no `run`: its
+    ``sgd_`` has.
+
+    Attributes
+    ----------
+    plan_ : Plan
+        What the fit released.
+    ledger_ : Ledger
+        The ledger of the fit; pickling leaves it out.
+    transcript_ : list
+        The released values, in order.
+    """
 
     random_state: Any
     plan_: Any
     epsilon: float
     delta: float = 0.0
     non_private: bool = False
-    neighbours: ClassVar[str] = Adjacency.REPLACE_ONE  # where the plan does not say it
+    neighbours: ClassVar[str] = Adjacency.REPLACE_ONE  # if the plan has no relation of its own
+
+    @abstractmethod
+    def plan(self, shape: tuple[int, ...]) -> Plan:
+        """Return what a fit on data of this shape will release; needs no data.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Shape of the data, as the class says: often (records, features).
+
+        Returns
+        -------
+        Plan
+            Mechanisms whose composition meets the target epsilon and delta.
+
+        Raises
+        ------
+        ParameterError
+            If the shape or a parameter of the estimator is out of range.
+        """
+
+    @abstractmethod
+    def run(self, ledger: Any) -> Any:
+        """Return the result, computed from what the ledger releases and from public data only.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            A ledger on the data, with the plan of `plan`.
+
+        Returns
+        -------
+        object
+            The coefficients, or another private result.
+        """
 
     def summary(self) -> str:
-        """What the fit guarantees, what noise it took, and how much of what was seen is noise."""
+        """Return the guarantee of the fit, its noise, and the share of noise in what was seen.
+
+        Returns
+        -------
+        str
+            One line; epsilon is rounded up, at the delta of the estimator.
+        """
         check_is_fitted(self)
         if self._is_not_private:
             return f"{type(self).__name__}: NOT PRIVATE, no noise at all (non_private=True)"
-        # at the delta that was asked for, a pure plan's epsilon is smaller yet
+        # at the requested delta, a pure plan's epsilon is even smaller
         epsilon = Tight().epsilon(self.plan_, self.delta)
         who = check_relation("relation", self.plan_.relation or self.neighbours).difference
         noise = self._noise_summary()
@@ -43,16 +100,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
         return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")
 
     def _noise_summary(self) -> str:
-        """The noise in words."""
+        """Return a description of the noise; empty if there is none."""
         return ""
 
     def _checked_epsilon(self) -> float:
-        """The epsilon to meet, checked; infinite where no privacy is asked for."""
+        """Return the target epsilon; infinite where no privacy is asked for."""
         return checked_epsilon(self.epsilon, self.non_private)
 
     @property
     def _is_not_private(self) -> bool:
-        """Whether the fit was not private, whatever the parameters are by now."""
+        """Whether the fit was not private, whatever the parameters are now."""
         return any(has_no_privacy(item) for item, _ in self.plan_.losses())
 
     def _warn_if_not_private(self, what: str) -> None:
@@ -61,22 +118,63 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is 
             warn_not_private(self, what)
 
     def __sklearn_clone__(self) -> Any:
-        """Generators and executors are shared: two copies of one would draw the same noise."""
+        """Return a copy that shares generators and executors: copies would repeat the noise."""
         given = self.get_params(deep=False).items()
         shared = (np.random.Generator, Executor)
         return type(self)(**{k: v if isinstance(v, shared) else clone(v, safe=False)
                              for k, v in given})  # fmt: skip
 
     def __getstate__(self) -> Any:
-        """Everything but the ledger, which cannot be copied: its transcript goes along."""
+        """Return everything but the ledger, which cannot be copied; the transcript is kept."""
         return {k: v for k, v in super().__getstate__().items() if k != "ledger_"}
 
 
 class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]  # the same
     """A regression that is fitted through a ledger."""
 
+    @abstractmethod
+    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+        """Fit on features and targets; nothing is released if the input is bad.
+
+        Parameters
+        ----------
+        X : array_like, sparse array or Chunks
+            Features of shape (records, features); may be a memory map.  With y None, `Chunks`
+            that read pairs (X, y) anew every round: a block of them is in memory at a time.
+        y : array_like of shape (records,) or None
+            Targets; None if X gives the pairs.
+        executor : concurrent.futures.Executor or None
+            Where blocks of records are processed; None takes threads.  It changes no bit of
+            the result.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ParameterError
+            If data or parameters are out of range; the message shows no data.
+        """
+
+    @abstractmethod
+    def predict(self, X: Any) -> Any:
+        """Return predictions for new records.
+
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (records, features)
+            Features.
+
+        Returns
+        -------
+        numpy.ndarray of shape (records,)
+            A number for each record; a class for classifiers.
+        """
+
     def __sklearn_tags__(self) -> Any:
-        """Private fits on tiny data are noise: scikit-learn should not expect accuracy."""
+        """Return tags that expect no accuracy: private fits on tiny data are noise."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.regressor_tags.poor_score = True
@@ -87,9 +185,9 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc] 
 def validated_fit_data(
     estimator: Any, X: Any, y: Any, single_pass: bool = False
 ) -> tuple[Any, Any]:
-    """Features and targets of a fit; `Chunks` of both come as X alone and are checked as read.
+    """Return checked features and targets of a fit; `Chunks` of both are given as X alone.
 
-    ``single_pass``: whether one pass over the data is enough.
+    Chunks are checked when they are read.  ``single_pass`` says whether one pass is enough.
     """
     if isinstance(X, Chunks):
         if y is not None:
@@ -108,7 +206,7 @@ def validated_fit_data(
 
 
 def _pair_of_floats(piece: Any) -> tuple[Any, Array]:
-    """A piece of users as scikit-learn's check leaves data, but for what is checked as read."""
+    """Return a chunk of users in the types that scikit-learn's check returns."""
     allowed = "a pair of numbers: features, one row a user, and a target for each row"
     if not isinstance(piece, tuple) or len(piece) != 2:
         raise ParameterError("piece", type(piece), allowed)
@@ -121,7 +219,7 @@ def _pair_of_floats(piece: Any) -> tuple[Any, Array]:
 
 
 def split_pairs(pairs: Chunks) -> tuple[Chunks, Array]:
-    """Features as chunks, and all targets in memory."""
+    """Return features as chunks, and all targets in memory."""
     return pairs.mapped(_features_of_pair, pairs.shape), pairs.mapped(
         _targets_of_pair, pairs.shape[:1]
     )[:]
@@ -136,9 +234,11 @@ def _targets_of_pair(pair: tuple[Any, Any]) -> Any:
 
 
 def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
-    """scikit-learn's data check; its errors become one line that shows no data."""
+    """Return data after scikit-learn's check; its errors become one line without any data."""
     if any(isinstance(one, Chunks) for one in data):
-        raise ParameterError("X", data[0], "in memory: this reads all data at once")
+        raise ParameterError(
+            "X", data[0], "an array in memory, not chunks: all data are read at once"
+        )
     try:
         found = validate_data(estimator, *data, **rules)
         if isinstance(found, tuple):
@@ -151,7 +251,7 @@ def validated_data(estimator: Any, *data: Any, **rules: Any) -> Any:
 
 
 def _without_data(words: str) -> str:
-    """What scikit-learn says is wrong, but for the numbers and strings it quotes."""
+    """Return scikit-learn's error message without the numbers and strings it quotes."""
     said = re.sub(r"array=.*?(?=Reshape|$)", "", words, flags=re.DOTALL)
     said = re.sub(r"(could not convert string to float|Complex data not supported).*", r"\1", said,
                   flags=re.DOTALL)  # fmt: skip
@@ -159,9 +259,9 @@ def _without_data(words: str) -> str:
 
 
 def generator_of(random_state: Any) -> Rng:
-    """scikit-learn's random_state as this house's rng; a legacy RandomState gives a seed.
+    """Return scikit-learn's ``random_state`` as an ``rng``; a legacy RandomState gives a seed.
 
-    A Generator that travels pickled draws the same noise wherever it arrives.
+    A pickled Generator draws the same noise in every process.
     """
     if random_state is None:
         return None
@@ -175,7 +275,7 @@ def generator_of(random_state: Any) -> Rng:
 
 
 def checked_shape(shape: Any) -> tuple[int, int]:
-    """(records, features), or `ParameterError`."""
+    """Return (records, features), or raise `ParameterError`."""
     if not isinstance(shape, tuple) or len(shape) != 2:
         raise ParameterError("shape", shape, "(records, features)")
     records, features = (IntegerRange(1).check("shape", n) for n in shape)

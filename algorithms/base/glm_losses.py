@@ -1,4 +1,7 @@
-"""Convex losses for Frank-Wolfe: how far one record moves a gradient, and how curved they are."""
+"""Convex losses for Frank-Wolfe: bounds on one record's gradient, and on the curvature.
+
+References: Talwar, Thakurta & Zhang (2015), Definition 2.1.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,11 @@ from accountant.numerics import Array
 @final
 @dataclass(frozen=True, slots=True)
 class LinearLoss:
-    """Loss of a linear model: a record's gradient is ``slope(<x, theta>, y) x``.
+    """A loss of a linear model: the gradient of a record x is ``slope(<x, theta>, y) x``.
 
-    ``slope`` never falls in its first argument, which is what makes the loss convex.
-    ``steepest(inner, y)`` bounds its size where ``|<x, theta>| <= inner`` and ``|y| <= y``;
-    slopes are clipped to that.  ``smoothness`` bounds its derivative; ``value`` is the loss.
+    ``slope`` is nondecreasing in its first argument, which makes the loss convex. ``steepest(inner,
+    y)`` bounds its absolute value where ``|<x, theta>| <= inner`` and ``|y| <= y``; slopes are
+    clipped to that.  ``smoothness`` bounds its derivative; ``value`` is the loss.
     """
 
     slope: Callable[[Array, Array], Array]
@@ -36,19 +39,19 @@ class LinearLoss:
         NON_NEGATIVE.check("smoothness", self.smoothness)
 
     def bound(self, inner: float, y: float) -> float:
-        """The slope's bound, checked: a loss without one must be clipped by whoever declares it."""
+        """Return the bound of the slope; it must be positive and finite."""
         return POSITIVE.check("loss.steepest", self.steepest(inner, y))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class DeclaredLoss:
-    """Any convex loss whose constants its author declares.
+    """A convex loss whose constants are declared by its author.
 
-    ``gradients(theta, X, y)`` gives one gradient a record (records, features); entries are clipped
-    to ``[-lipschitz, lipschitz]``.  ``curvature`` is Gamma, ``2 max (L(b) - L(theta) -
-    <b - theta, grad L(theta)>) / step^2`` for b a step from theta towards a point of the set; it
-    decides about the number of rounds and the bound on the error, not about privacy.
+    ``gradients(theta, X, y)`` gives one gradient a record, of shape (records, features); entries
+    are clipped to ``[-lipschitz, lipschitz]``.  ``curvature`` is Gamma, ``2 max (L(b) - L(theta) -
+    <b - theta, grad L(theta)>) / step^2`` for b a step from theta towards a point of the set; the
+    number of rounds and the error bound depend on it, privacy does not.
     """
 
     gradients: Callable[[Array, Any, Array], Array]
@@ -63,39 +66,39 @@ class DeclaredLoss:
 
 
 def squared_slope(inner: Array, y: Array) -> Array:
-    """Of ``(u - y)^2``."""
+    """Return the slope of ``(u - y)^2``."""
     return 2 * (inner - y)
 
 
 def logistic_slope(inner: Array, y: Array) -> Array:
-    """Of ``ln(1 + e^{-y u})`` with labels -1 and 1."""
+    """Return the slope of ``ln(1 + e^{-y u})`` with labels -1 and 1."""
     slope: Array = -y * expit(-y * inner)
     return slope
 
 
 def squared_steepest(inner: float, y: float) -> float:
-    """Of ``2 (u - y)``."""
+    """Return the largest absolute value of ``2 (u - y)``."""
     return 2 * (inner + y)
 
 
 def logistic_steepest(inner: float, y: float) -> float:
-    """``1 / (1 + e^{-|u|})`` for labels of size 1."""
+    """Return the bound ``y / (1 + e^{-y |u|})`` of the logistic slope, rounded up."""
     return float(y * expit(y * inner)) * (1 + 1e-15)
 
 
 def squared_value(inner: Array, y: Array) -> Array:
-    """The squared residual."""
+    """Return the squared residual."""
     value: Array = (inner - y) ** 2
     return value
 
 
 def logistic_value(inner: Array, y: Array) -> Array:
-    """Minus the log-likelihood."""
+    """Return minus the log-likelihood."""
     value: Array = np.logaddexp(0.0, -y * inner)
     return value
 
 
-# functions with names, so that they travel to other processes
+# named functions, so that they can be pickled
 SQUARED = LinearLoss(squared_slope, squared_steepest, 2.0, squared_value)
 # |y| <= 1: the slope's derivative is at most y^2 / 4
 LOGISTIC = LinearLoss(logistic_slope, logistic_steepest, 0.25, logistic_value)
@@ -104,7 +107,7 @@ GLM_LOSS_NAMES = OneOf(tuple(GLM_LOSSES))
 
 
 def glm_loss_of(loss: object) -> LinearLoss | DeclaredLoss:
-    """A loss by its name, or the loss itself."""
+    """Return a loss by its name, or the loss itself."""
     if isinstance(loss, (LinearLoss, DeclaredLoss)):
         return loss
     if isinstance(loss, str) and loss in GLM_LOSSES:

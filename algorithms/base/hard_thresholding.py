@@ -1,7 +1,7 @@
-"""Iterative hard thresholding: the step all sparse regressions here share, and its window.
+"""Iterative hard thresholding: the step that all sparse regressions here share, and its step sizes.
 
-References: Blumensath & Davies (2009); windows of the step size: Wang & Xu (2021), Theorems 6
-and 11, with constants recomputed (docs/sparse-regression.md).
+References: Blumensath & Davies (2009); step sizes: Wang & Xu (2021), Theorems 6 and 11, with
+constants recomputed (docs/sparse-regression.md).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from accountant.numerics import Array
 
 
 def keep_largest(vector: Array, sparsity: int) -> Array:
-    """``vector`` with all but the ``sparsity`` entries of the greatest size set to 0, in O(p)."""
+    """Return ``vector`` with all but the ``sparsity`` largest entries set to 0, in O(p)."""
     kept: Array = np.zeros_like(vector)
     if sparsity >= vector.size:
         return vector.copy()
@@ -27,18 +27,18 @@ def keep_largest(vector: Array, sparsity: int) -> Array:
 
 
 def project_to_ball(vector: Array, radius: float = 1.0) -> Array:
-    """The nearest vector of Euclidean norm at most ``radius``."""
+    """Return the nearest vector of Euclidean norm at most ``radius``."""
     norm = float(np.linalg.norm(vector))
     return vector if norm <= radius else vector * (radius / norm)
 
 
 def iht_step(theta: Array, gradient: Array, step: float, sparsity: int) -> Array:
-    """One round: a gradient step, the greatest entries, the unit ball."""
+    """Return the next iterate: a gradient step, the largest entries, the unit ball."""
     return project_to_ball(keep_largest(theta - step * gradient, sparsity))
 
 
 def step_window(isometry: float, low: float = 1.0, high: float = 1.0) -> tuple[float, float]:
-    """Step sizes for which every round halves the error; low > high where there is none.
+    """Return the range of step sizes for which every round halves the error; low > high if none.
 
     ``isometry`` is the restricted isometry constant Delta of the features (rows times ``1 /
     sqrt n``), ``low`` and ``high`` bound the link's derivative: ``5 / (7 a^2 (1 - Delta))`` to
@@ -50,13 +50,13 @@ def step_window(isometry: float, low: float = 1.0, high: float = 1.0) -> tuple[f
 
 
 def default_step(low: float = 1.0, high: float = 1.0) -> float:
-    """The middle of the window for perfect features, on a logarithmic scale."""
+    """Return the geometric mean of the window's ends for perfect features."""
     least, most = step_window(0.0, low, high)
     return math.sqrt(least * most)
 
 
 def checked_step(step: float, low: float = 1.0, high: float = 1.0) -> float:
-    """``step``, with a warning where not even perfect features make every round contract."""
+    """Return ``step``; warn where not even perfect features make every round contract."""
     least, most = step_window(0.0, low, high)
     if not least <= step <= most:
         warnings.warn(
@@ -70,7 +70,7 @@ def checked_step(step: float, low: float = 1.0, high: float = 1.0) -> float:
 def isometry_estimate(
     features: Any, columns: int, rng: np.random.Generator, trials: int = 50
 ) -> float:
-    """Greatest ``|eigenvalue - 1|`` of ``A'A / n`` over random sets of ``columns`` columns.
+    """Return the largest ``|eigenvalue - 1|`` of ``A'A / n`` over random sets of columns.
 
     A lower bound of the restricted isometry constant, for public features.
     """
@@ -87,5 +87,5 @@ def isometry_estimate(
 
 
 def default_rounds(users: int, features: int) -> int:
-    """The papers' number of rounds, ``ceil(ln(n / p))``, at least 1."""
+    """Return the papers' number of rounds, ``ceil(ln(n / p))``, at least 1."""
     return max(1, math.ceil(math.log(users / features))) if users > features else 1

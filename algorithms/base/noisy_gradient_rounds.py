@@ -1,4 +1,7 @@
-"""Rounds of noisy gradients: how many, and how much noise each needs."""
+"""Rounds of noisy gradients: their number, and the noise of each.
+
+References: Dong, Roth & Su (2022) for the composition of Gaussian noise.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,14 @@ MAX_ROUNDS = 1000
 
 
 def affordable_rounds(step_sensitivity: float, features: int, epsilon: float, delta: float) -> int:
-    """How many rounds add noise of an eighth at most to any coordinate; 1 to 1,000.
+    """Return how many rounds add noise of at most 1/8 to any coordinate; 1 to 1,000.
 
     ``step_sensitivity`` is how far a record moves the coefficients in one step.
     """
     if epsilon == math.inf:
         return MAX_ROUNDS
     # T rounds at mu in all have noise of deviation moved sqrt(T) / mu each, moved T / mu together,
-    # and the greatest of p normals is about sqrt(2 ln 2p)
+    # and the largest of p normals is about sqrt(2 ln 2p)
     mu = calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu
     rounds = mu / (8 * step_sensitivity * math.sqrt(2 * math.log(2 * features)))
     return max(1, min(math.floor(rounds), MAX_ROUNDS))
@@ -36,10 +39,10 @@ def calibrated_gaussian(
     features: int,
     rate: float | None = None,
 ) -> Gaussian:
-    """The noise of one of ``rounds`` gradients."""
+    """Return the Gaussian mechanism of one of ``rounds`` gradients, optionally subsampled."""
 
     def noise(scale: float) -> Gaussian:
-        # of one coordinate a gradient is a vector still
+        # a gradient of one coordinate is still a vector
         return Gaussian(scale * sensitivity, sensitivity, "exact", max(features, 2))
 
     def plan_of(scale: float) -> Plan:

@@ -1,4 +1,4 @@
-"""Fits without any privacy, to compare with; they must be asked for, and everything says so."""
+"""Fits without privacy, for comparison: they are requested explicitly, and every output says so."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ INFINITE_LOSS = PairLoss((1.0, 0.0), (0.0, 1.0))
 
 
 class NotPrivateWarning(UserWarning):
-    """What was fitted or predicted protects nobody."""
+    """A warning that a fit or a prediction is not private."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class NoPrivacy(Release):
-    """No mechanism: the value itself, at an infinite epsilon and a delta of 1."""
+    """The absence of a mechanism: the value itself, with infinite epsilon and delta 1."""
 
     value_axes: ClassVar[None] = None
 
     @property
     def loss(self) -> PairLoss:
-        """Two neighbours can be told apart with certainty."""
+        """The infinite loss: two neighbours are distinguished with certainty."""
         return INFINITE_LOSS
 
     def release(self, value: Any, rng: Any = None, size: int | None = None) -> Any:
-        """The value, ``size`` times."""
+        """Return the value, ``size`` times."""
         del rng
         return np.array(value) if size is None else np.array([value] * size)
 
     def log_density(self, output: Any, value: Any, each: bool = False) -> Array:
-        """0 where the output is the value, else minus infinity."""
+        """Return 0 where the output is the value, else minus infinity."""
         del each
         return np.where(np.array_equal(output, value), 0.0, -np.inf)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield its loss, once."""
+        """Yield the loss, once."""
         yield self.loss, 1
 
     @property
     def reversed(self) -> PairLoss:
-        """Its loss with the neighbours exchanged."""
+        """The loss with the two neighbours exchanged."""
         return self.loss.reversed
 
 
 def has_no_privacy(plan: Plan) -> bool:
-    """Whether a part of it hides nothing."""
+    """Return whether a part of the plan is released without noise."""
     if isinstance(plan, Parallel):
         return any(has_no_privacy(part) for part in plan.distinct)
     if isinstance(plan, PoissonSampled):
@@ -67,7 +67,7 @@ def has_no_privacy(plan: Plan) -> bool:
 
 
 def checked_epsilon(epsilon: object, non_private: object) -> float:
-    """A positive epsilon; infinity where, and only where, ``non_private`` is True."""
+    """Return a positive epsilon; infinity if and only if ``non_private`` is True."""
     if not isinstance(non_private, (bool, np.bool_)):
         raise ParameterError("non_private", non_private, "True or False")
     if not non_private:
@@ -80,6 +80,6 @@ def checked_epsilon(epsilon: object, non_private: object) -> float:
 
 
 def warn_not_private(estimator: Any, what: str) -> None:
-    """Say that an output is not private."""
+    """Warn that an output is not private."""
     words = f"{type(estimator).__name__}: {what} NOT private (non_private=True)"
     warnings.warn(words, NotPrivateWarning, stacklevel=3)

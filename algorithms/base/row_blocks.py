@@ -1,7 +1,7 @@
-"""Sums over the rows of data, a block at a time: the same bits however the data come.
+"""Sums over the rows of data, a block at a time, with the same bits for every chunking.
 
-Blocks have a fixed number of rows and are added in order, so neither the pieces that the data
-come in nor the executor that works on them can be told from the result.
+Blocks have a fixed number of rows and are added in order, so the result depends neither on the
+chunks of the data nor on the executor.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 
-DENSE_BLOCK_ENTRIES = 1 << 18  # of a block of dense rows, which stays in a core's cache
+DENSE_BLOCK_ENTRIES = 1 << 18  # most entries of a dense block: it fits into a core's cache
 SPARSE_BLOCK_ROWS = 1 << 14
 
 
 def row_blocks(data: Any, start: int = 0, stop: int | None = None) -> list[slice]:
-    """Slices of all rows, or of those from ``start`` to ``stop``."""
+    """Return slices of all rows, or of those from ``start`` to ``stop``."""
     first = first_array(data)
     thin = first.sparse if isinstance(first, Chunks) else sparse.issparse(first)
     each = SPARSE_BLOCK_ROWS if thin else rows_per_block(first.shape[1])
@@ -31,19 +31,19 @@ def row_blocks(data: Any, start: int = 0, stop: int | None = None) -> list[slice
 
 
 def rows_per_block(features: int) -> int:
-    """How many dense rows are a block."""
+    """Return the number of dense rows in a block."""
     return max(1, DENSE_BLOCK_ENTRIES // features)
 
 
 def equal_slices(start: int, stop: int, length: int) -> list[slice]:
-    """Slices of ``length`` from ``start`` to ``stop``, the last one shorter."""
+    """Return slices of ``length`` from ``start`` to ``stop``; the last one may be shorter."""
     return [slice(at, min(at + length, stop), 1) for at in range(start, stop, length)]
 
 
 def ordered_sum(
     work: Callable[[Any], Array], pieces: Iterable[Any], executor: Executor | None = None
 ) -> Array:
-    """``work(piece)`` of all pieces, added in their order; see `map_in_order`."""
+    """Return the sum of ``work(piece)`` over all pieces, in their order; see `map_in_order`."""
     results = map_in_order(work, pieces, executor)
     total = next(results)
     for part in results:
@@ -52,7 +52,7 @@ def ordered_sum(
 
 
 def row_products(data: Any, vector: Array) -> Array:
-    """``<row, vector>`` of every row, dense or sparse."""
+    """Return ``<row, vector>`` of every row, dense or sparse."""
     # not BLAS, whose last bits depend on its number of threads, and not on the order in memory
     if not isinstance(data, np.ndarray):
         return np.asarray(data @ vector, dtype=np.float64)
@@ -61,7 +61,7 @@ def row_products(data: Any, vector: Array) -> Array:
 
 
 def weighted_row_sum(data: Any, weights: Array) -> Array:
-    """``sum_i weights_i row_i``, dense or sparse."""
+    """Return ``sum_i weights_i row_i``, dense or sparse."""
     if not isinstance(data, np.ndarray):
         return np.asarray(data.T @ weights, dtype=np.float64)
     found: Array = np.einsum("ij,i->j", np.ascontiguousarray(data), weights, dtype=np.float64)

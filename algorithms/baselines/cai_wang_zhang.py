@@ -1,7 +1,7 @@
 """Baselines: noisy hard thresholding of a mean and of regression gradients, private for machines.
 
-References: Cai, Wang & Zhang (2021).  Their sensitivities are a record's; here a machine is
-exchanged, and what is averaged are machines.
+References: Cai, Wang & Zhang (2021).  Their sensitivities are those of one record; here a whole
+machine is replaced, and the average is over machines.
 """
 
 from __future__ import annotations
@@ -24,10 +24,47 @@ from algorithms.baselines.noisy_thresholding import (
 
 
 class ThresholdedMean(ThresholdingEstimator):
-    """A sparse mean: records are clipped to ``[-bound, bound]``, and machines' means averaged.
+    """A sparse mean, (epsilon, delta)-DP for all data of a machine.
 
-    Machines are X (records, features).  After ``fit``: ``coef_``, ``signs_``, ``plan_``,
-    ``ledger_``, ``transcript_``.
+    Records are clipped to ``[-bound, bound]``, machines' means are averaged, and noisy hard
+    thresholding selects coordinates.
+
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon, positive, in nats.
+    delta : float
+        Target delta, in [0, 1); positive for ``form="published"``.
+    select : int
+        Number of coordinates to select.
+    bound : float
+        Largest absolute entry of a record; larger ones are clipped.
+    form : {"calibrated", "published"}
+        The least noise by exact accounting, or the constants of the paper.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray of shape (features,)
+        The noisy mean, 0 where not selected.
+    signs_ : numpy.ndarray of int8
+        The signs of ``coef_``.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Cai, Wang & Zhang (2021), Algorithm 3.1; Dwork, Su & Zhang (2021).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import ThresholdedMean
+    >>> machines = [np.tile([1.0, 0.0, 0.0], (10, 1))] * 200
+    >>> mean = ThresholdedMean(epsilon=5.0, delta=1e-5, select=1, bound=1.0, random_state=0)
+    >>> mean.fit(machines).signs_.tolist()
+    [1, 0, 0]
     """
 
     def __init__(
@@ -54,7 +91,7 @@ class ThresholdedMean(ThresholdingEstimator):
         return self.plan_of_rounds(moved, moved, 1, features)
 
     def run(self, ledger: Any) -> Array:
-        """See `ThresholdingEstimator`; the data are the machines' means, clipped once more."""
+        """Return the noisy mean; the ledger holds the machines' means, which are clipped again."""
         known: list[Array] = []
 
         def mean(means: Any) -> Array:
@@ -70,11 +107,57 @@ class ThresholdedMean(ThresholdingEstimator):
 
 
 class ThresholdedRegression(ThresholdingEstimator):
-    """Sparse regression: ``rounds`` gradient steps, each thresholded with noise.
+    """Sparse regression by thresholded noisy gradients, (epsilon, delta)-DP for a machine's data.
 
-    Machines are (X, y), equally many records each; X is clipped to ``[-x_bound, x_bound]``, y to
-    ``[-y_bound, y_bound]``, iterates are shortened to length ``radius``.  After ``fit``: see
-    `ThresholdedMean`.
+    Machines are pairs (X, y) with equally many records each.
+
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon, positive, in nats.
+    delta : float
+        Target delta, in [0, 1); positive for ``form="published"``.
+    select : int
+        Number of coordinates to select in every round.
+    x_bound : float
+        Largest absolute feature; larger ones are clipped.
+    y_bound : float
+        Largest absolute target; larger ones are clipped.
+    radius : float
+        Largest Euclidean norm of an iterate.
+    rounds : int
+        Number of gradient steps.
+    step : float
+        Step size.
+    form : {"calibrated", "published"}
+        The least noise by exact accounting, or the constants of the paper.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray of shape (features,)
+        Coefficients, at most ``select`` of them not 0.
+    signs_ : numpy.ndarray of int8
+        The signs of ``coef_``.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Cai, Wang & Zhang (2021).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import ThresholdedRegression
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (20, 3))
+    >>> model = ThresholdedRegression(
+    ...     epsilon=5.0, delta=1e-5, select=1, x_bound=1.0, y_bound=1.0, radius=1.0, rounds=2,
+    ...     random_state=0,
+    ... )
+    >>> model.fit([(X, X[:, 0])] * 500).signs_.tolist()
+    [1, 0, 0]
     """
 
     def __init__(
@@ -116,7 +199,7 @@ class ThresholdedRegression(ThresholdingEstimator):
         )
 
     def run(self, ledger: Any) -> Array:
-        """See `ThresholdingEstimator`; the data are X (machines, records, features) and y."""
+        """Return the coefficients; the data are X (machines, records, features) and y."""
         beta, step = np.zeros(ledger.shape[-1]), GradientStep(self.step, self.x_bound, self.y_bound)
         for _ in range(ledger.plan.part.count):
             step.start(beta)
@@ -147,7 +230,7 @@ class GradientStep:
         self._beta, self._stepped = beta, None
 
     def __call__(self, data: Any) -> Array:
-        """The moved vector; machines weigh the same."""
+        """Return the moved vector; every machine has the same weight."""
         if self._data is None:
             self._data = np.clip(data[0], -self._x, self._x), np.clip(data[1], -self._y, self._y)
         if self._stepped is None:

@@ -1,6 +1,6 @@
-"""Noisy hard thresholding: a vector's greatest coordinates, peeled off, with noisy values.
+"""Noisy hard thresholding: the largest coordinates of a vector, one by one, with noisy values.
 
-What estimators by it share: a plan of rounds, and machines' data behind a gate.
+It holds the plan of the rounds and the base class of estimators on machines' data.
 
 References: Dwork, Su & Zhang (2021); Cai, Wang & Zhang (2021), Algorithm 3.1 (NoisyHT).
 """
@@ -32,19 +32,19 @@ FORM = OneOf(("calibrated", "published"))
 
 
 def noisy_thresholding_plan(scale: float, sensitivity: float, select: int) -> Sequential:
-    """NoisyHT: ``select`` coordinates, one after another, and then a fresh noisy value of each."""
+    """Return the plan of NoisyHT: ``select`` selections, then a noisy value of each."""
     chosen = Repeat(NoisyMax(scale, sensitivity, "laplace"), select)
     return Sequential([chosen, Repeat(Laplace(scale, sensitivity), select)])
 
 
 def published_scale(epsilon: float, delta: float, select: int) -> float:
-    """Noise of NoisyHT over the sensitivity: ``2 sqrt(3 s ln(1 / delta)) / epsilon``."""
+    """Return the noise of NoisyHT over the sensitivity: ``2 sqrt(3 s ln(1 / delta)) / epsilon``."""
     return 2 * math.sqrt(3 * select * -math.log(delta)) / epsilon
 
 
 @lru_cache(maxsize=256)
 def calibrated_scale(epsilon: float, delta: float, select: int, rounds: int) -> float:
-    """The least noise over the sensitivity that keeps (epsilon, delta) in ``rounds`` of NoisyHT."""
+    """Return the least noise over the sensitivity for (epsilon, delta) in ``rounds`` of NoisyHT."""
 
     def plan_of(scale: float) -> Plan:
         return Repeat(noisy_thresholding_plan(scale, 1.0, select), rounds)
@@ -53,7 +53,7 @@ def calibrated_scale(epsilon: float, delta: float, select: int, rounds: int) -> 
 
 
 def run_noisy_thresholding(ledger: Any, plan: Any, vector: Callable[[Any], Array]) -> Array:
-    """Run NoisyHT on ``vector(data)`` through the gate."""
+    """Return the result of NoisyHT on ``vector(data)``, released by the ledger."""
     chosen, values = plan.parts
     features = ledger.shape[-1]
     remaining, found = np.arange(features), np.zeros(features)
@@ -69,7 +69,7 @@ def run_noisy_thresholding(ledger: Any, plan: Any, vector: Callable[[Any], Array
 
 
 class ThresholdingEstimator(PrivateEstimator, ABC):
-    """A sparse vector by noisy hard thresholding, (epsilon, delta)-DP for all data of a machine."""
+    """A sparse vector by noisy hard thresholding, (epsilon, delta)-DP for a machine's data."""
 
     epsilon: float
     delta: float
@@ -78,7 +78,23 @@ class ThresholdingEstimator(PrivateEstimator, ABC):
     random_state: Any
 
     def fit(self, machines: Iterable[Any]) -> Self:
-        """Fit on the data of every machine; nothing is spent on bad input."""
+        """Fit on the data of every machine; nothing is released if the input is bad.
+
+        Parameters
+        ----------
+        machines : iterable
+            The data of each machine, all of one shape: X of shape (records, features), or (X, y).
+
+        Returns
+        -------
+        self
+            With ``coef_``, ``signs_``, ``plan_``, ``ledger_`` and ``transcript_``.
+
+        Raises
+        ------
+        ParameterError
+            If machines have different shapes or a parameter is out of range.
+        """
         try:
             data = self._stacked_data(list(machines))
         except ParameterError:
@@ -101,16 +117,38 @@ class ThresholdingEstimator(PrivateEstimator, ABC):
 
     @abstractmethod
     def run(self, ledger: Any) -> Array:
-        """Return the coefficients, seen through the gate alone."""
+        """Return the coefficients, computed from released values only."""
 
     @abstractmethod
     def _stacked_data(self, machines: list[Any]) -> Any:
-        """What the gate holds: one row a machine."""
+        """Return the data that the ledger holds: one row for each machine."""
 
     def plan_of_rounds(
         self, sensitivity: float, published_sensitivity: float, rounds: int, features: int
     ) -> Stated:
-        """``rounds`` of NoisyHT; as published each has a share of epsilon and of delta."""
+        """Return the plan of ``rounds`` of NoisyHT.
+
+        Parameters
+        ----------
+        sensitivity : float
+            How far one machine moves an entry of the vector.
+        published_sensitivity : float
+            The same as the paper states it, for ``form="published"``.
+        rounds : int
+            Number of rounds; as published, each has an equal share of epsilon and of delta.
+        features : int
+            Length of the vector.
+
+        Returns
+        -------
+        Stated
+            The plan, for neighbours that replace one machine.
+
+        Raises
+        ------
+        ParameterError
+            If the published constants exceed the target epsilon.
+        """
         epsilon = POSITIVE.check("epsilon", self.epsilon)
         select = IntegerRange(1, features).check("select", self.select)
         if FORM.check("form", self.form) == "published":
@@ -132,7 +170,7 @@ class ThresholdingEstimator(PrivateEstimator, ABC):
 
 
 def checked_machine_shape(shape: Any, description: str, axes: int) -> tuple[int, ...]:
-    """The shape, if it is one of at least two machines."""
+    """Return the shape, if it has at least two machines."""
     if not isinstance(shape, tuple) or len(shape) != axes:
         raise ParameterError("shape", shape, description)
     IntegerRange(2).check("machines", shape[0])

@@ -27,9 +27,9 @@ SELECTION = OneOf((GUMBEL, LAPLACE, PERMUTE_AND_FLIP))
 @final
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Public bounds that make the sensitivity true: |x| and |y| are clipped to them.
+    """Public bounds to which |x| and |y| are clipped; they bound the sensitivity.
 
-    ``radius`` is the greatest l1 norm of a point of the set.
+    ``radius`` is the largest l1 norm of a point of the set.
     """
 
     radius: float
@@ -37,7 +37,7 @@ class Bounds:
     y: float
 
     def lipschitz(self, loss: LinearLoss | DeclaredLoss = SQUARED) -> float:
-        """L1, the most that one record's gradient has in any coordinate."""
+        """Return L1, the largest absolute coordinate of one record's gradient."""
         if isinstance(loss, DeclaredLoss):
             return loss.lipschitz
         return loss.bound(self.radius * self.x, self.y) * self.x
@@ -45,21 +45,21 @@ class Bounds:
     def score_sensitivity(
         self, records: int, relation: str, loss: LinearLoss | DeclaredLoss = SQUARED
     ) -> float:
-        """How much one record can move the gradient's product with a vertex."""
+        """Return how far one record moves the gradient's product with a vertex."""
         # <s, grad> <= |s|_1 |grad|_inf
         one = self.radius * self.lipschitz(loss) / records
         stated = check_relation("relation", relation, RECORD_RELATIONS)
         return 2 * one if stated is Adjacency.REPLACE_ONE else one
 
     def curvature(self, loss: LinearLoss | DeclaredLoss = SQUARED) -> float:
-        """Curvature constant Gamma (Definition 2.1): ``smoothness max <x, a - b>^2``."""
+        """Return the curvature constant Gamma (Definition 2.1): ``smoothness max <x, a - b>^2``."""
         if isinstance(loss, DeclaredLoss):
             return loss.curvature
         return loss.smoothness * (2 * self.radius * self.x) ** 2
 
 
 def selection_regret(vertices: int, selection: str) -> float:
-    """Expected loss of one selection over its noise scale: ln|S| for Gumbel, H_|S| for Laplace.
+    """Return the expected loss of one selection over its scale: ln|S| (Gumbel), H_|S| (Laplace).
 
     Permute-and-flip loses no more than Gumbel noise of its scale (McKenna & Sheldon 2020).
     """
@@ -71,7 +71,7 @@ def selection_regret(vertices: int, selection: str) -> float:
 def utility_bound(
     curvature: float, rounds: int, noise: float, gap: float, average: bool = False
 ) -> float:
-    """Expected excess of the loss after ``rounds`` selections, which make T = rounds + 1 iterates.
+    """Return a bound of the expected excess loss after ``rounds`` selections, T = rounds + 1.
 
     ``noise`` is the expected loss of one selection, ``gap`` the excess of the first iterate:
     ``2 Gamma / (T + 1) + 2 gap / (T (T + 1)) + noise``; the second term is missing in print.
@@ -87,7 +87,7 @@ def utility_bound(
 def optimal_l1_rounds(
     bounds: Bounds, sensitivity: float, features: int, selection: str, epsilon: float, delta: float
 ) -> int:
-    """T* for squared loss over the l1 ball; see `optimal_rounds`."""
+    """Return T* for squared loss over the l1 ball; see `optimal_rounds`."""
     return optimal_rounds(bounds.curvature(), sensitivity, 2 * features, selection, epsilon, delta)
 
 
@@ -99,7 +99,7 @@ def optimal_rounds(
     epsilon: float,
     delta: float,
 ) -> int:
-    """T* that minimises the utility bound ``2 Gamma / T + noise(T)``.
+    """Return T*, which minimises the utility bound ``2 Gamma / T + noise(T)``.
 
     Noise grows as sqrt T where rho is shared, and as T where pure epsilon is (delta 0).  On small
     data T* is several times too long: the bound's constants are worst cases.
@@ -119,7 +119,7 @@ def optimal_rounds(
 
 
 def zcdp_loss(rho: float) -> Any:
-    """Any release of this rho."""
+    """Return the loss of any release with zCDP parameter rho."""
     from accountant.losses.zcdp import ZCDPLoss
 
     return ZCDPLoss(rho)
@@ -128,7 +128,7 @@ def zcdp_loss(rho: float) -> Any:
 def selection_mechanism(
     scale: float, sensitivity: float, selection: str
 ) -> NoisyMax | PermuteAndFlip:
-    """The mechanism of one selection."""
+    """Return the mechanism of one selection."""
     if selection == PERMUTE_AND_FLIP:
         return PermuteAndFlip(scale, sensitivity)
     return NoisyMax(scale, sensitivity, selection)
@@ -137,14 +137,14 @@ def selection_mechanism(
 def noise_scale(
     epsilon: float, delta: float, rounds: int, selection: str, sensitivity: float
 ) -> float:
-    """The scale of the noise of one of ``rounds`` selections, by the tightest accounting."""
+    """Return the noise scale of one of ``rounds`` selections, by the tightest accounting."""
     epsilon, delta = POSITIVE.check("epsilon", epsilon), DELTA.check("delta", delta)
     return 2 * sensitivity / epsilon_per_selection(epsilon, delta, rounds, selection)
 
 
 @lru_cache(maxsize=256)
 def epsilon_per_selection(epsilon: float, delta: float, rounds: int, selection: str) -> float:
-    """The range (Gumbel) or pure epsilon of one of ``rounds`` selections."""
+    """Return the range (Gumbel) or pure epsilon of one of ``rounds`` selections."""
 
     def plan_of(scale: float) -> Repeat:
         return Repeat(selection_mechanism(scale, 0.5, selection), rounds)

@@ -1,4 +1,7 @@
-"""Private Frank-Wolfe over any convex set with a linear oracle: the gradient is released."""
+"""Private Frank-Wolfe over any convex set with a linear oracle: noisy gradients are released.
+
+References: Talwar, Thakurta & Zhang (2015), Theorem 2.6.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,54 @@ from mechanisms.gaussian import Gaussian
 class GaussianFrankWolfe(PrivateEstimator):
     """Minimise a linear model's mean loss over a convex set; (epsilon, delta)-DP for every record.
 
-    ``convex_set`` is an `L2Ball`, a `GroupBall`, a `NuclearBall` or an object as `ConvexSet` has
-    it.  Every round releases the gradient with Gaussian noise and steps towards the point that the
-    set's oracle finds, so the error grows with the set's Gaussian width and not with its dimension.
-    Rows are shortened to ``row_bound``, targets clipped to ``y_bound``.  ``rounds``, ``average``
-    and ``relation`` as in `FrankWolfe`.
+    Every round releases the gradient with Gaussian noise and steps towards the point that the set's
+    oracle finds.  So the error grows with the set's Gaussian width and not with its dimension.
 
-    After ``fit``: ``coef_``, ``rounds_``, ``plan_``, ``ledger_``, ``transcript_``.
-    Source: Talwar, Thakurta & Zhang (2015), Theorem 2.6, with noise calibrated exactly.
+    Parameters
+    ----------
+    loss : str or LinearLoss
+        "squared", "logistic" (labels -1 and 1), or a `LinearLoss`.
+    convex_set : ConvexSet
+        An `L2Ball`, a `GroupBall`, a `NuclearBall` or any object with the methods of `ConvexSet`.
+    epsilon : float
+        Target epsilon, positive, in nats.
+    delta : float
+        Target delta, in (0, 1).
+    rounds : int or None
+        Number of gradients; None takes the optimum of the utility bound.
+    average : bool
+        Return the mean of the iterates, with larger weights for later ones, instead of the last.
+    row_bound : float
+        Largest Euclidean norm of a row; longer rows are scaled to it.
+    y_bound : float
+        Largest absolute target; larger ones are clipped.
+    relation : {"replace", "add-remove"}
+        Neighbours; "add-remove" takes the number of records as public.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray of shape (features,)
+        A point of the set.
+    rounds_ : int
+        The number of gradients.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Talwar, Thakurta & Zhang (2015), Theorem 2.6, with noise calibrated exactly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import GaussianFrankWolfe
+    >>> from algorithms.frank_wolfe.convex_sets import L2Ball
+    >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, (1000, 2))
+    >>> model = GaussianFrankWolfe("squared", L2Ball(1.0), 5.0, 1e-5, rounds=10, random_state=0)
+    >>> model.fit(X, X[:, 0]).coef_.round(1).tolist()
+    [0.7, 0.0]
     """
 
     def __init__(
@@ -84,7 +127,20 @@ class GaussianFrankWolfe(PrivateEstimator):
         return Repeat(calibrated_gaussian(epsilon, delta, rounds, sensitivity, features), rounds)
 
     def utility_bound(self, shape: tuple[int, ...], gap: float) -> float:
-        """Bound the expected excess of the loss; ``gap`` is the excess of the starting point."""
+        """Return a bound of the expected excess of the mean loss over its minimum.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            (records, features).
+        gap : float
+            Excess loss of the starting point.
+
+        Returns
+        -------
+        float
+            An upper bound, in units of the loss.
+        """
         loss, convex, _ = self._problem()
         plan: Any = self.plan(shape)
         # the noise at the fixed minimiser has mean 0: a step loses sigma times the width
@@ -93,7 +149,7 @@ class GaussianFrankWolfe(PrivateEstimator):
         return utility_bound(curvature, plan.count, noise, gap, self.average)
 
     def run(self, ledger: Any) -> Array:
-        """Return the coefficients, seen through the gate alone."""
+        """Return the coefficients, computed from released values only."""
         loss, convex, longest = self._problem()
         query = ClippedMeanGradient(loss, self.row_bound, self.y_bound, longest / self.row_bound)
         theta = convex.start(ledger.shape[1])
@@ -106,7 +162,20 @@ class GaussianFrankWolfe(PrivateEstimator):
         return mean if self.average else theta
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input."""
+        """Fit on features and targets; nothing is released if the input is bad.
+
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (records, features)
+            Features.
+        y : array_like of shape (records,)
+            Targets.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
         X, y = validated_data(self, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_, self.rounds_ = plan, plan.count
@@ -116,7 +185,7 @@ class GaussianFrankWolfe(PrivateEstimator):
         return self
 
     def _problem(self) -> tuple[LinearLoss, ConvexSet, float]:
-        """Loss, set, and the greatest length of one record's gradient."""
+        """Return the loss, the set, and the largest length of one record's gradient."""
         loss, convex = glm_loss_of(self.loss), convex_set_of(self.convex_set)
         if not isinstance(loss, LinearLoss):
             raise ParameterError("loss", loss, "a LinearLoss, whose gradients have a length")
@@ -129,7 +198,7 @@ class GaussianFrankWolfe(PrivateEstimator):
 
 
 class ClippedMeanGradient:
-    """The query of every round: the mean gradient at public coefficients, of shortened rows."""
+    """The query of every round: the mean gradient at public coefficients, on scaled rows."""
 
     def __init__(self, loss: LinearLoss, row: float, y: float, steepest: float) -> None:
         self._loss, self._row_bound, self._y_bound, self._steepest = loss, row, y, steepest
@@ -137,7 +206,7 @@ class ClippedMeanGradient:
         self.theta: Array = np.empty(0)
 
     def __call__(self, data: tuple[Any, Array]) -> Array:
-        """One vector; the rows' lengths are found once, for all rounds."""
+        """Return one vector; row lengths are computed once, for all rounds."""
         x, y = data[0], np.clip(data[1], -self._y_bound, self._y_bound)
         if self._clip_factors is None:
             self._clip_factors = norm_clip_factors(x, self._row_bound)
@@ -149,5 +218,5 @@ class ClippedMeanGradient:
 
 @lru_cache(maxsize=64)
 def mu_of_budget(epsilon: float, delta: float) -> float:
-    """The mu of a Gaussian release that costs this."""
+    """Return the mu of a Gaussian release that meets (epsilon, delta)."""
     return calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu

@@ -1,4 +1,7 @@
-"""Convex sets known by the point that goes furthest against a direction (a linear oracle)."""
+"""Convex sets given by a linear oracle: the point with the smallest product with a direction.
+
+References: Talwar, Thakurta & Zhang (2015), Theorem 2.6, for the Gaussian width.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +23,23 @@ class ConvexSet(Protocol):
 
     @property
     def radius(self) -> float:
-        """The greatest l2 norm of a point."""
+        """The largest l2 norm of a point."""
         ...
 
     def width(self, features: int) -> float:
-        """A bound on the Gaussian width ``E max <theta, g>``, g standard normal."""
+        """Return a bound on the Gaussian width ``E max <theta, g>``, g standard normal."""
         ...
 
     def start(self, features: int) -> Array:
-        """A point to start from; a user's set need not have this."""
+        """Return a starting point; optional for a user's own set."""
         ...
 
     def minimiser(self, direction: Array) -> Array:
-        """A point of least inner product with a direction."""
+        """Return a point with the smallest inner product with a direction."""
         ...
 
     def contains(self, point: Array) -> bool:
-        """Whether a point belongs, but for rounding."""
+        """Return whether a point belongs to the set, up to rounding."""
         ...
 
 
@@ -51,25 +54,25 @@ class L2Ball:
         POSITIVE.check("radius", self.radius)
 
     def width(self, features: int) -> float:
-        """``radius sqrt(p)``."""
+        """Return ``radius sqrt(p)``."""
         return self.radius * math.sqrt(features)
 
     def start(self, features: int) -> Array:
-        """The centre."""
+        """Return the centre."""
         return np.zeros(features)
 
     def minimiser(self, direction: Array) -> Array:
-        """Straight against it."""
+        """Return the point of the sphere opposite to the direction."""
         return -self.radius * unit_vector(direction)
 
     def contains(self, point: Array) -> bool:
-        """By the norm."""
+        """Return whether the norm is at most the radius."""
         return bool(np.linalg.norm(point) <= self.radius * ROUNDING_SLACK)
 
 
 @final
 class GroupBall:
-    """Vectors whose groups' l2 norms add up to at most ``radius``; ``groups`` labels features."""
+    """Vectors whose groups' l2 norms sum to at most ``radius``; ``groups`` labels features."""
 
     def __init__(self, groups: Any, radius: float) -> None:
         labels = np.asarray(groups)
@@ -83,27 +86,29 @@ class GroupBall:
         return f"GroupBall({self._count} groups, radius={self.radius:g})"
 
     def width(self, features: int) -> float:
-        """``radius (sqrt(largest group) + sqrt(2 ln groups))``, or the l2 ball's if less."""
+        """Return ``radius (sqrt(largest group) + sqrt(2 ln groups))``, at most the l2 ball's."""
         self.start(features)
-        # a group's norm is 1-Lipschitz, so the greatest exceeds sqrt(size) by a normal's tail
+        # a group's norm is 1-Lipschitz, so the largest exceeds sqrt(size) by a normal's tail
         longest = math.sqrt(self._largest) + math.sqrt(2 * math.log(self._count))
         return self.radius * min(longest, math.sqrt(features))
 
     def start(self, features: int) -> Array:
-        """The centre."""
+        """Return the centre."""
         if features != self._group.size:
-            raise ParameterError("groups", self._group.shape, f"of {features} features")
+            raise ParameterError(
+                "groups", self._group.shape, f"one label for each of {features} features"
+            )
         return np.zeros(features)
 
     def minimiser(self, direction: Array) -> Array:
-        """Against it in the group where it is longest."""
+        """Return the opposite direction within the group of largest norm."""
         found = np.zeros(direction.size)
         best = self._group == np.argmax(self._norms(direction))
         found[best] = -self.radius * unit_vector(direction[best])
         return found
 
     def contains(self, point: Array) -> bool:
-        """By the norm."""
+        """Return whether the sum of norms is at most the radius."""
         return bool(self._norms(point).sum() <= self.radius * ROUNDING_SLACK)
 
     def _norms(self, vector: Array) -> Array:
@@ -113,7 +118,7 @@ class GroupBall:
 @final
 @dataclass(frozen=True, slots=True)
 class NuclearBall:
-    """Matrices (rows, columns), as vectors row by row, with singular values summing to ``radius``.
+    """Matrices (rows, columns), flattened row by row, with singular values of bounded sum.
 
     The sum is at most ``radius``.
     """
@@ -129,29 +134,33 @@ class NuclearBall:
             IntegerRange(1).check("shape", size)
 
     def width(self, features: int) -> float:
-        """``radius (sqrt(rows) + sqrt(columns))``, Gordon's bound of the spectral norm."""
+        """Return ``radius (sqrt(rows) + sqrt(columns))``, Gordon's bound of the spectral norm."""
         self.start(features)
         return self.radius * sum(map(math.sqrt, self.shape))
 
     def start(self, features: int) -> Array:
-        """The centre."""
+        """Return the centre."""
         if features != math.prod(self.shape):
-            raise ParameterError("shape", self.shape, f"of {features} entries")
+            raise ParameterError(
+                "shape",
+                self.shape,
+                f"(rows, columns) whose product is the number of features, {features}",
+            )
         return np.zeros(features)
 
     def minimiser(self, direction: Array) -> Array:
-        """Against the greatest singular pair."""
+        """Return minus the radius times the outer product of the first singular vectors."""
         left, _, right = np.linalg.svd(direction.reshape(self.shape), full_matrices=False)
         found: Array = -self.radius * np.outer(left[:, 0], right[0]).ravel()
         return found
 
     def contains(self, point: Array) -> bool:
-        """By the norm."""
+        """Return whether the sum of singular values is at most the radius."""
         singular = np.linalg.svd(point.reshape(self.shape), compute_uv=False)
         return bool(singular.sum() <= self.radius * ROUNDING_SLACK)
 
 
 def unit_vector(vector: Array) -> Array:
-    """The vector at length 1; 0 stays."""
+    """Return the vector at length 1; a zero vector stays."""
     length = float(np.linalg.norm(vector))
     return vector / length if length > 0 else vector

@@ -1,4 +1,4 @@
-"""The query of every round: how well each vertex descends, on clipped data."""
+"""The query of every round: the score of each vertex on clipped data, from dense passes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss
 from algorithms.frank_wolfe.constants import Bounds
 from algorithms.frank_wolfe.polytopes import L1Ball, Polytope
 
-BLOCK_ENTRIES = 2**22  # entries of a block that one thread clips, or of gradients at a time
+BLOCK_ENTRIES = 2**22  # entries that one thread clips at a time; also of gradients
 
 
 class DenseScores:
     """The scores for a linear model's loss: minus a vertex's product with the gradient.
 
     It keeps the inner products ``X theta`` across the rounds and updates them in place, so a round
-    costs one pass over X.  One object serves one run and is asked once a round.
+    costs one pass over X.  One object serves one run and is called once a round.
     """
 
     def __init__(
@@ -38,14 +38,14 @@ class DenseScores:
         self._step: tuple[float, Any, Any] | None = None
 
     def move(self, step: float, where: Any, value: Any) -> None:
-        """Note the public move ``theta <- (1 - step) theta + step * vertex``.
+        """Record the public move ``theta <- (1 - step) theta + step * vertex``.
 
         The vertex has ``value`` at ``where`` (a feature, or an array of them) and is 0 elsewhere.
         """
         self._step = (step, where, value)
 
     def __call__(self, data: tuple[Any, Any]) -> Array:
-        """Scores of the vertices; greater descends more."""
+        """Return the scores of the vertices; a larger score reduces the loss more."""
         if self._x is None:
             self._prepare(data)
         if self._step is not None:
@@ -67,7 +67,7 @@ class DenseScores:
         self._inner = np.asarray(self._x @ start) if start.any() else np.zeros(len(self._y))
 
     def _product(self, where: Any, value: Any) -> Array:
-        """X times a vector that is not 0 at ``where`` alone."""
+        """Return X times a vector that is 0 outside ``where``."""
         if np.ndim(where) == 0 and not sparse.issparse(self._columns):
             column: Array = self._columns[:, where] * value
             return column
@@ -77,7 +77,7 @@ class DenseScores:
 
 
 class DeclaredScores:
-    """The scores for a loss of which only gradients and their bounds are known."""
+    """The scores for a loss given only by gradients and their bounds."""
 
     def __init__(self, loss: DeclaredLoss, polytope: Polytope) -> None:
         self._loss, self._polytope = loss, polytope
@@ -85,11 +85,11 @@ class DeclaredScores:
         self._step: tuple[float, Any, Any] | None = None
 
     def move(self, step: float, where: Any, value: Any) -> None:
-        """See `DenseScores`."""
+        """Record the public move; see `DenseScores.move`."""
         self._step = (step, where, value)
 
     def __call__(self, data: tuple[Any, Any]) -> Array:
-        """Scores of the vertices; every record's gradient is clipped."""
+        """Return the scores of the vertices; every record's gradient is clipped."""
         x, y = data
         if self._theta is None:
             self._theta = self._polytope.start(x.shape[1])
@@ -111,24 +111,24 @@ class DeclaredScores:
 
 
 def clipped_entries(array: Any, bound: float) -> Any:
-    """The array with entries clipped to ``[-bound, bound]``; itself where nothing exceeds it."""
+    """Return entries clipped to ``[-bound, bound]``; the same array if none exceeds it."""
     if sparse.issparse(array):
         return clipped_sparse_entries(array, bound)
     values: Array = np.asarray(array, dtype=float)
     if all_within(values, bound):
         return values
-    # The cost is the first touch of the copy's memory, so blocks of rows are touched side by side.
+    # First access to the copy's memory dominates, so threads write blocks of rows in parallel.
     copy = np.empty_like(values)
     step = max(1, BLOCK_ENTRIES * len(values) // values.size)
     blocks = [slice(start, start + step) for start in range(0, len(values), step)]
     with ThreadPoolExecutor() as pool:
-        # the list waits for every block and raises what any of them raised
+        # the list waits for every block and re-raises its errors
         list(pool.map(lambda rows: np.clip(values[rows], -bound, bound, out=copy[rows]), blocks))
     return copy
 
 
 def clipped_sparse_entries(matrix: Any, bound: float) -> Any:
-    """A sparse matrix by rows, its entries clipped; itself where nothing exceeds the bound."""
+    """Return a sparse matrix by rows with clipped entries; the same one if none exceeds."""
     found = matrix.tocsr()
     if not found.has_canonical_format:  # entries that are stored in parts add up
         found = found.copy()
@@ -141,5 +141,5 @@ def clipped_sparse_entries(matrix: Any, bound: float) -> Any:
 
 
 def all_within(values: Array, bound: float) -> bool:
-    """Whether all are within ``[-bound, bound]``."""
+    """Return whether all values are within ``[-bound, bound]``."""
     return bool(values.max(initial=0.0) <= bound and values.min(initial=0.0) >= -bound)

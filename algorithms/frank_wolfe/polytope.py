@@ -1,4 +1,7 @@
-"""Private Frank-Wolfe over any polytope, for any convex loss of bounded gradients."""
+"""Private Frank-Wolfe over any polytope, for any convex loss with bounded gradients.
+
+References: Talwar, Thakurta & Zhang (2015), Algorithm 2.
+"""
 
 from __future__ import annotations
 
@@ -41,16 +44,57 @@ __all__ = [
 class FrankWolfe(PrivateEstimator):
     """Minimise a mean loss over a polytope; (epsilon, delta)-DP for every record.
 
-    ``loss`` is "squared", "logistic" (labels -1 and 1), a `LinearLoss` or a `DeclaredLoss`;
-    ``vertices_or_oracle`` an array (vertices, features), an `L1Ball`, a `Simplex`, a `box`, or an
-    object as `Polytope` has it.  Features and targets are clipped to ``x_bound`` and ``y_bound``.
-    ``rounds`` is the number of selections, the paper's T - 1; None takes the optimum T* of the
-    utility bound.  ``average`` returns the mean of the iterates, later ones weighing more, in
-    place of the last.  ``relation="add-remove"`` takes the number of records as public: a record is
-    exchanged for one whose gradient is 0.
+    Every round selects, with noise, the vertex that reduces the loss most, and steps towards it.
 
-    After ``fit``: ``coef_``, ``rounds_``, ``plan_``, ``ledger_``, ``transcript_``.
-    Source: Talwar, Thakurta & Zhang (2015), Algorithm 2, its noise recalibrated.
+    Parameters
+    ----------
+    loss : str, LinearLoss or DeclaredLoss
+        "squared", "logistic" (labels -1 and 1), or a loss object.
+    vertices_or_oracle : array_like or Polytope
+        Vertices of shape (vertices, features), an `L1Ball`, a `Simplex`, a `box`, or any object
+        with the methods of `Polytope`.
+    epsilon : float
+        Target epsilon, positive, in nats.
+    delta : float
+        Target delta, in [0, 1).
+    rounds : int or None
+        Number of selections, the paper's T - 1; None takes the optimum T* of the utility bound.
+    selection : {"gumbel", "laplace", "permute-and-flip"}
+        The selection mechanism.
+    average : bool
+        Return the mean of the iterates, with larger weights for later ones, instead of the last.
+    x_bound : float
+        Largest absolute feature; larger ones are clipped.
+    y_bound : float
+        Largest absolute target; larger ones are clipped.
+    relation : {"replace", "add-remove"}
+        Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
+        with gradient 0.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray of shape (features,)
+        A point of the polytope.
+    rounds_ : int
+        The number of selections.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Talwar, Thakurta & Zhang (2015), Algorithm 2 and Theorem 2.2, with noise recalibrated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import FrankWolfe
+    >>> from algorithms.frank_wolfe.polytopes import Simplex
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
+    >>> model = FrankWolfe("squared", Simplex(), 5.0, 1e-5, rounds=10, random_state=0)
+    >>> model.fit(X, X[:, 0]).coef_.round(1).tolist()
+    [0.9, 0.1]
     """
 
     def __init__(
@@ -99,20 +143,46 @@ class FrankWolfe(PrivateEstimator):
         return Repeat(selection_mechanism(scale, sensitivity, selection), rounds)
 
     def utility_bound(self, shape: tuple[int, ...], gap: float) -> float:
-        """Bound the expected excess of the loss; ``gap`` is the excess of the starting point."""
+        """Return a bound of the expected excess of the mean loss over its minimum.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            (records, features).
+        gap : float
+            Excess loss of the starting point.
+
+        Returns
+        -------
+        float
+            An upper bound, in units of the loss.
+        """
         loss, polytope, bounds = self._problem()
         plan: Any = self.plan(shape)
         noise = plan.part.scale * selection_regret(polytope.count(shape[1]), self.selection)
         return utility_bound(bounds.curvature(loss), plan.count, noise, gap, self.average)
 
     def run(self, ledger: Any) -> Array:
-        """Return the coefficients, seen through the gate alone."""
+        """Return the coefficients, computed from released values only."""
         loss, polytope, bounds = self._problem()
         plan = ledger.plan
         return run_frank_wolfe(ledger, plan.part, plan.count, bounds, loss, polytope, self.average)
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input."""
+        """Fit on features and targets; nothing is released if the input is bad.
+
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (records, features)
+            Features.
+        y : array_like of shape (records,)
+            Targets.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
         X, y = validated_data(self, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_, self.rounds_ = plan, plan.count
@@ -137,7 +207,7 @@ def run_frank_wolfe(
     average: bool = False,
     query: Any = None,
 ) -> Array:
-    """Run the rounds through the gate; return the last iterate, or the mean of all."""
+    """Return the last iterate, or the mean of all, of the rounds released by the ledger."""
     polytope, features = polytope or L1Ball(bounds.radius), ledger.shape[1]
     if query is None and isinstance(loss, DeclaredLoss):
         query = DeclaredScores(loss, polytope)

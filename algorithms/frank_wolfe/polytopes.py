@@ -1,4 +1,7 @@
-"""Sets that are the hull of finitely many points, known by how far each goes along a gradient."""
+"""Polytopes, given by the products of their vertices with a gradient.
+
+References: Talwar, Thakurta & Zhang (2015), Algorithm 2.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +19,27 @@ MAX_BOX_FEATURES = 16  # coordinates of a box: 65,536 vertices
 
 
 class Polytope(Protocol):
-    """The hull of vertices 0, 1, ..., ``count(features) - 1``."""
+    """The convex hull of vertices 0, 1, ..., ``count(features) - 1``."""
 
     @property
     def norm(self) -> float:
-        """The greatest l1 norm of a vertex."""
+        """The largest l1 norm of a vertex."""
         ...
 
     def count(self, features: int) -> int:
-        """How many vertices there are."""
+        """Return the number of vertices."""
         ...
 
     def vertex(self, index: int, features: int) -> Array:
-        """One vertex (features,)."""
+        """Return one vertex (features,)."""
         ...
 
     def start(self, features: int) -> Array:
-        """A point of the set (features,) to start from; a user's own is its first vertex."""
+        """Return a starting point (features,); for a user's own set, its first vertex."""
         ...
 
     def products(self, gradient: Array) -> Array:
-        """The inner product of every vertex with a vector (features,)."""
+        """Return the inner product of every vertex with a vector (features,)."""
         ...
 
 
@@ -56,21 +59,21 @@ class L1Ball:
         return self.radius
 
     def count(self, features: int) -> int:
-        """Two a feature."""
+        """Return twice the number of features."""
         return 2 * features
 
     def vertex(self, index: int, features: int) -> Array:
-        """One entry is not 0."""
+        """Return a vector with one entry that is not 0."""
         found = np.zeros(features)
         found[index % features] = -self.radius if index < features else self.radius
         return found
 
     def start(self, features: int) -> Array:
-        """The centre."""
+        """Return the centre."""
         return np.zeros(features)
 
     def products(self, gradient: Array) -> Array:
-        """``-radius g``, then ``radius g``."""
+        """Return ``-radius g``, then ``radius g``."""
         scaled = self.radius * gradient
         return np.concatenate([-scaled, scaled])
 
@@ -78,7 +81,7 @@ class L1Ball:
 @final
 @dataclass(frozen=True, slots=True)
 class Simplex:
-    """Vectors of entries of at least 0 with sum ``radius``; vertices ``radius e_j``."""
+    """Nonnegative vectors with sum ``radius``; vertices ``radius e_j``."""
 
     radius: float = 1.0
 
@@ -91,27 +94,27 @@ class Simplex:
         return self.radius
 
     def count(self, features: int) -> int:
-        """One a feature."""
+        """Return the number of features."""
         return features
 
     def vertex(self, index: int, features: int) -> Array:
-        """One entry is not 0."""
+        """Return a vector with one entry that is not 0."""
         found = np.zeros(features)
         found[index] = self.radius
         return found
 
     def start(self, features: int) -> Array:
-        """The centre."""
+        """Return the centre."""
         return np.full(features, self.radius / features)
 
     def products(self, gradient: Array) -> Array:
-        """``radius g``."""
+        """Return ``radius g``."""
         return self.radius * gradient
 
 
 @final
 class Hull:
-    """The hull of the rows of ``vertices`` (k, p)."""
+    """The convex hull of the rows of ``vertices`` (k, p)."""
 
     def __init__(self, vertices: Any) -> None:
         try:
@@ -126,38 +129,42 @@ class Hull:
             raise ParameterError("vertices", "of infinite norm or NaN", "finite")
         points.flags.writeable = False
         self.points = points
-        # all vertices 0 would ask for noise of scale 0
+        # all vertices 0 would need noise of scale 0
         self.norm = POSITIVE.check("norm of the vertices", norms.max())
 
     def __repr__(self) -> str:
         return "Hull({} vertices of {} features)".format(*self.points.shape)
 
     def count(self, features: int) -> int:
-        """The rows; the features must be the columns."""
+        """Return the number of rows; the features must be the columns."""
         if features != self.points.shape[1]:
-            raise ParameterError("vertices", self.points.shape, f"of {features} features")
+            raise ParameterError(
+                "vertices",
+                self.points.shape,
+                f"of shape (vertices, {features}): X has {features} features",
+            )
         return len(self.points)
 
     def vertex(self, index: int, features: int) -> Array:
-        """A row."""
+        """Return a row."""
         del features
         row: Array = self.points[index]
         return row
 
     def start(self, features: int) -> Array:
-        """The mean of the vertices."""
+        """Return the mean of the vertices."""
         del features
         centre: Array = self.points.mean(axis=0)
         return centre
 
     def products(self, gradient: Array) -> Array:
-        """One product with the matrix."""
+        """Return the product of the matrix with the gradient."""
         found: Array = self.points @ gradient
         return found
 
 
 def box(low: Any, high: Any) -> Hull:
-    """The box ``low <= theta <= high`` (features,), of at most 16 features, by its corners."""
+    """Return the box ``low <= theta <= high`` (features,), of up to 16 features, by its corners."""
     ends = np.atleast_2d(np.array([low, high], dtype=float))
     if ends.ndim != 2 or not 0 < ends.shape[1] <= MAX_BOX_FEATURES:
         raise ParameterError(

@@ -1,4 +1,7 @@
-"""The private LASSO: Frank-Wolfe over the l1 ball, as plan, run and scikit-learn estimator."""
+"""The private LASSO: Frank-Wolfe over the l1 ball, as a scikit-learn regressor.
+
+References: Talwar, Thakurta & Zhang (2015), Algorithm 2.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,7 @@ class L1Estimator(PrivateRegressor):
     def plan(self, shape: tuple[int, ...], sparse: bool = False) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data.
 
-        With Gumbel selection a fit on ``sparse`` data draws the same law lazily.
+        With Gumbel selection a fit on ``sparse`` data draws the same distribution lazily.
         """
         sensitivity = self._sensitivity(shape)
         selection = SELECTION.check("selection", self.selection)
@@ -69,7 +72,18 @@ class L1Estimator(PrivateRegressor):
         return Repeat(selection_mechanism(scale, sensitivity, selection), rounds)
 
     def best_rounds(self, shape: tuple[int, ...]) -> int:
-        """Return the utility bound's optimum T* for ``shape``: what ``rounds=None`` takes."""
+        """Return the optimum T* of the utility bound, which ``rounds=None`` takes.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            (records, features).
+
+        Returns
+        -------
+        int
+            Number of selections, at least 1.
+        """
         return optimal_rounds(
             self._bounds().curvature(self._loss),
             self._sensitivity(shape),
@@ -80,21 +94,21 @@ class L1Estimator(PrivateRegressor):
         )
 
     def run(self, ledger: Any) -> Array:
-        """Return the coefficients, seen through the gate alone."""
+        """Return the coefficients, computed from released values only."""
         plan = ledger.plan
         lazily = isinstance(plan.part, LazyExponential)
         work = run_sparse_frank_wolfe if lazily else run_frank_wolfe
         return work(ledger, plan.part, plan.count, self._bounds(), self._loss)
 
     def _run_streamed(self, ledger: Any, executor: Executor | None) -> Array:
-        """The same from data that are read a block at a time."""
+        """Return the coefficients from data that are read a block at a time."""
         plan, bounds = ledger.plan, self._bounds()
         query = StreamedScores(bounds, self._loss, L1Ball(bounds.radius), executor)
         return run_frank_wolfe(ledger, plan.part, plan.count, bounds, query=query)
 
     def _fit(self, X: Any, y: Any, executor: Executor | None) -> Self:
-        """Plan, run, and keep what was found."""
-        # a subclass's plan need not know of sparse data
+        """Make the plan, run it, and keep the results."""
+        # a subclass's plan may have no `sparse` argument
         thin: dict[str, Any] = {"sparse": True} if issparse(X) else {}
         plan = self.plan(X.shape, **thin)
         bounds, rng = self._bounds(), generator_of(self.random_state)
@@ -109,7 +123,7 @@ class L1Estimator(PrivateRegressor):
         return self
 
     def _linear_predictor(self, X: Any) -> Array:
-        """``<x, theta>`` of every row of X, clipped as in the fit."""
+        """Return ``<x, theta>`` of every row of X, clipped as in the fit."""
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         inner: Array = np.asarray(clipped_entries(X, self.bounds_.x) @ self.coef_)
@@ -131,17 +145,57 @@ class L1Estimator(PrivateRegressor):
 class PrivateLasso(L1Estimator):
     """Least squares over the l1 ball of ``radius``, (epsilon, delta)-DP for every record.
 
-    Features and targets are clipped to ``[-x_bound, x_bound]`` and ``[-y_bound, y_bound]``, which
-    makes the sensitivity true; there is no intercept (add a constant feature).  ``rounds`` is the
-    number of private selections, the paper's T - 1; None takes the utility bound's optimum, which
-    `best_rounds` tells (on small data it is several times too long).  ``selection`` is "gumbel",
-    "laplace" or "permute-and-flip".  ``relation="add-remove"`` takes the number of records as
-    public: a record is exchanged for one that adds nothing, a row of zeros.  ``random_state`` None
-    draws noise from operating-system entropy.  Of sparse data a round looks only at rows and
-    features that changed (`sparse_frank_wolfe`).
+    There is no intercept (add a constant feature).  On sparse data a round reads only rows and
+    features that changed.
 
-    After ``fit``: ``coef_``, ``bounds_``, ``rounds_``, ``plan_``, ``ledger_``, ``transcript_``.
-    Source: Talwar, Thakurta & Zhang (2015), Algorithm 2, its noise recalibrated.
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon, positive, in nats.
+    delta : float
+        Target delta, in [0, 1).
+    radius : float
+        Largest l1 norm of the coefficients.
+    rounds : int or None
+        Number of private selections, the paper's T - 1; None takes `best_rounds`, which on small
+        data is several times too many.
+    selection : {"gumbel", "laplace", "permute-and-flip"}
+        The selection mechanism.
+    x_bound : float
+        Largest absolute feature; larger ones are clipped.
+    y_bound : float
+        Largest absolute target; larger ones are clipped.
+    relation : {"replace", "add-remove"}
+        Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
+        that adds nothing, a row of zeros.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray of shape (features,)
+        Coefficients of l1 norm at most ``radius``.
+    bounds_ : Bounds
+        The public bounds of the fit.
+    rounds_ : int
+        The number of selections.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Talwar, Thakurta & Zhang (2015), Algorithm 2, with noise recalibrated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import PrivateLasso
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (2000, 5))
+    >>> lasso = PrivateLasso(epsilon=2.0, delta=1e-6, rounds=10, random_state=0)
+    >>> lasso.fit(X, X[:, 0]).coef_.round(1).tolist()
+    [0.8, -0.1, 0.0, 0.0, 0.0]
+    >>> lasso.plan_.count, round(lasso.plan_.part.scale, 4)
+    (10, 0.0274)
     """
 
     _loss = SQUARED
@@ -169,11 +223,9 @@ class PrivateLasso(L1Estimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
-        """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input.
+        """Fit on features and targets; see `PrivateRegressor.fit`.
 
-        With y None, X may be `Chunks` that read pairs (X, y) anew every round: targets and a block
-        of features are in memory, worked on by ``executor`` (threads by default).  Sparse chunks
-        draw other noise from a seed than a sparse matrix, of the same law.
+        Sparse chunks draw other noise from a seed than a sparse matrix, of the same distribution.
         """
         X, y = validated_fit_data(self, X, y)
         if y is None:
@@ -181,7 +233,7 @@ class PrivateLasso(L1Estimator):
         return self._fit(X, y, executor)
 
     def predict(self, X: Any) -> Array:
-        """Predict for X (records, features), clipped as in the fit."""
+        """Return predictions for X (records, features), clipped as in the fit."""
         return self._linear_predictor(X)
 
     def _bounds(self) -> Bounds:

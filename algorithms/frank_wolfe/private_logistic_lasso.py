@@ -1,4 +1,7 @@
-"""Private logistic regression over the l1 ball, as a scikit-learn classifier of two classes."""
+"""Private logistic regression over the l1 ball, as a scikit-learn classifier of two classes.
+
+References: Talwar, Thakurta & Zhang (2015), Algorithm 2.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,52 @@ from algorithms.frank_wolfe.private_lasso import L1Estimator
 class PrivateLogisticLasso(L1Estimator):
     """Logistic regression over the l1 ball of ``radius``, (epsilon, delta)-DP for every record.
 
-    A classifier of two classes, which are public.  Features are clipped to
-    ``[-x_bound, x_bound]``; there is no intercept (add a constant feature).  ``rounds``,
-    ``selection``, ``relation``, ``random_state`` and sparse data as in `PrivateLasso`.
+    A classifier of two classes, which are public.  There is no intercept (add a constant feature).
 
-    After ``fit``: ``coef_``, ``classes_``, ``bounds_``, ``rounds_``, ``plan_``, ``ledger_``,
-    ``transcript_``.  Source: Talwar, Thakurta & Zhang (2015), Algorithm 2, its noise recalibrated.
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon, positive, in nats.
+    delta : float
+        Target delta, in [0, 1).
+    radius : float
+        Largest l1 norm of the coefficients.
+    rounds : int or None
+        Number of private selections; None takes `best_rounds`.
+    selection : {"gumbel", "laplace", "permute-and-flip"}
+        The selection mechanism.
+    x_bound : float
+        Largest absolute feature; larger ones are clipped.
+    relation : {"replace", "add-remove"}
+        Neighbours, as in `PrivateLasso`.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray of shape (features,)
+        Coefficients of l1 norm at most ``radius``.
+    classes_ : numpy.ndarray
+        The two classes.
+    bounds_ : Bounds
+        The public bounds of the fit.
+    rounds_ : int
+        The number of selections.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Talwar, Thakurta & Zhang (2015), Algorithm 2, with noise recalibrated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import PrivateLogisticLasso
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (2000, 5))
+    >>> model = PrivateLogisticLasso(epsilon=2.0, delta=1e-6, rounds=10, random_state=0)
+    >>> model.fit(X, X[:, 0] > 0).coef_.round(1).tolist()
+    [1.0, 0.0, 0.0, 0.0, 0.0]
     """
 
     _loss = LOGISTIC
@@ -52,10 +95,7 @@ class PrivateLogisticLasso(L1Estimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
-        """Fit on X (records, features), dense or sparse, and labels of two classes.
-
-        `Chunks` and ``executor`` as in `PrivateLasso`.
-        """
+        """Fit on features and labels of two classes; see `PrivateRegressor.fit`."""
         if isinstance(X, Chunks) and y is None:
             X, y = split_pairs(validated_fit_data(self, X, y)[0])
         if y is not None:
@@ -65,20 +105,31 @@ class PrivateLogisticLasso(L1Estimator):
         return self._fit(X, y, executor)
 
     def decision_function(self, X: Any) -> Array:
-        """``<x, theta>`` of every row; positive for the second class."""
+        """Return ``<x, theta>`` of every row.
+
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (records, features)
+            Features, clipped as in the fit.
+
+        Returns
+        -------
+        numpy.ndarray of shape (records,)
+            Positive for the second class.
+        """
         return self._linear_predictor(X)
 
     def predict(self, X: Any) -> Any:
-        """Predict the class of every row of X (records, features)."""
+        """Return the class of every row of X (records, features)."""
         second = self._linear_predictor(X) > 0
         return self.classes_[second.astype(int)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy."""
+        """Return the accuracy."""
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
-        """A classifier of two classes."""
+        """Return the tags of a classifier of two classes."""
         tags = super().__sklearn_tags__()
         tags.estimator_type, tags.regressor_tags = "classifier", None
         tags.classifier_tags = ClassifierTags(poor_score=True, multi_class=False)

@@ -1,4 +1,4 @@
-"""Items in levels of a bound, kept up as bounds change; an item moves in constant time."""
+"""Items in buckets by an upper bound, updated as bounds change; an item moves in constant time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from accountant.numerics import Array
 from mechanisms.families.bounded_scores import IndexArray
 
-MAX_BUCKETS = 256  # levels at most, at the start
+MAX_BUCKETS = 256  # most buckets at the start
 
 
 @final
 class ScoreBuckets:
-    """Items 0, 1, ... in levels; level k holds bounds up to ``k width``, and a hair more."""
+    """Items 0, 1, ... in buckets; bucket k has bounds up to ``k width`` plus a rounding margin."""
 
     def __init__(self, upper_bounds: Array, width: float, rounding_margin: float) -> None:
         self._width, self._rounding_margin = (
@@ -35,7 +35,7 @@ class ScoreBuckets:
         self._keys: list[int] = []
 
     def update(self, items: IndexArray, upper_bounds: Array) -> None:
-        """Give items new bounds."""
+        """Set new bounds of some items."""
         level = self._bucket_of(upper_bounds)
         moved = level != self._bucket[items]
         movers = items[moved]
@@ -49,13 +49,13 @@ class ScoreBuckets:
         self._bucket[movers] = level[moved]
 
     def bounds(self) -> tuple[Array, IndexArray]:
-        """Bounds of the levels, and how many items are in each."""
+        """Return the bounds of the buckets, and the number of items in each."""
         self._keys = list(self._members)
         counts = [len(members) for members in self._members.values()]
         return np.array(self._keys) * self._width + self._rounding_margin, np.array(counts)
 
     def member(self, level: int, place: int) -> int:
-        """The item at a place in a level, by the order of `bounds`."""
+        """Return the item at a place in a bucket, in the order of `bounds`."""
         return self._members[self._keys[level]][place]
 
     def _remove(self, item: int, level: int) -> None:

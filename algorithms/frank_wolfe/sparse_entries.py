@@ -11,13 +11,13 @@ from mechanisms.families.bounded_scores import IndexArray
 
 
 def column_entries(columns: Any, feature: int) -> tuple[IndexArray, Array]:
-    """Rows and values of one column of a matrix by columns."""
+    """Return rows and values of one column of a matrix stored by columns."""
     part = slice(columns.indptr[feature], columns.indptr[feature + 1])
     return columns.indices[part], columns.data[part]
 
 
 def row_entries(matrix: Any, rows: IndexArray) -> tuple[IndexArray, IndexArray]:
-    """Where the entries of rows are stored, and how many of each row."""
+    """Return where the entries of rows are stored, and the number of entries of each row."""
     first = matrix.indptr[rows]
     lengths = matrix.indptr[rows + 1] - first
     before = np.cumsum(lengths) - lengths
@@ -25,7 +25,7 @@ def row_entries(matrix: Any, rows: IndexArray) -> tuple[IndexArray, IndexArray]:
 
 
 def unique_items(items: IndexArray, count: int) -> IndexArray:
-    """Each of some items below ``count`` once."""
+    """Return each of some items below ``count`` once."""
     if 8 * items.size < count:
         return np.unique(items)
     return np.flatnonzero(np.bincount(items, minlength=count))

@@ -1,11 +1,11 @@
-"""Frank-Wolfe over the l1 ball on sparse data: a round costs what the chosen feature touches.
+"""Frank-Wolfe over the l1 ball on sparse data: a round reads only what the chosen feature touches.
 
 A step changes the margins <x, theta> of rows that have the chosen feature; all others shrink by a
-known factor.  A convex loss's slope is monotone in the margin, so between two points of time
-every score stays within an interval that is known beforehand.  That is enough to select by the
-exponential mechanism exactly, with few scores ever computed.
+known factor.  A convex loss's slope is monotone in the margin, so every score stays within a
+known interval between two updates.  That is enough to select exactly by the exponential
+mechanism while few scores are computed.
 
-The idea of touching only what changed is that of Raff, Khanna & Lu (2023).
+References: Raff, Khanna & Lu (2023) for updates of only what changed.
 """
 
 from __future__ import annotations
@@ -23,24 +23,23 @@ from algorithms.frank_wolfe.score_buckets import ScoreBuckets
 from algorithms.frank_wolfe.sparse_entries import column_entries, row_entries, unique_items
 from mechanisms.families.bounded_scores import IndexArray
 
-FIRST_REFRESH = (
-    16  # rounds until all bounds are made afresh; later on, as many as there were so far
-)
-MAX_SLACK = 1.0  # by how many scales bounds may exceed scores before they are made afresh sooner
+# rounds until the first refresh of all bounds; each later interval doubles the total
+FIRST_REFRESH = 16
+MAX_SLACK = 1.0  # how far bounds may exceed scores, in noise scales, before an early refresh
 
 
 @final
 class SparseScores:
-    """The query of every round: an object that looks scores up (see `BoundedScores`).
+    """The query of every round: an object that computes scores on demand (see `BoundedScores`).
 
     Margins are ``shrink * far``.  Feature j's gradient is ``sum[j]`` at the margins that rows had
-    when they were last touched, and within ``slack[j]`` of it until all is made afresh.
+    when they were last touched, and within ``slack[j]`` of it until everything is recomputed.
     """
 
     def __init__(self, bounds: Bounds, loss: LinearLoss, scale: float) -> None:
         self._bounds, self._loss, self._scale = bounds, loss, scale
         self._steepest = loss.bound(bounds.radius * bounds.x, bounds.y)
-        # floats may take a bound for a hair less than it is
+        # rounding may make a bound slightly too small
         self._rounding_margin = 1e-9 * scale + 1e-12 * bounds.radius * bounds.lipschitz(loss)
         self._moves: list[tuple[int, float]] = []
         self._moved = False
@@ -49,16 +48,16 @@ class SparseScores:
 
     @property
     def move_count(self) -> int:
-        """How many were made."""
+        """The number of moves so far."""
         return len(self._moves)
 
     def move(self, feature: int, vertex: float) -> None:
-        """Note the public move ``theta <- (1 - step) theta + step * vertex * e_feature``."""
+        """Record the public move ``theta <- (1 - step) theta + step * vertex * e_feature``."""
         self._moves.append((feature, vertex))
         self._moved = True
 
     def __call__(self, data: tuple[Any, Any]) -> ScoreSnapshot:
-        """The scores of this round."""
+        """Return the scores of this round."""
         if self._x is None:
             self._prepare(data)
         elif self.move_count >= self._next_refresh:
@@ -69,14 +68,14 @@ class SparseScores:
         return ScoreSnapshot(self, self.move_count)
 
     def candidates(self, level: IndexArray, place: IndexArray) -> IndexArray:
-        """Vertices at places in levels, two of each feature: see `L1Ball`."""
+        """Return vertices at places in levels, two of each feature: see `L1Ball`."""
         pairs = zip(level.tolist(), place.tolist(), strict=True)
         features = self._x.shape[1]
         found = [self.buckets.member(k, i >> 1) + features * (i & 1) for k, i in pairs]
         return np.array(found, dtype=np.intp)
 
     def at(self, candidates: IndexArray) -> Array:
-        """Scores of vertices."""
+        """Return the scores of some vertices."""
         found, features = np.empty(candidates.size), self._x.shape[1]
         for i, candidate in enumerate(candidates.tolist()):
             rows, values = column_entries(self._columns, candidate % features)
@@ -87,7 +86,7 @@ class SparseScores:
         return found
 
     def scores(self, moves: int) -> Array:
-        """Scores of all vertices after some moves."""
+        """Return the scores of all vertices after some moves."""
         now = moves == self.move_count
         margin = self._shrink * self._scaled_margins if now else self._x @ self._theta(moves)
         gradient = self._gradient_scale * np.asarray(self._slope_of(margin, self._y) @ self._x)
@@ -101,14 +100,14 @@ class SparseScores:
         self._refresh()
 
     def _refresh(self) -> None:
-        """Make margins, gradient, slack and levels afresh."""
+        """Recompute margins, gradient, slack and levels."""
         self._shrink, self._scaled_margins = 1.0, np.asarray(self._x @ self._theta(self.move_count))
         self._next_refresh = max(FIRST_REFRESH, 2 * self.move_count)
         self._slope, self._slope_slack = self._slopes(self._scaled_margins, self._y)
         self._gradient_sum = np.asarray(self._slope @ self._x)
         self._slack = np.asarray(self._slope_slack @ self._absolute_x)
         loose = self._gradient_scale * self._slack.max() / (MAX_SLACK * self._scale)
-        if loose > 1:  # the interval grows about as the time does
+        if loose > 1:  # slack grows about linearly with the number of moves
             self._next_refresh = self.move_count + max(
                 1, int((self._next_refresh - self.move_count) / loose)
             )
@@ -118,7 +117,7 @@ class SparseScores:
         self.buckets = ScoreBuckets(self._score_bounds(slice(None)), width, self._rounding_margin)
 
     def _apply_move(self, feature: int, vertex: float) -> None:
-        """Follow one move: rows with the feature, and the features in those rows."""
+        """Apply one move: update rows with the feature, and the features in those rows."""
         step = step_size(self.move_count)
         self._shrink *= 1 - step
         rows, values = column_entries(self._columns, feature)
@@ -137,7 +136,7 @@ class SparseScores:
         self.buckets.update(touched, self._score_bounds(touched))
 
     def _slopes(self, margin: Array, y: Array) -> tuple[Array, Array]:
-        """Slopes at margins of now, and how far they can go until all is made afresh."""
+        """Return the current slopes, and how far they can move until the next refresh."""
         # an untouched margin shrinks by prod (1 - 2 / (t + 2)), that is to
         # (m + 1) (m + 2) / ((u + 1) (u + 2)) of its size from m moves to u
         least = (
@@ -153,7 +152,7 @@ class SparseScores:
         return slope
 
     def _score_bounds(self, features: Any) -> Array:
-        """What the scores of features cannot exceed."""
+        """Return upper bounds of the scores of features."""
         most: Array = self._gradient_scale * (
             abs(self._gradient_sum[features]) + self._slack[features]
         )
@@ -169,38 +168,40 @@ class SparseScores:
 
 @final
 class ScoreSnapshot:
-    """The scores after some moves, in levels as long as no further move is made."""
+    """The scores after some moves; levels are valid until the next move."""
 
     def __init__(self, query: SparseScores, moves: int) -> None:
         self._query, self._moves = query, moves
 
     def levels(self) -> tuple[Array, IndexArray]:
-        """See `BoundedScores`."""
+        """Return the bounds and sizes of the levels; see `BoundedScores.levels`."""
         bounds, counts = self._current_query().buckets.bounds()
         return bounds, 2 * counts
 
     def members(self, level: IndexArray, place: IndexArray) -> IndexArray:
-        """See `BoundedScores`."""
+        """Return candidates by level and place; see `BoundedScores.members`."""
         return self._current_query().candidates(level, place)
 
     def at(self, candidates: IndexArray) -> Array:
-        """See `BoundedScores`."""
+        """Return the scores of some candidates; see `BoundedScores.at`."""
         return self._current_query().at(candidates)
 
     def scores(self) -> Array:
-        """See `BoundedScores`."""
+        """Return all scores; see `BoundedScores.scores`."""
         return self._query.scores(self._moves)
 
     def _current_query(self) -> SparseScores:
         if self._query.move_count != self._moves:
-            raise RuntimeError("these scores have changed: a later round was asked for")
+            raise RuntimeError(
+                "these scores are out of date: a later move was recorded; query the ledger again"
+            )
         return self._query
 
 
 def run_sparse_frank_wolfe(
     ledger: Any, mechanism: Any, rounds: int, bounds: Bounds, loss: LinearLoss = SQUARED
 ) -> Array:
-    """Run the rounds through the gate and return the last iterate."""
+    """Return the last iterate of the rounds released by the ledger."""
     query, features = SparseScores(bounds, loss, mechanism.scale), ledger.shape[1]
     theta, shrink = np.zeros(features), 1.0  # the iterate is shrink * theta
     for t in range(1, rounds + 1):
@@ -213,5 +214,5 @@ def run_sparse_frank_wolfe(
 
 
 def step_size(t: int) -> float:
-    """The step of round t = 1, 2, ..."""
+    """Return the step of round t = 1, 2, ..."""
     return 2 / (t + 2)

@@ -20,14 +20,14 @@ from algorithms.frank_wolfe.polytopes import Polytope
 @final
 @dataclass(frozen=True, slots=True)
 class ClippedBlockGradient:
-    """Gradients of a block of records on clipped data, added."""
+    """The summed gradient of a block of records, on clipped data."""
 
     bounds: Bounds
     loss: LinearLoss
     theta: Array
 
     def __call__(self, block: tuple[Any, Array]) -> Array:
-        """One vector."""
+        """Return one vector."""
         x, y = (
             clipped_entries(block[0], self.bounds.x),
             np.clip(block[1], -self.bounds.y, self.bounds.y),
@@ -38,7 +38,7 @@ class ClippedBlockGradient:
 
 
 class StreamedScores:
-    """The query of every round; see `Scores`, which keeps what this computes anew."""
+    """The query of every round; it recomputes what `DenseScores` keeps."""
 
     def __init__(
         self, bounds: Bounds, loss: LinearLoss, polytope: Polytope, executor: Executor | None
@@ -47,12 +47,12 @@ class StreamedScores:
         self._executor, self._theta = executor, np.empty(0)
 
     def move(self, step: float, where: Any, value: Any) -> None:
-        """See `Scores`."""
+        """Record the public move; see `DenseScores.move`."""
         self._theta *= 1 - step
         self._theta[where] += step * value
 
     def __call__(self, data: tuple[Any, Any]) -> Array:
-        """Scores of the vertices; greater descends more."""
+        """Return the scores of the vertices; a larger score reduces the loss more."""
         records, features = data[0].shape
         if not self._theta.size:
             self._theta = self._polytope.start(features)

@@ -1,4 +1,4 @@
-"""A user's own sets, known by their oracles: looked at before any spend, and at each use."""
+"""A user's own sets, given by oracles: checked before anything is released, and at each use."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from algorithms.frank_wolfe.convex_sets import (
 )
 from algorithms.frank_wolfe.polytopes import Hull, L1Ball, Polytope, Simplex
 
-CHECKED_VERTICES = 1024  # vertices that are looked at before anything is spent
-CHECKED_DIRECTIONS = 16  # directions in which a convex set's oracle is asked before
+CHECKED_VERTICES = 1024  # vertices that are checked before anything is released
+CHECKED_DIRECTIONS = 16  # directions in which a convex set's oracle is checked
 
 
 @final
 @dataclass(frozen=True)
 class CheckedPolytope:
-    """A user's own `Polytope`; every vertex that is used must be one of a point of its norm."""
+    """A user's own `Polytope`; every vertex that is used must have at most the declared norm."""
 
     inner: Any
     norm: float = field(init=False)
@@ -39,7 +39,7 @@ class CheckedPolytope:
         object.__setattr__(self, "norm", norm * (1 + 1e-9))  # vertices may be rounded
 
     def count(self, features: int) -> int:
-        """As the user says, after a look at the vertices, or at 1,024 of them."""
+        """Return the declared number, after a check of at most 1,024 vertices."""
         found = IntegerRange(1).check("vertices_or_oracle.count", self.inner.count(features))
         some = np.unique(np.linspace(0, found - 1, min(found, CHECKED_VERTICES)).astype(int))
         direction = np.random.default_rng(0).normal(size=features)
@@ -48,13 +48,13 @@ class CheckedPolytope:
             own = float(self.vertex(int(index), features) @ direction)
             if not abs(own - products[index]) <= 1e-9 * self.norm * np.abs(direction).max():
                 raise ParameterError(
-                    "vertices_or_oracle.products", f"another number at vertex {index}",
+                    "vertices_or_oracle.products", f"a different number at vertex {index}",
                     "the inner products of the vertices",
                 )  # fmt: skip
         return found
 
     def vertex(self, index: int, features: int) -> Array:
-        """As the user says, if it is of the norm declared."""
+        """Return the vertex, if its norm is at most the declared one."""
         try:
             point = np.asarray(self.inner.vertex(index, features), dtype=float)
         except (TypeError, ValueError):
@@ -62,15 +62,17 @@ class CheckedPolytope:
         inside = point.shape == (features,) and np.abs(point).sum() <= self.norm
         if not inside:
             allowed = f"a point (features,) of the set, of l1 norm at most {self.norm:g}"
-            raise ParameterError("vertices_or_oracle.vertex", f"another at {index}", allowed)
+            raise ParameterError(
+                "vertices_or_oracle.vertex", f"another point at index {index}", allowed
+            )
         return point
 
     def start(self, features: int) -> Array:
-        """The first vertex."""
+        """Return the first vertex."""
         return self.vertex(0, features)
 
     def products(self, gradient: Array) -> Array:
-        """As the user says."""
+        """Return the products that the user's object computes."""
         return np.asarray(self.inner.products(gradient), dtype=float)
 
     def _checked_products(self, direction: Array, count: int) -> Array:
@@ -97,18 +99,18 @@ class CheckedConvexSet:
         object.__setattr__(self, "radius", radius)
 
     def width(self, features: int) -> float:
-        """As the user says, after a look in some directions."""
+        """Return the declared width, after a check in some directions."""
         rng = np.random.default_rng(0)
         for direction in rng.normal(size=(CHECKED_DIRECTIONS, features)):
             self.minimiser(direction)
         return POSITIVE.check("convex_set.width", self.inner.width(features))
 
     def start(self, features: int) -> Array:
-        """One of its points."""
+        """Return one of its points."""
         return self.minimiser(np.ones(features))
 
     def minimiser(self, direction: Array) -> Array:
-        """As the user says, if it belongs to the set and is no longer than declared."""
+        """Return the point, if it belongs to the set and is within the declared radius."""
         try:
             point = np.asarray(self.inner.minimiser(direction), dtype=float)
         except (TypeError, ValueError):
@@ -124,12 +126,12 @@ class CheckedConvexSet:
         return point
 
     def contains(self, point: Array) -> bool:
-        """As the user says."""
+        """Return what the user's object says."""
         return bool(self.inner.contains(point))
 
 
 def polytope_of(vertices_or_oracle: Any) -> Polytope:
-    """The set itself, the hull of an array of vertices, or a user's oracle, to be probed."""
+    """Return the set itself, the hull of an array of vertices, or a checked user's set."""
     if isinstance(vertices_or_oracle, (L1Ball, Simplex, Hull, CheckedPolytope)):
         return vertices_or_oracle
     if isinstance(vertices_or_oracle, (list, tuple, np.ndarray)):
@@ -138,7 +140,7 @@ def polytope_of(vertices_or_oracle: Any) -> Polytope:
 
 
 def convex_set_of(convex_set: Any) -> ConvexSet:
-    """The set itself, or a user's, to be probed."""
+    """Return the set itself, or a checked user's set."""
     if isinstance(convex_set, (L2Ball, GroupBall, NuclearBall, CheckedConvexSet)):
         return convex_set
     return CheckedConvexSet(convex_set)

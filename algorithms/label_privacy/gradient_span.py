@@ -1,6 +1,8 @@
-"""Where Duchi's randomiser works: the span of all labels' gradients about a public centre.
+"""The span of all labels' gradients around a public centre, in which Duchi's randomiser works.
 
-Everything here is public: it is made of the gradients of all labels, whichever is the true one.
+Everything here is public: it uses the gradients of all labels, and not which label is true.
+
+References: "Convex Optimization with Local Label Differential Privacy", Appendix B.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from accountant.numerics import Array
 CENTRE_ROUNDS, CENTRE_TOLERANCE = (
     1000,
     1e-3,
-)  # of Frank-Wolfe: the ball's square is that close to the least
+)  # of Frank-Wolfe: how close the squared radius is to the smallest
 
 
 @final
@@ -25,8 +27,8 @@ class GradientSpan:
     """Coordinates in K-1 dimensions of all labels' gradients, for every user of a batch.
 
     ``centre_weights`` (users, K) mix the gradients to the centre; ``corners`` (users, K, K-1) are
-    the gradients about it, the longest of length 1; ``inverse_map`` (users, K, K-1) are the weights
-    of gradients that make each coordinate's unit vector, times the true length.
+    the gradients around it, the longest of length 1; ``inverse_map`` (users, K, K-1) are the
+    weights of gradients that make each coordinate's unit vector, times the true length.
     """
 
     centre_weights: Array
@@ -35,9 +37,9 @@ class GradientSpan:
 
     @classmethod
     def from_gram(cls, gram: Array) -> Self:
-        """Of users' ``<g_j, g_k>``, (users, K, K)."""
+        """Return the span given all users' ``<g_j, g_k>``, of shape (users, K, K)."""
         weights = smallest_ball_centre(gram)
-        # about the centre: <g_j - c, g_k - c>, of which the weights are a null vector
+        # around the centre: <g_j - c, g_k - c>, of which the weights are a null vector
         to_centre = np.einsum("ijk,ik->ij", gram, weights)
         square = np.einsum("ij,ij->i", to_centre, weights)[:, None, None]
         inner = gram - to_centre[:, :, None] - to_centre[:, None, :] + square
@@ -53,17 +55,17 @@ class GradientSpan:
     @classmethod
     @functools.lru_cache(maxsize=8)
     def regular_simplex(cls, classes: int) -> Self:
-        """The regular simplex, the same for all users, whatever its size: ``e_k - 1/K``."""
+        """Return the regular simplex ``e_k - 1/K``, the same for all users and sizes."""
         return cls.from_gram(np.eye(classes)[None])
 
     def label_corners(self, labels: Any) -> Array:
-        """What each user randomises: the corner of the label."""
+        """Return the vector that each user randomises: the corner of the label."""
         one = len(self.corners) == 1
         found: Array = self.corners[0 if one else np.arange(len(labels)), labels]
         return found
 
     def coefficients(self, reports: Array) -> Array:
-        """Of every report, one for each label: ``w + lambda (1 - sum w)``, w the way back."""
+        """Return K coefficients for every report: ``w + lambda (1 - sum w)``, w the inverse map."""
         if len(self.inverse_map) == 1:
             way: Array = reports @ self.inverse_map[0].T
         else:
@@ -73,7 +75,7 @@ class GradientSpan:
 
 
 def smallest_ball_centre(gram: Array) -> Array:
-    """Weights of each user's gradients whose mean is the centre of their smallest ball, nearly.
+    """Return weights of each user's gradients that give nearly the centre of their smallest ball.
 
     Pairwise Frank-Wolfe with exact steps on ``max sum_k w_k |g_k|^2 - |sum_k w_k g_k|^2``, from
     equal weights, which are best for the corners of a regular simplex.
@@ -84,7 +86,7 @@ def smallest_ball_centre(gram: Array) -> Array:
     for _ in range(CENTRE_ROUNDS):
         to_centre = np.einsum("ijk,ik->ij", gram, weights)
         square = np.einsum("ij,ij->i", to_centre, weights)
-        # |g_k - c|^2: weight goes to the farthest from the nearest that has some
+        # |g_k - c|^2: weight moves to the farthest from the nearest with positive weight
         far = squares - 2 * to_centre + square[:, None]
         to, nearest = far.argmax(axis=1), np.where(weights > 0, far, np.inf).argmin(axis=1)
         farthest = far[everyone, to]

@@ -1,4 +1,4 @@
-"""Checks before anything is spent: private labels, and what a user's loss declares."""
+"""Checks before anything is released: private labels, and what a user's loss declares."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from algorithms.label_privacy.label_losses import LabelLoss
 
 
 def checked_labels(y: Any, classes: int) -> Any:
-    """Labels as integers, or an error that shows none of them."""
+    """Return labels as integers; an error shows none of them."""
     labels = np.asarray(y)
     allowed = f"whole numbers from 0 to {classes - 1}, one for each row"
     wrong = ~((labels >= 0) & (labels < classes) & (labels == np.floor(labels)))
@@ -22,7 +22,7 @@ def checked_labels(y: Any, classes: int) -> Any:
 
 
 def check_loss(loss: LabelLoss, X: Any, classes: int, lipschitz: float) -> None:
-    """Try a user's loss on a few public rows: what it declares must hold at the start."""
+    """Check a user's loss on a few public rows: shape and length of gradients at the start."""
     rows = X[:8]
     theta = np.zeros(loss.shape(X.shape[1], classes))
     found = np.asarray(loss.gradients(theta, rows))

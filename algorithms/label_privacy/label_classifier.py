@@ -1,4 +1,7 @@
-"""A classifier of which the training labels are private, each randomised by its own user."""
+"""A classifier with private training labels, each randomised by its own user.
+
+References: "Convex Optimization with Local Label Differential Privacy", Algorithm 1.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,52 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
     """Linear classification with private labels and public features, by `LabelSGD`.
 
     Features are standardised, a constant is added, and rows are scaled to length 1: all of it
-    public.  ``classes`` are the public labels in any order; None takes those that occur in y,
-    **which tells that each of them occurs**.  Other settings are those of `LabelSGD`.
+    public.
 
-    After ``fit``: ``classes_``, ``coef_`` (classes, features + 1), ``plan_``, ``ledger_``,
-    ``transcript_``, ``sgd_``.
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon of each label, positive, in nats; infinity with ``non_private=True``.
+    classes : array_like or None
+        The public labels, in any order; None takes those that occur in y, **which reveals that each
+        of them occurs**.
+    loss : str or ScoreLoss
+        "logistic", "hinge" (Crammer & Singer), "linear", or a loss of scores.
+    diameter : float
+        Diameter of the ball of coefficients around 0.
+    randomizer : {"auto", "unary", "subset", "response", "duchi"}
+        How each label is randomised; "auto" takes the least second moment.
+    batch_size : int
+        Users in one gradient step.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise and the order of users; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    classes_ : numpy.ndarray of shape (classes,)
+        The labels.
+    coef_ : numpy.ndarray of shape (classes, features + 1)
+        Coefficients of the standardised features and the constant.
+    sgd_ : LabelSGD
+        The fitted optimiser.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    "Convex Optimization with Local Label Differential Privacy", Theorem 1 and Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import LabelPrivateClassifier
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> y = np.where(X[:, 0] > 0, "yes", "no")
+    >>> model = LabelPrivateClassifier(epsilon=3.0, classes=["no", "yes"], random_state=0)
+    >>> model.fit(X, y).predict([[2.0, 0.0], [-2.0, 0.0]]).tolist()
+    ['yes', 'no']
     """
 
     def __init__(
@@ -60,17 +104,29 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         return self._sgd(users, len(self._declared_classes())).plan((users, features + 1))
 
     def fit(self, X: Any, y: Any, executor: Executor | None = None) -> Self:
-        """Fit on public X (users, features), dense or sparse, and private labels y (users,).
+        """Fit on public features and private labels; nothing is released if the input is bad.
 
-        ``executor`` (threads by default) randomises labels, and changes no bit.
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (users, features)
+            Public features.
+        y : array_like of shape (users,)
+            Private labels.
+        executor : concurrent.futures.Executor or None
+            Where labels are randomised; None takes threads.  It changes no bit of the result.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
         X, codes, classes = self._checked_input(X, y)
         sgd = self._sgd(len(codes), len(classes))
-        sgd.plan((len(codes), X.shape[1] + 1))  # whatever is refused is refused here
+        sgd.plan((len(codes), X.shape[1] + 1))  # check all settings before the fit
         self.classes_ = classes
         self.shift_, self.scale_ = _shift_and_scale(X)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotPrivateWarning)  # which is said here
+            warnings.simplefilter("ignore", NotPrivateWarning)  # this class warns itself
             self.sgd_ = sgd.fit(self.prepared(X), codes, executor)
         self.coef_, self.plan_ = self.sgd_.coef_, self.sgd_.plan_
         self.ledger_, self.transcript_ = self.sgd_.ledger_, self.sgd_.transcript_
@@ -78,7 +134,18 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         return self
 
     def prepared(self, X: Any) -> Any:
-        """Standardised features and a constant, rows of length 1: what the fit sees."""
+        """Return standardised features and a constant, with rows of length 1, as the fit sees them.
+
+        Parameters
+        ----------
+        X : numpy.ndarray or sparse array of shape (records, features)
+            Features.
+
+        Returns
+        -------
+        numpy.ndarray or sparse array of shape (records, features + 1)
+            The rows that are multiplied by ``coef_``.
+        """
         if hasattr(X, "multiply"):
             rows = sparse.hstack(
                 [X.multiply(1 / self.scale_), sparse.csr_array(np.ones((X.shape[0], 1)))]
@@ -91,12 +158,34 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         return rows
 
     def predict(self, X: Any) -> Any:
-        """The label of the greatest score for every row of X (records, features)."""
+        """Return the label with the largest score for every record.
+
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (records, features)
+            Features.
+
+        Returns
+        -------
+        numpy.ndarray of shape (records,)
+            Labels of ``classes_``.
+        """
         best = self._scores(X).argmax(axis=1)
         return self.classes_[best]
 
     def predict_proba(self, X: Any) -> Array:
-        """Softmax of the scores, (records, classes): probabilities of the logistic loss alone."""
+        """Return the softmax of the scores: probabilities for the logistic loss only.
+
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (records, features)
+            Features.
+
+        Returns
+        -------
+        numpy.ndarray of shape (records, classes)
+            Rows that sum to 1.
+        """
         scores = self._scores(X)
         scores -= scores.max(axis=1, keepdims=True)
         np.exp(scores, out=scores)
@@ -104,7 +193,7 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         return scores
 
     def summary(self) -> str:
-        """What the fit guarantees, and the gradients' mean square beside what it is at most."""
+        """Return the guarantee, and the gradients' mean square beside its bound."""
         check_is_fitted(self)
         return self.sgd_.summary().replace("LabelSGD", type(self).__name__)
 
@@ -118,7 +207,9 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
     def _sgd(self, users: int, classes: int) -> LabelSGD:
         size = IntegerRange(1).check("batch_size", self.batch_size)
         if isinstance(self.loss, LabelLoss) and not isinstance(self.loss, ScoreLoss):
-            raise ParameterError("loss", self.loss, "a loss of scores, by name or a ScoreLoss")
+            raise ParameterError(
+                "loss", self.loss, "a loss of scores, by name or a ScoreLoss; LabelSGD takes others"
+            )
         return LabelSGD(
             epsilon=self.epsilon, classes=classes, loss=self.loss, diameter=self.diameter,
             randomizer=self.randomizer, batch_size=min(size, users),
@@ -126,15 +217,15 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         )  # fmt: skip
 
     def _checked_input(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
-        """Features, labels as numbers, and the classes."""
+        """Return features, labels as numbers, and the classes."""
         rules = {"dtype": np.float64, "accept_sparse": "csr"}
-        if y is None:  # scikit-learn's own words
+        if y is None:  # scikit-learn's own error
             validated_data(self, X, None, **rules)
         try:
             labels = column_or_1d(y, warn=True)
             assert_all_finite(labels)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # which would tell how many classes occur
+                warnings.simplefilter("ignore")  # a warning would reveal how many classes occur
                 check_classification_targets(labels)
         except ValueError as error:
             words = " ".join(str(error).split(" Got ")[0].split())
@@ -153,14 +244,14 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         return X, codes.astype(np.intp), classes
 
     def _declared_classes(self) -> Any:
-        """The classes as given, in order."""
+        """Return the declared classes in increasing order."""
         found = np.unique(np.asarray([] if self.classes is None else self.classes))
         if len(found) < 2:
             raise ParameterError("classes", self.classes, "at least two different labels")
         return found
 
     def __sklearn_tags__(self) -> Any:
-        """Private fits on tiny data are noise; features may be sparse."""
+        """Return tags that expect no accuracy and allow sparse features."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         tags.non_deterministic = self.random_state is None
@@ -169,12 +260,12 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
 
 
 def _shift_and_scale(X: Any) -> tuple[Array, Array]:
-    """Mean, in units of the scale, and scale of every column; sparse ones are not shifted."""
+    """Return the mean, in units of the scale, and the scale of every column; sparse means are 0."""
     if hasattr(X, "multiply"):
         scale = np.sqrt(np.asarray(X.multiply(X).mean(axis=0), dtype=float).reshape(-1))
         return np.zeros(X.shape[1]), np.where(scale > 0, scale, 1.0)
     most = np.abs(X).max(axis=0)
-    most[most == 0] = 1.0  # squares of what is left neither overflow nor vanish
+    most[most == 0] = 1.0  # squares of scaled columns neither overflow nor vanish
     spread = (X / most).std(axis=0)
     scale = np.where(spread > 1e-12, spread, 1.0) * most
     return (X / scale).mean(axis=0), scale

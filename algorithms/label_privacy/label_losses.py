@@ -1,7 +1,9 @@
-"""Convex losses of a public row and one of K labels, as private labels see them.
+"""Convex losses of a public row and one of K labels, for private labels.
 
-An analyser never knows the label.  It has a coefficient for every label, and asks for the
-gradients of all labels, weighted by them.
+The server never sees the label.  It has a coefficient for every label, and needs the gradients of
+all labels, weighted by them.
+
+References: Crammer & Singer (2001) for the multiclass hinge.
 """
 
 from __future__ import annotations
@@ -19,34 +21,34 @@ from accountant.numerics import Array
 class LabelLoss(ABC):
     """A loss that is convex in theta and Lipschitz for every row and label.
 
-    A user's own loss gives `shape`, `lipschitz` and `gradients`.
+    A user's own loss defines `shape`, `lipschitz` and `gradients`.
     """
 
     # Where the gradients of all labels are (p - e_k) x, with shares p that sum to 1: corners of a
-    # regular simplex, so that no randomiser needs a look at theta.
+    # regular simplex, so that no randomiser depends on theta.
     regular: ClassVar[bool] = False
 
     @abstractmethod
     def shape(self, features: int, classes: int) -> tuple[int, ...]:
-        """Shape of theta."""
+        """Return the shape of theta."""
 
     @abstractmethod
     def lipschitz(self, length: float, classes: int) -> float:
-        """Greatest Euclidean norm of a gradient, for rows of at most this Euclidean length."""
+        """Return the largest norm of a gradient, for rows of at most this Euclidean length."""
 
     @abstractmethod
     def gradients(self, theta: Array, X: Any) -> Array:
-        """Gradient for every row and label: of shape (rows, classes, *theta.shape)."""
+        """Return gradients of every row and label: shape (rows, classes, *theta.shape)."""
 
     def estimate(self, theta: Array, X: Any, coefficients: Array) -> tuple[Array, float]:
-        """``sum_i g_i`` and ``sum_i |g_i|^2`` of ``g_i = sum_k c_ik gradient_ik``."""
+        """Return ``sum_i g_i`` and ``sum_i |g_i|^2`` of ``g_i = sum_k c_ik gradient_ik``."""
         flat = self._flat_gradients(theta, X)
         each = np.einsum("ik,ikj->ij", coefficients, flat)
         total: Array = each.sum(axis=0).reshape(theta.shape)
         return total, float(np.vdot(each, each))
 
     def gram(self, theta: Array, X: Any) -> Array:
-        """``<gradient_ij, gradient_ik>`` of every row and two labels."""
+        """Return ``<gradient_ij, gradient_ik>`` of every row and two labels."""
         flat = self._flat_gradients(theta, X)
         products: Array = flat @ flat.swapaxes(-1, -2)
         return products
@@ -60,37 +62,37 @@ class ScoreLoss(LabelLoss):
     """A loss of the labels' scores ``<theta_k, x>``; theta has a row for every label."""
 
     def shape(self, features: int, classes: int) -> tuple[int, ...]:
-        """A row for every label."""
+        """Return (classes, features)."""
         return classes, features
 
     @abstractmethod
     def values(self, scores: Array) -> Array:
-        """The loss of every row and label."""
+        """Return the loss of every row and label."""
 
     @abstractmethod
     def slopes(self, scores: Array, coefficients: Array) -> Array:
-        """``sum_k c_ik dloss(label k) / dscores`` for every row; may overwrite the scores."""
+        """Return ``sum_k c_ik dloss(label k) / dscores`` of every row; may overwrite the scores."""
 
     def gradients(self, theta: Array, X: Any) -> Array:
-        """``slopes x'``."""
+        """Return the outer products of slopes and rows."""
         rows = X.toarray() if hasattr(X, "toarray") else X
         gradients: Array = np.einsum("ikj,il->ikjl", self._slopes_by_label(theta, X), rows)
         return gradients
 
     def gram(self, theta: Array, X: Any) -> Array:
-        """``|x|^2`` times that of the slopes."""
+        """Return ``|x|^2`` times the products of the slopes."""
         each = self._slopes_by_label(theta, X)
         products: Array = each @ each.swapaxes(-1, -2) * squared_row_norms(X)[:, None, None]
         return products
 
     def estimate(self, theta: Array, X: Any, coefficients: Array) -> tuple[Array, float]:
-        """One product of matrices for the scores, and one for the gradients."""
+        """Return the same by one matrix product for the scores and one for the gradients."""
         slopes = self.slopes(X @ theta.T, coefficients)
         total = slopes.T @ X
         return total, float(squared_row_norms(slopes) @ squared_row_norms(X))
 
     def _slopes_by_label(self, theta: Array, X: Any) -> Array:
-        """Slopes of every row and label."""
+        """Return the slopes of every row and label."""
         scores = np.asarray(X @ theta.T)
         labels = np.eye(scores.shape[1])
         each = [self.slopes(scores.copy(), np.broadcast_to(one, scores.shape)) for one in labels]
@@ -104,18 +106,18 @@ class MultinomialLogistic(ScoreLoss):
     regular = True
 
     def lipschitz(self, length: float, classes: int) -> float:
-        """``|softmax - e_y|^2 <= 2``."""
+        """Return ``sqrt(2) * length``, as ``|softmax - e_y|^2 <= 2``."""
         del classes
         return math.sqrt(2) * length
 
     def values(self, scores: Array) -> Array:
-        """See the class."""
+        """Return ``ln sum_k e^(score_k) - score_y`` of every row and label."""
         top = scores.max(axis=1, keepdims=True)
         values: Array = top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True)) - scores
         return values
 
     def slopes(self, scores: Array, coefficients: Array) -> Array:
-        """``sum_k c_k (softmax - e_k) = (sum_k c_k) softmax - c``."""
+        """Return ``sum_k c_k (softmax - e_k) = (sum_k c_k) softmax - c``."""
         scores -= scores.max(axis=1, keepdims=True)
         np.exp(scores, out=scores)
         scores *= (coefficients.sum(axis=1) / scores.sum(axis=1))[:, None]
@@ -125,42 +127,42 @@ class MultinomialLogistic(ScoreLoss):
 
 @final
 class LinearScoreLoss(ScoreLoss):
-    """``mean score - score_y``: the losses of which the lower bound is made."""
+    """The loss ``mean score - score_y``, of which the lower bound is made."""
 
     regular = True
 
     def lipschitz(self, length: float, classes: int) -> float:
-        """``|1/K - e_y| = sqrt(1 - 1/K)``."""
+        """Return ``|1/K - e_y| length = sqrt(1 - 1/K) length``."""
         return math.sqrt(1 - 1 / classes) * length
 
     def values(self, scores: Array) -> Array:
-        """See the class."""
+        """Return ``mean score - score_y`` of every row and label."""
         values: Array = scores.mean(axis=1, keepdims=True) - scores
         return values
 
     def slopes(self, scores: Array, coefficients: Array) -> Array:
-        """``sum_k c_k (1/K - e_k)``, whatever the scores."""
+        """Return ``sum_k c_k (1/K - e_k)``, which does not depend on the scores."""
         slopes: Array = coefficients.mean(axis=1, keepdims=True) - coefficients
         return slopes
 
 
 @final
 class MulticlassHinge(ScoreLoss):
-    """Crammer & Singer (2001): ``max(0, 1 + max_(k != y) score_k - score_y)``."""
+    """Crammer & Singer's loss: ``max(0, 1 + max_(k != y) score_k - score_y)``."""
 
     def lipschitz(self, length: float, classes: int) -> float:
-        """``|e_k - e_y|^2 = 2``."""
+        """Return ``sqrt(2) * length``, as ``|e_k - e_y|^2 = 2``."""
         del classes
         return math.sqrt(2) * length
 
     def values(self, scores: Array) -> Array:
-        """See the class."""
+        """Return ``max(0, 1 + max_(k != y) score_k - score_y)`` of every row and label."""
         rival = self._best_other_labels(scores)
         values: Array = np.maximum(0.0, 1 + np.take_along_axis(scores, rival, 1) - scores)
         return values
 
     def slopes(self, scores: Array, coefficients: Array) -> Array:
-        """``sum_k c_k 1[value_k > 0] (e_rival(k) - e_k)``."""
+        """Return ``sum_k c_k 1[value_k > 0] (e_rival(k) - e_k)``."""
         rival = self._best_other_labels(scores)
         active = 1 + np.take_along_axis(scores, rival, 1) - scores > 0
         weights = np.where(active, coefficients, 0.0)
@@ -169,7 +171,7 @@ class MulticlassHinge(ScoreLoss):
         return slopes
 
     def _best_other_labels(self, scores: Array) -> Any:
-        """For every label the greatest of the others: the first, for the first the second."""
+        """Return, for every label, the other label with the largest score."""
         order = np.argpartition(-scores, 1, axis=1)[:, :2]
         swapped = scores[np.arange(len(scores)), order[:, 0]] < scores[
             np.arange(len(scores)), order[:, 1]
@@ -188,7 +190,7 @@ LABEL_LOSSES: dict[str, ScoreLoss] = {
 
 
 def label_loss_of(loss: object) -> LabelLoss:
-    """The loss itself, by name or as a `LabelLoss`."""
+    """Return the loss itself, given by name or as a `LabelLoss`."""
     if isinstance(loss, str) and loss in LABEL_LOSSES:
         return LABEL_LOSSES[loss]
     if isinstance(loss, LabelLoss):
@@ -199,7 +201,7 @@ def label_loss_of(loss: object) -> LabelLoss:
 
 
 def squared_row_norms(X: Any) -> Array:
-    """Squared Euclidean length of every row, dense or sparse."""
+    """Return the squared Euclidean length of every row, dense or sparse."""
     if hasattr(X, "multiply"):
         entries = X.astype(np.float64)
         return np.asarray(entries.multiply(entries).sum(axis=1), dtype=float).reshape(-1)

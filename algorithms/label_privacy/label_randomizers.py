@@ -1,4 +1,7 @@
-"""Four ways to randomise a label, and which of them is the best."""
+"""Four randomisers of a label, and the choice of the best.
+
+References: "Convex Optimization with Local Label Differential Privacy", Appendices A and B.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,13 @@ from mechanisms.subset_selection import SubsetSelection
 from mechanisms.unary_encoding import UnaryEncoding
 
 CLASSES = IntegerRange(2)
-# in this order among equals: the shortest report first
+# among equals the first is taken: the shortest report
 RANDOMIZER_NAMES = ("response", "subset", "unary", "duchi")
 RANDOMIZER = OneOf(("auto", *RANDOMIZER_NAMES))
 
 
 def randomizer_of(name: object, classes: int, epsilon: float) -> Mechanism:
-    """The randomiser of this name; "auto" is the best for gradients nothing is known of."""
+    """Return the randomiser of this name; "auto" is the best for unknown gradients."""
     k, epsilon = CLASSES.check("classes", classes), POSITIVE.check("epsilon", epsilon)
     chosen = RANDOMIZER.check("randomizer", name)
     if chosen == "auto":
@@ -36,17 +39,17 @@ def randomizer_of(name: object, classes: int, epsilon: float) -> Mechanism:
     if chosen == "subset":
         return SubsetSelection.optimised(k, epsilon)
     if chosen == "response":
-        # keep / (lie of one label) = e^eps
+        # keep / ((1 - keep) / (k - 1)) = e^eps
         keep = min(1 / (1 + (k - 1) * math.exp(-epsilon)), LARGEST_BELOW_ONE)
         return calibrated_safely(lambda p: RandomizedResponse(k, p), keep, 1 / k, epsilon)
     return calibrate(HemisphereL2, dimension=k - 1, radius=1.0, longer="clip", epsilon=epsilon)
 
 
 def second_moments(classes: int, epsilon: float, gradients: Any = None) -> dict[str, float]:
-    """V of each of the four randomisers, in squares of the longest gradient's length.
+    """Return V of each of the four randomisers, in squares of the longest gradient's length.
 
-    ``gradients`` of all labels, (classes, size) or a stack of such: exactly their second moment,
-    that of the worst true label, averaged over the stack.
+    With ``gradients`` of all labels, (classes, size) or a stack of such, V is exactly their second
+    moment at the worst true label, averaged over the stack.
     """
     made = {
         name: decoder_of(randomizer_of(name, classes, epsilon), classes)
@@ -68,7 +71,35 @@ def second_moments(classes: int, epsilon: float, gradients: Any = None) -> dict[
 
 
 def best_randomizer(classes: int, epsilon: float, gradients: Any = None) -> str:
-    """Name of the randomiser with the least second moment; see `second_moments`."""
+    """Return the name of the randomiser with the smallest second moment V of gradient estimates.
+
+    Parameters
+    ----------
+    classes : int
+        Number of labels, at least 2.
+    epsilon : float
+        Pure epsilon of each label, positive, in nats.
+    gradients : array_like or None
+        Gradients of all labels, of shape (classes, size), or a stack of such; None takes the worst
+        case over all gradients.
+
+    Returns
+    -------
+    str
+        "response", "subset", "unary" or "duchi"; the shortest report among equals.
+
+    References
+    ----------
+    "Convex Optimization with Local Label Differential Privacy", Appendices A and B.
+
+    Examples
+    --------
+    >>> from algorithms import best_randomizer
+    >>> best_randomizer(classes=10, epsilon=1.0)
+    'subset'
+    >>> best_randomizer(classes=2, epsilon=1.0)
+    'response'
+    """
     moments = second_moments(classes, epsilon, gradients)
     least = min(moments.values())
     return next(name for name, moment in moments.items() if moment <= least * (1 + 1e-9))

@@ -1,4 +1,7 @@
-"""Convex optimisation with private labels: one pass of projected stochastic gradients."""
+"""Convex optimisation with private labels: one pass of projected stochastic gradients.
+
+References: "Convex Optimization with Local Label Differential Privacy", Theorem 1, Algorithm 1.
+"""
 
 from __future__ import annotations
 
@@ -39,23 +42,62 @@ from algorithms.label_privacy.report_decoders import (
 from mechanisms.hemisphere import HemisphereL2
 
 BLOCK_COEFFICIENTS = 1 << 20  # coefficients in memory at a time
-FULL_TRANSCRIPT_NUMBERS = 50_000_000  # entries of all reports that a transcript keeps in full
+FULL_TRANSCRIPT_NUMBERS = 50_000_000  # most numbers that a transcript keeps in full
 
 
 class LabelSGD(PrivateEstimator):
     """Minimise a convex loss of public rows and private labels ``0 .. classes - 1``.
 
-    Every label is randomised once, at ``epsilon``.  Users are taken in a random order, each once,
-    ``batch_size`` a step: ``theta - eta gradient``, projected to the ball of ``diameter`` about 0,
+    Every label is randomised once, with ``epsilon``.  Users are taken in a random order, each once,
+    ``batch_size`` a step: ``theta - eta gradient``, projected to the ball of ``diameter`` around 0,
     with ``eta = D / (L sqrt(V_b T))`` for T steps and ``V_b = 1 + (V - 1) / batch_size``.
-    ``coef_`` is the average of all iterates, of shape (classes, features) unless the loss says
-    otherwise.  ``loss`` is "logistic", "hinge" (Crammer & Singer), "linear" or a `LabelLoss`;
-    ``randomizer`` is "auto", "unary", "subset", "response" or "duchi".
 
-    After ``fit``: ``coef_``, ``plan_``, ``ledger_``, ``transcript_``, ``lipschitz_``, and
-    ``second_moment_``, the gradients' mean square in squares of it.
-    Source: "Convex Optimization with Local Label Differential Privacy", Theorem 1, Algorithm 1 and
-    Appendices A and B; its Appendix B about a public centre, which saves a dimension.
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon of each label, positive, in nats; infinity with ``non_private=True``.
+    classes : int
+        Number of labels, at least 2.
+    loss : str or LabelLoss
+        "logistic", "hinge" (Crammer & Singer), "linear", or a loss object.
+    diameter : float
+        Diameter D of the ball of coefficients around 0.
+    randomizer : {"auto", "unary", "subset", "response", "duchi"}
+        How each label is randomised; "auto" takes the least second moment.
+    batch_size : int
+        Users in one gradient step.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise and the order of users; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray of shape (classes, features)
+        The average of all iterates; of another shape if the loss says so.
+    lipschitz_ : float
+        The Lipschitz constant L.
+    second_moment_ : float
+        The mean square of the gradient estimates, in units of ``lipschitz_ ** 2``.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    "Convex Optimization with Local Label Differential Privacy", Theorem 1, Algorithm 1 and
+    Appendices A and B; Appendix B here with a public centre, which saves a dimension.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import LabelSGD
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
+    >>> sgd = LabelSGD(epsilon=3.0, classes=2, diameter=2.0, batch_size=50, random_state=0)
+    >>> coef = sgd.fit(X, (X[:, 0] > 0).astype(int)).coef_
+    >>> coef.shape, (coef[1] > 0.2).tolist()
+    ((2, 2), [True, False])
+    >>> round(sgd.plan_.parts[0].keep, 4)
+    0.9526
     """
 
     neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
@@ -93,15 +135,40 @@ class LabelSGD(PrivateEstimator):
         return Parallel([mechanism] * len(self._user_blocks(users, mechanism)))
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the average of all iterates, seen through the gate alone."""
+        """Return the average of all iterates, computed from released values and public rows only.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            A ledger on the labels, with the plan of `plan` and the public rows.
+        executor : concurrent.futures.Executor or None
+            Where labels are randomised; None takes threads.
+
+        Returns
+        -------
+        numpy.ndarray
+            Coefficients, as ``coef_``.
+        """
         return self._run_sgd(ledger, executor)[0]
 
     def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
-        """Fit on public X (users, features), dense or sparse, and private y (users,).
+        """Fit on public features and private labels; nothing is released if the input is bad.
 
-        X may be a memory map, or with y None `Chunks` that read pairs (X, y) anew for each of
-        three passes: users are then taken in their order.  ``executor`` (threads by default)
-        randomises labels, and changes no bit.
+        Parameters
+        ----------
+        X : array_like, sparse array or Chunks
+            Public features of shape (users, features); may be a memory map.  With y None, `Chunks`
+            that read pairs (X, y) anew for each of three passes: users are then taken in their
+            order.
+        y : array_like of shape (users,) or None
+            Private labels in ``0 .. classes - 1``; None if X gives the pairs.
+        executor : concurrent.futures.Executor or None
+            Where labels are randomised; None takes threads.  It changes no bit of the result.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
         X, y = validated_fit_data(self, X, y)
         if y is None:
@@ -119,7 +186,7 @@ class LabelSGD(PrivateEstimator):
         return self
 
     def summary(self) -> str:
-        """What the fit guarantees, and the gradients' mean square beside what it is at most."""
+        """Return the guarantee, and the gradients' mean square beside its bound."""
         check_is_fitted(self)
         name, most = type(self).__name__, self._decoder(self.plan_).second_moment
         moment = f"mean square of gradients {self.second_moment_:.4g} L^2, at most V = {most:.8g}"
@@ -130,7 +197,20 @@ class LabelSGD(PrivateEstimator):
         return f"{name}: {guarantee}; labels by {self.plan_.parts[0]!r}; {moment}"
 
     def excess_bound(self, users: int, lipschitz: float) -> float:
-        """Most that the expected loss exceeds the least by: ``D L sqrt(V_b / T)``."""
+        """Return a bound of the expected excess loss over the minimum: ``D L sqrt(V_b / T)``.
+
+        Parameters
+        ----------
+        users : int
+            Number of users.
+        lipschitz : float
+            The Lipschitz constant L of the loss.
+
+        Returns
+        -------
+        float
+            An upper bound, in units of the loss.
+        """
         moment, steps = self._moment_and_steps(self._decoder(self.plan((users, 1))), users)
         return self.diameter * lipschitz * math.sqrt(moment / steps)
 
@@ -143,14 +223,14 @@ class LabelSGD(PrivateEstimator):
         theta = np.zeros(loss.shape(features, self.classes))
         total, square = np.zeros_like(theta), 0.0
         blocks: list[Any] = self._user_blocks(users, analyser.mechanism)
-        if not isinstance(X, Chunks):  # which are read in their order
+        if not isinstance(X, Chunks):  # chunks are read in their order
             order = ledger.coins.permutation(users)
             blocks = [order[block] for block in blocks]
         for rows, coefficients in self._decoded_blocks(ledger, analyser, blocks, theta, executor):
             for start in range(0, len(coefficients), size):
                 some = slice(start, start + size)
                 gradient, squared = loss.estimate(theta, rows[some], coefficients[some])
-                # a last, short batch is a part of a step
+                # a last, short batch is a fraction of a step
                 left = len(coefficients) - start
                 total += theta * (left / size) if left < size else theta
                 gradient *= eta / size
@@ -172,7 +252,7 @@ class LabelSGD(PrivateEstimator):
         theta: Array,
         executor: Executor | None,
     ) -> Iterator[tuple[Any, Array]]:
-        """Rows of each block, and one coefficient for every label of each user's report."""
+        """Yield the rows of each block, and K coefficients for each user's report."""
         X, mechanism, loss = ledger.public, decoder.mechanism, label_loss_of(self.loss)
         if isinstance(decoder, RotatedGradientDecoder) and not self._has_fixed_span:
             for who in blocks:  # sequentially interactive: theta has moved
@@ -184,7 +264,7 @@ class LabelSGD(PrivateEstimator):
                 )
             return
         query, decode = _label_query, decoder.coefficients
-        if isinstance(decoder, RotatedGradientDecoder):  # the span is the same whatever theta
+        if isinstance(decoder, RotatedGradientDecoder):  # the span does not depend on theta
             query, decode = (
                 (one := GradientSpan.regular_simplex(self.classes)).label_corners,
                 one.coefficients,
@@ -194,12 +274,12 @@ class LabelSGD(PrivateEstimator):
             yield X[who], decode(report)
 
     def _moment_and_steps(self, decoder: ReportDecoder, users: int) -> tuple[float, float]:
-        """``V_b``, and the number of steps, of which the last may be a part of one."""
+        """Return ``V_b`` and the number of steps, of which the last may be a fraction."""
         # of the mean of b independent estimates E|.|^2 <= L^2 (V / b + 1 - 1 / b)
         return 1 + (decoder.second_moment - 1) / self.batch_size, users / self.batch_size
 
     def _user_blocks(self, users: int, mechanism: Any) -> list[slice]:
-        """Users who report at once: whole batches, one if reports depend on theta."""
+        """Return blocks of users who report at once: batches; one if reports depend on theta."""
         size = IntegerRange(1).check("batch_size", self.batch_size)
         if size > users:
             got = f"{size} for n_samples={users}"

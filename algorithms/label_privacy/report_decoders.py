@@ -1,8 +1,10 @@
-"""What analysers make of randomised labels: coefficients, and what their noise costs.
+"""Decoders of randomised labels: coefficients, and the variance they add.
 
-An analyser turns a report into one coefficient for every label: on average 1 for the true one and
-0 for the others.  Gradients weighted by them are unbiased, and V is the most that their mean
-square can be, in squares of the Lipschitz constant: for that the excess risk pays.
+A decoder maps a report to one coefficient for every label: in expectation 1 for the true label
+and 0 for the others.  Gradients weighted by them are unbiased, and V bounds their mean square, in
+squares of the Lipschitz constant; the excess risk grows with sqrt(V).
+
+References: "Convex Optimization with Local Label Differential Privacy", Appendices A and B.
 """
 
 from __future__ import annotations
@@ -23,22 +25,22 @@ from mechanisms.unary_encoding import UnaryEncoding
 
 
 class ReportDecoder(ABC):
-    """A mechanism, and what an analyser knows of its reports."""
+    """A mechanism, and how the server decodes its reports."""
 
     mechanism: Any
 
     @abstractmethod
     def coefficients(self, reports: Any) -> Array:
-        """Of every report, one for each label."""
+        """Return K coefficients for every report, one for each label."""
 
     @property
     @abstractmethod
     def second_moment(self) -> float:
-        """V: the most that ``E |estimate|^2`` can be when no gradient is longer than 1."""
+        """V: the largest ``E |estimate|^2`` when no gradient is longer than 1."""
 
     @abstractmethod
     def second_moments(self, gram: Array) -> Array:
-        """``E |estimate|^2`` for every true label, exactly, given all ``<g_j, g_k>``."""
+        """Return ``E |estimate|^2`` for every true label, exactly, given all ``<g_j, g_k>``."""
 
 
 @final
@@ -46,15 +48,16 @@ class ReportDecoder(ABC):
 class SupportSetDecoder(ReportDecoder):
     """Reports that support some labels: unary encoding, subset selection, k-ary response.
 
-    ``c_k = (1[k supported] - q) / (p - q)``.  Those of unary encoding do not always sum to 1.  Of
-    ``centred`` ones each gives back a part, ``tau / K``, of what is too much: free, and unbiased.
+    ``c_k = (1[k supported] - q) / (p - q)``.  Those of unary encoding do not always sum to 1.  With
+    ``centred`` each coefficient is reduced by a fraction, ``tau / K``, of the excess of the sum:
+    this costs no privacy and keeps estimates unbiased.
     """
 
     mechanism: FrequencyOracle
     centred: bool = False
 
     def coefficients(self, reports: ArrayLike) -> Array:
-        """Of every report, one for each label."""
+        """Return K coefficients for every report, one for each label."""
         found: Array = self.mechanism.coefficients(reports)
         if self.centring_weight:
             excess = found.sum(axis=1, keepdims=True) - 1
@@ -74,7 +77,7 @@ class SupportSetDecoder(ReportDecoder):
 
     @property
     def second_moment(self) -> float:
-        """``2 + 4 K e^eps / (e^eps - 1)^2`` in unary encoding; centred, for regular losses."""
+        """V: ``2 + 4 K e^eps / (e^eps - 1)^2`` in unary encoding; centred, for regular losses."""
         k, (own, other) = self.mechanism.k, self.mechanism.coefficient_variances
         if isinstance(self.mechanism, UnaryEncoding):
             # centred, with g_k = p - e_k for shares p and L^2 = 2, the mean square is at most
@@ -88,12 +91,12 @@ class SupportSetDecoder(ReportDecoder):
 
     @property
     def _cross_covariance(self) -> float:
-        """Covariance of two wrong labels' coefficients; with the true one's it is -own / (K-1)."""
+        """Covariance of two wrong labels' coefficients; with the true one's: -own / (K-1)."""
         k, (own, other) = self.mechanism.k, self.mechanism.coefficient_variances
         return min(0.0, -(other - own / (k - 1)) / (k - 2)) if k > 2 else 0.0
 
     def covariance(self, label: int) -> Array:
-        """Of the coefficients, when this is the true label."""
+        """Return the covariance matrix of the coefficients, given the true label."""
         k, (own, other) = self.mechanism.k, self.mechanism.coefficient_variances
         if isinstance(self.mechanism, UnaryEncoding):
             shift = np.eye(k) - self.centring_weight / k
@@ -106,7 +109,7 @@ class SupportSetDecoder(ReportDecoder):
         return found
 
     def second_moments(self, gram: Array) -> Array:
-        """``|g_y|^2 + sum_jk Cov(c_j, c_k) <g_j, g_k>``."""
+        """Return ``|g_y|^2 + sum_jk Cov(c_j, c_k) <g_j, g_k>``."""
         spread = [np.vdot(self.covariance(y), gram) + gram[y, y] for y in range(len(gram))]
         return np.array(spread)
 
@@ -114,26 +117,26 @@ class SupportSetDecoder(ReportDecoder):
 @final
 @dataclass(frozen=True)
 class RotatedGradientDecoder(ReportDecoder):
-    """Duchi, Jordan & Wainwright's vector, of the gradient itself about a public centre."""
+    """Duchi, Jordan & Wainwright's report of the gradient itself around a public centre."""
 
     mechanism: HemisphereL2
 
     def coefficients(self, reports: Any) -> Array:
-        """Of reports on the regular simplex; `GradientSpan` has those of any gradients."""
+        """Return coefficients of reports on the regular simplex; see also `GradientSpan`."""
         return GradientSpan.regular_simplex(self.mechanism.dimension + 1).coefficients(
             np.asarray(reports)
         )
 
     @property
     def second_moment(self) -> float:
-        """``B^2 + 1 / (1 + B^2)``, and ``B^2`` for two labels; B is a report's length."""
+        """V: ``B^2 + 1 / (1 + B^2)``, or ``B^2`` for two labels; B is a report's length."""
         # E|estimate|^2 = 2 <c, g> - |c|^2 + r^2 B^2 <= 2 s - s^2 + (1 - s^2) B^2, s = |c|: the
-        # smallest ball about points of the unit ball has r^2 + |c|^2 <= 1
+        # smallest ball around points of the unit ball has r^2 + |c|^2 <= 1
         square = self.mechanism.length**2
         return square if self.mechanism.dimension == 1 else square + 1 / (1 + square)
 
     def second_moments(self, gram: Array) -> Array:
-        """``|c|^2 + 2 <c, g - c> + r^2 B^2 rank / (K - 1)``: only the span of reports counts."""
+        """Return ``|c|^2 + 2 <c, g - c> + r^2 B^2 rank / (K - 1)``, as only the span counts."""
         weights = smallest_ball_centre(gram[None])[0]
         to_centre = gram @ weights
         square = float(weights @ to_centre)
@@ -149,28 +152,28 @@ class RotatedGradientDecoder(ReportDecoder):
 @final
 @dataclass(frozen=True)
 class IdentityDecoder(ReportDecoder):
-    """No randomiser: labels as they are, for comparison alone."""
+    """No randomiser: labels as they are, for comparison only."""
 
     classes: int
     mechanism: NoPrivacy
 
     def coefficients(self, reports: ArrayLike) -> Array:
-        """1 for the label itself."""
+        """Return 1 for the label itself and 0 for the others."""
         found: Array = np.eye(self.classes)[np.asarray(reports)]
         return found
 
     @property
     def second_moment(self) -> float:
-        """1."""
+        """V: 1."""
         return 1.0
 
     def second_moments(self, gram: Array) -> Array:
-        """Each gradient's square."""
+        """Return each gradient's squared norm."""
         return np.diag(gram).copy()
 
 
 def decoder_of(mechanism: Any, classes: int, regular: bool = False) -> ReportDecoder:
-    """What makes gradients of this mechanism's reports, ``regular`` ones or any."""
+    """Return the decoder of this mechanism's reports, for ``regular`` losses or any."""
     if isinstance(mechanism, HemisphereL2):
         return RotatedGradientDecoder(mechanism)
     if isinstance(mechanism, NoPrivacy):

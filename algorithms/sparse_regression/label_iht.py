@@ -1,4 +1,7 @@
-"""Sparse regression by hard thresholding when labels alone are private."""
+"""Sparse regression by hard thresholding when only labels are private.
+
+References: Wang & Xu (2021), Algorithms 2 and 5.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,55 @@ from algorithms.sparse_regression.noisy_labels import LabelRegressor
 
 
 class LabelIHT(LabelRegressor):
-    """``y = f(<x, theta>) + noise`` with a sparse theta of the unit ball; labels are private.
+    """Sparse regression ``y = f(<x, theta>) + noise`` with private labels and public features.
 
-    Labels are clipped to ``[-label_bound, label_bound]`` and noised once: ``noise`` is
-    "gaussian", or of pure epsilon "laplace", "bounded" (two values) or "pure" (Gaussian noise
-    made pure).  ``rounds`` are free of cost; None takes ``log2(users)``.
+    Theta is sparse and in the unit ball.  Labels are clipped to ``[-label_bound, label_bound]`` and
+    noised once; the rounds of thresholding add no privacy loss.
 
-    After ``fit``: ``coef_``, ``plan_``, ``ledger_``, ``transcript_``.
-    Source: Wang & Xu (2021), Algorithms 2 and 5, with the sensitivity, the sign and the loss
-    of the link put right (docs/sparse-regression.md).
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon of each label, positive, in nats; infinity with ``non_private=True``.
+    delta : float
+        Target delta, in [0, 1); positive for Gaussian noise.
+    sparsity : int
+        Number of coefficients that may be nonzero.
+    label_bound : float
+        Largest absolute label; larger ones are clipped.
+    rounds : int or None
+        Number of rounds; None takes ``log2(users)``.
+    step : float or None
+        Step size; None takes the middle of the window for perfect features.
+    link : str or Link
+        The link function f, such as "identity".
+    noise : {"gaussian", "laplace", "bounded", "pure"}
+        Noise of a label; all but "gaussian" give a pure epsilon.  "bounded" reports one of two
+        values, "pure" is Gaussian noise made pure.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray of shape (features,)
+        Coefficients in the unit ball, at most ``sparsity`` of them not 0.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Wang & Xu (2021), Algorithms 2 and 5, with the sensitivity, the sign and the loss of the link
+    corrected (docs/sparse-regression.md).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import LabelIHT
+    >>> X = np.random.default_rng(0).choice([-1.0, 1.0], (5000, 10))
+    >>> model = LabelIHT(epsilon=2.0, delta=1e-6, sparsity=1, label_bound=1.0, random_state=0)
+    >>> model.fit(X, 0.8 * X[:, 3]).coef_.nonzero()[0].tolist()
+    [3]
     """
 
     def __init__(
@@ -62,7 +105,7 @@ class LabelIHT(LabelRegressor):
         return plan
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the coefficients, seen through the gate alone."""
+        """Return the coefficients, computed from noisy labels and public features only."""
         X = ledger.public
         sparsity, rounds, step = self._settings(*X.shape)
         data, theta = (X, self.noisy_labels(ledger)), np.zeros(X.shape[1])
@@ -71,12 +114,27 @@ class LabelIHT(LabelRegressor):
         return theta
 
     def gradient(self, theta: Array, data: Any, executor: Executor | None = None) -> Array:
-        """Of ``1/2n sum_i (f(<x_i, theta>) - y_i)^2`` on public features and noisy labels."""
+        """Return the gradient of ``1/2n sum_i (f(<x_i, theta>) - y_i)^2`` on noisy labels.
+
+        Parameters
+        ----------
+        theta : numpy.ndarray of shape (features,)
+            Coefficients.
+        data : tuple
+            Public features of shape (users, features), and noisy labels of shape (users,).
+        executor : concurrent.futures.Executor or None
+            Where blocks of users are processed; None takes threads.
+
+        Returns
+        -------
+        numpy.ndarray of shape (features,)
+            The gradient.
+        """
         pieces = (take_rows(data, who) for who in row_blocks(data))
         return ordered_sum(LinkGradient(link_of(self.link), theta), pieces, executor) / len(data[1])
 
     def predict(self, X: Any) -> Array:
-        """Predict for X (records, features)."""
+        """Return predictions for X (records, features)."""
         predicted: Array = link_of(self.link).function(super().predict(X))
         return predicted
 
@@ -97,13 +155,13 @@ class LabelIHT(LabelRegressor):
 @final
 @dataclass(frozen=True, slots=True)
 class LinkGradient:
-    """Gradient of ``1/2 sum_i (f(<x_i, theta>) - y_i)^2`` over the rows of a block."""
+    """The gradient of ``1/2 sum_i (f(<x_i, theta>) - y_i)^2`` over the rows of a block."""
 
     link: Link
     theta: Array
 
     def __call__(self, block: tuple[Any, Array]) -> Array:
-        """One vector."""
+        """Return one vector."""
         x, y = block
         inner = row_products(x, self.theta)
         return weighted_row_sum(x, (self.link.function(inner) - y) * self.link.derivative(inner))

@@ -1,4 +1,7 @@
-"""The Lasso on noisy labels: as fast a rate as hard thresholding, and no sparsity to state."""
+"""The Lasso on noisy labels: the rate of hard thresholding, without a sparsity to declare.
+
+References: Bickel, Ritov & Tsybakov (2009) for the penalty.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,49 @@ from algorithms.sparse_regression.noisy_labels import LabelRegressor
 
 
 class LabelLasso(LabelRegressor):
-    """scikit-learn's Lasso of public features on clipped labels with Gaussian noise.
+    """The Lasso of scikit-learn on public features and clipped labels with Gaussian noise.
 
     Its penalty is ``2 sqrt((noise_bound^2 + tau^2) 2 ln p / n)`` for noise of deviation tau and
     features of about unit size; there is no intercept.
 
-    After ``fit``: ``coef_``, ``penalty_``, ``plan_``, ``ledger_``, ``transcript_``.
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon of each label, positive, in nats; infinity with ``non_private=True``.
+    delta : float
+        Target delta, in (0, 1).
+    label_bound : float
+        Largest absolute label; larger ones are clipped.
+    noise_bound : float
+        Bound of the noise that the labels already have, in their units.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray of shape (features,)
+        Coefficients.
+    penalty_ : float
+        The penalty of the Lasso.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Bickel, Ritov & Tsybakov (2009).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import LabelLasso
+    >>> X = np.random.default_rng(0).choice([-1.0, 1.0], (5000, 5))
+    >>> model = LabelLasso(
+    ...     epsilon=2.0, delta=1e-6, label_bound=1.0, noise_bound=0.1, random_state=0
+    ... )
+    >>> model.fit(X, 0.8 * X[:, 3]).coef_.round(1).tolist()
+    [0.0, 0.0, 0.0, 0.5, 0.0]
     """
 
     def __init__(
@@ -42,12 +82,12 @@ class LabelLasso(LabelRegressor):
         self.random_state = random_state
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the coefficients, seen through the gate alone; scikit-learn's Lasso runs here."""
+        """Return the coefficients of scikit-learn's Lasso on noisy labels."""
         del executor
         X = ledger.public
         if isinstance(X, Chunks):
             raise ParameterError("X", X, "in memory, or a memory map: the Lasso reads by columns")
-        tau = getattr(ledger.plan.parts[0], "scale", 0.0)  # nothing was added without privacy
+        tau = getattr(ledger.plan.parts[0], "scale", 0.0)  # 0 if non_private
         users, features = X.shape
         variance = NON_NEGATIVE.check("noise_bound", self.noise_bound) ** 2 + tau * tau
         self.penalty_ = 2 * math.sqrt(variance * 2 * math.log(max(features, 2)) / users)

@@ -1,4 +1,7 @@
-"""Monotone links of generalised linear models, with bounds of their slope."""
+"""Monotone links of generalised linear models, with bounds of their slope.
+
+References: Wang & Xu (2021), Algorithms 4 and 5.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class Link:
     def __post_init__(self) -> None:
         low = POSITIVE.check("link.low", self.low)
         Interval(low, 1e300).check("link.high", self.high)
-        # what is declared is looked at where predictors may lie
+        # the declared slope is checked where predictors may lie
         slope = np.asarray(self.derivative(np.linspace(-50.0, 50.0, 20_001)))
         inside = (slope >= low * (1 - 1e-9)) & (slope <= self.high * (1 + 1e-9))
         if not inside.all():
@@ -59,7 +62,7 @@ LINKS = {link.name: link for link in (IDENTITY, LINEAR_PLUS_COSINE)}
 
 
 def link_of(link: object) -> Link:
-    """A link by its name, or itself."""
+    """Return a link by its name, or the link itself."""
     if isinstance(link, Link):
         return link
     if not isinstance(link, str) or link not in LINKS:

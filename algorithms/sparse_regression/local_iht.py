@@ -1,4 +1,7 @@
-"""Sparse regression by hard thresholding when every user's whole record is private."""
+"""Sparse regression by hard thresholding when every user's whole record is private.
+
+References: Wang & Xu (2021), Algorithms 1 and 4.
+"""
 
 from __future__ import annotations
 
@@ -31,20 +34,60 @@ from algorithms.sparse_regression.links import Link, link_of
 from mechanisms.hemisphere import HemisphereL2
 
 MAX_RESIDUAL = 1e150
-FULL_TRANSCRIPT_NUMBERS = 20_000_000  # numbers of all reports that a transcript keeps in full
+FULL_TRANSCRIPT_NUMBERS = 20_000_000  # most numbers that a transcript keeps in full
 
 
 class LocalIHT(PrivateRegressor):
-    """``y = f(<x, theta>) + noise`` with a sparse theta of the unit ball; epsilon-DP for each user.
+    """Sparse regression ``y = f(<x, theta>) + noise``, epsilon-DP for each user, without a curator.
 
-    Every user takes part in one of ``rounds`` rounds and sends one randomised gradient.  Features
-    are clipped to [-1, 1]; gradients are shortened to a public bound, which none exceeds where
-    ``|noise| <= noise_bound`` and theta has ``true_sparsity`` entries (``sparsity`` by default).
-    ``residual_clip`` bounds residuals in their place: less noise, and a bias.  ``epsilon``
-    infinite with ``non_private=True`` has no noise, for comparison.
+    Theta is sparse and in the unit ball.  Every user takes part in one of ``rounds`` rounds and
+    sends one randomised gradient.  Features are clipped to [-1, 1]; gradients are shortened to a
+    public bound, which none exceeds where ``|noise| <= noise_bound``.
 
-    After ``fit``: ``coef_``, ``plan_``, ``ledger_``, ``transcript_``, ``rounds_``.
-    Source: Wang & Xu (2021), Algorithms 1 and 4, with a norm bound that holds.
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon of each user, positive, in nats; infinity with ``non_private=True``.
+    sparsity : int
+        Number of coefficients that may be nonzero.
+    noise_bound : float
+        Bound of the noise of y.
+    true_sparsity : int or None
+        Number of nonzero entries of the true theta, for the bound; None takes ``sparsity``.
+    rounds : int or None
+        Number of rounds; None takes ``ceil(ln(users / features))``, at least 1.
+    step : float or None
+        Step size; None takes the middle of the window for perfect features.
+    link : str or Link
+        The link function f, such as "identity".
+    residual_clip : float or None
+        Bound of the residuals instead of ``noise_bound``: less noise, and a bias.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray of shape (features,)
+        Coefficients in the unit ball, at most ``sparsity`` of them not 0.
+    rounds_ : int
+        The number of rounds.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Wang & Xu (2021), Algorithms 1 and 4, with a corrected norm bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import LocalIHT
+    >>> X = np.random.default_rng(0).choice([-1.0, 1.0], (5000, 5))
+    >>> model = LocalIHT(epsilon=5.0, sparsity=1, noise_bound=0.1, rounds=2, random_state=0)
+    >>> model.fit(X, 0.8 * X[:, 3]).coef_.nonzero()[0].tolist()
+    [3]
     """
 
     def __init__(
@@ -85,7 +128,18 @@ class LocalIHT(PrivateRegressor):
         return Parallel([mechanism] * sum(map(len, groups)))
 
     def norm_bound(self, features: int) -> float:
-        """What gradients are shortened to: ``sqrt(p) b (b (sqrt s + sqrt s*) + C)``."""
+        """Return the bound of the gradients' length: ``sqrt(p) b (b (sqrt s + sqrt s*) + C)``.
+
+        Parameters
+        ----------
+        features : int
+            Number of features p.
+
+        Returns
+        -------
+        float
+            With b the largest slope of the link, s and s* the sparsities, and C the noise bound.
+        """
         link, sparsity = link_of(self.link), self._sparsity(features)
         if self.residual_clip is not None:
             return (
@@ -102,7 +156,7 @@ class LocalIHT(PrivateRegressor):
         return math.sqrt(features) * link.high * residual
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the coefficients, seen through the gate alone."""
+        """Return the coefficients, computed from released values only."""
         users, features = ledger.shape
         link, mechanism, theta = link_of(self.link), ledger.plan.parts[0], np.zeros(features)
         step = default_step(link.low, link.high) if self.step is None else self.step
@@ -115,15 +169,11 @@ class LocalIHT(PrivateRegressor):
         return theta
 
     def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
-        """Fit on X (users, features) and y (users,); nothing is spent on bad input.
-
-        X, dense or sparse, may be a memory map, or with y None `Chunks` of pairs (X, y): a block of
-        users is in memory at a time.  ``executor`` (threads by default) changes no bit.
-        """
+        """Fit on users' features and targets; see `PrivateRegressor.fit`."""
         X, y = validated_fit_data(self, X, y, single_pass=True)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_ = plan
-        # all reports together are as large as X: beyond a size their digests are kept
+        # all reports together are as large as X: beyond a size only digests are kept
         kept = "full" if math.prod(X.shape) <= FULL_TRANSCRIPT_NUMBERS else "digest"
         self.ledger_ = Ledger(X if y is None else (X, y), plan, rng=rng, transcript=kept)
         self.coef_ = self.run(self.ledger_, executor)
@@ -133,7 +183,7 @@ class LocalIHT(PrivateRegressor):
         return self
 
     def predict(self, X: Any) -> Array:
-        """Predict for X (records, features), clipped as in the fit."""
+        """Return predictions for X (records, features), clipped as in the fit."""
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
@@ -165,7 +215,7 @@ class LocalIHT(PrivateRegressor):
         return rounds
 
     def _round_blocks(self, users: int, features: int) -> list[list[slice]]:
-        """Blocks of users of every round; rounds share the users as evenly as they can."""
+        """Return the blocks of users of every round; rounds have nearly equal numbers of users."""
         rounds = self._rounds(users, features)
         ends = [users * t // rounds for t in range(rounds + 1)]
         each = rows_per_block(features)
@@ -179,7 +229,7 @@ class UserGradients:
         self._link, self._clip, self._theta = link, residual_clip, theta
 
     def __call__(self, rows: tuple[Any, Array]) -> Array:
-        """``x f'(<x, theta>) (f(<x, theta>) - y)``, one row a user."""
+        """Return ``x f'(<x, theta>) (f(<x, theta>) - y)``, one row a user."""
         x, y = clipped_features(rows[0]), rows[1]
         inner = row_products(x, self._theta)
         # a gradient of any size is shortened, but must be a float
@@ -191,6 +241,6 @@ class UserGradients:
 
 
 def clipped_features(x: Any) -> Array:
-    """Features within [-1, 1], dense."""
+    """Return features clipped to [-1, 1], dense."""
     dense = np.asarray(x.toarray() if hasattr(x, "toarray") else x, dtype=np.float64)
     return np.clip(dense, -1.0, 1.0)

@@ -1,6 +1,6 @@
 """Private labels beside public features: each user's label is clipped and noised, once.
 
-What is made of the noisy labels afterwards costs nothing more.
+Everything computed from the noisy labels afterwards is post-processing.
 """
 
 from __future__ import annotations
@@ -55,7 +55,18 @@ class LabelRegressor(PrivateRegressor, ABC):
         return Parallel([self.mechanism()])
 
     def mechanism(self) -> Release:
-        """What noises a label; neighbours' labels are anywhere within the bound."""
+        """Return the mechanism of a label; any two labels within the bound are neighbours.
+
+        Returns
+        -------
+        Release
+            Of the least noise that meets epsilon and delta.
+
+        Raises
+        ------
+        ParameterError
+            If epsilon is too large for ``noise="pure"``.
+        """
         bound, noise = (
             POSITIVE.check("label_bound", self.label_bound),
             NOISE.check("noise", self.noise),
@@ -89,7 +100,18 @@ class LabelRegressor(PrivateRegressor, ABC):
         return PureFromApproximate(inner, pure.odds, candidates)
 
     def noisy_labels(self, ledger: Any) -> Array:
-        """Every user's label, clipped and noised."""
+        """Return every user's label, clipped and noised.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            A ledger on the labels.
+
+        Returns
+        -------
+        numpy.ndarray of shape (users,)
+            Noisy labels, which are safe to publish.
+        """
         mechanism, bound = ledger.plan.parts[0], self.label_bound
         reports = ledger.release_each(mechanism, lambda labels: np.clip(labels, -bound, bound))
         if isinstance(mechanism, PureFromApproximate):
@@ -97,12 +119,7 @@ class LabelRegressor(PrivateRegressor, ABC):
         return np.asarray(reports)
 
     def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
-        """Fit on public X (users, features), dense or sparse, and private y (users,).
-
-        X may be a memory map, or with y None `Chunks` that read pairs (X, y) anew every round:
-        labels and a block of features are in memory.  ``executor`` (threads by default) changes
-        no bit.
-        """
+        """Fit on public features and private labels; see `PrivateRegressor.fit`."""
         X, y = validated_fit_data(self, X, y)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         if y is None:
@@ -123,7 +140,7 @@ class LabelRegressor(PrivateRegressor, ABC):
         return f"noise of deviation {math.sqrt(variance):.4g}: {share:.0%} of the labels' square"
 
     def predict(self, X: Any) -> Array:
-        """Predict for X (records, features)."""
+        """Return predictions for X (records, features)."""
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
@@ -131,4 +148,4 @@ class LabelRegressor(PrivateRegressor, ABC):
 
     @abstractmethod
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the coefficients, seen through the gate alone."""
+        """Return the coefficients, computed from noisy labels and public features only."""

@@ -1,4 +1,7 @@
-"""Sparse empirical risk minimisation, all records in one place: noisy gradients, thresholded."""
+"""Sparse empirical risk minimisation by a trusted curator: noisy gradients, thresholded.
+
+References: Wang & Xu (2021), Algorithm 3.
+"""
 
 from __future__ import annotations
 
@@ -41,17 +44,60 @@ RATE = Interval(0.0, 1.0, "()")
 class SparseERM(PrivateRegressor):
     """A sparse linear model by noisy hard thresholding; (epsilon, delta)-DP for every record.
 
-    ``loss`` is "logistic" (a classifier of two classes, which are public) or "squared" (Huber's,
-    which is quadratic up to residuals of 1).  Rows are shortened to ``row_bound``, which bounds a
-    record's gradient; ``penalty`` is a ridge, and free.  Every round releases the mean gradient
-    with Gaussian noise; the relation is replace-one.  With ``batch_rate`` a round sees a Poisson
-    sample instead, accounted as such, for add-remove neighbours and a public number of records:
-    a record is exchanged for one that adds nothing, such as a row of zeros.
-    By default steps are .9 of the longest that is stable on any rows, and rounds as many as noise
-    allows.
+    Every round releases the mean gradient with Gaussian noise.  Neighbours replace one record.
+    With ``batch_rate`` a round sees a Poisson sample, for neighbours that add or remove a record,
+    and a public number of records: a record is replaced by one that adds nothing, such as a row of
+    zeros.
 
-    After ``fit``: ``coef_``, ``plan_``, ``ledger_``, ``transcript_``, ``rounds_``, ``classes_``.
-    Source: Wang & Xu (2021), Algorithm 3, with noise calibrated exactly.
+    Parameters
+    ----------
+    loss : {"logistic", "squared"}
+        "logistic" fits a classifier of two classes, which are public; "squared" is Huber's loss,
+        quadratic up to residuals of 1.
+    epsilon : float
+        Target epsilon, positive, in nats; infinity with ``non_private=True``.
+    delta : float
+        Target delta, in (0, 1).
+    sparsity : int
+        Number of coefficients that may be nonzero.
+    rounds : int or None
+        Number of gradients; None takes as many as the noise allows, at most 1,000.
+    step : float or None
+        Step size; None takes 0.9 of the longest step that is stable on all rows.
+    penalty : float
+        Ridge penalty, which adds no privacy loss.
+    row_bound : float
+        Largest Euclidean norm of a row; longer rows are scaled to it.
+    batch_rate : float or None
+        Sampling probability of a record in a round; None takes all records.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    coef_ : numpy.ndarray of shape (features,)
+        Coefficients in the unit ball, at most ``sparsity`` of them not 0.
+    classes_ : numpy.ndarray
+        The two classes, of a classifier.
+    rounds_ : int
+        The number of gradients.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Wang & Xu (2021), Algorithm 3, with noise calibrated exactly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import SparseERM
+    >>> X = np.random.default_rng(0).choice([-0.4, 0.4], (5000, 5))
+    >>> model = SparseERM(epsilon=2.0, delta=1e-6, sparsity=1, rounds=5, random_state=0)
+    >>> model.fit(X, X[:, 3] > 0).coef_.nonzero()[0].tolist()
+    [3]
     """
 
     def __init__(
@@ -102,7 +148,7 @@ class SparseERM(PrivateRegressor):
         return Repeat(each if rate is None else PoissonSampled(each, rate), rounds)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the coefficients, seen through the gate alone."""
+        """Return the coefficients, computed from released values only."""
         records, features = ledger.shape
         loss, penalty, step = self._settings()
         expected = records * (1.0 if self.batch_rate is None else self.batch_rate)
@@ -115,11 +161,7 @@ class SparseERM(PrivateRegressor):
         return theta
 
     def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
-        """Fit on X (records, features), dense or sparse, and y; nothing is spent on bad input.
-
-        X may be a memory map, or with y None `Chunks` that read pairs (X, y) anew every round: a
-        block of users is in memory.  ``executor`` (threads by default) changes no bit.
-        """
+        """Fit on features and targets; see `PrivateRegressor.fit`."""
         logistic = LOSS.check("loss", self.loss) == "logistic"
         if isinstance(X, Chunks):
             X, y = validated_fit_data(self, X, y)
@@ -140,7 +182,7 @@ class SparseERM(PrivateRegressor):
 
     @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def decision_function(self, X: Any) -> Array:
-        """``<x, theta>`` of every row; positive for the second class."""
+        """Return ``<x, theta>`` of every row; positive for the second class."""
         return self._linear_predictor(X)
 
     def _linear_predictor(self, X: Any) -> Array:
@@ -150,17 +192,17 @@ class SparseERM(PrivateRegressor):
         return row_products(X, self.coef_)
 
     def predict(self, X: Any) -> Any:
-        """Predict the class, or the number, of every row of X (records, features)."""
+        """Return the class, or the number, of every row of X (records, features)."""
         inner = self._linear_predictor(X)
         return self.classes_[(inner > 0).astype(int)] if self.loss == "logistic" else inner
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of a classifier, R^2 of a regression."""
+        """Return the accuracy of a classifier, or R^2 of a regression."""
         judge = accuracy_score if self.loss == "logistic" else r2_score
         return float(judge(y, self.predict(X), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
-        """A classifier of two classes or a regression, by the loss."""
+        """Return the tags of a two-class classifier or a regression, by the loss."""
         tags = super().__sklearn_tags__()
         if self.loss == "logistic":
             tags.estimator_type, tags.regressor_tags = "classifier", None
@@ -189,5 +231,5 @@ class SparseERM(PrivateRegressor):
 
 
 def _with_signed_labels(classes: Any, pair: tuple[Any, Array]) -> tuple[Any, Array]:
-    """A piece with -1 and 1 for its labels."""
+    """Return a chunk with -1 and 1 as labels."""
     return pair[0], np.where(pair[1] == classes[1], 1.0, -1.0)

@@ -1,4 +1,7 @@
-"""The shares of labels that never leave their users: one randomised report each."""
+"""Shares of labels in the local model: each user sends one randomised report.
+
+References: Ye & Barg (2018); Wang, Blocki, Li & Jha (2017); Acharya, Sun & Zhang (2019).
+"""
 
 from __future__ import annotations
 
@@ -35,12 +38,41 @@ ORACLE = OneOf(("subset", "unary", "hadamard"))
 class LocalHistogram(PrivateEstimator):
     """The shares of the labels 0 .. k-1 among users, epsilon-DP for each user's label.
 
-    ``oracle``: "subset" selection has the least error, "unary" encoding is about as good for a
-    small epsilon, "hadamard" response sends one number.  Labels outside count as the nearest one;
-    the estimate is moved to the nearest shares, which are not negative and add up to 1.
-    ``epsilon`` infinite with ``non_private=True`` has no noise, for comparison.
-    After ``fit``: ``shares_``, ``plan_``, ``ledger_``, ``transcript_``.
-    Source: Ye & Barg (2018); Wang, Blocki, Li & Jha (2017); Acharya, Sun & Zhang (2019).
+    Labels outside count as the nearest one.  The estimate is projected to the simplex, so shares
+    are nonnegative and sum to 1.
+
+    Parameters
+    ----------
+    k : int
+        Number of labels, at least 2.
+    epsilon : float
+        Target epsilon of each user, positive, in nats; infinity with ``non_private=True``.
+    oracle : {"subset", "unary", "hadamard"}
+        "subset" selection has the smallest error, "unary" encoding is about as good for a small
+        epsilon, "hadamard" response sends one number.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    shares_ : numpy.ndarray of shape (k,)
+        Estimated shares.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Ye & Barg (2018); Wang, Blocki, Li & Jha (2017); Acharya, Sun & Zhang (2019).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import LocalHistogram
+    >>> labels = np.repeat([0, 1, 2], [500, 300, 200])
+    >>> LocalHistogram(k=3, epsilon=3.0, random_state=0).fit(labels).shares_.round(1).tolist()
+    [0.5, 0.3, 0.2]
     """
 
     def __init__(
@@ -65,7 +97,13 @@ class LocalHistogram(PrivateEstimator):
         return Parallel([self.mechanism()] * IntegerRange(1).check("shape", shape[0]))
 
     def mechanism(self) -> Release:
-        """What each user reports by."""
+        """Return the mechanism of each user's report.
+
+        Returns
+        -------
+        Release
+            A frequency oracle whose epsilon is at most the target.
+        """
         k, epsilon = IntegerRange(2).check("k", self.k), self._checked_epsilon()
         oracle = ORACLE.check("oracle", self.oracle)
         if self.non_private:
@@ -76,7 +114,20 @@ class LocalHistogram(PrivateEstimator):
         return (SubsetSelection if oracle == "subset" else UnaryEncoding).optimised(k, epsilon)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the shares, seen through the gate alone."""
+        """Return the shares, computed from released reports only.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            A ledger on the labels, with the plan of `plan`.
+        executor : concurrent.futures.Executor or None
+            Where blocks of users are processed; None takes threads.
+
+        Returns
+        -------
+        numpy.ndarray of shape (k,)
+            Nonnegative shares that sum to 1.
+        """
         (users,), mechanism = ledger.shape, ledger.plan.parts[0]
         private = isinstance(mechanism, FrequencyOracle)
         blocks = equal_slices(0, users, max(64, 16 * CACHE_BYTES // self.k))
@@ -86,12 +137,38 @@ class LocalHistogram(PrivateEstimator):
         return project_to_simplex(mechanism.estimate(total, users) if private else total / users)
 
     def labels(self, rows: Any) -> NDArray[np.int64]:
-        """The query of a block: each user's label, within 0 .. k-1."""
+        """Return each user's label, clipped to 0 .. ``k - 1``: the query of a block.
+
+        Parameters
+        ----------
+        rows : array_like of shape (users,)
+            Integers.
+
+        Returns
+        -------
+        numpy.ndarray of shape (users,)
+            Labels.
+        """
         within: NDArray[np.int64] = np.clip(rows, 0, self.k - 1).astype(np.int64)
         return within
 
     def fit(self, labels: Any, y: Any = None, executor: Executor | None = None) -> Self:
-        """Fit on labels (users,), whole numbers; y is ignored; nothing is spent on bad input."""
+        """Fit on labels; nothing is released if the input is bad.
+
+        Parameters
+        ----------
+        labels : array_like of int, of shape (users,)
+            One label for each user.
+        y : object
+            Ignored.
+        executor : concurrent.futures.Executor or None
+            Where blocks of users are processed; None takes threads.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
         del y
         given = np.asarray(labels)
         if given.ndim != 1 or given.dtype.kind not in "iu" or not given.size:
@@ -114,12 +191,12 @@ class LocalHistogram(PrivateEstimator):
 
 
 def project_to_simplex(estimate: Array) -> Array:
-    """The nearest vector whose entries are not negative and add up to 1.
+    """Return the nearest vector whose entries are nonnegative and sum to 1.
 
-    Source: Duchi, Shalev-Shwartz, Singer & Chandra (2008), Figure 1.
+    References: Duchi, Shalev-Shwartz, Singer & Chandra (2008), Figure 1.
     """
     falling = np.sort(estimate)[::-1]
-    # all above some level are lowered by it, and the rest are 0
+    # entries above a common level are lowered by it; all others become 0
     levels = (np.cumsum(falling) - 1) / np.arange(1, falling.size + 1)
     shares: Array = np.maximum(estimate - levels[np.flatnonzero(falling > levels)[-1]], 0.0)
     return shares

@@ -1,4 +1,7 @@
-"""The mean of vectors that never leave their users: one randomised vector each."""
+"""The mean of vectors in the local model: each user sends one randomised vector.
+
+References: Bhowmick et al. (2018); Asi, Feldman & Talwar (2022).
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,37 @@ from mechanisms.priv_unit import PrivUnit
 class LocalMean(PrivateEstimator):
     """The mean of the users' vectors, epsilon-DP for each of them, by PrivUnit.
 
-    Vectors are shortened to Euclidean length ``radius``, and so is the estimate.  ``epsilon``
-    infinite with ``non_private=True`` has no noise, for comparison.
-    After ``fit``: ``mean_``, ``plan_``, ``ledger_``, ``transcript_``.
-    Source: Bhowmick et al. (2018); Asi, Feldman & Talwar (2022), who show that it is best.
+    Vectors are shortened to Euclidean length ``radius``, and so is the estimate.
+
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon of each user, positive, in nats; infinity with ``non_private=True``.
+    radius : float
+        Largest Euclidean norm of a vector.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    mean_ : numpy.ndarray of shape (dimension,)
+        The estimated mean.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Bhowmick et al. (2018); Asi, Feldman & Talwar (2022), who show that PrivUnit is optimal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import LocalMean
+    >>> X = np.tile([0.6, -0.8], (2000, 1))
+    >>> LocalMean(epsilon=4.0, random_state=0).fit(X).mean_.round(1).tolist()
+    [0.6, -0.8]
     """
 
     def __init__(
@@ -52,14 +82,38 @@ class LocalMean(PrivateEstimator):
         return Parallel([self.mechanism(dimension)] * users)
 
     def mechanism(self, dimension: int) -> Release:
-        """What each user reports by."""
+        """Return the mechanism of each user's report.
+
+        Parameters
+        ----------
+        dimension : int
+            Number of coordinates.
+
+        Returns
+        -------
+        Release
+            A mean oracle whose epsilon is at most the target.
+        """
         radius, epsilon = POSITIVE.check("radius", self.radius), self._checked_epsilon()
         if self.non_private:
             return NoPrivacy()
         return mean_randomizer(dimension, epsilon, radius)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
-        """Return the mean, seen through the gate alone."""
+        """Return the mean, computed from released reports only.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            A ledger on the vectors, with the plan of `plan`.
+        executor : concurrent.futures.Executor or None
+            Where blocks of users are processed; None takes threads.
+
+        Returns
+        -------
+        numpy.ndarray of shape (dimension,)
+            A vector of norm at most ``radius``.
+        """
         users, dimension = ledger.shape
         blocks = equal_slices(0, users, rows_per_block(dimension))
         query, total = ClippedVectors(self.radius), np.zeros(dimension)
@@ -68,7 +122,22 @@ class LocalMean(PrivateEstimator):
         return project_to_ball(total / users / self.radius) * self.radius
 
     def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
-        """Fit on X (users, dimension); y is ignored; nothing is spent on bad input."""
+        """Fit on vectors; nothing is released if the input is bad.
+
+        Parameters
+        ----------
+        X : array_like of shape (users, dimension)
+            One vector for each user.
+        y : object
+            Ignored.
+        executor : concurrent.futures.Executor or None
+            Where blocks of users are processed; None takes threads.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
         del y
         X = validated_data(self, X, dtype=np.float64)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
@@ -85,7 +154,7 @@ class LocalMean(PrivateEstimator):
 
 @lru_cache(maxsize=64)
 def mean_randomizer(dimension: int, epsilon: float, radius: float) -> Release:
-    """PrivUnit of least variance; of one coordinate its sign is all there is."""
+    """Return PrivUnit of smallest variance; for one coordinate, a randomised sign."""
     if dimension > 1:
         return PrivUnit.optimised(dimension, epsilon, radius)
     return calibrate(HemisphereL2, dimension=1, radius=radius, epsilon=epsilon)
@@ -99,9 +168,9 @@ class ClippedVectors:
     radius: float
 
     def __call__(self, rows: Any) -> Array:
-        """One vector a user."""
+        """Return one vector a user."""
         vectors = np.asarray(rows, dtype=np.float64)
-        # first into a cube, that no square is infinite; a little short, that rounding stays inside
+        # clip to a cube first, so no square overflows; a little short, so rounding stays inside
         vectors = np.clip(vectors, -1e6 * self.radius, 1e6 * self.radius)
         scaled = vectors / self.radius
         return scaled * norm_clip_factors(scaled, 1 - 1e-12)[:, None] * self.radius

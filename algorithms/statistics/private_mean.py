@@ -1,4 +1,7 @@
-"""The mean of vectors by a trusted curator: noise once, and back into the ball."""
+"""The mean of vectors by a trusted curator: noise once, then a projection to the ball.
+
+References: Dwork, McSherry, Nissim & Smith (2006); Balle & Wang (2018).
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,44 @@ from mechanisms.laplace import Laplace
 
 
 class PrivateMean(PrivateEstimator):
-    """The mean of the records, (epsilon, delta)-DP for one record exchanged for another.
+    """The mean of the records, (epsilon, delta)-DP for the replacement of one record.
 
     Records are shortened to Euclidean length ``radius``, and so is the estimate.  Noise is
-    Gaussian, or Laplace where delta is 0; ``epsilon`` infinite with ``non_private=True`` has none,
-    for comparison.  After ``fit``: ``mean_``, ``plan_``, ``ledger_``, ``transcript_``.
-    Source: Dwork, McSherry, Nissim & Smith (2006); Balle & Wang (2018) for the Gaussian.
+    Gaussian, or Laplace if delta is 0.
+
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon, positive, in nats; infinity with ``non_private=True``.
+    delta : float
+        Target delta, in [0, 1).
+    radius : float
+        Largest Euclidean norm of a record.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    mean_ : numpy.ndarray of shape (dimension,)
+        The noisy mean, of norm at most ``radius``.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Dwork, McSherry, Nissim & Smith (2006); Balle & Wang (2018) for the Gaussian.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import PrivateMean
+    >>> mean = PrivateMean(epsilon=1.0, delta=1e-6, random_state=0)
+    >>> mean.fit(np.tile([0.6, -0.8], (1000, 1))).mean_.round(2).tolist()
+    [0.6, -0.8]
+    >>> round(mean.plan_.scale, 5)
+    0.00845
     """
 
     def __init__(
@@ -59,13 +94,26 @@ class PrivateMean(PrivateEstimator):
         return Laplace(round_up(moved / epsilon), moved)
 
     def run(self, ledger: Any) -> Array:
-        """Return the mean, seen through the gate alone."""
+        """Return the mean, computed from the released value only."""
         shortened = ClippedVectors(self.radius)
         noisy = ledger.release(ledger.plan, lambda rows: shortened(rows).mean(axis=0))
         return project_to_ball(noisy / self.radius) * self.radius
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit on X (records, dimension); y is ignored; nothing is spent on bad input."""
+        """Fit on records; nothing is released if the input is bad.
+
+        Parameters
+        ----------
+        X : array_like of shape (records, dimension)
+            Records.
+        y : object
+            Ignored.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
         del y
         X = validated_data(self, X, dtype=np.float64)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)

@@ -1,4 +1,7 @@
-"""The best of k candidates by the sum of users' scores, chosen by a trusted curator."""
+"""The best of k candidates by the sum of users' scores, selected by a trusted curator.
+
+References: McKenna & Sheldon (2020).
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,37 @@ from mechanisms.permute_and_flip import PermuteAndFlip
 
 
 class PrivateSelection(PrivateEstimator):
-    """The candidate with about the greatest sum of scores, epsilon-DP for one user's scores.
+    """The candidate with about the largest sum of scores, epsilon-DP for one user's scores.
 
-    Each user gives each of k candidates a score, clipped to [0, 1]; one user is exchanged for
-    another.  ``epsilon`` infinite with ``non_private=True`` has no noise, for comparison.
-    After ``fit``: ``chosen_``, ``plan_``, ``ledger_``, ``transcript_``.
-    Source: McKenna & Sheldon (2020), never worse than the exponential mechanism.
+    Each user gives each of k candidates a score, clipped to [0, 1].  Neighbours replace one user.
+
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon, positive, in nats; infinity with ``non_private=True``.
+    non_private : bool
+        Select without noise, for comparison; needs ``epsilon=inf``.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
+
+    Attributes
+    ----------
+    chosen_ : int
+        Index of the selected candidate.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    McKenna & Sheldon (2020): permute-and-flip, never worse than the exponential mechanism.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import PrivateSelection
+    >>> scores = np.tile([0.2, 0.9, 0.4], (100, 1))
+    >>> PrivateSelection(epsilon=1.0, random_state=0).fit(scores).chosen_
+    1
     """
 
     def __init__(
@@ -43,13 +71,26 @@ class PrivateSelection(PrivateEstimator):
         return PermuteAndFlip(round_up(2 / epsilon), 1.0)
 
     def run(self, ledger: Any) -> int:
-        """Return the candidate's index, seen through the gate alone."""
-        told = ledger.release(ledger.plan, clipped_score_sums)
-        # without a mechanism it is the sums themselves
-        return int(np.argmax(told)) if np.ndim(told) else int(told)
+        """Return the candidate's index, computed from the released value only."""
+        released = ledger.release(ledger.plan, clipped_score_sums)
+        # without a mechanism the sums themselves are released
+        return int(np.argmax(released)) if np.ndim(released) else int(released)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit on X (users, candidates); y is ignored; nothing is spent on bad input."""
+        """Fit on scores; nothing is released if the input is bad.
+
+        Parameters
+        ----------
+        X : array_like of shape (users, candidates)
+            Scores of each user.
+        y : object
+            Ignored.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
         del y
         X = validated_data(self, X, dtype=np.float64)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
@@ -60,10 +101,10 @@ class PrivateSelection(PrivateEstimator):
         return self
 
     def _noise_summary(self) -> str:
-        return f"sums of scores are told apart at the scale {self.plan_.scale:.4g}"
+        return f"permute-and-flip of scale {self.plan_.scale:.4g} on the sums of scores"
 
 
 def clipped_score_sums(scores: Any) -> Array:
-    """The query: every candidate's sum of scores, each within [0, 1]."""
+    """Return every candidate's sum of scores, each clipped to [0, 1]: the query."""
     total: Array = np.clip(scores, 0.0, 1.0).sum(axis=0, dtype=np.float64)
     return total

@@ -1,4 +1,4 @@
-"""What one machine thinks of the signs: means, Lasso paths, graphs; runs where its data are.
+"""One machine's vote on the signs: of means, Lasso paths or graphs; it runs where the data are.
 
 References: Liu, Tu, Mao & Chen (2022), Algorithms 3 and 4; Meinshausen & Buhlmann (2006).
 """
@@ -14,18 +14,17 @@ import numpy as np
 
 from accountant.numerics import Array
 
-THRESHOLD_CONSTANT = (
-    5.0  # of the threshold rule; chosen on simulations (tests/algorithms/voting/test_sign_vote.py)
-)
+# C of the threshold rule, from simulations in tests/algorithms/voting/test_sign_vote.py
+THRESHOLD_CONSTANT = 5.0
 
 
 def threshold_rule(
     machines: int, records: int, features: int, select: int, epsilon: float, delta: float
 ) -> float:
-    """lambda_N for data of about unit deviation.
+    """Return the threshold lambda_N for data of about unit deviation.
 
     ``C (sqrt(ln p / N) + sqrt(s ln(1/delta)) ln p / (m sqrt n epsilon) + 1 / n)`` with C = 5 and
-    N = m n; the paper leaves C open, and has no rule for delta = 0, where s stands for the root.
+    N = m n; the paper leaves C open, and has no rule for delta = 0, where s replaces the root.
     """
     root = min(select, math.sqrt(select * -math.log(delta))) if delta > 0 else select
     privacy = root * math.log(features) / (machines * math.sqrt(records) * epsilon)
@@ -37,7 +36,7 @@ def threshold_rule(
 @final
 @dataclass(frozen=True, slots=True)
 class MachineVote:
-    """A machine's data to its ternary vote, knowing public numbers beside them.
+    """A function from a machine's data to its ternary vote, given public numbers.
 
     ``threshold`` None takes `threshold_rule`, with the machine's own number of records.
     """
@@ -50,7 +49,7 @@ class MachineVote:
     delta: float
 
     def __call__(self, data: Any) -> Any:
-        """The vote of a machine that holds ``data``: X (records, features), or (X, y)."""
+        """Return the vote of a machine that holds ``data``: X (records, features), or (X, y)."""
         if callable(self.estimator):
             return self.estimator(data)
         vote = SIGN_ESTIMATORS[self.estimator]
@@ -71,7 +70,7 @@ class MachineVote:
 
 
 def mean_signs(X: Array, threshold: float, select: int) -> Array:
-    """Signs of the means whose size exceeds the threshold (Algorithm 3)."""
+    """Return signs of the means whose absolute value exceeds the threshold (Algorithm 3)."""
     del select
     means = X.mean(axis=0)
     signs: Array = np.sign(means) * (np.abs(means) > threshold)
@@ -79,11 +78,11 @@ def mean_signs(X: Array, threshold: float, select: int) -> Array:
 
 
 def lasso_signs(data: tuple[Array, Array], threshold: float, select: int) -> Array:
-    """Signs of the Lasso at the least penalty >= threshold that selects at most ``select``.
+    """Return signs of the Lasso at the least penalty >= threshold with at most ``select`` features.
 
     That is Algorithm 4: ``|y - X theta|^2 / (2 n) + penalty |theta|_1``, without an intercept.
     """
-    from sklearn.linear_model import lars_path  # a machine that votes on means needs none of it
+    from sklearn.linear_model import lars_path  # votes on means do not need scikit-learn
 
     _, _, path = lars_path(*data, method="lasso", alpha_min=threshold)
     # between two knots the nonzero coordinates are those of both ends together, so the smallest
@@ -94,15 +93,15 @@ def lasso_signs(data: tuple[Array, Array], threshold: float, select: int) -> Arr
 
 
 def graph_signs(X: Array, threshold: float, select: int) -> Array:
-    """Signs of partial correlations, in the order of ``numpy.triu_indices(variables, 1)``.
+    """Return signs of partial correlations, in the order of ``numpy.triu_indices(variables, 1)``.
 
     Each standardised variable is regressed on the others by the Lasso; an edge is where both
-    coefficients have one sign, and the ``select`` greatest (by the smaller of the two) are kept.
+    coefficients have one sign, and the ``select`` largest (by the smaller of the two) are kept.
     """
     from sklearn.linear_model import lars_path_gram
 
     with np.errstate(invalid="ignore", divide="ignore"):
-        R = finite_array(np.corrcoef(X, rowvar=False), 2)  # of a constant variable there is none
+        R = finite_array(np.corrcoef(X, rowvar=False), 2)  # a constant variable has no correlation
     variables = len(R)
     on = np.zeros((variables, variables))
     for node in range(variables):
@@ -121,7 +120,7 @@ def graph_signs(X: Array, threshold: float, select: int) -> Array:
 
 
 def finite_array(values: Any, axes: int) -> Array:
-    """The machine's own data as numbers; what is raised stays on the machine."""
+    """Return the machine's own data as numbers; an error stays on the machine."""
     array: Array = np.asarray(values, dtype=np.float64)
     if array.ndim != axes or array.size == 0 or not np.isfinite(array).all():
         raise ValueError("data must be finite numbers, one row a record")

@@ -1,4 +1,4 @@
-"""Peeling, then private signs: the plan from public numbers, and the run through the gate.
+"""Peeling, then private signs: the plan from public numbers, and the run through the ledger.
 
 References: Liu, Tu, Mao & Chen (2022), Algorithms 1 and 2; constants recomputed
 (`audits.papers.sign_votes`).
@@ -23,18 +23,18 @@ from mechanisms.noisy_max import NoisyMax
 
 
 def peeling_stage(scale: float, select: int, noise: str) -> Repeat:
-    """``select`` rounds, each of which tells one more feature whose majority is stable."""
+    """Return ``select`` rounds, each of which selects one more feature with a stable majority."""
     return Repeat(NoisyMax(scale, VOTE_SENSITIVITY, noise), select)
 
 
 def peeling_and_sign_plan(peel: Repeat, scale: float) -> Stated:
-    """Selection, then a sign for every feature that was selected; the machine is the unit."""
+    """Return a plan of selection, then a sign for every selected feature, per machine."""
     signs = Repeat(Exponential(scale, VOTE_SENSITIVITY), peel.count)
     return Stated(Sequential([peel, signs]), Adjacency.MACHINE_REPLACE)
 
 
 def published_plan(epsilon: float, delta: float, select: int) -> Stated:
-    """The constants of the paper: Algorithm 1 within Algorithm 2.
+    """Return the plan with the constants of the paper: Algorithm 1 within Algorithm 2.
 
     Laplace noise of scale ``8 sqrt(2 s ln(2 / delta)) / epsilon``, and signs with probability
     proportional to ``exp(epsilon' f / 4)``, ``epsilon' = epsilon / (4 sqrt(2 s ln(2 / delta)))``.
@@ -47,7 +47,7 @@ def published_plan(epsilon: float, delta: float, select: int) -> Stated:
 
 @lru_cache(maxsize=256)
 def calibrated_plan(epsilon: float, delta: float, select: int) -> Stated:
-    """Gumbel noise of one scale in both stages, as little as (epsilon, delta) allows."""
+    """Return a plan with Gumbel noise of one scale, the least that (epsilon, delta) allows."""
 
     def plan_of(scale: float) -> Plan:
         return peeling_and_sign_plan(peeling_stage(scale, select, "gumbel"), scale)
@@ -62,7 +62,7 @@ def peeled_signs(ledger: Any) -> NDArray[np.int8]:
     tally, remaining = VoteCounter(), np.arange(ledger.shape[1])
     selected: list[int] = []
     for _ in range(peel.count):
-        # who remains is known from earlier answers alone
+        # the remaining features follow from earlier answers
         winner = int(ledger.release(peel.part, RemainingStability(tally, remaining)))
         selected.append(int(remaining[winner]))
         remaining = np.delete(remaining, winner)
@@ -74,11 +74,11 @@ def peeled_signs(ledger: Any) -> NDArray[np.int8]:
 
 
 class RemainingStability:
-    """The query of a round: the stability of the features that were not selected yet."""
+    """The query of a round: the stability of the features that are not selected yet."""
 
     def __init__(self, tally: VoteCounter, features: NDArray[np.intp]) -> None:
         self._tally, self._features = tally, features
 
     def __call__(self, votes: Any) -> Any:
-        """Stability of every remaining feature."""
+        """Return the stability of every remaining feature."""
         return self._tally.stability(votes)[self._features]

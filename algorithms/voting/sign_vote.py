@@ -1,4 +1,7 @@
-"""Which coordinates are not zero, and their signs, by a private vote of machines."""
+"""Which coordinates are not zero, and their signs, by a private vote of machines.
+
+References: Liu, Tu, Mao & Chen (2022), Algorithms 2 to 4.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +32,57 @@ FORM = OneOf(("calibrated", "published"))
 class SignVote(PrivateEstimator):
     """Sign selection by majority vote of machines, (epsilon, delta)-DP for all data of a machine.
 
-    Every machine sends one ternary vote: signs of its means ("mean", data X), of its Lasso
-    ("lasso", data (X, y)), of its partial correlations ("graph", data X, one vote a pair in the
-    order of ``numpy.triu_indices``), or whatever a function makes of its data.  ``select`` features
-    are selected, and each gets a sign or 0.  ``threshold`` None takes
-    `algorithms.voting.machine_votes.threshold_rule`, for data of about unit deviation.
+    Every machine sends one ternary vote.  ``select`` features are selected, and each gets a sign or
+    0.  Machines that exceed the timeout, fail, or send no vote count as null votes; more than half
+    must vote.
 
-    Machines work on ``executor`` (threads by default); those that take longer than ``timeout``
-    seconds, fail, or send no vote count as null votes.  More than half must vote.  ``votes_`` and
-    ``report_`` are for the operator and not protected; pickling leaves them behind.
+    Parameters
+    ----------
+    epsilon : float
+        Target epsilon, positive, in nats.
+    delta : float
+        Target delta, in [0, 1); positive for ``form="published"``.
+    select : int
+        Number of features to select.
+    estimator : {"mean", "lasso", "graph"} or callable
+        A machine's vote: signs of its means (data X), of its Lasso (data (X, y)), of its partial
+        correlations (data X, one vote a pair in the order of ``numpy.triu_indices``), or the result
+        of a function of its data.
+    threshold : float or None
+        Threshold of a vote; None takes `algorithms.voting.machine_votes.threshold_rule`, for data
+        of about unit deviation.
+    form : {"calibrated", "published"}
+        The least noise by exact accounting, or the constants of the paper.
+    executor : concurrent.futures.Executor or None
+        Where machines work; None takes threads.
+    timeout : float or None
+        Seconds after which a missing vote counts as a null vote; None waits.
+    random_state : int, numpy.random.Generator or None
+        Seed of the noise; None draws from the operating system's entropy.
 
-    After ``fit``: ``signs_``, ``votes_``, ``report_``, ``plan_``, ``ledger_``, ``transcript_``.
-    Source: Liu, Tu, Mao & Chen (2022), Algorithms 2 to 4; "calibrated" recalibrates its noise.
+    Attributes
+    ----------
+    signs_ : numpy.ndarray of int8, of shape (features,)
+        The private signs, 0 where not selected.
+    votes_ : numpy.ndarray of shape (machines, features)
+        The votes, for the operator: **not private**; pickling leaves them out.
+    report_ : VoteReport
+        What happened to each machine, for the operator: **not private**.
+    plan_, ledger_, transcript_
+        What was released, and through which ledger.
+
+    References
+    ----------
+    Liu, Tu, Mao & Chen (2022), Algorithms 2 to 4; "calibrated" recalibrates the noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from algorithms import SignVote
+    >>> machines = [np.tile([1.0, -1.0, 0.0], (50, 1))] * 300
+    >>> vote = SignVote(epsilon=2.0, delta=1e-6, select=2, threshold=0.5, random_state=0)
+    >>> vote.fit(machines).signs_.tolist()
+    [1, -1, 0]
     """
 
     def __init__(
@@ -68,7 +110,7 @@ class SignVote(PrivateEstimator):
     def plan(self, shape: tuple[int, ...]) -> Stated:
         """Return what a fit on ``shape = (machines, features)`` will release; needs no data.
 
-        Features are what is voted on: of a graph its pairs of variables.
+        The features of a graph are its pairs of variables.
         """
         if not isinstance(shape, tuple) or len(shape) != 2:
             raise ParameterError("shape", shape, "(machines, features)")
@@ -86,13 +128,26 @@ class SignVote(PrivateEstimator):
         return plan
 
     def run(self, ledger: Any) -> NDArray[np.int8]:
-        """Return the signs, seen through the gate alone; its data are votes."""
+        """Return the signs, computed from released values only; the ledger holds the votes."""
         return peeled_signs(ledger)
 
     def fit(self, machines: Iterable[Any]) -> Self:
-        """Fit on machines: X or (X, y) of each, or a function that loads them where it runs.
+        """Fit on the data of machines; nothing is released unless more than half of them vote.
 
-        Nothing is spent unless more than half of them vote on the same features.
+        Parameters
+        ----------
+        machines : sequence
+            X or (X, y) of each machine, or a function that loads them where it runs; at least two.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ParameterError
+            If machines have different numbers of features, or half of them or more send no vote.
         """
         handles = checked_machines(machines)
         count, features = len(handles), known_features(handles)
@@ -101,7 +156,7 @@ class SignVote(PrivateEstimator):
         if callable(self.estimator):
             features = None
         local = self._machine_vote(count)
-        # all settings are checked before any machine is asked
+        # all settings are checked before any machine votes
         self.plan((count, local.select if features is None else features))
         rng = generator_of(self.random_state)
         timeout = None if self.timeout is None else POSITIVE.check("timeout", self.timeout)
@@ -115,7 +170,7 @@ class SignVote(PrivateEstimator):
         return self
 
     def summary(self) -> str:
-        """What the fit guarantees, what noise it took, and what it found."""
+        """Return the guarantee of the fit, its noise, and the number of signs found."""
         check_is_fitted(self)
         epsilon = Tight().epsilon(self.plan_, self.delta)
         peel, signs = self.plan_.part.parts
@@ -144,7 +199,7 @@ class SignVote(PrivateEstimator):
         )
 
     def __getstate__(self) -> Any:
-        """What may travel: not the ledger, nor what is not protected, nor the executor."""
+        """Return the state without the ledger, the executor and what is not private."""
         kept = {k: v for k, v in super().__getstate__().items() if k not in NOT_PROTECTED}
         return {**kept, "executor": None}
 
@@ -153,7 +208,7 @@ NOT_PROTECTED = ("ledger_", "votes_", "report_")
 
 
 def checked_machines(machines: Any) -> list[Any]:
-    """The handles of at least two machines."""
+    """Return the handles of at least two machines."""
     if isinstance(machines, (str, bytes, dict)) or not isinstance(machines, Iterable):
         raise ParameterError("machines", type(machines), "a sequence of X or (X, y), one a machine")
     handles = list(machines)
@@ -163,7 +218,7 @@ def checked_machines(machines: Any) -> list[Any]:
 
 
 def known_features(handles: list[Any]) -> int | None:
-    """The number of features of all data that are here; None where none are."""
+    """Return the number of features of all data that are in memory; None if there are none."""
     here = [one[0] if isinstance(one, tuple) else one for one in handles]
     found = {one.shape[1] for one in here if len(getattr(one, "shape", ())) == 2}
     if len(found) > 1:

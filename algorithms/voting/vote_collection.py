@@ -1,10 +1,9 @@
-"""Asking machines for their votes: one small message a machine, and what became of each.
+"""Collection of machines' votes: one small message a machine, and what happened to each.
 
-Data stay where they are: what is sent out is a function and the handle of a machine's data, what
-comes back are two bits a feature.  Whatever is no vote counts as a null vote of all zeros, so that
-the number of machines, and with it the sensitivity, is the one that was invited.
-
-Who failed, who was late, and how long a vote is, are taken as public: they are not protected.
+Data stay where they are: the server sends a function and the handle of a machine's data, and gets
+two bits a feature.  Every invalid message counts as a null vote of all zeros, so the number of
+machines, and with it the sensitivity, is the number invited.
+Which machines failed or were late, and how long a vote is, are taken as public.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ MACHINES_PER_BLOCK = 100  # machines whose messages are read at a time
 @final
 @dataclass(frozen=True, slots=True)
 class VoteReport:
-    """For the operator, not part of the private output: every machine's fate and bytes sent.
+    """What happened to every machine, and bytes sent; for the operator, not private.
 
-    A fate is one of `FATES`: "twice" is a machine that sent more than one vote, of which the
-    first was counted; "failed", "invalid" and "late" were counted as null votes.
+    A fate is one of `FATES`: "twice" is a machine that sent more than one vote, of which the first
+    was counted; "failed", "invalid" and "late" were counted as null votes.
     """
 
     fates: tuple[str, ...]
@@ -50,17 +49,17 @@ class VoteReport:
 
     @property
     def answered(self) -> int:
-        """How many machines' votes were counted."""
+        """The number of machines whose votes were counted."""
         return sum(fate in ("counted", "twice") for fate in self.fates)
 
     def __str__(self) -> str:
-        told = [f"{self.fates.count(fate)} {fate}" for fate in FATES if fate in self.fates]
-        return f"{len(self.fates)} machines: {', '.join(told)}; {sum(self.bytes):,} bytes"
+        counts = [f"{self.fates.count(fate)} {fate}" for fate in FATES if fate in self.fates]
+        return f"{len(self.fates)} machines: {', '.join(counts)}; {sum(self.bytes):,} bytes"
 
 
 @final
 class VoteCollector:
-    """One message of every machine, whoever brings it; whatever comes second is not counted."""
+    """One message of every machine; a second message of a machine is not counted."""
 
     def __init__(self, machines: int) -> None:
         self._messages: list[Any] = [None] * IntegerRange(1).check("machines", machines)
@@ -81,18 +80,18 @@ class VoteCollector:
             self._fates[at] = FAILED
 
     def mark_failed(self, machine: int) -> None:
-        """Note that a machine will not answer."""
+        """Record that a machine will not answer."""
         self._fates[machine] = FAILED
 
     def read_votes(self, features: int | None = None) -> tuple[Votes, VoteReport]:
-        """Return the votes (machines, features), and the report; enough must have answered.
+        """Return the votes (machines, features), and the report; more than half must have answered.
 
-        Enough is more than half of the machines: otherwise no sign can have a majority.  None
-        takes the number of features that more than half of the machines voted on.
+        Otherwise no sign can have a majority.  ``features`` None takes the number of features that
+        more than half of the machines voted on.
         """
         lengths = [vote_length(message) for message in self._messages]
         if features is None:
-            features = int(np.median(lengths))  # whatever more than half of them are
+            features = int(np.median(lengths))  # the length that more than half of them have
         votes = np.zeros((len(lengths), max(features, 1)), dtype=np.int8)
 
         def write(block: range) -> None:
@@ -101,7 +100,7 @@ class VoteCollector:
                 if lengths[at] and not fits:
                     self._fates[at] = INVALID
 
-        # most of the time is the first touch of the memory, so blocks are touched side by side
+        # first access to the memory dominates, so threads write blocks in parallel
         starts = range(0, len(lengths), MACHINES_PER_BLOCK)
         blocks = (range(start, min(start + MACHINES_PER_BLOCK, len(lengths))) for start in starts)
         deque(map_in_order(write, blocks), maxlen=0)
@@ -118,10 +117,11 @@ def collect_votes(
     executor: Executor | None = None,
     timeout: float | None = None,
 ) -> VoteCollector:
-    """Ask every machine; those that take longer than ``timeout`` seconds, all told, are late.
+    """Return the collected votes of all machines; those slower than ``timeout`` seconds are late.
 
-    A handle is a machine's data, or a function that loads them, or whatever the executor turns
-    into data where they are, as Dask's does its own futures.
+    The timeout is for all machines together.  A handle is a machine's data, or a function that
+    loads them, or what the executor converts into data where they are, as Dask does with its
+    futures.
     """
     pool = ThreadPoolExecutor(os.cpu_count()) if executor is None else executor
     box, futures = VoteCollector(len(handles)), []
@@ -132,7 +132,7 @@ def collect_votes(
             if future in done:
                 try:
                     box.receive(at, future.result())
-                except Exception:  # a worker died, or something else than a message came back
+                except Exception:  # a worker died, or its result is no message
                     box.mark_failed(at)
     finally:
         for future in futures:

@@ -1,7 +1,7 @@
-"""What a machine sends: its ternary vote in two bits a feature, made where its data are.
+"""The message of a machine: its ternary vote in two bits a feature, made where its data are.
 
-A message is a fate in one byte; of a vote, the number of features in four and two maps of bits
-follow: who is 1, and who is -1.
+A message starts with a status in one byte; a vote continues with the number of features in four
+bytes and two maps of bits: which features are 1, and which are -1.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ Votes = NDArray[np.int8]
 
 FATES = ("counted", "twice", "failed", "invalid", "late")
 COUNTED, TWICE, FAILED, INVALID, LATE = range(len(FATES))
-HEADER_BYTES = 5  # bytes: a fate, and the number of features in four
+HEADER_BYTES = 5  # bytes: a status, and the number of features in four
 
 
 def pack_vote(vote: Any) -> bytes:
-    """A machine's message: its vote in two bits a feature, or that it has none."""
+    """Return a machine's message: its vote in two bits a feature, or that it has none."""
     try:
         votes = np.asarray(vote)
     except ValueError:  # ragged
@@ -38,7 +38,7 @@ def pack_vote(vote: Any) -> bytes:
 
 
 def vote_length(message: Any) -> int:
-    """How many features a message votes on; 0 where it is no vote."""
+    """Return the number of features that a message votes on; 0 where it is no vote."""
     if not isinstance(message, bytes) or len(message) < HEADER_BYTES or message[0] > TWICE:
         return 0
     features = int.from_bytes(message[1:HEADER_BYTES], "little")
@@ -46,7 +46,7 @@ def vote_length(message: Any) -> int:
 
 
 def unpack_vote(message: bytes, row: Votes) -> bool:
-    """Write a message of the row's length to the row; False, and nothing, if it is no vote."""
+    """Write a vote of the row's length to the row and return True; return False if it is none."""
     positive, negative = np.frombuffer(message, dtype=np.uint8, offset=HEADER_BYTES).reshape(2, -1)
     if (positive & negative).any():
         return False
@@ -56,9 +56,9 @@ def unpack_vote(message: bytes, row: Votes) -> bool:
 
 
 def encode_own_vote(local: Callable[[Any], Any], handle: Any) -> bytes:
-    """What runs where the data are: an error is told without its words, which may show data."""
+    """Return a machine's message; an error is sent without its text, which may show data."""
     try:
-        # numpy's warnings are about the data, and stay with them
+        # numpy's warnings are about the data, so they stay on the machine
         with np.errstate(all="ignore"):
             return pack_vote(local(handle() if callable(handle) else handle))
     except Exception:

@@ -1,4 +1,4 @@
-"""Checks of private values: what is wrong is said, and where, never the value."""
+"""Checks of private values: errors name the fault and its index, and never show the value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ A = TypeVar("A", bound=NDArray[Any])
 
 
 def finite_floats(value: ArrayLike) -> Array:
-    """``value`` as an array of finite floats, or `PrivateValueError`."""
+    """Return ``value`` as an array of finite floats, or raise `PrivateValueError`."""
     array = as_floats(value)
     if not np.isfinite(array).all():
         raise PrivateValueError(
@@ -25,7 +25,7 @@ def finite_floats(value: ArrayLike) -> Array:
 
 
 def as_floats(value: ArrayLike) -> Array:
-    """``value`` as an array of floats, not looked at one by one, or `PrivateValueError`."""
+    """Return ``value`` as an array of floats, perhaps infinite, or raise `PrivateValueError`."""
     raw = _unmasked_array(value, "rectangular, not ragged")
     if raw.dtype.kind not in "biuf":
         raise PrivateValueError("value", "an array of real numbers")
@@ -34,7 +34,7 @@ def as_floats(value: ArrayLike) -> Array:
 
 
 def as_int64(value: ArrayLike, allowed: str) -> NDArray[np.int64]:
-    """``value`` as 64-bit integers, or `PrivateValueError`."""
+    """Return ``value`` as 64-bit integers, or raise `PrivateValueError`."""
     raw = _unmasked_array(value, allowed)
     if raw.size == 0 and raw.dtype.kind == "f":  # an empty list
         raw = raw.astype(np.int64)
@@ -46,7 +46,7 @@ def as_int64(value: ArrayLike, allowed: str) -> NDArray[np.int64]:
 
 
 def checked_dimension(value: A, axes: int | None, dimension: int | None) -> A:
-    """``value`` if its last axis holds at most ``dimension`` coordinates, where values have one."""
+    """Return ``value``; where values are vectors, they have at most ``dimension`` coordinates."""
     if axes == 1 and not (value.ndim > 0 and value.shape[-1] <= (dimension or math.inf)):
         raise PrivateValueError("value", f"vectors of at most {dimension} coordinates")
     return value
@@ -59,7 +59,7 @@ def refuse_size_for_batch(size: int | None, value: NDArray[Any], axes: int) -> N
 
 
 def norms(vectors: Array, order: float) -> Array:
-    """Norm of every vector along the last axis."""
+    """Return the norm of every vector along the last axis; ``order`` is 2 or infinity."""
     if order == 2:
         squares: Array = np.sqrt(np.einsum("...i,...i", vectors, vectors))
         return squares
@@ -68,7 +68,7 @@ def norms(vectors: Array, order: float) -> Array:
 
 
 def first_true_index(mask: NDArray[np.bool_]) -> tuple[int, ...]:
-    """Index of the first wrong entry."""
+    """Return the index of the first True entry, which marks the first wrong value."""
     return tuple(int(i) for i in np.unravel_index(np.argmax(mask), mask.shape))
 
 

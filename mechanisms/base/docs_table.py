@@ -1,4 +1,4 @@
-"""The table of mechanisms, made from their own declarations; `make table` writes it."""
+"""The table of mechanisms in the docs, made from the declarations; `make table` writes it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def table() -> str:
 
 
 def declarations() -> Iterator[tuple[type[Mechanism], tuple[str, ...]]]:
-    """Each declared mechanism, with the cells of its row that do not depend on the machine."""
+    """Yield each declared mechanism and the cells of its row that are the same on every machine."""
     for cls in registry():
         instances = cls.instances()
         one = instances[0]
@@ -42,7 +42,7 @@ def declarations() -> Iterator[tuple[type[Mechanism], tuple[str, ...]]]:
 
 
 def _claim_text(mechanism: Mechanism) -> str:
-    """The loss; of a long list of outcomes only their number and epsilon."""
+    """Return the loss as text; for a long list of outcomes, their number and epsilon."""
     loss = mechanism.loss
     if isinstance(loss, PairLoss):
         size = len(loss.p)
@@ -53,7 +53,7 @@ def _claim_text(mechanism: Mechanism) -> str:
 
 
 def _release_times(mechanism: Mechanism) -> tuple[str, str]:
-    """Time of one release, and of each of many, in words: the best of a few."""
+    """Return the shortest measured times of one release and of each release in a batch, as text."""
     rng = np.random.default_rng(0)
     value = mechanism.values.example(rng)
     batch = np.stack([np.asarray(value)] * TIMED_BATCH)
@@ -69,7 +69,7 @@ def _timed(work: Callable[[], object]) -> float:
 
 
 def table_in_page(text: str) -> str:
-    """The table that a page holds now."""
+    """Return the table that a page holds now."""
     return text.split(TABLE_START)[1].split(TABLE_END, maxsplit=1)[0]
 
 

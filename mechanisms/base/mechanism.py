@@ -1,4 +1,7 @@
-"""What a mechanism is: noise that was chosen, its density, and the loss that follows."""
+"""The abstract mechanism: chosen noise, its density, and the privacy loss that follows.
+
+References: Dwork & Roth (2014), Chapters 2 and 3; Mironov (2012) for the arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,23 @@ ALWAYS_IN_REPR = ("sensitivity", "arithmetic")
 
 
 class Arithmetic(enum.StrEnum):
-    """Whether the claim holds of the sampler as it runs.
+    """Whether a claim also holds for the sampler as a computer runs it.
 
-    IDEALISED: floats stand for real numbers, and the low-order bits can leak.  EXACT: given
-    ideal random bits the claim holds of what is released, to the last bit.
+    ``IDEALISED``: the proof treats floats as real numbers, so the last digits of a release can
+    reveal the value; for study only.  ``EXACT``: given ideal random bits the claim holds for the
+    release as it is, to the last bit; safe to publish.
+
+    References
+    ----------
+    Mironov (2012); Canonne, Kamath & Steinke (2020).
+
+    Examples
+    --------
+    >>> from mechanisms import Arithmetic, Laplace
+    >>> Laplace(scale=2.0).arithmetic
+    IDEALISED
+    >>> Laplace(scale=2.0, arithmetic="exact").arithmetic is Arithmetic.EXACT
+    True
     """
 
     IDEALISED = "idealised"
@@ -45,12 +61,12 @@ IDEALISED, EXACT = Arithmetic
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ArithmeticDomain:
-    """The arithmetics that a mechanism offers."""
+    """The arithmetics that a mechanism offers, as the domain of its field."""
 
     choices: tuple[Arithmetic, ...]
 
     def check(self, argument: str, value: object) -> Arithmetic:
-        """One of the choices, by name or by value."""
+        """Return the choice, which may be given as the enumeration or as its string."""
         return Arithmetic(self._names.check(argument, value))
 
     def __str__(self) -> str:
@@ -62,16 +78,40 @@ class ArithmeticDomain:
 
 
 def arithmetic_field(*choices: Arithmetic) -> Any:
-    """Declare the field that says which arithmetic samples; the first is the default."""
-    text = "arithmetic of the sampler: floats that stand for real numbers, or exact integers"
+    """Declare the field that says which arithmetic the sampler uses; the first is the default."""
+    text = "ordinary floats, which are for study only, or exact integers, safe to publish"
     return param(ArithmeticDomain(choices), text, typical=choices, default=choices[0])
 
 
 class Mechanism(Release):
-    """A frozen value that releases a private value with noise; equality is meaning.
+    """A mechanism: an immutable value that releases private values with noise.
 
-    A subclass declares its parameters with `param`, is decorated with `@declare`, and gives
-    `release`, `log_density`, `loss`, `worst_pair`, `values`, `support`, `releases`, `reference`.
+    You choose the noise; the privacy loss is computed from it.  Two mechanisms with equal fields
+    are equal, and ``repr`` shows the call that makes them.  A new mechanism is a subclass that
+    declares its parameters with `param`, is decorated with `declare`, and defines `release`,
+    `log_density`, `loss`, `worst_pair`, `values`, `support` and the texts below.
+
+    Attributes
+    ----------
+    releases : str
+        What is released, for the table of mechanisms.
+    reference : str
+        Where the mechanism and its guarantee are published.
+    limits : str
+        Known limits of the implementation; empty if there are none.
+
+    References
+    ----------
+    Dwork & Roth (2014), Chapters 2 and 3.
+
+    Examples
+    --------
+    >>> from mechanisms import Laplace, Mechanism
+    >>> one = Laplace(scale=2.0)
+    >>> isinstance(one, Mechanism), one == Laplace(scale=2.0, sensitivity=1.0)
+    (True, True)
+    >>> one.loss
+    LaplaceLoss(shift=0.5)
     """
 
     __slots__ = ()
@@ -86,18 +126,49 @@ class Mechanism(Release):
         rng: np.random.Generator | int | None = None,
         size: int | None = None,
     ) -> Any:
-        """Release ``value``: once, or ``size`` times along a new first axis.
+        """Return a noisy release of ``value``.
 
-        A batch of values along the first axis gives one output each.  ``rng=None`` draws from
-        operating-system entropy.  Raises `PrivateValueError` for a value that is no value.
+        Parameters
+        ----------
+        value : array_like
+            A value that `values` accepts, or a batch of values along a new first axis: then each
+            gives one output.
+        rng : numpy.random.Generator, int or None
+            Source of randomness or a seed; None draws from the operating system's entropy.
+        size : int or None
+            Number of independent releases of one value, along a new first axis; None for one.
+
+        Returns
+        -------
+        object
+            The output, or an array of outputs.
+
+        Raises
+        ------
+        PrivateValueError
+            If ``value`` is outside `values`; the message never shows it.
+        ParameterError
+            If ``size`` is given for a batch.
         """
 
     @abstractmethod
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """Log of the density of ``output`` when ``value`` is released.
+        """Return the natural logarithm of the density of ``output`` when ``value`` is released.
 
-        Summed over the axes of ``value``, or over all but its first with ``each``; further axes
-        of ``output`` in front are independent draws.
+        Parameters
+        ----------
+        output : array_like
+            Outputs; further axes in front are independent draws.
+        value : array_like
+            A value or a batch of values.
+        each : bool
+            False sums over all axes of ``value``; True keeps its first axis, the batch.
+
+        Returns
+        -------
+        numpy.ndarray
+            Log-densities, -inf for impossible outputs; with respect to the measure that `support`
+            describes.
         """
 
     @property
@@ -107,31 +178,42 @@ class Mechanism(Release):
 
     @abstractmethod
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
-        """Two neighbouring values at which the profile at ``epsilon`` is attained."""
+        """Return two neighbouring values that attain the privacy profile at ``epsilon``.
+
+        Parameters
+        ----------
+        epsilon : float
+            Where the profile is attained, in nats; many mechanisms have one pair for every epsilon.
+
+        Returns
+        -------
+        tuple
+            Two values; the best known pair where `loss_is_upper_bound` holds.
+        """
 
     @property
     @abstractmethod
     def values(self) -> Values:
-        """What may be released, and who its neighbours are."""
+        """The values that may be released, with their neighbours."""
 
     @property
     @abstractmethod
     def support(self) -> Support:
-        """Where outputs lie: the real line, or cells of constant density."""
+        """The set of outputs, as cells of constant density, a list or the real line."""
 
     @property
     def arithmetic(self) -> str:
-        """Whether the claim holds to the last bit: IDEALISED or EXACT; a field of many."""
+        """IDEALISED, or EXACT where the claim holds to the last bit; a field of many mechanisms."""
         return IDEALISED
 
     @property
     def value_axes(self) -> int | None:
-        """Axes of one value; None where an array of any shape is one value."""
+        """The number of axes of one value; None where an array of any shape is one value."""
         return self.values.axes
 
     @property
     def loss_is_upper_bound(self) -> bool:
-        """Whether no pair attains the profile: the loss is an upper bound only."""
+        """Whether `loss` is only an upper bound, which no pair of neighbours attains."""
         return False
 
     def __post_init__(self) -> None:
@@ -151,17 +233,35 @@ class Mechanism(Release):
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield its loss, once."""
+        """Yield the loss, once."""
         yield self.loss, 1
 
     @property
     def reversed(self) -> Loss:
-        """Its loss with the neighbours exchanged."""
+        """The privacy loss with the two neighbours exchanged."""
         return self.loss.reversed
 
     @classmethod
     def knob(cls, **fixed: Any) -> tuple[str, Interval]:
-        """Return the name and the range of the parameter that `calibrate` turns."""
+        """Return the name and the range of the parameter that `calibrate` searches.
+
+        Parameters
+        ----------
+        **fixed : object
+            The other fields, by name; those without a default must be given.
+
+        Returns
+        -------
+        name : str
+            The name of the field.
+        domain : Interval
+            Its allowed range, given the fixed fields.
+
+        Raises
+        ------
+        ParameterError
+            If fields are missing or unknown, or the class has no such parameter.
+        """
         declared = parameters_of(cls)
         name = next((n for n, meaning in declared.items() if meaning.knob), "")
         others = {f.name: f.default for f in dataclasses.fields(cls) if f.name != name}  # type: ignore[arg-type]  # every declared class is a dataclass
@@ -178,41 +278,79 @@ class Mechanism(Release):
         return name, domain
 
     def with_noise_factor(self, factor: float) -> Self:
-        """The same mechanism with its knob at ``factor`` times what it is."""
+        """Return the same mechanism with its calibrated parameter multiplied by ``factor``.
+
+        Parameters
+        ----------
+        factor : float
+            Multiplies the parameter that `knob` names, such as the noise scale.
+
+        Returns
+        -------
+        Mechanism
+            A new mechanism; the other fields stay.
+
+        Raises
+        ------
+        ParameterError
+            If the mechanism has no such parameter.
+        """
         knob = next((n for n, meaning in parameters_of(type(self)).items() if meaning.knob), None)
         if knob is None:
-            raise ParameterError("plan_of", self, "made of mechanisms, each with a knob to turn")
-        turned = {knob: factor * getattr(self, knob)}
-        changed: Self = dataclasses.replace(self, **turned)  # type: ignore[type-var]  # declared
+            raise ParameterError(
+                "plan_of",
+                self,
+                "made of mechanisms, each with a parameter to calibrate, such as a noise scale",
+            )
+        changes = {knob: factor * getattr(self, knob)}
+        changed: Self = dataclasses.replace(self, **changes)  # type: ignore[type-var]  # declared
         return changed
 
     @classmethod
     def instances(cls) -> list[Self]:
-        """One mechanism for every combination of the parameters' typical values."""
+        """Return one mechanism for every combination of the parameters' typical values.
+
+        Returns
+        -------
+        list of Mechanism
+            At least one; the tests and the table of mechanisms use them.
+        """
         declared = parameters_of(cls)
         combinations = itertools.product(*(meaning.typical for meaning in declared.values()))
         return [cls(**dict(zip(declared, values, strict=True))) for values in combinations]
 
 
 def registry() -> tuple[type[Mechanism], ...]:
-    """Every declared mechanism class, in alphabetical order."""
+    """Return every declared mechanism class.
+
+    Returns
+    -------
+    tuple of type
+        The subclasses of `Mechanism` decorated with `declare`, in alphabetical order.
+
+    Examples
+    --------
+    >>> from mechanisms import registry
+    >>> [cls.__name__ for cls in registry()][:3]
+    ['AboveThreshold', 'BinaryLabel', 'Clamped']
+    """
     return tuple(sorted(REGISTERED, key=lambda cls: cls.__name__))
 
 
 def draw_shape(size: int | None, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Shape of ``size`` draws of something of the given shape."""
+    """Return the shape of ``size`` draws of an array of the given shape."""
     return shape if size is None else (SIZE.check("size", size), *shape)
 
 
 def sum_log_density(terms: NDArray[Any], value_axes: int, each: bool) -> Array:
-    """Sum log-densities over the last ``value_axes`` axes, all but the first with ``each``."""
+    """Return log-densities summed over the last ``value_axes`` axes; ``each`` keeps the batch."""
     axes = tuple(range(each - value_axes, 0)) if value_axes else ()
     result: Array = terms.sum(axis=axes) if axes else terms
     return result
 
 
 def _field_repr(value: object) -> str:
-    """A field as it would be written; a function by the name it is imported by."""
+    """Return a field as source code; a function by the name it is imported by."""
     if isinstance(value, np.ufunc):
         return f"numpy.{value.__name__}"
     if callable(value) and not isinstance(value, Mechanism):

@@ -1,4 +1,4 @@
-"""Parameters declare domain, meaning and typical values once; checks, docs and tests read them."""
+"""Declared parameters: domain, meaning and typical values, which checks, docs and tests read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, TypeVar, dataclass_transform
 
 from accountant.domains import Domain
 from accountant.plans.plan import DECLARED_PLAN_KINDS
+from mechanisms.base.docstrings import completed_docstring
 
 REQUIRED: Any = dataclasses.MISSING
 REGISTERED: list[type[Any]] = []
@@ -16,7 +17,7 @@ M = TypeVar("M")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a parameter may be, means and typically is; a domain may depend on other fields."""
+    """Domain, meaning and typical values of a parameter; a domain may depend on other fields."""
 
     domain: Domain | Callable[[Any], Domain]
     text: str
@@ -24,7 +25,7 @@ class Parameter:
     knob: bool
 
     def domain_of(self, fields: Any) -> Domain:
-        """The domain, given an object that holds the other fields."""
+        """Return the domain, given an object that holds the other fields."""
         return self.domain(fields) if callable(self.domain) else self.domain
 
 
@@ -36,20 +37,69 @@ def param(
     default: Any = REQUIRED,
     knob: bool = False,
 ) -> Any:
-    """Declare a field: domain, meaning, values for tests; `calibrate` turns the knob."""
+    """Declare a field of a mechanism: its domain, its meaning and typical values.
+
+    Construction checks the domain, `declare` writes the docstring from the meaning, and tests use
+    the typical values.
+
+    Parameters
+    ----------
+    domain : Domain or callable
+        The allowed values; or a function that maps the mechanism to them, where they depend on
+        other fields.
+    text : str
+        The meaning, with the unit; a phrase that starts with a small letter.
+    typical : tuple
+        One or more allowed values; the first is the default example.
+    default : object
+        The default; without one the field is required.
+    knob : bool
+        Whether `calibrate` searches this parameter; at most one of a mechanism.
+
+    Returns
+    -------
+    dataclasses.Field
+        The field, to be assigned to an annotated name of a `declare` class.
+
+    Examples
+    --------
+    >>> from accountant.domains import POSITIVE
+    >>> from mechanisms import param
+    >>> field = param(POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True)
+    >>> field.metadata["meaning"].text
+    'noise scale, in the units of the query'
+    """
     meaning = Parameter(domain, text, typical, knob)
     return dataclasses.field(default=default, metadata={"meaning": meaning})
 
 
 def parameters_of(cls: Any) -> dict[str, Parameter]:
-    """The declared parameters of a mechanism class, by name."""
+    """Return the declared parameters of a mechanism class, by name."""
     return {f.name: f.metadata["meaning"] for f in dataclasses.fields(cls)}
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(param,))
 def declare(cls: type[M]) -> type[M]:
-    """Make a frozen dataclass of a mechanism and register it."""
+    """Make a frozen dataclass of a `Mechanism` subclass, register it, and complete its docstring.
+
+    The sections Parameters, Notes and References of the docstring are composed from the fields that
+    `param` declares and from ``limits`` and ``reference``.
+
+    Returns
+    -------
+    type
+        The class, with slots, value equality and checked fields; `registry` lists it.
+
+    Examples
+    --------
+    >>> import dataclasses
+    >>> from mechanisms import Laplace, registry
+    >>> Laplace in registry(), [field.name for field in dataclasses.fields(Laplace)]
+    (True, ['scale', 'sensitivity', 'arithmetic', 'dimension'])
+    """
     made = dataclasses.dataclass(frozen=True, slots=True, repr=False)(cls)
+    if cls.__doc__:
+        made.__doc__ = completed_docstring(made)
     REGISTERED.append(made)
     DECLARED_PLAN_KINDS.append(made)  # type: ignore[arg-type]  # plan files may name it
     return made

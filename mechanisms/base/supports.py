@@ -1,4 +1,4 @@
-"""Where a mechanism's outputs lie, and what there is to sum over."""
+"""Supports: where a mechanism's outputs lie, and which cells or points to sum over."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MAX_CELLS = 1 << 22  # more cells than this are not listed
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Outputs that stand for all, each with the measure of what it stands for.
+    """A partition of the outputs: one output for each cell, and the measure of the cell.
 
-    ``locate`` tells the part an output belongs to; parts have one cell each, or those that
-    ``parts`` gives where a part is summed over by quadrature.
+    ``locate`` maps outputs to the index of their part.  A part is one cell, unless ``parts`` gives
+    the part of each cell, where quadrature sums several cells to one part.
     """
 
     outputs: NDArray[Any]
@@ -33,17 +33,17 @@ class Cells:
 
 
 class Support:
-    """Outputs; a subclass lists its labels, or its cells, or neither (the real line)."""
+    """A set of outputs; a subclass lists labels or cells, or neither (the real line)."""
 
     __slots__ = ()
 
     def outcomes(self, value: Any) -> NDArray[np.intp] | None:
-        """All outputs that can follow ``value`` where they are 0, 1, 2, ..., else None."""
+        """Return all outputs that can follow ``value`` where they are 0, 1, 2, ..., else None."""
         del value
         return None
 
     def cells(self, first: Any, second: Any) -> Cells | None:
-        """The cells of two values, or None where the outputs fill the real line."""
+        """Return the common cells of two values, or None where outputs fill the real line."""
         del second
         found = self.outcomes(first)
         if found is None:
@@ -53,9 +53,9 @@ class Support:
 
 @dataclass(frozen=True, slots=True)
 class RealLine(Support):
-    """The real line; the density of a value may jump at its ``breakpoints``.
+    """The real line; the density for a value may jump at its ``breakpoints``.
 
-    Where there are two ``ends``, nothing lies beyond and each has a mass of its own.
+    With two ``ends``, all outputs lie between them and each end has positive probability.
     """
 
     breakpoints: Callable[[float], Array] = field(default=lambda value: np.empty(0))
@@ -69,30 +69,30 @@ class Labels(Support):
     count: int
 
     def outcomes(self, value: Any) -> NDArray[np.intp]:
-        """All labels, whatever the value."""
+        """Return all labels, which do not depend on the value."""
         del value
         return np.arange(self.count)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates(Support):
-    """The indices of what the value scores, and ``extra_outcomes`` outcomes beyond."""
+    """The indices of the scores of a value, and ``extra_outcomes`` further outcomes."""
 
     extra_outcomes: int = 0
 
     def outcomes(self, value: Any) -> NDArray[np.intp]:
-        """One outcome for each score."""
+        """Return one outcome for each score, and the extra ones."""
         return np.arange(np.shape(value)[-1] + self.extra_outcomes)
 
 
 @dataclass(frozen=True, slots=True)
 class Lattice(Support):
-    """The integers; those beyond ``reach`` from the value have less than 1e-30 together."""
+    """The integers; those farther than ``reach`` from the value have total mass below 1e-30."""
 
     reach: float
 
     def cells(self, first: Any, second: Any) -> Cells | None:
-        """Every integer that matters."""
+        """Return every integer within reach of one of the two values."""
         low, high = min(first, second) - self.reach, max(first, second) + self.reach
         low, high = math.floor(low), math.ceil(high)
         if not high - low < MAX_CELLS:
@@ -105,16 +105,16 @@ class Lattice(Support):
 
 @dataclass(frozen=True, slots=True)
 class FiniteRows(Support):
-    """Finitely many outputs that are rows of numbers, whatever the value.
+    """Finitely many outputs that are rows of numbers, the same for every value.
 
-    ``make_rows`` makes them; it is called only when they are asked for.
+    ``make_rows`` computes them; it is called only when they are needed.
     """
 
     count: int
     make_rows: Callable[[], NDArray[Any]]
 
     def cells(self, first: Any, second: Any) -> Cells | None:
-        """Every row."""
+        """Return one cell for every row."""
         if self.count > MAX_CELLS:
             raise ParameterError(
                 "mechanism", self, f"of at most {MAX_CELLS:,} outputs, to be listed"
@@ -135,7 +135,7 @@ class FiniteRows(Support):
 
 
 def _row_hashes(rows: NDArray[Any]) -> NDArray[np.uint64]:
-    """A number for every row, the same for equal rows; different rows differ but for bad luck."""
+    """Return a 64-bit hash of every row; equal rows have equal hashes."""
     raw = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
     words = np.zeros((len(raw), -(-raw.shape[1] // 8)), dtype=np.uint64)
     words.view(np.uint8)[:, : raw.shape[1]] = raw
@@ -146,7 +146,7 @@ def _row_hashes(rows: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def gauss_legendre_panels(edges: Array) -> tuple[Array, Array, NDArray[np.intp]]:
-    """Gauss-Legendre nodes between neighbouring edges, their weights, and their panels."""
+    """Return Gauss-Legendre nodes between neighbouring edges, their weights and panel indices."""
     x, w = legendre(24)
     half = np.diff(edges)[:, None] / 2
     nodes = edges[:-1, None] + half * (x + 1)
@@ -154,7 +154,7 @@ def gauss_legendre_panels(edges: Array) -> tuple[Array, Array, NDArray[np.intp]]
 
 
 def bit_rows(length: int, ones: int | None = None) -> NDArray[np.uint8]:
-    """All rows of bits of a length, or those with so many ones."""
+    """Return all rows of ``length`` bits, or those with exactly ``ones`` ones."""
     if ones is None:
         numbers = np.arange(1 << length)[:, None] >> np.arange(length)
         return (numbers & 1).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""What a mechanism may release: the check of a private value, and values to try it with."""
+"""Sets of private values: the check of a value, its neighbours, and examples for tests."""
 
 from __future__ import annotations
 
@@ -28,64 +28,64 @@ class Values(Protocol):
 
     @property
     def axes(self) -> int | None:
-        """Axes of one value: 0 for a number or label, None where an array of any shape is one."""
+        """The number of axes of one value: 0 for a number, None for an array of any shape."""
         ...
 
     def check(self, value: ArrayLike) -> NDArray[Any]:
-        """The value as an array, or `PrivateValueError`, which never shows it."""
+        """Return the value as an array, or raise `PrivateValueError`, which never shows it."""
         ...
 
     def example(self, rng: Generator) -> Any:
-        """Some value, extremes among them."""
+        """Return a random value; extreme values are likely."""
         ...
 
     def neighbour(self, value: Any, rng: Generator) -> Any:
-        """Some neighbour of a value, extremes among them."""
+        """Return a random neighbour of a value; extreme ones are likely."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Reals:
-    """Numbers or vectors; neighbours are ``sensitivity`` apart in the norm that is declared."""
+    """Real numbers or vectors; neighbours are within ``sensitivity`` in the declared norm."""
 
     sensitivity: float
     axes: int | None = None
     dimension: int | None = None
 
     def check(self, value: ArrayLike) -> Array:
-        """Finite floats, of at most ``dimension`` coordinates where that is declared."""
+        """Return finite floats with at most ``dimension`` coordinates, where that is declared."""
         return checked_dimension(finite_floats(value), self.axes, self.dimension)
 
     def example(self, rng: Generator) -> Any:
-        """A number, or a short vector where only vectors are values."""
+        """Return a number, or a vector of length 2 where only vectors are values."""
         return rng.normal(scale=10, size=2) if self.axes == 1 else float(rng.normal(scale=10))
 
     def neighbour(self, value: Any, rng: Generator) -> Any:
-        """Up to one sensitivity away, along one coordinate."""
+        """Return the value moved by at most the sensitivity, along one coordinate."""
         step = rng.choice([1.0, -1.0, rng.uniform(-1, 1)]) * self.sensitivity
         return value + (np.eye(np.size(value))[0] if np.ndim(value) else 1) * step
 
 
 @dataclass(frozen=True, slots=True)
 class Integers:
-    """Whole numbers or vectors of them; neighbours are ``sensitivity`` apart."""
+    """Integers or vectors of integers; neighbours differ by at most ``sensitivity``."""
 
     sensitivity: float
     axes: int | None = None
     dimension: int | None = None
 
     def check(self, value: ArrayLike) -> NDArray[np.int64]:
-        """64-bit integers; bools and floats are none."""
+        """Return 64-bit integers; bools and fractions are refused."""
         whole = as_int64(value, "whole numbers of at most 64 bits")
         return checked_dimension(whole, self.axes, self.dimension)
 
     def example(self, rng: Generator) -> Any:
-        """A number, or a short vector where only vectors are values."""
+        """Return an integer, or a vector of length 2 where only vectors are values."""
         pair = rng.integers(-20, 21, size=2)
         return pair if self.axes == 1 else int(pair[0])
 
     def neighbour(self, value: Any, rng: Generator) -> Any:
-        """Up to one sensitivity away, along one coordinate."""
+        """Return the value moved by at most the sensitivity, along one coordinate."""
         most = math.floor(self.sensitivity)
         step = int(rng.choice(np.array([most, -most, rng.integers(-most, most + 1)])))
         return (
@@ -101,7 +101,7 @@ class Categories:
     axes: ClassVar[int] = 0
 
     def check(self, value: ArrayLike) -> NDArray[np.intp]:
-        """Labels as indices."""
+        """Return labels as indices, each in 0 .. ``count - 1``."""
         allowed = f"whole numbers from 0 to {self.count - 1}"
         labels = as_int64(value, allowed)
         if labels.size and not (labels.min() >= 0 and labels.max() < self.count):
@@ -111,20 +111,20 @@ class Categories:
         return labels.astype(np.intp, copy=False)
 
     def example(self, rng: Generator) -> int:
-        """A label."""
+        """Return a uniform random label."""
         return int(rng.integers(self.count))
 
     def neighbour(self, value: Any, rng: Generator) -> int:
-        """A label."""
+        """Return a uniform random label."""
         del value
         return self.example(rng)
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """A vector of scores; a neighbour moves each by at most ``sensitivity``.
+    """A vector of scores; between neighbours each score moves by at most ``sensitivity``.
 
-    ``monotone`` scores all move up, or all down.
+    ``monotone`` scores all move up, or all move down.
     """
 
     sensitivity: float
@@ -132,23 +132,23 @@ class Scores:
     axes: ClassVar[int] = 1
 
     def check(self, value: ArrayLike) -> Array:
-        """Finite scores of at least one candidate along the last of one or two axes."""
+        """Return finite scores: one vector, or one row for each user of a batch."""
         scores = finite_floats(value)
         if scores.ndim not in (1, 2) or scores.shape[-1] == 0:
             raise PrivateValueError("value", "a vector of scores, or one such row for each user")
         return scores
 
     def example(self, rng: Generator) -> Array:
-        """Scores of two to six candidates."""
+        """Return random scores of two to six candidates."""
         scores: Array = rng.normal(scale=3, size=int(rng.integers(2, 7)))
         return scores
 
     def neighbour(self, value: Any, rng: Generator) -> Array:
-        """All move as far as they may, or some way."""
+        """Return the scores, each moved by at most the sensitivity."""
         return self.moved_by_fractions(value, rng.uniform(-1, 1, np.size(value)), rng)
 
     def moved_by_fractions(self, value: Any, fractions: Array, rng: Generator) -> Array:
-        """Move by these shares of the sensitivity, some of them rounded to what is most."""
+        """Return the scores moved by fractions of the sensitivity, some rounded to -1 or 1."""
         fractions = np.where(rng.random(fractions.size) < 2 / 3, np.sign(fractions), fractions)
         if self.monotone:
             fractions = (
@@ -162,7 +162,7 @@ class Scores:
 class Ball:
     """Vectors of norm at most ``radius``; any two are neighbours.
 
-    ``order`` is 2 or infinity; a longer vector is refused, or shortened where ``clip`` says so.
+    ``order`` is 2 or infinity.  A longer vector is refused, or with ``clip`` scaled to the radius.
     """
 
     dimension: int
@@ -172,20 +172,20 @@ class Ball:
     axes: ClassVar[int] = 1
 
     def check(self, value: ArrayLike) -> Array:
-        """Vectors within the ball along the last of one or two axes."""
+        """Return vectors within the ball: one vector, or one row for each user of a batch."""
         vectors = as_floats(value)
         name = "l2" if self.order == 2 else "l-infinity"
         allowed = f"vectors of {self.dimension} coordinates and {name} norm at most {self.radius:g}"
         if vectors.ndim not in (1, 2) or vectors.shape[-1] != self.dimension:
             raise PrivateValueError("value", allowed)
         size = self._relative_norms(vectors)
-        longer = size > 1 + 1e-12  # less is rounding of whoever scaled it
+        longer = size > 1 + 1e-12  # a smaller excess is rounding
         if longer.any() and not self.clip:
             raise PrivateValueError("value", allowed, first_true_index(longer))
         return vectors if (size <= 1).all() else vectors / np.maximum(size, 1.0)[..., None]
 
     def _relative_norms(self, vectors: Array) -> Array:
-        """Norms over the radius; entries are looked at one by one only where a norm is odd."""
+        """Return norms over the radius, without overflow or underflow of squares."""
         if 1e-100 < self.radius < 1e100:
             with np.errstate(over="ignore", invalid="ignore"):
                 size: Array = norms(vectors, self.order) / self.radius
@@ -198,27 +198,27 @@ class Ball:
         return np.minimum(size, np.finfo(float).max)
 
     def example(self, rng: Generator) -> Array:
-        """A vector, on the boundary every other time."""
+        """Return a random vector; half of them lie on the boundary."""
         direction: Array = rng.normal(size=self.dimension)
         share = rng.choice([1.0, rng.random()])
         direction *= share * self.radius / norms(direction, self.order)
         return direction
 
     def neighbour(self, value: Any, rng: Generator) -> Array:
-        """Another vector, the opposite one now and then."""
+        """Return another vector of the ball; one in five is the opposite vector."""
         return -np.asarray(value) if rng.random() < 0.2 else self.example(rng)
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedNumbers:
-    """Numbers of size at most ``radius``; any two are neighbours."""
+    """Numbers of absolute value at most ``radius``; any two are neighbours."""
 
     radius: float
     clip: bool = False
     axes: ClassVar[int] = 0
 
     def check(self, value: ArrayLike) -> Array:
-        """Numbers within, or moved to the nearest end where ``clip`` says so."""
+        """Return numbers within the radius; with ``clip``, larger ones move to the nearest end."""
         real = finite_floats(value)
         outside = np.abs(real) > self.radius
         if outside.any() and not self.clip:
@@ -227,10 +227,10 @@ class BoundedNumbers:
         return np.clip(real, -self.radius, self.radius)
 
     def example(self, rng: Generator) -> float:
-        """A number, an end now and then."""
+        """Return a random number; two in three are ends."""
         return float(self.radius * rng.choice([-1.0, 1.0, rng.uniform(-1, 1)]))
 
     def neighbour(self, value: Any, rng: Generator) -> float:
-        """A number."""
+        """Return a random number of the set."""
         del value
         return self.example(rng)

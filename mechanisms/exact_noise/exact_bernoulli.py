@@ -1,4 +1,7 @@
-"""Random bits that are exactly what they are said to be."""
+"""Exact Bernoulli bits: 1 with exactly the stated probability, given ideal random words.
+
+The method is that of the binary expansion: a uniform number is compared with ``p`` digit by digit.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ Bits = NDArray[np.bool_]
 
 
 def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Bits:
-    """Bits that are 1 with probability ``p < 1``, exactly, given ideal random words.
+    """Return bits that are 1 with probability ``p < 1``, exactly, given ideal random words.
 
-    Sixteen binary digits of a uniform decide, unless they are those of ``p``: then a fresh
-    uniform is compared with what is left of it.
+    Sixteen binary digits of a uniform number decide, unless they equal those of ``p``: then a fresh
+    uniform number is compared with the remaining digits.
     """
     count = math.prod(shape)
     digits, rest = divmod(p * 2**16, 1.0)
@@ -27,10 +30,10 @@ def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Bit
 
 
 def bernoulli_words(p: float, count: int, rng: np.random.Generator) -> NDArray[np.uint64]:
-    """Words of 64 bits that are 1 with probability ``p``, exactly, given ideal random words.
+    """Return 64-bit words whose bits are 1 with probability exactly ``p``, given ideal words.
 
-    A uniform is compared with ``p`` digit by binary digit, in all bits of all words at a time;
-    words with a bit that is tied after eight digits go on with what is left of ``p``.
+    A uniform number is compared with ``p`` digit by digit, in all bits of all words at once; words
+    with a bit that is still equal after eight digits continue with the remaining digits of ``p``.
     """
     digits: list[float] = []
     while p > 0 and len(digits) < 8:  # every step is exact in floats; the digits of 1 are .111...

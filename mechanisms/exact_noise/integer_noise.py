@@ -1,10 +1,11 @@
-"""Exact integer noise: given ideal random words, the law is the stated one, bit for bit.
+"""Exact integer noise: given ideal random words, the distribution is exactly the stated one.
 
-A table of blocks with integer weights proposes; a comparison accepts.  A float decides it only
-where an interval that surely holds the exact number lies on one side; else decimals of growing
-precision do, with fresh random bits as they are needed.
+A table of blocks with integer weights proposes, and a comparison accepts.  A float decides the
+comparison only where an interval that contains the exact number lies on one side; otherwise
+decimals of growing precision decide, with fresh random bits as needed.
 
-References: the laws: Canonne, Kamath & Steinke (2020); rejection from a table: Devroye (1986).
+References: Canonne, Kamath & Steinke (2020) for the distributions; Devroye (1986) for rejection
+from a table.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ DRAWS_PER_CHUNK = 1 << 15  # draws at a time stay in the processor's cache
 # Relative error of ``c exp(-energy)`` in floats: the energy is at most about 60 with four
 # roundings, an exponential is good to a few units; 2^-42 is twenty times their sum.
 HEIGHT_ERROR = 2.0**-42
-TAIL_ENERGY = 49.0  # energy beyond which the table ends: less than 2^-62 of the law
+TAIL_ENERGY = 49.0  # energy beyond which the table ends: less than 2^-62 of the mass
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class IntegerNoise:
-    """Integers k of probability proportional to ``exp(-|k / width|^power / power)``.
+    """Integers k with probability proportional to ``exp(-|k / width|^power / power)``.
 
-    Power 1 is the discrete Laplace law of scale ``width``, power 2 the discrete Gaussian.
+    Power 1 is the discrete Laplace distribution of scale ``width``, power 2 the discrete Gaussian.
     """
 
     width: float
     power: int
 
     def add_to(self, value: IntegerArray, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
-        """``value`` plus noise; sums beyond 64 bits stay at the last integer."""
+        """Return ``value`` plus noise; sums beyond 64 bits stay at the last integer."""
         noise = self.draw(math.prod(shape), rng).reshape(shape)
         with np.errstate(over="ignore"):
             total = value + noise
@@ -53,7 +54,7 @@ class IntegerNoise:
         return np.where(over, ends, total)[()]
 
     def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:
-        """``size`` independent draws."""
+        """Return ``size`` independent draws."""
         found = np.empty(size, dtype=np.int64)
         done = 0
         while done < size:
@@ -65,17 +66,17 @@ class IntegerNoise:
         return found
 
     def energy(self, k: Any) -> Any:
-        """``|k / width|^power / power`` in floats."""
+        """Return ``|k / width|^power / power`` in floats."""
         x = np.abs(k) / self.width
         return x if self.power == 1 else x * x / 2
 
     def exact_energy(self, k: int) -> Fraction:
-        """The same without rounding."""
+        """Return ``|k / width|^power / power`` as a fraction, without rounding."""
         x = Fraction(abs(k)) / Fraction(self.width)
         return x if self.power == 1 else x * x / 2
 
     def _accepted_proposals(self, size: int, rng: np.random.Generator) -> IntegerArray:
-        """Those of ``size`` proposals that are accepted, in order."""
+        """Return the accepted ones of ``size`` proposals, in order."""
         table = proposal_table(self)
         words = _random_words(size, rng)
         negative = (words & np.uint64(1)).astype(bool)
@@ -105,7 +106,7 @@ class IntegerNoise:
 
     def _tail_proposal(self, place: int, rng: np.random.Generator) -> tuple[bool, int]:
         # Stretches of 64 blocks, the j-th with probability 2^-(j+1), uniform inside: over a
-        # stretch the law falls by e^-1 at least, so that it stays below the proposal.
+        # stretch the probability falls by e^-1 at least, so that it stays below the proposal.
         table, j = proposal_table(self), 0
         while int(rng.integers(2)):
             j += 1
@@ -119,8 +120,8 @@ class IntegerNoise:
 class ProposalTable:
     """Blocks of ``2^shift`` integers: block b proposes words from ``starts[b]`` to ``ends[b]``.
 
-    The length of each is at least ``top exp(-energy)`` of its first integer.  The last entry is
-    the tail's; words beyond it are drawn again.
+    The length of each range is at least ``height_at_zero exp(-energy)`` of the block's first
+    integer.  The last entry is the tail's; words beyond it are drawn again.
     """
 
     shift: int
@@ -132,13 +133,13 @@ class ProposalTable:
 
 @functools.lru_cache(maxsize=256)
 def proposal_table(noise: IntegerNoise) -> ProposalTable:
-    """The table of a law: 32 to 64 blocks for one width, or one for each integer."""
+    """Return the proposal table of a noise: 32 to 64 blocks for one width, or one an integer."""
     shift = max(0, math.frexp(noise.width)[1] - 6)
     reach = TAIL_ENERGY if noise.power == 1 else math.sqrt(2 * TAIL_ENERGY)
     count = int(reach * noise.width / 2**shift) + 1
     with np.errstate(over="ignore"):
         weights: Array = np.exp(-noise.energy(np.arange(count + 1) * 2.0**shift))
-    weights[-1] *= 128  # the tail's proposal must lie above the law; see `_tail_proposal`
+    weights[-1] *= 128  # the tail's proposal must lie above the probability; see `_tail_proposal`
     top = 2.0**63 * (1 - 2.0**-20) / float(weights.sum())
     # rounded up by more than the exponentials can be wrong
     lengths = np.floor(weights * top * (1 + 2.0**-42)).astype(np.uint64) + np.uint64(1)
@@ -149,7 +150,7 @@ def proposal_table(noise: IntegerNoise) -> ProposalTable:
 def accept_exactly(
     position: int, noise: IntegerNoise, k: int, height_at_zero: float, rng: np.random.Generator
 ) -> bool:
-    """Whether ``position`` plus a uniform fraction is below ``top exp(-energy(k))``; exact."""
+    """Return whether ``position`` plus a uniform fraction accepts ``k``; the decision is exact."""
     energy, height = noise.exact_energy(k), Fraction(height_at_zero)
     fraction, bits, digits = 0, 0, 40
     while True:
@@ -164,7 +165,7 @@ def accept_exactly(
 
 
 def _exp_bounds(energy: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """Two numbers with ``exp(-energy)`` between them."""
+    """Return two fractions with ``exp(-energy)`` between them."""
     if energy > 1000:  # e^-energy < 2^-energy; enough to decide, and short to write
         return Fraction(0), Fraction(1, 1 << min(int(energy), 16 * digits))
     found = []

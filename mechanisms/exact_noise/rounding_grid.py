@@ -1,8 +1,10 @@
-"""A grid of 2^k under real numbers: values are rounded to it and get exact integer noise.
+"""A grid of step 2^k for real values: values are rounded to it and get exact integer noise.
 
-What is released is a function of (rounded value + integer noise) alone, so that no low-order bit
-tells of the value.  Rounding moves every coordinate by half a step at most; the sensitivity
-pays for it.  Source: the remedy of Canonne, Kamath & Steinke (2020) for Mironov's (2012) attack.
+The release is a function of (rounded value + integer noise) only, so its last digits reveal
+nothing more about the value.  Rounding moves every coordinate by at most half a step, which is
+added to the sensitivity.
+
+References: Canonne, Kamath & Steinke (2020), against the attack of Mironov (2012).
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ MAX_GRID_STEPS = 2.0**62  # beyond so many steps 64 bits are too few
 
 
 def grid_exponent(scale: float) -> int:
-    """k of the grid under noise of this scale."""
+    """Return the exponent k of the grid step 2^k for noise of this scale."""
     return math.frexp(scale)[1] - 1 - GRID_BITS
 
 
 def round_to_grid(value: Array, scale: float) -> Array:
-    """Every number at the nearest point of the grid."""
+    """Return every number rounded to the nearest grid point."""
     k = grid_exponent(scale)
     with np.errstate(over="ignore"):
         steps = np.ldexp(value, -k)
@@ -37,14 +39,14 @@ def round_to_grid(value: Array, scale: float) -> Array:
 
 
 def grid_step(scale: float) -> float:
-    """Distance of neighbouring points."""
+    """Return the distance of neighbouring grid points, in the units of the scale."""
     return math.ldexp(1.0, grid_exponent(scale))
 
 
 def add_grid_noise(
     value: Array, scale: float, power: int, rng: np.random.Generator, shape: tuple[int, ...]
 ) -> Any:
-    """Rounded value plus integer noise on the grid, as the nearest float of every sum."""
+    """Return rounded values plus integer noise on the grid, each sum as its nearest float."""
     k = grid_exponent(scale)
     noise = IntegerNoise(math.ldexp(scale, -k), power).draw(math.prod(shape), rng).reshape(shape)
     with np.errstate(over="ignore"):

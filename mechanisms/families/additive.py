@@ -1,4 +1,7 @@
-"""What mechanisms that add noise to real numbers share."""
+"""Mechanisms that add noise to real numbers, coordinate by coordinate.
+
+References: Dwork, McSherry, Nissim & Smith (2006).
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,14 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import IntegerRange
 from accountant.numerics import Array
-from mechanisms.base.mechanism import EXACT, Mechanism, sum_log_density
-from mechanisms.base.supports import RealLine, Support
-from mechanisms.base.values import Reals, Values
+from mechanisms.base import EXACT, Mechanism, RealLine, Reals, Support, Values, sum_log_density
 from mechanisms.exact_noise import rounding_grid as grid
 
 DIMENSION = IntegerRange(1)
 
 
 class AdditiveNoise(Mechanism):
-    """Noise on every coordinate of a number or vector, whatever its value."""
+    """Noise added to every coordinate of a number or vector; it does not depend on the value."""
 
     __slots__ = ()
     releases = "a number or vector"
@@ -28,14 +29,27 @@ class AdditiveNoise(Mechanism):
 
     @abstractmethod
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
-        """Log-density of every coordinate."""
+        """Return the log-density of every coordinate.
+
+        Parameters
+        ----------
+        output : array_like
+            Outputs; further axes in front are independent draws.
+        value : array_like
+            Values, broadcast against the outputs.
+
+        Returns
+        -------
+        numpy.ndarray
+            Natural logarithms, one for every coordinate.
+        """
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """That of every coordinate, summed."""
+        """Return the log-densities of the coordinates, summed over the axes of a value."""
         return sum_log_density(self.terms(output, value), np.ndim(value), each)
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
-        """Two numbers one sensitivity apart, or vectors in one coordinate, whatever epsilon."""
+        """Return two numbers one sensitivity apart, or vectors that differ so in one coordinate."""
         del epsilon
         return self._pair_at_distance(self.sensitivity)
 
@@ -45,7 +59,18 @@ class AdditiveNoise(Mechanism):
         return distance, type(distance)(0)
 
     def noise_centre(self, value: ArrayLike) -> Any:
-        """Where the law of a release is centred."""
+        """Return the centre of the distribution of a release.
+
+        Parameters
+        ----------
+        value : array_like
+            A number or vector.
+
+        Returns
+        -------
+        array_like
+            The value itself, or the grid point it is rounded to.
+        """
         return value
 
     @property
@@ -66,14 +91,14 @@ class RealNoise(AdditiveNoise):
     dimension: int
 
     def noise_centre(self, value: ArrayLike) -> Any:
-        """The value, or its grid point."""
+        """Return the value, or with exact arithmetic its grid point."""
         if self.arithmetic is EXACT:
             return grid.round_to_grid(np.asarray(value, dtype=float), self.scale)
         return value
 
     @property
     def values(self) -> Values:
-        """Arrays of any shape; of a declared length where every coordinate is rounded."""
+        """Arrays of any shape; with exact arithmetic, of the declared length."""
         if self.arithmetic is EXACT:
             return Reals(self.sensitivity, min(self.dimension - 1, 1), self.dimension)
         return Reals(self.sensitivity)

@@ -1,4 +1,7 @@
-"""Scores in levels: each is known by an upper bound, and looked at only when it is drawn."""
+"""Scores in levels: each score has a known upper bound and is computed only when it is drawn.
+
+`LazyExponential` selects from such scores.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +13,34 @@ from numpy.typing import ArrayLike, NDArray
 
 from accountant.errors import PrivateValueError
 from accountant.numerics import Array
-from mechanisms.base.checks import finite_floats
-from mechanisms.base.supports import Support
-from mechanisms.base.values import Scores
+from mechanisms.base import Scores, Support, finite_floats
 
 IndexArray = NDArray[np.intp]
 
 
 class BoundedScores(Protocol):
-    """Scores of candidates 0, 1, ..., each in a level whose bound it does not exceed."""
+    """Scores of candidates 0, 1, ...; no score exceeds the bound of its level."""
 
     def levels(self) -> tuple[Array, IndexArray]:
-        """Bounds of the levels, and how many candidates are in each: one at least."""
+        """Return the bounds of the levels, and the positive number of candidates in each."""
         ...
 
     def members(self, level: IndexArray, place: IndexArray) -> IndexArray:
-        """The candidates at places in levels."""
+        """Return the candidates at given places in given levels."""
         ...
 
     def at(self, candidates: IndexArray) -> Array:
-        """Scores of some candidates."""
+        """Return the scores of some candidates."""
         ...
 
     def scores(self) -> Array:
-        """All scores, at whatever they cost; the same whenever it is asked."""
+        """Return all scores, at full cost; the same array at every call."""
         ...
 
 
 @final
 class ListedScores:
-    """Scores that are listed, in levels ``width`` apart."""
+    """Scores given as a list, in levels ``width`` apart."""
 
     def __init__(self, scores: ArrayLike, width: float = 1.0) -> None:
         self._scores = finite_floats(scores)
@@ -64,33 +65,33 @@ class ListedScores:
         return handle.reshape(())
 
     def levels(self) -> tuple[Array, IndexArray]:
-        """See `BoundedScores`."""
+        """Return the bounds of the levels and their sizes; see `BoundedScores.levels`."""
         return self._levels
 
     def members(self, level: IndexArray, place: IndexArray) -> IndexArray:
-        """See `BoundedScores`."""
+        """Return candidates by level and place; see `BoundedScores.members`."""
         found: IndexArray = self._order[self._first[level] + place]
         return found
 
     def at(self, candidates: IndexArray) -> Array:
-        """See `BoundedScores`."""
+        """Return the scores of some candidates; see `BoundedScores.at`."""
         found: Array = self._scores[candidates]
         return found
 
     def scores(self) -> Array:
-        """See `BoundedScores`."""
+        """Return all scores; see `BoundedScores.scores`."""
         return self._scores
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedScoreValues:
-    """Objects with scores in levels; a neighbour moves each score by at most ``sensitivity``."""
+    """`BoundedScores` objects; between neighbours a score moves by at most ``sensitivity``."""
 
     sensitivity: float
     axes: ClassVar[int] = 0
 
     def check(self, value: Any) -> NDArray[np.object_]:
-        """The objects, in an array."""
+        """Return the objects in an array."""
         objects = np.asarray(value)
         words = ("levels", "members", "at", "scores")
         if objects.dtype != object or not all(
@@ -100,11 +101,11 @@ class BoundedScoreValues:
         return objects
 
     def example(self, rng: np.random.Generator) -> ListedScores:
-        """Scores of two to six candidates."""
+        """Return random scores of two to six candidates."""
         return ListedScores(Scores(self.sensitivity).example(rng))
 
     def neighbour(self, value: Any, rng: np.random.Generator) -> ListedScores:
-        """All move as far as they may, or some way."""
+        """Return the scores, each moved by at most the sensitivity."""
         return ListedScores(
             Scores(self.sensitivity).neighbour(np.asarray(value).item().scores(), rng)
         )
@@ -112,8 +113,8 @@ class BoundedScoreValues:
 
 @dataclass(frozen=True, slots=True)
 class BoundedScoreCandidates(Support):
-    """The candidates whose scores an object has."""
+    """The candidates of a `BoundedScores` object."""
 
     def outcomes(self, value: Any) -> IndexArray:
-        """One outcome for each score."""
+        """Return one outcome for each score."""
         return np.arange(np.asarray(value).item().scores().size)

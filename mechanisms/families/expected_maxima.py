@@ -1,4 +1,4 @@
-"""How far the greatest of many noises is expected to lie: for stating errors in advance."""
+"""Expected largest of many independent noises, to state errors before any data are seen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EULER_GAMMA = 0.5772156649015329
 
 
 def expected_max_exponential(count: int) -> float:
-    """Expected greatest of ``count`` standard exponentials: the harmonic number."""
+    """Return the expected largest of ``count`` standard exponentials: the harmonic number."""
     if count < 100:
         return math.fsum(1 / k for k in range(1, count + 1))
     # H_n <= ln n + gamma + 1/2n - 1/12n^2 + 1/120n^4
@@ -28,7 +28,7 @@ def expected_max_exponential(count: int) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def expected_max_abs_gaussian(count: int) -> float:
-    """Expected greatest size of ``count`` standard Gaussians."""
+    """Return the expected largest absolute value of ``count`` standard Gaussians."""
     from scipy.special import log_ndtr
 
     # E max = int_0^inf 1 - (1 - 2 Q(t))^count dt; beyond 40 nothing is left of 2^53 of them

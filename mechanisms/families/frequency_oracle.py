@@ -1,7 +1,9 @@
-"""Frequency oracles: local randomisers whose reports count how often each label occurs.
+"""Frequency oracles: local randomisers whose reports estimate how often each label occurs.
 
-Pure protocols of Wang, Blocki, Li & Jha (2017): a report supports some labels.  It supports the
-user's own with probability `truth`, and any other label with probability `other`.
+A report supports some labels.  It supports the user's own label with probability
+``own_label_probability``, and any other label with probability ``other_label_probability``.
+
+References: Wang, Blocki, Li & Jha (2017), pure protocols.
 """
 
 from __future__ import annotations
@@ -21,8 +23,7 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng, generator
-from mechanisms.base.mechanism import EXACT, Arithmetic, Mechanism, draw_shape, sum_log_density
-from mechanisms.base.values import Categories
+from mechanisms.base import EXACT, Arithmetic, Categories, Mechanism, draw_shape, sum_log_density
 
 CACHE_BYTES = 1 << 19  # so many bytes are worked on at a time
 
@@ -31,7 +32,7 @@ O_co = TypeVar("O_co", bound="FrequencyOracle", covariant=True)
 
 
 class FrequencyOracle(Mechanism):
-    """A local randomiser of labels; all pairs of labels cost the same."""
+    """A local randomiser of labels; all pairs of labels have one privacy loss."""
 
     __slots__ = ()
     k: int
@@ -39,47 +40,97 @@ class FrequencyOracle(Mechanism):
     @property
     @abstractmethod
     def own_label_probability(self) -> float:
-        """Probability that a report supports the user's label."""
+        """The probability that a report supports the user's label."""
 
     @property
     @abstractmethod
     def other_label_probability(self) -> float:
-        """Probability that a report supports some label that is not the user's."""
+        """The probability that a report supports a given other label."""
 
     @property
     @abstractmethod
     def exclusive_support(self) -> tuple[float, float]:
-        """Of two labels, probability that only the user's is supported, and only the other."""
+        """Probabilities that a report supports only the user's label, and only a given other."""
 
     @property
     @abstractmethod
     def report_layout(self) -> tuple[tuple[int, ...], Any]:
-        """Shape and dtype of one report."""
+        """The shape and dtype of one report."""
 
     @property
     def bytes_per_label(self) -> int:
-        """Bytes that randomising one label works on."""
+        """The memory that randomising one label needs, in bytes."""
         shape, dtype = self.report_layout
         return math.prod(shape) * int(np.dtype(dtype).itemsize)
 
     @abstractmethod
     def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
-        """One report for each of a few labels; exact, given ideal random bits."""
+        """Return one report for each label; exact, given ideal random bits.
+
+        Parameters
+        ----------
+        labels : numpy.ndarray of shape (users,)
+            Labels in 0 .. ``k - 1``.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        numpy.ndarray
+            Reports of shape (users, ...), as `report_layout` says.
+        """
 
     @abstractmethod
     def supports(self, reports: Reports, labels: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Whether each report supports the label beside it; they broadcast."""
+        """Return whether each report supports the label beside it.
+
+        Parameters
+        ----------
+        reports : numpy.ndarray
+            Reports.
+        labels : numpy.ndarray
+            Labels, broadcast against the reports.
+
+        Returns
+        -------
+        numpy.ndarray of bool
+            True where the label is supported.
+        """
 
     @abstractmethod
     def is_report(self, reports: Reports) -> NDArray[np.bool_]:
-        """Whether a report can be one at all."""
+        """Return whether each row is a possible report.
+
+        Parameters
+        ----------
+        reports : numpy.ndarray
+            Rows to check.
+
+        Returns
+        -------
+        numpy.ndarray of bool
+            False for rows that the mechanism never releases.
+        """
 
     @abstractmethod
     def log_probabilities_by_support(self, reports: Reports) -> tuple[ArrayLike, ArrayLike]:
-        """Log-probability of a report from a label that it supports, and from one it does not."""
+        """Return the log-probabilities of reports from a supported and from an unsupported label.
+
+        Parameters
+        ----------
+        reports : numpy.ndarray
+            Possible reports.
+
+        Returns
+        -------
+        supported : array_like
+            Natural logarithm of the probability, if the report supports the user's label.
+        unsupported : array_like
+            The same, if it does not.
+        """
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Randomise every label; see `Mechanism.release`."""
+        """Return one randomised report for each label; see `Mechanism.release`."""
         labels, source = self.values.check(value), generator(rng)
         labels = np.broadcast_to(labels, draw_shape(size, labels.shape))
         return randomise_in_blocks(
@@ -90,7 +141,7 @@ class FrequencyOracle(Mechanism):
         )
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """Log-probability by whether the report supports the label, summed."""
+        """Return the log-probability, by whether a report supports the label, summed."""
         reports, labels = as_integers(output), self.values.check(value)
         inside, outside = self.log_probabilities_by_support(reports)
         terms = np.where(self.supports(reports, labels), inside, outside)
@@ -99,12 +150,34 @@ class FrequencyOracle(Mechanism):
         )
 
     def supported_labels(self, reports: ArrayLike) -> NDArray[np.bool_]:
-        """Which labels each report supports, along a new last axis."""
+        """Return which labels each report supports.
+
+        Parameters
+        ----------
+        reports : array_like
+            Reports of shape (..., *report).
+
+        Returns
+        -------
+        numpy.ndarray of bool
+            Along a new last axis of length ``k``.
+        """
         rows = np.expand_dims(np.asarray(reports), -1 - len(self.report_layout[0]))
         return self.supports(rows, np.arange(self.k))
 
     def coefficients(self, reports: ArrayLike) -> Array:
-        """``(1[supported] - other) / (truth - other)``: on average 1 at the true label, else 0."""
+        """Return unbiased indicators of every label: ``(1[supported] - other) / (own - other)``.
+
+        Parameters
+        ----------
+        reports : array_like
+            Reports of shape (..., *report).
+
+        Returns
+        -------
+        numpy.ndarray
+            Of shape (..., k); the expectation is 1 at the user's label and 0 elsewhere.
+        """
         gap = self.own_label_probability - self.other_label_probability
         # a coefficient is one of two numbers
         values = np.array(
@@ -114,7 +187,23 @@ class FrequencyOracle(Mechanism):
         return picked
 
     def decode(self, reports: ArrayLike) -> Array:
-        """Unbiased estimate of each label's share of the users, one report each."""
+        """Return an unbiased estimate of each label's share of the users.
+
+        Parameters
+        ----------
+        reports : array_like
+            One report for each user, of shape (users, *report).
+
+        Returns
+        -------
+        numpy.ndarray of shape (k,)
+            Estimated shares; some may be negative, and they need not sum to 1.
+
+        Raises
+        ------
+        ParameterError
+            If ``reports`` has another shape.
+        """
         given = np.asarray(reports)
         shape, _ = self.report_layout
         fits = given.ndim == 1 + len(shape) and given.shape[1:] == shape and len(given) > 0
@@ -126,14 +215,38 @@ class FrequencyOracle(Mechanism):
         return self.estimate(self.support_counts(given), len(given))
 
     def estimate(self, counts: NDArray[np.int64], users: int) -> Array:
-        """Each label's share of the users, from how many reports support it."""
+        """Return each label's estimated share of the users, from support counts.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of shape (k,)
+            How many reports support each label.
+        users : int
+            The number of reports.
+
+        Returns
+        -------
+        numpy.ndarray of shape (k,)
+            Unbiased estimates of the shares.
+        """
         share: Array = counts / users
         return (share - self.other_label_probability) / (
             self.own_label_probability - self.other_label_probability
         )
 
     def support_counts(self, reports: Reports) -> NDArray[np.int64]:
-        """How many reports support each label."""
+        """Return how many reports support each label.
+
+        Parameters
+        ----------
+        reports : numpy.ndarray
+            One report for each user.
+
+        Returns
+        -------
+        numpy.ndarray of shape (k,)
+            Counts.
+        """
         total = np.zeros(self.k, dtype=np.int64)
         for at in cache_blocks(reports, 16 * self.k):
             total += self.supported_labels(reports[at]).sum(axis=0)
@@ -141,19 +254,32 @@ class FrequencyOracle(Mechanism):
 
     @property
     def coefficient_variances(self) -> tuple[float, float]:
-        """Variance of the coefficient of the true label, and of another."""
+        """The variances of a coefficient at the user's label and at another label."""
         p, q = self.own_label_probability, self.other_label_probability
         return p * (1 - p) / (p - q) ** 2, q * (1 - q) / (p - q) ** 2
 
     def variance(self, frequencies: ArrayLike, count: int) -> Array:
-        """Variance of `decode` when ``count`` users have labels of these frequencies."""
+        """Return the variance of `decode` for users whose labels have these frequencies.
+
+        Parameters
+        ----------
+        frequencies : array_like of shape (k,)
+            True shares of the labels.
+        count : int
+            The number of users.
+
+        Returns
+        -------
+        numpy.ndarray of shape (k,)
+            Variance of each estimated share.
+        """
         share, (own, others) = np.asarray(frequencies, dtype=float), self.coefficient_variances
         mean: Array = share * own + (1 - share) * others
         return mean / RECORDS.check("count", count)
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """Integers and exact coins."""
+        """EXACT: reports are made of integers and exact Bernoulli bits."""
         return EXACT
 
     @property
@@ -163,23 +289,23 @@ class FrequencyOracle(Mechanism):
 
     @property
     def loss(self) -> PairLoss:
-        """Three outcomes matter: only the one label is supported, only the other, and the rest."""
+        """The loss of three outcomes: only one label is supported, only the other, the rest."""
         # a report that supports both or neither is as likely from either label
         return response_pair(*self.exclusive_support)
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[int, int]:
-        """Any two labels, whatever epsilon."""
+        """Return two labels, at any epsilon; all pairs have the same loss."""
         del epsilon
         return 0, 1
 
     @property
     def values(self) -> Categories:
-        """The labels."""
+        """The labels 0 .. ``k - 1``."""
         return Categories(self.k)
 
 
 def cache_blocks(rows: NDArray[Any], width: int) -> Iterator[slice]:
-    """Slices of the first axis that keep within the cache, at ``width`` bytes a row."""
+    """Return slices of the first axis that fit into the cache, at ``width`` bytes a row."""
     step = max(64, CACHE_BYTES // width)  # of very wide rows enough to be worth the calls
     return (slice(start, start + step) for start in range(0, len(rows), step))
 
@@ -191,7 +317,7 @@ def randomise_in_blocks(
     dtype: Any,
     width: int,
 ) -> Any:
-    """``make`` a report of every label, a block of users at a time."""
+    """Return a report of every label, made by ``make`` for a block of users at a time."""
     users = labels.reshape(-1)
     reports = np.empty((users.size, *shape), dtype=dtype)
     for at in cache_blocks(reports, width):
@@ -200,12 +326,12 @@ def randomise_in_blocks(
 
 
 def smallest_uint(largest: int) -> np.dtype[Any]:
-    """Return the fastest unsigned integers that reach ``largest``: of 16 bits or more."""
+    """Return the fastest unsigned integer type that reaches ``largest``: of 16 bits or more."""
     return np.result_type(np.uint16, np.min_scalar_type(largest))
 
 
 def count_labels(labels: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """How often each of 0 .. count-1 occurs; narrow integers are never widened all at once."""
+    """Return how often each of 0 .. ``count - 1`` occurs, without a wide copy of the labels."""
     flat, total = labels.reshape(-1), np.zeros(count, dtype=np.int64)
     step = max(CACHE_BYTES // 8, count)
     for start in range(0, flat.size, step):
@@ -215,7 +341,7 @@ def count_labels(labels: NDArray[Any], count: int) -> NDArray[np.int64]:
 
 
 def as_integers(output: ArrayLike) -> NDArray[np.int64]:
-    """Reports as integers; what is no whole number becomes -1, which is in no report."""
+    """Return reports as integers; entries that are no integers become -1, which no report has."""
     given = np.asarray(output)
     if given.dtype.kind not in "iu":
         number = np.isfinite(given) & (np.floor(given) == given) & (np.abs(given) < 2**62)
@@ -226,7 +352,7 @@ def as_integers(output: ArrayLike) -> NDArray[np.int64]:
 def calibrated_safely(
     build: Callable[[float], O_co], start: float, safe: float, epsilon: float
 ) -> O_co:
-    """``build(knob)``, with the knob moved towards ``safe`` until it costs at most epsilon."""
+    """Return ``build(x)``, x moved towards ``safe`` until its epsilon is at most ``epsilon``."""
     step = ULP
     while (made := build(start)).loss.pure > epsilon:
         start, step = start + (safe - start) * step, 2 * step

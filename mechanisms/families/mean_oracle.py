@@ -1,4 +1,7 @@
-"""What unbiased reports of numbers and vectors share: decoding, variance, a gamma ratio."""
+"""Unbiased reports of numbers and vectors: how to decode them, and their variance.
+
+References: Duchi, Jordan & Wainwright (2018).
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,32 @@ from accountant.domains import OneOf
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
-from mechanisms.base.checks import norms
-from mechanisms.base.mechanism import Mechanism
-from mechanisms.base.parameters import param
+from mechanisms.base import Mechanism, norms, param
 
 
 class MeanOracle(Mechanism):
-    """Every user reports with noise, and the expectation of a report is the user's value."""
+    """A local randomiser of numbers or vectors: the expectation of a report is the user's value."""
 
     __slots__ = ()
 
     def decode(self, reports: ArrayLike) -> Array:
-        """Unbiased estimate of the mean of the users' values: the mean of their reports."""
+        """Return an unbiased estimate of the mean of the users' values: the mean of their reports.
+
+        Parameters
+        ----------
+        reports : array_like
+            One report for each user, of shape (users,) or (users, dimension).
+
+        Returns
+        -------
+        numpy.ndarray
+            The mean over the users.
+
+        Raises
+        ------
+        ParameterError
+            If ``reports`` has another shape.
+        """
         given = np.asarray(reports)
         if given.ndim != 1 + (self.values.axes or 0) or len(given) == 0:
             allowed = "one report along the first axis for each of at least one user"
@@ -34,10 +51,32 @@ class MeanOracle(Mechanism):
 
     @abstractmethod
     def variance(self, value: ArrayLike) -> Array:
-        """``E |report - value|^2``, exactly, of a value or of each in a batch."""
+        """Return the exact variance ``E |report - value|^2``.
+
+        Parameters
+        ----------
+        value : array_like
+            A value, or a batch of values along the first axis.
+
+        Returns
+        -------
+        numpy.ndarray
+            One variance for each value, in squared units of the value.
+        """
 
     def second_moment(self, value: ArrayLike) -> Array:
-        """``E |report|^2``, exactly, of a value or of each in a batch."""
+        """Return the exact second moment ``E |report|^2``.
+
+        Parameters
+        ----------
+        value : array_like
+            A value, or a batch of values along the first axis.
+
+        Returns
+        -------
+        numpy.ndarray
+            One second moment for each value, in squared units of the value.
+        """
         return self.variance(value) + self._squared_norm(value)
 
     @property
@@ -52,30 +91,30 @@ class MeanOracle(Mechanism):
 
 
 class FixedLengthMeanOracle(MeanOracle):
-    """All reports are of one Euclidean length, which therefore says what they vary."""
+    """A mean oracle whose reports all have the same Euclidean length."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def length(self) -> float:
-        """Euclidean length of every report."""
+        """The Euclidean length of every report."""
 
     def variance(self, value: ArrayLike) -> Array:
-        """``length^2 - |value|^2``."""
+        """Return ``length^2 - |value|^2``."""
         # E|Z - v|^2 = E|Z|^2 - |v|^2 as E Z = v
         spread: Array = self.length * self.length - self._squared_norm(value)
         return spread
 
 
 def out_of_range(what: str) -> Any:
-    """Declare the field that says what becomes of a value outside its bound."""
+    """Declare the field that says whether a value beyond its bound is refused or clipped."""
     text = f"a {what} is refused, or clipped to the bound"
     return param(OneOf(("refuse", "clip")), text, typical=("refuse",), default="refuse")
 
 
 def relative_norm(vectors: Array, radius: float) -> Array:
-    """``|vector| / radius``; where a square would overflow or vanish, dividing comes first."""
+    """Return ``|vector| / radius``; extreme lengths are divided first, so no square overflows."""
     safe = 1e-100 < radius < 1e100
     return norms(vectors, 2) / radius if safe else norms(vectors / radius, 2)
 
@@ -83,22 +122,22 @@ def relative_norm(vectors: Array, radius: float) -> Array:
 def stochastic_round(
     means: Array, shape: tuple[int, ...], rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """True with probability ``(1 + share) / 2``: a share between -1 and 1 rounded to an end.
+    """Return True with probability ``(1 + mean) / 2``: a number of [-1, 1], rounded to an end.
 
-    It is for what a user mixes before privacy is added, where the law need not be exact.
+    It is used before privacy is added, where the probability need not be exact.
     """
     up: NDArray[np.bool_] = rng.random(shape) < (1 + means) / 2
     return up
 
 
 def on_sphere(output: Array, radius: float) -> NDArray[np.bool_]:
-    """Which outputs lie on the sphere, but for rounding."""
+    """Return which outputs lie on the sphere, up to rounding."""
     near: NDArray[np.bool_] = np.abs(norms(output / radius, 2) - 1) < 1e-6
     return near
 
 
 def gamma_ratio(x: float) -> float:
-    """``Gamma(x + 1/2) / Gamma(x)`` to a few units in the last place, however large ``x``."""
+    """Return ``Gamma(x + 1/2) / Gamma(x)`` to a few units in the last place, for any ``x``."""
     if x < 100:
         return math.gamma(x + 0.5) / math.gamma(x)
     # Tricomi & Erdelyi (1951); the first term left out is 1e-16 at x = 100

@@ -1,4 +1,7 @@
-"""What mechanisms made of another mechanism share."""
+"""Mechanisms made of another mechanism.
+
+References: Dwork & Roth (2014), Proposition 2.1.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,18 @@ from typing import Any, Self
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.plans.adjacency import Adjacency
-from mechanisms.base.mechanism import Mechanism
-from mechanisms.base.values import Values
+from mechanisms.base import Mechanism, Values
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MechanismsWithAttribute:
-    """Mechanisms that have an attribute, described in words."""
+    """The mechanisms that have a given attribute, as a domain with a description."""
 
     attribute: str
     description: str
 
     def check(self, argument: str, value: object) -> Mechanism:
-        """The mechanism itself."""
+        """Return the mechanism, or raise `ParameterError`."""
         if not isinstance(value, Mechanism) or not hasattr(value, self.attribute):
             raise ParameterError(argument, value, str(self))
         return value
@@ -30,46 +32,46 @@ class MechanismsWithAttribute:
 
 
 class PostProcessing(Mechanism):
-    """Post-processing of what ``inner`` releases: it costs what the inner release costs."""
+    """Post-processing of the release of ``inner``: its loss is that of the inner release."""
 
     __slots__ = ()
     inner: Any
 
     @property
     def loss(self) -> Loss:
-        """That of the inner release."""
+        """The privacy loss of the inner release."""
         loss: Loss = self.inner.loss
         return loss
 
     @property
     def relation(self) -> Adjacency | None:
-        """That of the inner mechanism."""
+        """The neighbours of the inner mechanism."""
         relation: Adjacency | None = self.inner.relation
         return relation
 
     @property
     def loss_is_upper_bound(self) -> bool:
-        """What is done afterwards may hide something."""
+        """True: post-processing may hide part of what the inner release shows."""
         return True
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Any, Any]:
-        """That of the inner mechanism."""
+        """Return the worst pair of the inner mechanism."""
         pair: tuple[Any, Any] = self.inner.worst_pair(epsilon)
         return pair
 
     @property
     def values(self) -> Values:
-        """Those of the inner mechanism."""
+        """The values of the inner mechanism."""
         values: Values = self.inner.values
         return values
 
     @property
     def arithmetic(self) -> str:
-        """That of the inner mechanism."""
+        """The arithmetic of the inner mechanism."""
         arithmetic: str = self.inner.arithmetic
         return arithmetic
 
     def with_noise_factor(self, factor: float) -> Self:
-        """The same with the inner knob at ``factor`` times what it is."""
+        """Return the same with the inner mechanism's calibrated parameter times ``factor``."""
         changed: Self = dataclasses.replace(self, inner=self.inner.with_noise_factor(factor))  # type: ignore[type-var]  # declared
         return changed

@@ -1,4 +1,7 @@
-"""What selection mechanisms share: scores, the chosen index, pairs of two candidates."""
+"""Selection mechanisms: scores, the index of the winner, and pairs of two candidates.
+
+References: McSherry & Talwar (2007); Dong, Durfee & Rogers (2020).
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up_ratio
-from mechanisms.base.mechanism import Mechanism
-from mechanisms.base.supports import Candidates
-from mechanisms.base.values import Scores
+from mechanisms.base import Candidates, Mechanism, Scores
 
 LARGEST_GAP = 1e300
 
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """A fact that holds or does not."""
+    """True or False, as a domain."""
 
     def check(self, argument: str, value: object) -> bool:
-        """Return ``value`` as a bool; 0 and 1 are numbers."""
+        """Return ``value`` as a bool; the numbers 0 and 1 are refused."""
         if not isinstance(value, (bool, np.bool_)):
             raise ParameterError(argument, value, str(self))
         return bool(value)
@@ -38,7 +39,7 @@ MONOTONE_TEXT = "whether all scores move up, or all down, between neighbours"
 
 
 class SelectionMechanism(Mechanism):
-    """The index of a high score."""
+    """A mechanism that releases the index of a high score."""
 
     __slots__ = ()
     releases = "the index of a high score"
@@ -48,22 +49,33 @@ class SelectionMechanism(Mechanism):
 
     @abstractmethod
     def log_probabilities(self, scores: Array) -> Array:
-        """Log-probability of every candidate, for one or more rows of checked scores."""
+        """Return the log-probability that each candidate wins.
+
+        Parameters
+        ----------
+        scores : numpy.ndarray
+            Checked scores of shape (candidates,) or (users, candidates).
+
+        Returns
+        -------
+        numpy.ndarray
+            Natural logarithms, of the same shape.
+        """
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
-        """Log-probability of the winner; see `Mechanism.log_density`."""
+        """Return the log-probability of the winner; see `Mechanism.log_density`."""
         return log_probability_of_output(
             self.log_probabilities(self.values.check(value)), output, each
         )
 
     @property
     def values(self) -> Scores:
-        """Scores."""
+        """Vectors of scores."""
         return Scores(self.sensitivity, self.monotone)
 
     @property
     def support(self) -> Candidates:
-        """The candidates."""
+        """The indices of the candidates."""
         return Candidates()
 
     @property
@@ -77,7 +89,7 @@ class SelectionMechanism(Mechanism):
 
 
 def scaled_difference(scores: Array, origin: ArrayLike, scale: float) -> Array:
-    """``(scores - level) / scale`` of any floats, kept within ``+-FAR``."""
+    """Return ``(scores - origin) / scale`` of any floats, kept within ``+-FAR``."""
     with np.errstate(over="ignore"):  # halves can be subtracted; the quotient may still be inf
         height = (scores / 2 - np.asarray(origin) / 2) / (scale / 2)
     kept: Array = np.minimum(np.maximum(height, -LARGEST_GAP), LARGEST_GAP)
@@ -85,12 +97,12 @@ def scaled_difference(scores: Array, origin: ArrayLike, scale: float) -> Array:
 
 
 def scaled_gap_to_best(scores: Array, scale: float) -> Array:
-    """Scores over the scale, the greatest of every row moved to 0."""
+    """Return scores over the scale, with the largest of every row moved to 0."""
     return scaled_difference(scores, scores.max(axis=-1, keepdims=True), scale)
 
 
 def recentred_large_scores(scores: Array, scale: float) -> Array:
-    """The scores, moved along where they are so great that floats would lose noise of a scale."""
+    """Return the scores, shifted where they are so large that floats would lose the noise."""
     if max(scores.max(initial=0.0), -scores.min(initial=0.0)) < 1e6 * scale:
         return scores
     with np.errstate(over="ignore"):  # minus infinity never wins, as it should
@@ -99,24 +111,24 @@ def recentred_large_scores(scores: Array, scale: float) -> Array:
 
 
 def entries_at(table: Array, index: NDArray[np.intp]) -> Array:
-    """Entries of a row, or of every row of a table, at each index."""
+    """Return the entries of a row, or of every row of a table, at each index."""
     if table.ndim == 1:
         return table[index]
     return table[np.arange(len(table)), index]
 
 
 def log_probability_of_output(log_probabilities: Array, output: ArrayLike, each: bool) -> Array:
-    """Log-probability of each output; a batch of score vectors is summed over unless ``each``."""
-    told, count = np.asarray(output), log_probabilities.shape[-1]
-    possible = (told >= 0) & (told < count) & (told == np.floor(told))
-    found = entries_at(log_probabilities, np.where(possible, told, 0).astype(np.intp))
+    """Return the log-probability of each output; a batch is summed unless ``each``."""
+    reported, count = np.asarray(output), log_probabilities.shape[-1]
+    possible = (reported >= 0) & (reported < count) & (reported == np.floor(reported))
+    found = entries_at(log_probabilities, np.where(possible, reported, 0).astype(np.intp))
     rows: Array = np.where(possible, found, -np.inf)
     total: Array = rows if each or log_probabilities.ndim == 1 else rows.sum(axis=-1)
     return total
 
 
 def worst_gap(range_: float, epsilon: float) -> float:
-    """Gap of two candidates' scores over the scale at which ``epsilon`` costs the most.
+    """Return the gap of two scores, over the scale, that has the largest delta at ``epsilon``.
 
     The odds then have log-ratios t and t - range with t = (epsilon + range) / 2.
     """
@@ -127,9 +139,9 @@ def worst_gap(range_: float, epsilon: float) -> float:
 def two_candidate_pair(
     gap: float, sensitivity: float, monotone: bool = False
 ) -> tuple[Array, Array]:
-    """Scores of two candidates ``gap`` apart, and a neighbour where the gap is least.
+    """Return scores of two candidates ``gap`` apart, and the neighbour with the smallest gap.
 
-    Both move, towards each other; monotone ones cannot, and the first moves alone.
+    Both scores move, towards each other; of monotone ones the first moves alone.
     """
     rise = 0.0 if monotone else sensitivity
     return np.array([gap, 0.0]), np.array([gap - sensitivity, rise])

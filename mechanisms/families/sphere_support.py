@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from mechanisms.base.supports import Cells, Support, gauss_legendre_panels
+from mechanisms.base import Cells, Support, gauss_legendre_panels
 
 
 @dataclass(frozen=True, slots=True)
 class SphereSupport(Support):
     """The sphere of a radius; the density is constant between ``heights`` along the value.
 
-    Measure is the share of the sphere.  Two values along two lines need a single height.
+    The measure is the share of the sphere.  Two values along two lines need a single height.
     """
 
     dimension: int
@@ -26,7 +26,7 @@ class SphereSupport(Support):
     heights: tuple[float, ...]
 
     def cells(self, first: Any, second: Any) -> Cells:
-        """Slices of the sphere across the values, or where slices across either meet."""
+        """Return slices of the sphere across the values, or intersections of two sets of slices."""
         values = np.stack([first, second]).astype(float)
         length = np.sqrt(np.square(values).sum(axis=1))
         longer = int(np.argmax(length))
@@ -98,7 +98,7 @@ class SphereSupport(Support):
         return np.searchsorted(self._signed_heights, np.asarray(output) @ axis / self.radius)
 
     def _share_below(self, height: Any) -> Array:
-        """Share of the sphere below a height, ``(1 + sign(t) I_{t^2}(1/2, (p-1)/2)) / 2``."""
+        """Return the share of the sphere below t, ``(1 + sign(t) I_{t^2}(1/2, (p-1)/2)) / 2``."""
         from scipy.special import betainc
 
         if self.dimension == 1:

@@ -5,6 +5,7 @@ keeps the base's contract, so its sentence is enough; the base is checked instea
 """
 
 import doctest
+import enum
 import importlib
 import inspect
 import re
@@ -68,7 +69,9 @@ def public_members(cls: type) -> dict[str, bool]:
 
 def checked() -> dict[str, set[str]]:
     """Every name whose docstring is looked at, and the faults that count there."""
-    rows = dict.fromkeys(exported(), FORM)
+    # members of an enumeration are named, not made: its signature is Python's own
+    rows = {name: SENTENCE if isinstance(value, enum.EnumType) else FORM
+            for name, value in exported().items()}  # fmt: skip
     for place, cls in classes().items():
         if not place.rpartition(".")[2].startswith("_"):
             rows.setdefault(place, FORM)
