@@ -17,7 +17,28 @@ from accountant.plans.plan import Sampler
 
 
 class OffTranscript(RuntimeError):
-    """A replayed run asked for something else than the recorded one: releases depend on data."""
+    """A replayed run asked for other releases than the recorded one: they depend on the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accountant import Repeat
+    >>> from audits import OffTranscript, privacy_losses
+    >>> from mechanisms import Laplace
+    >>> class AsksAgainIfLarge:
+    ...     def plan(self, shape):
+    ...         return Repeat(Laplace(scale=1.0), 2)
+    ...
+    ...     def run(self, ledger):
+    ...         sums = []
+    ...         ledger.release(ledger.plan.part, lambda data: sums.append(data.sum()) or sums[0])
+    ...         return ledger.release(ledger.plan.part, np.sum) if sums[0] > 0.5 else 0.0
+    >>> try:
+    ...     losses = privacy_losses(AsksAgainIfLarge(), np.zeros(5), np.eye(5)[0], runs=1, rng=0)
+    ... except OffTranscript as error:
+    ...     print(error)
+    the run asked for more than the 1 recorded releases
+    """
 
 
 class RecordingLedger(Ledger):

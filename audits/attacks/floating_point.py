@@ -82,10 +82,49 @@ def audit_bits(
     confidence: float = 0.95,
     rng: Rng = None,
 ) -> Finding:
-    """Try to falsify a claim by the bits of released numbers alone; see `audit`.
+    """Try to falsify a claim by the low-order bits of released numbers.
 
-    The event is learned on a pilot: the lowest bit, the grid of the noise seen from either value
-    of the pair, and for a pure claim whether Laplace noise of its scale reaches the number.
+    Pilot runs choose the most informative of these events, which the other runs test: the lowest
+    set bit, the grid of the noise as seen from either value, and for a pure claim whether Laplace
+    noise of its scale can reach the float.
+
+    Parameters
+    ----------
+    release : Mechanism or callable
+        A release of numbers, as for `audit`.
+    pair : tuple of two values, optional
+        Two neighbouring numbers or vectors; None takes the mechanism's worst pair.
+    claim : Loss, optional
+        What is claimed; None takes the mechanism's own loss.
+    runs : int, optional
+        Number of draws, at least 10; an eighth of them are pilot runs.
+    confidence : float, optional
+        Probability in (0, 1) with which the bound holds.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+
+    Returns
+    -------
+    Finding
+        The outcome, and a lower bound on epsilon, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If the pair or the outputs are not numbers, or an argument is out of its range.
+
+    References
+    ----------
+    Mironov (2012).
+
+    Examples
+    --------
+    >>> from audits import audit_bits
+    >>> from mechanisms import DiscreteLaplace, Laplace
+    >>> audit_bits(Laplace(scale=1.0), (0.0, 1.0), runs=2000, rng=0).outcome.name
+    'FALSIFIED'
+    >>> audit_bits(DiscreteLaplace(scale=1.0), (0, 1), runs=2000, rng=0).outcome.name
+    'SURVIVED'
     """
     if isinstance(release, Mechanism):
         pair = release.worst_pair() if pair is None else pair

@@ -40,11 +40,51 @@ def audit_atoms(
     rng: Rng = None,
     truth: Callable[[Any], Any] = lambda value: value,
 ) -> Finding:
-    """Try to falsify a claim by the type, length, errors and atoms of any output; see `audit`.
+    """Try to falsify a claim by the type, length, errors and exact values of any output.
 
-    ``truth(value)`` is the answer before noise, by default the value itself: that an output, or
-    a part of it, equals the answer on either value of the pair is an event.  An exception is an
-    output too; its class is seen, and no message.
+    The test codes each output by its type, its length or shape, the types of its parts, and whether
+    it contains the exact answer.  Pilot runs choose the most informative code, which the other runs
+    test.
+
+    Parameters
+    ----------
+    release : callable
+        A function ``release(value, rng)`` or ``release(value, rng, size)`` whose outputs may be of
+        any kind.  An exception is an output too: its class is seen, its message is not.
+    pair : tuple of two values
+        Two neighbouring values.
+    claim : Loss, optional
+        What is claimed of the release.
+    runs : int, optional
+        Number of draws, at least 10; an eighth of them are pilot runs.
+    confidence : float, optional
+        Probability in (0, 1) with which the bound holds.
+    delta : float, optional
+        The delta in [0, 1) of the bound; None as for `audit`.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+    truth : callable, optional
+        ``truth(value)`` is the answer before noise, by default the value itself.
+
+    Returns
+    -------
+    Finding
+        The outcome, and a lower bound on epsilon, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of its range.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss
+    >>> from audits import audit_atoms
+    >>> def sometimes_exact(value, rng):
+    ...     return value if rng.random() < 0.3 else value + rng.laplace()
+    >>> found = audit_atoms(sometimes_exact, (0.0, 1.0), PureLoss(1.0), runs=4000, rng=0)
+    >>> found.outcome.name, round(found.epsilon_lower, 2)
+    ('FALSIFIED', 5.39)
     """
     check_arguments(runs, confidence, claim, delta)
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:

@@ -43,11 +43,11 @@ SEARCH_SHARE = 0.5  # share of the runs that the search may use
 @final
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The final test of the worst pair found, at the confidence of its finding, and the way there.
+    """The final test of the chosen pair, and the search that chose it.
 
-    ``screened`` has every pair of the search with its last screening bound, best first; these
-    bounds chose the pair, and are evidence of nothing.  ``refused`` counts pairs on which the
-    release raised.
+    ``screened`` lists every pair of the search with its last screening bound, largest first.  These
+    bounds chose the pair and are no evidence.  ``refused`` counts pairs on which the release
+    raised.
     """
 
     finding: Finding
@@ -67,10 +67,54 @@ def search_pairs(
     confidence: float = 0.95,
     delta: float | None = None,
 ) -> Search:
-    """Search a space for the neighbours that a release tells apart best, and test them afresh.
+    """Search a space for the neighbours that a release distinguishes best, and test them.
 
-    Half of the ``runs`` search; the finding is one `audit` of the chosen pair on runs that the
-    search never saw, so its error rate is ``1 - confidence`` however long the search was.
+    Half of the runs screen pairs; the better ones are kept and varied.  The finding is one `audit`
+    of the chosen pair on runs that the search never saw, so the length of the search does not
+    change its error rate.
+
+    Parameters
+    ----------
+    release : Mechanism or callable
+        As for `audit`.
+    space : Box or Values
+        The possible values: a `Box` of numbers, or a mechanism's ``values``.
+    claim : Loss or None
+        What is claimed of the release; None computes the bound alone.
+    runs : int, optional
+        Number of draws of search and test, at least 1000.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+    relation : str, optional
+        Neighbours in a `Box`: "replace", "add/remove", "each" or "any".
+    confidence : float, optional
+        Probability in (0, 1) with which the bound of the final test holds.
+    delta : float, optional
+        The delta in [0, 1) of the bound; None as for `audit`.
+
+    Returns
+    -------
+    Search
+        The final finding, the chosen pair and the bounds of the search.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of its range, or the release raises on every pair.
+
+    References
+    ----------
+    Karnin, Koren & Somekh (2013), for successive halving.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss
+    >>> from audits import Box, search_pairs
+    >>> def worse_when_high(value, rng, size):
+    ...     return value + rng.laplace(scale=0.5 if value > 2 else 1.0, size=size)
+    >>> found = search_pairs(worse_when_high, Box(0.0, 3.0), PureLoss(3.0), runs=3000, rng=0)
+    >>> found.finding.outcome.name, found.candidate.kind
+    ('FALSIFIED', 'all high against all middle')
     """
     start = time.perf_counter()
     IntegerRange(4 * MIN_SCREENING_RUNS).check("runs", runs)

@@ -40,11 +40,11 @@ STRUCTURED_SHARE = (
 @final
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The greatest distance found between the answers on two neighbours, and those neighbours.
+    """The largest distance found between the answers on two neighbours, and those neighbours.
 
-    ``found`` is infinite where an answer is NaN, infinite or of another shape than its
-    neighbour's.  FALSIFIED where it exceeds ``declared`` by more than rounding.  ``refused`` counts
-    data on which the query raised: no answer, and so no distance.
+    ``found`` is infinite if an answer is NaN, infinite or of another shape than its neighbour's.
+    ``outcome`` is FALSIFIED if it exceeds ``declared`` by more than rounding.  ``refused`` counts
+    data sets on which the query raised: they give no distance.
     """
 
     outcome: Outcome
@@ -60,7 +60,7 @@ class Probe:
 
     @property
     def witness(self) -> str:
-        """In words, without the data themselves."""
+        """The distance, the two answers and the number of evaluations; never the data."""
         return (
             f"{self.kind}: answers {_format_answer(self.answers[0])} and "
             f"{_format_answer(self.answers[1])} "
@@ -80,12 +80,52 @@ def probe_sensitivity(
     hostile: bool = False,
     ordered: bool = False,
 ) -> Probe:
-    """Search for neighbours whose answers are further apart than declared, in l1, l2 or l-infinity.
+    """Search for neighbours whose answers are further apart than the declared sensitivity.
 
-    ``space`` is a declared space, or one data set as an array, whose own neighbours are then
-    tried with records between its extremes.  ``hostile`` also tries records that are NaN, infinite
-    or far out of bounds: for a query that is said to clip.  Data are sets: the same records in
-    another order count as neighbours, unless ``ordered``.  ``budget`` counts evaluations.
+    Parameters
+    ----------
+    query : callable
+        The deterministic function of the data; it receives a copy.
+    space : Box, Values or array
+        The possible data, or one data set as an array with a row per record: then its own
+        neighbours are tried, with records between its extremes.
+    relation : str, optional
+        Neighbours: "replace", "add/remove", "each" or "any".
+    declared : float, optional
+        The declared sensitivity, at least 0, in the units of the answer.
+    norm : float, optional
+        Order of the norm, at least 1: 1, 2 or infinity.
+    budget : int, optional
+        Number of evaluations of the query.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+    hostile : bool, optional
+        Also try records that are NaN, infinite or far out of bounds, for a query that clips.
+    ordered : bool, optional
+        Data in another order are other data.  By default data are sets, and the same records in
+        another order must give the same answer.
+
+    Returns
+    -------
+    Probe
+        The largest distance found, which is exact up to the rounding of the query, and its two
+        neighbours.  FALSIFIED if it exceeds ``declared`` by more than a relative 1e-9.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of its range.
+
+    References
+    ----------
+    Casacuberta, Shoemate, Vadhan & Wagaman (2022).
+
+    Examples
+    --------
+    >>> from audits import Box, probe_sensitivity
+    >>> probe = probe_sensitivity(lambda data: data.sum(), Box(0.0, 2.0, (5,)), budget=200, rng=0)
+    >>> probe.outcome.name, probe.found
+    ('FALSIFIED', 2.0)
     """
     if not callable(query):
         raise ParameterError("query", query, "a function of the data")

@@ -91,12 +91,55 @@ def watch(
     rng: Rng = None,
     executor: Executor | None = None,
 ) -> Finding:
-    """`audit` that stops at the first proof: see there; ``runs`` is the horizon.
+    """Audit a release run by run, and stop as soon as the claim is falsified.
 
-    ``stopped`` is the run at which the wealth of the bets was proof, None where that never came;
-    then the verdict is that of the horizon's bound.  An honest claim is called false with
-    probability ``1 - confidence`` at most, both ways together.  Where an audit stopped, its
-    ``epsilon_lower`` is the claim's epsilon, which is refuted, and no more is said.
+    The audit bets against the claim.  Under a true claim the wealth of the bets is a martingale, so
+    it exceeds ``1 / error`` with probability at most ``error`` at any stopping time.
+
+    Parameters
+    ----------
+    release : Mechanism or callable
+        As for `audit`.
+    pair : tuple of two values, optional
+        Two neighbouring values; None takes the mechanism's worst pair.
+    claim : Loss, optional
+        What is claimed, with a finite epsilon at ``delta``; None takes the mechanism's own loss.
+    runs : int, optional
+        The largest number of draws, at least 10.
+    confidence : float, optional
+        Probability in (0, 1) with which a true claim survives, early stop and last bound together.
+    delta : float, optional
+        The delta in [0, 1) of the claim; None as for `audit`.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+    executor : concurrent.futures.Executor, optional
+        Spreads the runs, as for `audit`.
+
+    Returns
+    -------
+    Finding
+        ``stopped`` is the run of the early verdict, None if there was none.  After an early verdict
+        ``epsilon_lower`` is the refuted epsilon of the claim, otherwise the bound after the last
+        run, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If no claim is given, or its epsilon at ``delta`` is infinite.
+
+    References
+    ----------
+    Waudby-Smith & Ramdas (2024), for betting; Ville (1939).
+
+    Examples
+    --------
+    >>> from accountant import PureLoss
+    >>> from audits import watch
+    >>> def half_the_noise(value, rng, size):
+    ...     return value + rng.laplace(scale=0.5, size=size)
+    >>> found = watch(half_the_noise, (0.0, 1.0), PureLoss(1.0), runs=2000, rng=0)
+    >>> found.outcome.name, found.stopped < 500
+    ('FALSIFIED', True)
     """
     start = time.perf_counter()
     runs, confidence = RUNS.check("runs", runs), CONFIDENCE.check("confidence", confidence)

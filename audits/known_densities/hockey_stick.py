@@ -17,9 +17,35 @@ from mechanisms.base.supports import RealLine, gauss_legendre_panels
 
 
 def exact(mechanism: Mechanism, epsilon: float) -> float:
-    """Return delta at ``epsilon`` of the mechanism's own density at its worst pair.
+    """Compute delta at ``epsilon`` from the mechanism's own density at its worst pair.
 
-    By enumeration, or by quadrature to about 1e-12; it does not use the declared loss.
+    The value comes from enumeration, or from quadrature with an error of about 1e-12.  It does not
+    use the declared loss, so it checks it.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        A declared mechanism with a density.
+    epsilon : float
+        Any real number.
+
+    Returns
+    -------
+    float
+        The hockey-stick divergence, a delta in [0, 1], not rounded to either side.
+
+    Raises
+    ------
+    ParameterError
+        If the mechanism is not a declared one, or its worst pair is not two single numbers and
+        cannot be enumerated.
+
+    Examples
+    --------
+    >>> from audits import exact
+    >>> from mechanisms import Laplace
+    >>> round(exact(Laplace(scale=1.0), epsilon=0.5), 6)
+    0.221199
     """
     epsilon = REAL.check("epsilon", epsilon)
     if not isinstance(mechanism, Mechanism):

@@ -159,9 +159,40 @@ def score_zoo(
     repeats: int = 1,
     tick: Callable[[str], None] = lambda name: None,
 ) -> list[SpecimenScore]:
-    """A row for each specimen, by default of the whole zoo; ``tick`` is called after each.
+    """Audit specimens whose truth is known, and score the auditor.
 
-    A specimen's seeds depend on its name, not on what else is scored.
+    Parameters
+    ----------
+    specimens : iterable of Specimen, optional
+        The specimens; None takes the whole zoo.
+    runs : int, optional
+        Number of draws of each audit.
+    confidence : float, optional
+        Probability in (0, 1) with which each bound holds.
+    rng : int, optional
+        Seed.  A specimen's own seed depends on its name, not on the other specimens.
+    repeats : int, optional
+        Number of audits that count false alarms.
+    tick : callable, optional
+        Called with the specimen's name after each one.
+
+    Returns
+    -------
+    list of SpecimenScore
+        One row per specimen.
+
+    Raises
+    ------
+    ParameterError
+        If an argument of an audit is out of its range.
+
+    Examples
+    --------
+    >>> from audits import score_zoo
+    >>> from audits.zoo.catalogue import SPECIMENS
+    >>> rows = score_zoo(SPECIMENS[:1], runs=1000)
+    >>> rows[0].name, rows[0].outcome.name, rows[0].alarms
+    ('half_the_noise', 'FALSIFIED', 0)
     """
     settings = Settings(runs, confidence, rng, repeats=repeats)
     rows = []

@@ -23,7 +23,44 @@ _EPSILON = Interval(1e-300, 300.0)
 
 
 def central_rate(n: int, p: int, s: int, epsilon: float, delta: float) -> float:
-    """``sqrt(s ln p / n) + s ln p sqrt(ln 1/delta) / (n eps)``, in l2: a rate without constants."""
+    """Compute the rate ``sqrt(s ln p / n) + s ln p sqrt(ln(1/delta)) / (n epsilon)``.
+
+    It is the rate of the l2 error of sparse regression under central privacy, without constants,
+    and no bound.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    p : int
+        Number of features.
+    s : int
+        Number of non-zero coefficients, at most p.
+    epsilon : float
+        Positive, at most 300.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        The rate, not rounded to either side.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Cai, Wang & Zhang (2021).
+
+    Examples
+    --------
+    >>> from audits.minimax import central_rate
+    >>> round(central_rate(n=10_000, p=100, s=5, epsilon=1.0, delta=1e-6), 4)
+    0.0565
+    """
     n = TheoremDomain(USERS, _THEOREM).whole("n", n)
     p = TheoremDomain(DIMENSION, _THEOREM).whole("p", p)
     s = TheoremDomain(IntegerRange(1, p), _THEOREM).whole("s", s)
@@ -34,10 +71,46 @@ def central_rate(n: int, p: int, s: int, epsilon: float, delta: float) -> float:
 
 
 def central_regression(n: int, p: int, s: int, epsilon: float, delta: float) -> LowerBound:
-    """The least worst-case ``E ||theta^ - theta||_2`` of (epsilon, delta)-DP sparse regression.
+    """Bound the worst-case ``E ||estimate - theta||_2`` of (epsilon, delta)-DP sparse regression.
 
-    ``published`` is the reference rate with constant 1, no bound.  Records are signs x in p
-    dimensions and labels of mean ``<x, theta>`` in {-1, 1}, theta s-sparse.
+    Records are sign vectors x in p dimensions and labels in {-1, 1} of mean ``<x, theta>``, with
+    theta s-sparse; neighbours differ in one record.  ``published`` is `central_rate`, which is no
+    bound.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    p : int
+        Number of features, at least 2.
+    s : int
+        Number of non-zero coefficients, below 2p / 3 and at most 512.
+    epsilon : float
+        Positive, at most 300.
+    delta : float
+        In [0, 1).
+
+    Returns
+    -------
+    LowerBound
+        The bound, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Cai, Wang & Zhang (2021) for the rate; Acharya, Sun & Zhang (2021) for packing and group
+    privacy.  The constants are our own.
+
+    Examples
+    --------
+    >>> from audits.minimax import central_regression
+    >>> bound = central_regression(n=100, p=10, s=1, epsilon=0.5, delta=1e-6)
+    >>> round(bound.value, 4)
+    0.0457
     """
     n = TheoremDomain(USERS, _THEOREM).whole("n", n)
     p = TheoremDomain(IntegerRange(2, DIMENSION.high), _THEOREM).whole("p", p)

@@ -23,9 +23,42 @@ _LENGTH = Interval(1e-150, 1e150)  # a product of two is a float
 def label_optimisation(
     n: int, k: int, epsilon: float, lipschitz: float = 1.0, diameter: float = 1.0
 ) -> LowerBound:
-    """The least worst-case expected excess of n users' epsilon-LDP labels, sent all at once.
+    """Bound the worst-case expected excess risk of convex learning from epsilon-LDP labels.
 
-    k labels; losses convex and ``lipschitz`` in the Euclidean norm over a set of that ``diameter``.
+    Users send their labels once, all at once; features are public.
+
+    Parameters
+    ----------
+    n : int
+        Number of users.
+    k : int
+        Number of labels, 2 to 10^6.
+    epsilon : float
+        0 to 300.
+    lipschitz : float, optional
+        Lipschitz constant of the convex losses in the Euclidean norm.
+    diameter : float, optional
+        Euclidean diameter of the set of parameters.
+
+    Returns
+    -------
+    LowerBound
+        The bound, rounded down, in the units of ``lipschitz * diameter``.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Chua and others (2026), Theorem 2, with every constant explicit.
+
+    Examples
+    --------
+    >>> from audits.minimax import label_optimisation
+    >>> round(label_optimisation(n=1000, k=10, epsilon=1.0).value, 5)
+    0.01294
     """
     n = TheoremDomain(USERS, _THEOREM).whole("n", n)
     k = TheoremDomain(IntegerRange(2, 10**6), _THEOREM).whole("k", k)

@@ -25,10 +25,41 @@ _RARE = 1e-6
 
 
 def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBound:
-    """The least worst-case expected excess of ``mean (<x_i, theta> - y_i)^2`` over the l1 ball.
+    """Bound the worst-case expected excess of ``mean (<x_i, theta> - y_i)^2`` over the l1 ball.
 
-    Of (epsilon, delta)-DP fits to n records, one exchanged, ``|x|_inf <= 1``, ``|y| <= 1``,
-    ``||theta||_1 <= 1``.  No constants are published.
+    The fits are (epsilon, delta)-DP for one replaced record, with ``|x|_inf <= 1``, ``|y| <= 1``
+    and ``||theta||_1 <= 1``.  No paper states constants, so ``published`` is None.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    p : int
+        Number of features.
+    epsilon : float
+        0 to 300.
+    delta : float, optional
+        In [0, 1).
+
+    Returns
+    -------
+    LowerBound
+        The bound, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Talwar, Thakurta & Zhang (2015), Theorem 3.1, in a scaling that finite data allow.
+
+    Examples
+    --------
+    >>> from audits.minimax import private_lasso
+    >>> round(private_lasso(n=16, p=50, epsilon=0.1).value, 5)
+    0.17309
     """
     n = TheoremDomain(_RECORDS, _THEOREM).whole("n", n)
     p = TheoremDomain(DIMENSION, _THEOREM).whole("p", p)
