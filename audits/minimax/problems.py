@@ -105,8 +105,8 @@ def sample_size(problem: str, error: float, epsilon: float | None = None, **para
     Examples
     --------
     >>> from audits.minimax import sample_size
-    >>> sample_size("private_histogram", error=0.05, epsilon=1.0, k=10)
-    63
+    >>> sample_size("label_optimisation", error=0.1, epsilon=1.0, k=2)
+    6
     """
     error = POSITIVE.check("error", error)
     given = parameters if epsilon is None else {"epsilon": epsilon, **parameters}
