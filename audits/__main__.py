@@ -1,4 +1,4 @@
-"""``python -m audits``: audit everything on the embedded data, or what you name."""
+"""``python -m audits``: audit every embedded subject, or those that are named."""
 
 from __future__ import annotations
 

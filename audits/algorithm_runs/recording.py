@@ -1,4 +1,4 @@
-"""The gates of an audit: one that records what the algorithm asked, one that hands it back."""
+"""Two gates for audits: one records the releases of a run, the other replays them."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ class RecordingLedger(Ledger):
 
 
 class ReplayGate(Gate):
-    """The recorded answers, coins and samples, other data, and no noise at all.
+    """A gate with the recorded answers, coins and samples, other data, and no noise.
 
-    ``loss`` sums log density(output | recorded value) - log density(output | value here); it is
-    NaN where samples were secret: their density would be a mixture over all of them.
+    ``loss`` sums log density(output | recorded value) - log density(output | value here).  It is
+    NaN if samples were secret: their density would be a mixture over all of them.
     """
 
     def __init__(self, recorder: RecordingLedger, data: Any) -> None:
@@ -143,7 +143,7 @@ class ReplayGate(Gate):
     def _value_as_recorded(
         self, mechanism: Releasable, query: Query, who: Users | None, output: Any
     ) -> Any:
-        """The query's value here, which must be one exactly where the recorded run had one."""
+        """The query's value here; it must exist exactly if the recorded run had one."""
         try:
             value = np.array(self._query_value(mechanism, query, who))
             drawing_mechanism(mechanism).release(value, self._validation_noise)

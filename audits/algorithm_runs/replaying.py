@@ -1,7 +1,7 @@
-"""Replay: run an algorithm again on other data with the recorded answers and see what changes.
+"""Replay: run an algorithm again on other data with the recorded answers, and compare the results.
 
-Everything public passed the gate, so with the same answers and the same coins the result must
-be the same to the last bit, whatever the data.
+All private data passed the gate, so with the same answers and the same coins the result must be
+the same to the last bit, for any data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from audits.algorithm_runs.recording import OffTranscript, RecordingLedger, Repl
 
 
 class Algorithm(Protocol):
-    """A plan made from shapes, and a run through a gate."""
+    """An object with a plan made from shapes, and a run through a gate."""
 
     def plan(self, shape: Any) -> Plan:
         """What a run on data of this shape will release."""
@@ -75,7 +75,7 @@ class Replayed:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was found: no leak, no dependence on data, no own randomness."""
+        """True if no leak, no dependence on data and no randomness outside the gate was found."""
         return self.leak_free and self.on_plan and self.deterministic
 
 
@@ -222,7 +222,7 @@ def _record(
 
 
 def declared_plan(algorithm: Algorithm, data: Any, public: Any) -> Plan:
-    """What the algorithm says it will release, knowing shapes alone."""
+    """The plan that the algorithm declares for data of this shape."""
     return algorithm.plan(first_array(data if public is None else public).shape)
 
 

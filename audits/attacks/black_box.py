@@ -1,4 +1,4 @@
-"""A bare function under audit: learn a rule, test it on fresh runs, learn a better one, test on."""
+"""Audit of a plain function: learn a rule, test it on fresh runs, learn a better one, test it."""
 
 from __future__ import annotations
 

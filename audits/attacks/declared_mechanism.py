@@ -1,4 +1,4 @@
-"""A declared mechanism under audit: its own density is the score, its worst pairs the pair."""
+"""Audit of a declared mechanism: its own density is the score, its worst pair the pair."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _sampled_scores(
 
 
 def score_distribution(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Array, Array] | None:
-    """Scores and their shares of all runs, by enumeration or quadrature; None where neither is."""
+    """Scores and their shares of all runs, by enumeration or quadrature; None if neither works."""
     line = mechanism.support
     axes, cells = mechanism.value_axes, None
     one = all(np.size(v) == 1 if axes is None else np.ndim(v) == axes for v in pair)

@@ -1,8 +1,8 @@
-"""The low-order bits of a release: what floating-point noise tells beside its real value.
+"""The low-order bits of a release: what floating-point noise reveals beside its value.
 
-A float near 0 has finer bits than one near 1, so that noise added to a number leaves its place
-on the grid of floats behind; noise on a coarse grid leaves the bits of the number itself; and
-noise computed from 53 random bits reaches some floats only.  Source: Mironov (2012).
+A float near 0 has finer bits than one near 1, so noise added to a number leaves its place on the
+grid of floats; noise on a coarse grid leaves the bits of the number itself; and noise computed
+from 53 random bits reaches only some floats.  Reference: Mironov (2012).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PILOT_RUNS = 50  # runs that tell what kind of noise it is
 
 
 def lowest_bit(x: NDArray[Any]) -> NDArray[np.int64]:
-    """k of the greatest 2^k that every float is a whole multiple of."""
+    """The largest k such that the float is an integer multiple of 2^k, elementwise."""
     fraction, exponent = np.frexp(np.asarray(x, dtype=float))
     whole = np.abs(np.ldexp(np.nan_to_num(fraction), 53)).astype(np.int64)
     # a power of two is exact as a float, and so is its exponent
@@ -39,10 +39,9 @@ def lowest_bit(x: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def noise_grid(x: Array, value: float) -> NDArray[np.int64]:
-    """k of the coarsest grid 2^k whose noise, added to ``value``, rounds to each float.
+    """The largest k such that noise on the grid 2^k, added to ``value``, rounds to each float.
 
-    From 2^-30 to 2^20: `FINEST_GRID` - 1 where all are too coarse, `NO_BIT` where no noise was
-    added.
+    From 2^-30 to 2^20: `FINEST_GRID` - 1 if all are too coarse, `NO_BIT` if no noise was added.
     """
     found = np.full(x.size, FINEST_GRID - 1, dtype=np.int64)
     alive = np.flatnonzero(np.isfinite(x))
@@ -168,9 +167,9 @@ def _pair_as_vectors(pair: Any) -> tuple[Array, Array]:
 
 
 def _laplace_scale(draw: Draw, pair: Any, claim: Loss | None) -> float | None:
-    """The scale of Laplace noise that a pure claim about two numbers asks for.
+    """The scale of Laplace noise that a pure claim about two numbers requires.
 
-    None where a few runs show that the noise is something else.
+    None if a few runs show another kind of noise.
     """
     first, second = _pair_as_vectors(pair)
     if claim is None or first.size != 1 or second.size != 1 or claimed_delta(claim) > 0:

@@ -1,4 +1,4 @@
-"""The front of the audits of one release: which of three a claim and its options ask for."""
+"""The front of the audits of one release: choose the audit that fits the claim and the options."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Events of any output at all: its kind, length and type, an error, the very answer, an atom.
+"""Events of outputs of any kind: type, length, errors, the exact answer, values with a mass.
 
-What a release returns is looked at as a whole: None, numbers, strings, tuples, arrays of any
-length, exceptions.  Each output becomes a few small codes, and the most telling one is audited.
+An output is seen as a whole: None, numbers, strings, tuples, arrays of any length, exceptions.
+Each output becomes a few integer codes, and the most informative one is tested.
 """
 
 from __future__ import annotations
@@ -106,9 +106,9 @@ def audit_atoms(
 def listed_outputs(
     release: Callable[..., Any],
 ) -> Callable[[Any, np.random.Generator, int], list[Any]]:
-    """``release`` as a function of (value, rng, size) that gives a list of outputs of any kind.
+    """``release`` as a function of (value, rng, size) that returns a list of outputs of any kind.
 
-    What it raises is an output: the exception's class.
+    An exception is an output: its class.
     """
     try:
         parameters = inspect.signature(release).parameters
@@ -136,7 +136,7 @@ def listed_outputs(
 
 
 def output_parts(output: Any) -> Sequence[Any]:
-    """The parts of an output: of a tuple, a list, a dictionary, an array, else itself alone."""
+    """The parts of a tuple, list, dictionary or array; else the output itself alone."""
     if isinstance(output, dict):
         return [*output.keys(), *output.values()]
     if isinstance(output, (tuple, list, set, frozenset)):
@@ -165,7 +165,7 @@ def _contains_answer(atoms: list[Any], answer: frozenset[Any]) -> int:
 
 
 def _comparable(part: Any) -> Any:
-    """Something that equals itself and says what the part is: a number by its value."""
+    """A hashable value that equals itself and identifies the part: a number by its value."""
     if isinstance(part, (bool, np.bool_)):
         return ("bool", bool(part))  # True equals 1 in Python
     if isinstance(part, (int, np.integer)):

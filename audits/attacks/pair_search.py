@@ -1,7 +1,7 @@
-"""A search for neighbours that a release tells apart: from the structured ones to worse.
+"""A search for neighbours that a release distinguishes well, starting from structured ones.
 
-The search screens candidates with few runs each, keeps the better ones, breeds more from the
-best, and spends the rest of its runs on one fresh test of the pair that it chose.
+The search screens candidates with few runs each, keeps the better ones, varies the best, and
+spends the rest of its runs on one fresh test of the chosen pair.
 
 Reference: Karnin, Koren & Somekh (2013) for successive halving.
 """
@@ -155,14 +155,14 @@ def search_pairs(
 
 
 def _rounds(field: int) -> int:
-    """As many rounds as halving the field would take."""
+    """The number of rounds that halving ``field`` candidates takes."""
     return max(1, math.ceil(math.log2(field)))
 
 
 def _candidates(
     space: Box | Values, relation: Relation, budget: int, rng: Generator
 ) -> list[NeighbourPair]:
-    """Pairs that enter the search: as many as the budget can screen, a quarter of them random."""
+    """The pairs that enter the search: as many as the budget can screen, a quarter random."""
     most = MAX_CANDIDATES
     while most > 2 and most * MIN_SCREENING_RUNS * _rounds(most) > budget:
         most //= 2
@@ -195,7 +195,7 @@ def _audit_pair(
 def _prescreened(
     release: Any, candidate: NeighbourPair, runs: int, delta: float | None, rng: Generator
 ) -> float | None:
-    """A low-confidence bound, to rank pairs by; None where the release raises."""
+    """A low-confidence bound to rank pairs by; None if the release raises."""
     try:
         found = _audit_pair(release, candidate, None, runs, 0.7, delta, rng)
     except Exception:  # somebody else's code; counted, and told in the result
@@ -207,7 +207,7 @@ def _prescreened(
 def _mutated(
     space: Box | Values, relation: Relation, parent: NeighbourPair | None, rng: Generator
 ) -> NeighbourPair:
-    """A random pair of neighbours, near a parent where there is one."""
+    """A random pair of neighbours, near ``parent`` if there is one."""
     if not isinstance(space, Box):
         value = space.example(rng) if parent is None or rng.random() < 0.5 else parent.first
         return NeighbourPair("found by the search", value, space.neighbour(value, rng))

@@ -1,8 +1,8 @@
-"""The deterministic part of a release: how far can one record move the query, as it runs?
+"""The deterministic part of a release: how far one record can move the query in floating point.
 
-Neighbours are tried where arithmetic fails: at scale extremes, along staircases of data that
-differ by one record a step, in every order of summation, where integers wrap, at NaN and infinity,
-and at ties.  What is found is a fact, with its witness; surviving proves nothing.
+It tries neighbours at which arithmetic fails: extreme scales, chains of data sets that differ by
+one record a step, every order of summation, integers that wrap, NaN and infinity, ties.  A
+distance that it finds is certain and has a witness; survival is no proof.
 
 References: Casacuberta, Shoemate, Vadhan & Wagaman (2022), for sums of floats and integers.
 """
@@ -158,9 +158,9 @@ def audit_sensitivity(
     confidence: float = 0.95,
     rng: Rng = None,
 ) -> Finding:
-    """`probe_sensitivity` as a finding, of at most 20,000 evaluations; a pair is tried as it is.
+    """`probe_sensitivity` as a finding, of at most 20,000 evaluations; a pair is tested as it is.
 
-    What it says is certain at any ``confidence``.  A distance is no epsilon: the bound is 0, the
+    The finding is certain at any ``confidence``.  A distance is no epsilon, so the bound is 0; the
     witness has the distance.
     """
     start = time.perf_counter()
@@ -182,7 +182,7 @@ def audit_sensitivity(
 
 
 class _DistanceSearch:
-    """Evaluates, and keeps the two neighbours whose answers are furthest apart."""
+    """Evaluates the query, and keeps the two neighbours whose answers are furthest apart."""
 
     def __init__(self, query: Callable[[Any], Any], norm: float, budget: int) -> None:
         self.query, self.norm, self.budget = query, norm, budget
@@ -192,7 +192,7 @@ class _DistanceSearch:
         self.evaluations = self.refused = 0
 
     def has_budget(self, most: int) -> bool:
-        """Whether two more evaluations are within the first ``most``."""
+        """True if two more evaluations are within the first ``most``."""
         return self.evaluations + 2 <= most and np.isfinite(self.greatest_distance)
 
     def compare_chain(self, chain: Iterable[Step], most: int) -> None:
@@ -212,12 +212,12 @@ class _DistanceSearch:
             before = data, answer
 
     def search_near_best(self, neighbours: Callable[[tuple[Any, Any]], list[Step]]) -> None:
-        """Spend what is left on pairs near the best one."""
+        """Spend the remaining budget on pairs near the best one."""
         while self.pair[0] is not None and self.has_budget(self.budget):
             self.compare_chain(neighbours(self.pair), self.budget)
 
     def evaluate(self, data: Any) -> Any:
-        """The answer, or None where the query refuses; it gets a copy."""
+        """The answer on a copy of the data, or None if the query raises."""
         self.evaluations += 1
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -228,7 +228,7 @@ class _DistanceSearch:
             return None
 
     def probe(self, declared: float, seed: int | None) -> Probe:
-        """What was found against what is declared."""
+        """The distance that was found, compared with the declared one."""
         fell = self.greatest_distance > declared * (1 + TOLERANCE)
         return Probe(
             Outcome.FALSIFIED if fell else Outcome.SURVIVED,
@@ -245,9 +245,9 @@ class _DistanceSearch:
 
 
 def answer_distance(first: Any, second: Any, norm: float) -> float:
-    """The norm of the difference of two answers; infinite where it is no number.
+    """The norm of the difference of two answers; infinite if it is not a number.
 
-    Whole numbers are subtracted as such: their floats could be equal.
+    Integers are subtracted as integers: their floats could be equal.
     """
     one, two = np.asarray(first), np.asarray(second)
     if one.shape != two.shape:

@@ -1,10 +1,10 @@
-"""Time as an output: does a release take longer for one value than another, or for more noise?
+"""Time as an output: does the time of a release depend on the value, or on the noise?
 
-Batches of releases are timed in pairs that follow each other, so that a drift of the machine's
-speed touches both.  Who goes first is a coin of our own: where time does not depend on the value,
-the sign of each difference is a fair coin whatever the sizes, and the signed-rank sum has an
-exact distribution.  The same holds of two batches of one value and the noise that they happened
-to draw, since noise that time does not depend on could as well have been drawn the other way round.
+Batches of releases are timed in pairs, one after the other, so that a drift of the machine's speed
+affects both.  A fair coin chooses the order.  If time does not depend on the value, the sign of
+each difference is a fair coin whatever the sizes, and the signed-rank sum has an exact
+distribution.  The same holds for two batches of one value and the noise that they drew, since
+noise that time does not depend on could as well have been drawn in the other order.
 
 References: Wilcoxon (1945); Spearman (1904); Jin, McMurtry, Rubinstein & Ohrimenko (2022).
 """
@@ -140,7 +140,7 @@ def audit_timing(
 
 
 def spearman(x: Array, y: Array) -> float:
-    """Spearman's rank correlation, ties at their mean rank; 0 where one of them is constant."""
+    """Spearman's rank correlation, ties at their mean rank; 0 if either input is constant."""
     from scipy.stats import rankdata
 
     a, b = rankdata(x), rankdata(y)
@@ -203,7 +203,7 @@ def _measure_times(
 
 
 def _mean_noise(output: Any, value: Any) -> float:
-    """Mean distance of outputs from the value; 0 where either is no number."""
+    """Mean distance of outputs from the value; 0 if either is not a number."""
     outputs, at = np.asarray(output), np.asarray(value)
     if outputs.dtype.kind not in "biuf" or at.dtype.kind not in "biuf":
         return 0.0

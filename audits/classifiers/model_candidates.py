@@ -31,7 +31,7 @@ Folds = Sequence[tuple[Any, Any]]
 @final
 @dataclass(frozen=True, slots=True)
 class ModelCandidate:
-    """Learning runs in folds of both sides, how to train on some folds, how to read an output."""
+    """A kind of score: learning runs in folds, how to train on folds, how to read an output."""
 
     description: str
     folds: Folds

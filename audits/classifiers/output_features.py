@@ -1,8 +1,8 @@
-"""Features of any output: numbers become columns, structure a code, the whole output an atom.
+"""Features of any output: numbers become columns, structure a code, the whole output a category.
 
-An output is walked: None, types, lengths, keys, exceptions and the text of strings make its
-structure; the numbers found on the way make a row, beside a few summaries of it.  All of it is a
-function of the output alone, so that what is claimed of the release is claimed of its features.
+The walk through an output collects None, types, lengths, keys, exceptions and strings as its
+structure; the numbers form a row, with a few summaries.  All are functions of the output alone, so
+a claim about the release holds for its features.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TYPE_NAMES = {"float64": "float", "int64": "int", "bool_": "bool", "str_": "str"
 @final
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Rows of numbers (NaN where an output has none), codes of structure and of all there is."""
+    """Rows of numbers (NaN if an output has none), and codes of structure and of whole outputs."""
 
     numbers: Array
     structure: Codes
@@ -38,7 +38,7 @@ class Features:
 
 
 def extract_features(outputs: NDArray[Any]) -> Features:
-    """What there is to learn from outputs, one row a run."""
+    """The features of outputs, one row per run."""
     kind, count = outputs.dtype.kind, len(outputs)
     if kind in "biufcmM":
         flat = outputs.reshape(count, -1)[:, :MAX_NUMBERS]
@@ -55,7 +55,7 @@ def extract_features(outputs: NDArray[Any]) -> Features:
 
 
 def summary_columns(numbers: Array) -> Array:
-    """Sum, extremes and their places, first change, ties, slope: what vectors give away."""
+    """Sum, extremes and their places, first change, ties, slope: what may reveal a vector."""
     count, width = numbers.shape
     if width < 2 or count == 0:
         return np.empty((count, 0))
@@ -153,7 +153,7 @@ def _walk_output(output: Any, depth: int) -> Iterator[tuple[str | None, Any]]:
 
 
 def _children(output: Any) -> Iterator[tuple[str, Any]]:
-    """What a container or an object is made of; an opaque object tells its type alone."""
+    """The parts of a container or an object; an opaque object has only its type."""
     if isinstance(output, Mapping):
         yield f"keys {len(output)}", None
         yield from ((f"key {key!r}", output[key]) for key in sorted(output, key=repr))

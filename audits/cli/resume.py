@@ -1,4 +1,4 @@
-"""Subjects run to the end, whatever the command: progress, interruption, going on from a part."""
+"""Run cases to the end for any command: progress, interruption, continuing from a partial file."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Row = TypeVar("Row")  # of a report, or a score: with the name of its subject
 
 
 class Interrupted(Exception):  # that is what happened
-    """Somebody stopped the run; the words say what is left of it."""
+    """The run was interrupted; the message says which rows are saved."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RowFormat(Generic[Row]):
-    """How the rows of a command are written to a file and read back from one."""
+    """How the rows of a command are written to a file and read back."""
 
     read: Callable[[str, str], tuple[Request, list[Row]]]
     write: Callable[[Request, list[Row]], str]
@@ -41,7 +41,7 @@ def run_remaining(
     options: Options,
     form: RowFormat[Any],
 ) -> tuple[Request, list[Any]]:
-    """Run what is not done yet; an interruption or a failure leaves what is done in FILE.part."""
+    """Run the remaining cases; an interruption or a failure keeps finished rows in FILE.part."""
     rows, request = _partial_rows(request, options, form)
     left = [case for case in todo if case.subject not in rows]
     settings = Settings(
@@ -87,7 +87,7 @@ def run_remaining(
 def _partial_rows(
     request: Request, options: Options, form: RowFormat[Any]
 ) -> tuple[dict[str, Any], Request]:
-    """Rows that an interrupted run of the same request has left, and its seed."""
+    """Rows that an interrupted run of the same request has saved, and its seed."""
     if not options.resume:
         return {}, request
     part = f"{options.json}{PARTIAL_SUFFIX}"

@@ -1,4 +1,7 @@
-"""What the declared density says exactly: the hockey stick by enumeration or quadrature."""
+"""The hockey-stick divergence of a declared density, by enumeration or quadrature.
+
+Reference: Balle, Barthe & Gaboardi (2018).
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,7 @@ def exact_epsilon(mechanism: Mechanism, delta: float) -> float:
 
 
 def _hockey_stick_terms(log_p: Array, log_q: Array, epsilon: float) -> Array:
-    """``(p - e^epsilon q)_+`` from logarithms, without cancelling more than it must."""
+    """``(p - e^epsilon q)_+`` from logarithms, with little cancellation."""
     with np.errstate(invalid="ignore", over="ignore"):
         gap = np.where(np.isneginf(log_q), -np.inf, epsilon + log_q - log_p)
         stick: Array = np.exp(log_p) * -np.expm1(np.minimum(gap, 0.0))
@@ -90,7 +93,7 @@ def _hockey_stick_terms(log_p: Array, log_q: Array, epsilon: float) -> Array:
 def _integrate_on_line(
     mechanism: Mechanism, line: RealLine, values: tuple[float, float], epsilon: float
 ) -> float:
-    """Composite Gauss-Legendre between values, jumps, sign changes and a ladder around them."""
+    """Composite Gauss-Legendre between values, jumps, sign changes and points around them."""
     log_p, log_q = (functools.partial(_density, mechanism, value) for value in values)
     at_ends = 0.0
     if line.ends is not None:

@@ -1,6 +1,6 @@
-"""What a test asserts of a release: the accountant checks the claim first, then it is attacked.
+"""What a test asserts of a release: the accountant checks the claim first, then attacks run.
 
-Loaded by the pytest plugin when a test audits something.
+Loaded by the pytest plugin when a test audits a release.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ RETURN_FORMS = (
 def assert_returned(
     returned: Any, epsilon: float, delta: float, runs: int | None, trial: Trial
 ) -> None:
-    """Assert that what a marked test returned is (epsilon, delta)-private as far as can be seen.
+    """Assert that what a marked test returned is (epsilon, delta)-private, as far as audits see.
 
     ``runs`` are those of the trial unless given; an algorithm runs once for every thousand.
     """
@@ -91,9 +91,9 @@ def assert_release(
 def _assert_returned_release(
     release: Any, pair: Any, given: Any, requested: ApproxLoss, runs: int, trial: Trial
 ) -> None:
-    """Attack what is declared (a claim given, or the mechanism's own), else what is asked.
+    """Attack the declared claim (given, or the mechanism's own), else the requested one.
 
-    What is declared costs no more than what is asked, so it is attacked where it reveals most.
+    The declared claim costs at most the requested one, so it is attacked where it reveals most.
     """
     if given is not None and not isinstance(given, Loss):
         fail_misuse(f"the claim of (release, pair, claim) must be a loss, not {type_text(given)}")
@@ -184,7 +184,7 @@ def _assert_algorithm(
 def _assert_costs(
     name: str, declared: Release | Plan | Loss, requested: Loss, delta: float, trial: Trial
 ) -> float:
-    """The cost of what is declared, at most what is asked: arithmetic, nothing is sampled."""
+    """The declared cost, which must be at most the requested one; computed, without sampling."""
     __tracebackhide__ = True
     cost, allowed = Tight().epsilon(declared, delta), requested.epsilon_at(delta)
     if cost > allowed * (1 + TOLERANCE):
@@ -199,7 +199,7 @@ def _assert_costs(
 
 
 def _assert_decisive(point: ClaimPoint, runs: int, trial: Trial) -> None:
-    """A test that no outcome could fail says nothing: ask for more runs."""
+    """Fail a test that no outcome could fail, and name the runs that it needs."""
     __tracebackhide__ = True
     share = point.guesses.runs / runs
     if _could_refute(point, runs * share, trial):
@@ -213,7 +213,7 @@ def _assert_decisive(point: ClaimPoint, runs: int, trial: Trial) -> None:
 
 
 def _could_refute(point: ClaimPoint, runs: float, trial: Trial) -> bool:
-    """Whether runs that are all guessed, and all rightly, falsify the claim."""
+    """True if runs that are all guessed, and all rightly, falsify the claim."""
     most = replace(point.guesses, correct=int(runs), made=int(runs), runs=int(runs), blocks=())
     return replace(point, guesses=most).refutes(trial.confidence)
 

@@ -1,4 +1,4 @@
-"""The report as JUnit XML, which test servers read: one test case a row."""
+"""The report as JUnit XML, which test servers read: one test case per row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from audits.results.rows import ReportRow
 
 
 def to_junit(result: Result) -> str:
-    """A test suite; a row that is not as expected fails, an absent library is skipped."""
+    """A test suite: a row that is not as expected fails, a missing library is skipped."""
     rows = result.rows
     suite = Xml.Element("testsuite", {
         "name": "audits", "tests": str(len(rows) + len(result.absent)),

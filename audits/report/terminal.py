@@ -1,4 +1,4 @@
-"""The report as a person reads it in a terminal."""
+"""The report as terminal tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from audits.results.rows import ReportRow
 
 
 def print_report(result: Result, console: Console) -> None:
-    """Print tables by kind, the algorithms' stories, and one closing line."""
+    """Print tables by kind, the algorithms' facts, and a closing verdict."""
     rows, seed = result.rows, result.request.seed
     for kind in dict.fromkeys(row.kind for row in rows):
         console.print(_table(title_of(kind), [row for row in rows if row.kind == kind]))
@@ -38,7 +38,7 @@ def print_report(result: Result, console: Console) -> None:
 
 
 def literal_text(words: object) -> Text:
-    """The words as rich shows them to the letter: no markup, no escapes."""
+    """Text that rich shows literally: no markup, no escapes."""
     return Text(escape_control(words))
 
 

@@ -1,4 +1,4 @@
-"""What every report tells: its titles, and the algorithm's story in plain rows."""
+"""Titles and facts that every report shows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def title_of(kind: str) -> str:
 def algorithm_facts(
     lasso: Any, data: Any, found: Any, claim: tuple[float, float]
 ) -> Iterator[tuple[str, str]]:
-    """(what, value) of an algorithm's row."""
+    """(name, value) facts of an algorithm's row."""
     from sklearn.linear_model import Lasso
     from sklearn.metrics import r2_score
 
@@ -56,7 +56,7 @@ def algorithm_facts(
 
 
 def _rarest_loss(found: Any, confidence: float) -> str:
-    """How far down the samples show the profile."""
+    """The largest epsilon at which the samples bound the profile from below."""
     epsilons = found.epsilon_grid()
     lower = found.profile_lower(epsilons, confidence)
     seen = [i for i in range(len(lower)) if lower[i] > 1e-12]
@@ -67,7 +67,7 @@ def _rarest_loss(found: Any, confidence: float) -> str:
 
 
 def profile_rows(curve: ProfileCurve) -> list[list[str]]:
-    """One line an epsilon: empirical delta, its band, the accountant's delta."""
+    """One line per epsilon: empirical delta, its band, the accountant's delta."""
     top, lines = curve.epsilon[-1], []
     for share in SHOWN_SHARES:
         at = min(range(len(curve.epsilon)), key=lambda i: abs(curve.epsilon[i] - share * top))

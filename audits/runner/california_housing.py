@@ -1,4 +1,4 @@
-"""California housing (1990 census) between public bounds: the real data of the first audit."""
+"""California housing (1990 census) between public bounds: the embedded real data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process that imports somebody's function and audits it: `audits.runner.target` starts it."""
+"""The child process that imports a user's function and audits it, started by `runner.target`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from audits.runner.target import TargetRequest, load_value
 
 
 def _run_child(answer: int) -> None:
-    """Audit what standard input says, and answer on the pipe."""
+    """Audit the function that standard input names, and answer on the pipe."""
     held = os.dup(0)
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)  # the code has nothing to read
@@ -37,14 +37,14 @@ def _run_child(answer: int) -> None:
 
 
 def _exit_with_parent(parent: int) -> None:
-    """Leave when the process that asked is gone."""
+    """Exit when the parent process is gone."""
     while os.read(parent, 1):
         pass
     os._exit(1)
 
 
 def _error_text(error: BaseException) -> str:
-    """The class of an exception and the first line of its words."""
+    """The class of an exception and the first line of its message."""
     try:
         words = (str(error).splitlines() or [""])[0][:200]
     except Exception:  # an exception of theirs may fail to tell itself

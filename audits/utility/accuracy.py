@@ -1,12 +1,14 @@
-"""Too accurate to be private: an algorithm that decodes more than privacy lets anybody decode.
+"""Audit of accuracy: an algorithm that decodes more than any private algorithm can.
 
-A point of a lower bound's family is drawn uniformly, then the data of n users from it; the guess is
-the point that the estimate means.  Under the claim it is right with probability at most s_max,
-whatever the algorithm: one exact binomial over independent runs.  No loss and no class of
+A point of a lower bound's family is drawn uniformly, then the data of n users from it; the guess
+is the point that the estimate decodes to.  Under the claim it is right with probability at most
+s_max, for any algorithm: one exact binomial over independent runs.  No loss and no class of
 algorithms is assumed, and no risk is estimated.
 
 In the local model a conviction refutes the claim *and* its interaction model: every user reports
-once, with delta 0 where whole records are private.
+once, with delta 0 if whole records are private.
+
+References: Wang & Xu (2021); proof: docs/proofs/decoding_records.md.
 """
 
 from __future__ import annotations
@@ -229,7 +231,7 @@ def _binomial_tail(right: int, runs: int, chance: float) -> float:
 
 
 def _epsilon_lower(right: int, runs: int, alpha: float, bound: Callable[[float], float]) -> float:
-    """The epsilon below which all are rejected at ``alpha``: s_max grows with epsilon."""
+    """The epsilon below which all are rejected at ``alpha``, as s_max grows with epsilon."""
     chance = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), alpha))
     if bound(0.0) >= chance:
         return 0.0

@@ -1,8 +1,8 @@
-"""Tracing: which rows did a fit see?  Members of the data are told from rows that it never saw.
+"""Tracing: distinguish the rows that a fit used from rows that it did not.
 
 Every run has a code of its own; each of ``rows`` places in the data is filled with one of two rows
-of the same law, by a fair coin.  The guess is the row that the estimate correlates with more.
-That is a test of records that are replaced, valid for any algorithm: see
+of the same distribution, by a fair coin.  The guess is the row that the estimate correlates with
+more.  That is a test of replaced records, valid for any algorithm: see
 `audits.statistics.single_run`.
 
 References: Dwork, Smith, Steinke, Ullman & Vadhan (2015); Talwar, Thakurta & Zhang (2015),
@@ -237,7 +237,7 @@ class _TracingSetup:
     def scores(
         self, subject: EstimatorAdapter, noise: float, rng: np.random.Generator
     ) -> tuple[Array, Array]:
-        """Scores of members and of the rows in whose place they came, of all runs."""
+        """Scores of members and of the rows that they replaced, of all runs."""
         pairs = [self._run(subject, noise, one) for one in rng.spawn(self.runs)]
         members, others = (np.concatenate(side) for side in zip(*pairs, strict=True))
         return members, others
@@ -266,7 +266,7 @@ class _TracingSetup:
 def _claimed_epsilon(
     subject: EstimatorAdapter, setting: _TracingSetup, epsilon: float | None, delta: float
 ) -> float | None:
-    """The claimed epsilon for replaced records: as given, or what the plan costs."""
+    """The claimed epsilon for replaced records: as given, or the plan's cost."""
     if epsilon is not None:
         return EPSILON.check("epsilon", epsilon)
     x, y, *_ = setting.data(np.random.default_rng(0))

@@ -27,7 +27,7 @@ def variance_for_scale(value: float, rng: Generator, size: int) -> Output:
 
 
 def no_noise_on_zero(value: float, rng: Generator, size: int) -> Output:
-    """An answer of zero is thought to tell nothing and gets no noise."""
+    """An answer of zero is assumed to be harmless and gets no noise."""
     return np.full(size, 0.0) if value == 0 else value + rng.laplace(size=size)
 
 
@@ -38,7 +38,7 @@ def own_seed(value: float, rng: Generator, size: int) -> Output:
 
 
 def uniform_noise(value: float, rng: Generator, size: int) -> Output:
-    """Uniform noise of the variance of Laplace noise: its ends tell."""
+    """Uniform noise of the variance of Laplace noise: its end points reveal the value."""
     return value + rng.uniform(-math.sqrt(6), math.sqrt(6), size)
 
 

@@ -1,4 +1,4 @@
-"""The zoo scored: runs to detection, bound over truth, false alarms, seconds."""
+"""The auditor's score on the zoo: runs to detection, bound over truth, false alarms, seconds."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LOSSES_PER_SPECIMEN = 100  # sampled privacy losses of an algorithm
 @final
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the detector that a specimen names said of it."""
+    """The verdict of the audit that a specimen names."""
 
     outcome: Outcome
     epsilon_lower: float | None
@@ -60,12 +60,12 @@ class Verdict:
 @final
 @dataclass(frozen=True, slots=True)
 class SpecimenScore:
-    """One row of the scored zoo.
+    """One row of the scorecard.
 
-    ``detected_at`` is the fewest runs, of `DETECTION_RUNS` up to the budget, at which the claim
-    fell; None where it never did.  ``outcome`` holds together with those of all others at ``1 -
-    FAMILY_ERROR``.  ``share`` is the bound at the budget over the true epsilon; ``alarms`` are the
-    ``repeats`` at the budget in which a bound exceeded the true epsilon, or an honest claim fell.
+    ``detected_at`` is the fewest runs, of `DETECTION_RUNS` up to the budget, at which the claim was
+    falsified; None if it never was.  All ``outcome``s hold jointly at ``1 - FAMILY_ERROR``.
+    ``share`` is the bound at the budget over the true epsilon; ``alarms`` are the ``repeats`` at
+    the budget in which a bound exceeded the true epsilon, or an honest claim was falsified.
     """
 
     name: str
@@ -90,7 +90,7 @@ class SpecimenScore:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the honest survived and the broken was caught."""
+        """True if an honest specimen survived, or a broken one was caught."""
         return self.outcome is self.expected
 
 
@@ -108,7 +108,7 @@ class ScoringCase:
         return self.specimen.name
 
     def run(self, settings: Settings) -> SpecimenScore:
-        """Its row; its seeds depend on its name, not on what else is scored."""
+        """Score the specimen; its seeds depend on its name, not on the other specimens."""
         numbers = settings.samples, settings.confidence, settings.seed, settings.repeats
         return _score_specimen(self.specimen, *numbers)
 
@@ -121,7 +121,7 @@ def cases() -> list[ScoringCase]:
 
 
 def audit_specimen(specimen: Specimen, runs: int, confidence: float, rng: Rng = None) -> Verdict:
-    """Audit one specimen by what it names: a guess test, bits, atoms, time, sensitivity, replay."""
+    """Audit one specimen by the kind of audit that it names."""
     start, source = time.perf_counter(), seed_and_generator(rng)[1]
     how, broken, pair, claim = (
         specimen.caught_by, specimen.implementation, specimen.pair, specimen.claim,
@@ -237,7 +237,7 @@ def _is_false_alarm(one: Specimen, verdict: Verdict) -> bool:
 
 
 def totals(rows: Iterable[SpecimenScore]) -> dict[str, Any]:
-    """The zoo in a line: how many, as expected, alarms, seconds."""
+    """The totals of the scorecard: specimens, as expected, false alarms, seconds."""
     rows = list(rows)
     return {
         "specimens": len(rows),

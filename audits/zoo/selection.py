@@ -1,4 +1,4 @@
-"""Broken selections: noisy maxima and sparse vectors as they were published, or half understood.
+"""Broken selections: noisy maxima and sparse vectors as published, or wrongly understood.
 
 Reference: Lyu, Su & Li (2017), whose Algorithms 3, 4 and 6 are the sparse vectors below.
 """
@@ -43,7 +43,7 @@ def bare_max(scores: Output, rng: Generator, size: int) -> Output:
 
 
 def sparse_vector_without_stop(answers: Output, rng: Generator, size: int) -> Output:
-    """Tells of all twenty answers whether they are above, as if one had been found."""
+    """Releases for all twenty answers whether they are above, at the cost of one."""
     # the greatest log ratio over patterns: quadrature over the threshold of F^i (1 - F)^j
     threshold = rng.laplace(scale=2.0, size=(size, 1))
     return (answers + rng.laplace(scale=4.0, size=(size, 20)) >= threshold).astype(int)

@@ -1,7 +1,7 @@
-"""Sparse regression in the central model: a bound with constants beside the reference rate.
+"""Sparse regression in the central model: a bound with constants, and the reference rate.
 
-Reference: Cai, Wang & Zhang (2021), whose rate it is; the constants are ours, by a packing and
-group privacy (as Acharya, Sun & Zhang, 2021).
+Reference: Cai, Wang & Zhang (2021) for the rate; the constants are ours, by a packing and group
+privacy (as Acharya, Sun & Zhang, 2021).
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def central_regression(n: int, p: int, s: int, epsilon: float, delta: float) -> 
 def _estimation_error(
     n: int, signs: int, apart: int, size: float, epsilon: float, delta: float, d: float
 ) -> float:
-    """Half the separation of theta = (d / signs) v, of l1 norm d, where the decode is wrong."""
+    """Half the separation of theta = (d / signs) v, of l1 norm d, times the error of decoding."""
     half = d / signs * math.sqrt(apart) / 2
     return half * _decoding_error(n, d, signs, size, epsilon, delta)
 

@@ -1,6 +1,6 @@
 """Convex learning from private labels: the least excess risk, with every constant.
 
-Reference: Chua and others (2026), Theorem 2, in the form of `methods.md`, section 5.5.
+Reference: Chua and others (2026), Theorem 2, with the constants of its proof made explicit.
 """
 
 from __future__ import annotations
@@ -86,15 +86,16 @@ def label_optimisation(
 
 
 def _sharp_bound(n: int, used: int, epsilon: float, d: float) -> float:
-    """``(d / (2 sqrt(K - 1))) (1 - m)`` of L D, m what can be known of a sign."""
+    """``(d / (2 sqrt(K - 1))) (1 - m)`` of L D, with m of `sign_correlation`."""
     return d / (2 * math.sqrt(used - 1)) * (1 - sign_correlation(n, used, epsilon, d))
 
 
 def sign_correlation(n: int, k: int, epsilon: float, d: float) -> float:
-    """The greatest root mean square of ``E[v_j | reports]`` over pairs and reports.
+    """The largest root mean square of ``E[v_j | reports]`` over pairs and reports.
 
-    ``sum_j I(v_j; Z) <= I(v; Z) <= n c_2(d tanh(eps / 2)) (2 d^2 / k) sinh^2(eps / 2)``, and what
-    is known of a sign with mean m given Z is at least ``ln 2 - H((1 + m) / 2)``, convex in m^2.
+    ``sum_j I(v_j; Z) <= I(v; Z) <= n c_2(d tanh(eps / 2)) (2 d^2 / k) sinh^2(eps / 2)``, and the
+    information about a sign with mean m given Z is at least ``ln 2 - H((1 + m) / 2)``, convex in
+    m^2.
     """
     reach = d * math.tanh(epsilon / 2)
     private = entropy_factor(reach) * n * (2 * d**2 / k) * math.sinh(epsilon / 2) ** 2

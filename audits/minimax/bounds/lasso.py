@@ -1,9 +1,9 @@
-"""The least excess of a private LASSO: Theorem 3.1 of Talwar, Thakurta & Zhang, made feasible.
+"""The least excess of a private LASSO: Theorem 3.1 of Talwar, Thakurta & Zhang (2015), rescaled.
 
 w rows of signs whose column means are drawn from Beta(a, a), with label 1, among k orthogonal rows
-with label 0: a fit of the w rows must lean on their means more than on those they were drawn from,
-and privacy forbids that unless its weights are large, which the orthogonal rows punish.
-The proof stands beside the formulas below.
+with label 0: a fit of the w rows must correlate with their means more than with the means they
+were drawn from.  Privacy forbids that unless its weights are large, which the orthogonal rows
+punish.  The proof stands beside the formulas below.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
 def _two_point_bound(n: int, epsilon: float, delta: float) -> tuple[float, int]:
     """The best of ``(m / n) P(wrong)``: m records ``x = e_1`` all of label 1, or all of -1.
 
-    A theta of the wrong sign costs ``m (theta_1 - y)^2 / n >= m / n``, the right one nothing.
+    A theta of the wrong sign costs ``m (theta_1 - y)^2 / n >= m / n``, the right one 0.
     """
     log_two, small = math.log(2), max(epsilon, 1e-300)
     counts = sorted({min(n, round(1.3**i)) for i in range(130)})
@@ -124,7 +124,7 @@ def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: 
 
 
 def _consensus_loss(w: Array, columns: int, weight: float, prior: float) -> Array:
-    """At least the mean of the least loss / w: all weight on the columns whose w signs agree.
+    """An upper bound on the mean of the least loss / w: all weight on columns whose w signs agree.
 
     A share c on m of them costs ``w (1 - c)^2 + weight c^2 / m``: ``weight / (weight + w m)``.
     """

@@ -184,12 +184,12 @@ def _noninteractive_rows(
 
 
 def _chi_squared(channel: Array) -> float:
-    """The greatest chi-squared between the reports of two inputs: ``sum q_w^2 / q_w' - 1``."""
+    """The largest chi-squared divergence between the reports of two inputs."""
     return float(np.max((channel**2) @ (1 / channel).T)) - 1
 
 
 def c_infinity(law: Array) -> float:
-    """``sup avg_v (E_v g - E_0 g)^2`` over all g of -1 and 1, where it is attained."""
+    """``sup avg_v (E_v g - E_0 g)^2`` over all g of -1 and 1, at which it is attained."""
     shift = law - law.mean(axis=0)
     inputs = law.shape[1]
     greatest = 0.0

@@ -21,8 +21,8 @@ def count_right_decodes(
 ) -> int:
     """How often in ``runs`` the point is decoded: user i answers for coordinate ``i mod p``.
 
-    Each says the sign ``y x_j`` by randomised response, epsilon-LDP without interaction; the point
-    whose coordinate has the largest sum is the likeliest, and is decoded.
+    Each reports the sign ``y x_j`` by randomised response, epsilon-LDP without interaction.  The
+    decoded point is the likeliest, whose coordinate has the largest sum.
     """
     n, runs = IntegerRange(1).check("n", n), IntegerRange(1).check("runs", runs)
     epsilon, source = _EPSILON.check("epsilon", epsilon), generator(rng)

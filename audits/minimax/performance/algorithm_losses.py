@@ -1,4 +1,4 @@
-"""One run of each algorithm of the project on a lower bound's hard family: what it loses."""
+"""One run of each algorithm of the project on a lower bound's hard family: its loss."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def squared_distance(found: Array, truth: Array) -> float:
 
 
 def uniform_index(points: int, rng: np.random.Generator) -> int:
-    """One of any number of points."""
+    """A uniform index below ``points``, which may be of any size."""
     return int.from_bytes(rng.bytes(points.bit_length() // 8 + 9), "little") % points
 
 
@@ -48,12 +48,12 @@ def estimator_loss(make: Any, family: Any = None, power: float = 2.0) -> Any:
 
 
 def nearby_parameter(setting: Setting, bound: LowerBound) -> SignedBasis:
-    """One coefficient of about the size at which the bound's error is made."""
+    """One coefficient of about the size at which the bound's error arises."""
     return SignedBasis(setting["p"], min(1.0, 2 * bound.value))
 
 
 def as_pure_epsilon(setting: Setting) -> float:
-    """The pure epsilon whose reports meet the setting's privacy, of whatever notion."""
+    """The pure epsilon whose reports meet the setting's privacy, in any of its notions."""
     if "rho" in setting:
         # zCDP of epsilon-DP: rho = epsilon^2 / 2
         return math.sqrt(2 * setting["rho"])
