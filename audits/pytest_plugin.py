@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from audits.claims.findings import Finding
     from audits.pytest_support.failures import Trial
 
-FLAKE_RATE = 1e-6  # chance that any honest claim of a whole session fails
+FLAKE_RATE = 1e-6  # probability that any true claim of a whole session fails
 RUNS = 200_000
 MARKER_HELP = (
-    "dp(epsilon, delta=0.0, runs=None): the test returns what must be so private; see audits"
+    "dp(epsilon, delta=0.0, runs=None): the test returns a release or an algorithm to audit"
 )
 AUDIT_COUNT_KEY = pytest.StashKey[int]()
 AUDITED_KEY = pytest.StashKey[bool]()
@@ -40,12 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--dp-runs", type=int, default=RUNS, metavar="N",
-        help=f"Runs of an audit unless its test says (default {RUNS}); an algorithm's count 1000.",
+        help=f"Runs of an audit that sets none (default {RUNS}); an algorithm runs once per 1000.",
     )  # fmt: skip
     group.addoption(
         "--dp-audits", type=int, default=None, metavar="N",
-        help=f"Tests that share the flake rate of {FLAKE_RATE:g} (default: those collected); "
-        "for a session in parts, those of all parts.",
+        help=f"Tests that share the flake rate of {FLAKE_RATE:g} (default: those collected). "
+        "If the session is split, give the number over all parts.",
     )  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     try:
         assert_returned(returned[0], trial=_trial(pyfuncitem, 0), **terms)
     except ClaimFailed as failed:
-        failed.pytrace = False  # the words say all; no line of the test went wrong
+        failed.pytrace = False  # the message is complete; no line of the test is at fault
         raise
     return result
 
@@ -117,8 +117,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     result = yield
     if _has_mark(item) and not item.stash.get(AUDITED_KEY, False):
         pytest.fail(
-            "nothing was audited: the mark dp is for plain test functions and methods, "
-            "neither async nor of unittest.TestCase",
+            "no audit ran: the mark dp works on plain test functions and methods, not on async "
+            "tests or unittest.TestCase",
             pytrace=False,
         )
     return result
@@ -148,7 +148,8 @@ def audit(request: pytest.FixtureRequest) -> Callable[..., Finding]:
         return assert_release(release, pair, claim, delta, runs, _trial(item, next(calls)))
 
     if not _uses_fixture(item):
-        pytest.fail("name the fixture audit as an argument: it shares a flake rate", pytrace=False)
+        words = "make the fixture audit an argument of the test: only then is it counted"
+        pytest.fail(f"{words} in the flake rate", pytrace=False)
     return audited
 
 
@@ -168,7 +169,9 @@ def confidence_of(rate: float) -> float:
     if 1 - confidence > rate:
         confidence = math.nextafter(confidence, 1.0)
     if confidence == 1:
-        pytest.fail(f"a flake rate of {rate:.2g} is below what floats hold: fewer audits a test")
+        pytest.fail(
+            f"a flake rate of {rate:.2g} is below float precision: use fewer audits per test"
+        )
     return confidence
 
 

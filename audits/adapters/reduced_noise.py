@@ -23,7 +23,7 @@ from algorithms.base.non_private import NoPrivacy
 from mechanisms.families.selection import SelectionMechanism
 
 NOISE_FACTOR = Interval(0.0, 1.0)
-MAX_LOG_ODDS = 36.0  # logarithm of odds that a float still tells from certainty
+MAX_LOG_ODDS = 36.0  # largest log-odds whose probability is a float below 1
 
 
 class ReducedNoiseLedger(Ledger):

@@ -47,7 +47,7 @@ def run_coupled(
     second = CoupledGate(
         datasets[1], plan, public, coin_words, noise, samples, meeting.release_of_second
     )
-    # what a run sets on the algorithm itself must not be seen by the other
+    # attributes that a run sets on the algorithm must not be seen by the other
     twin = algorithm
     with contextlib.suppress(TypeError):
         twin = copy.copy(algorithm)
@@ -150,11 +150,11 @@ class Rendezvous:
     def _resume_second(self) -> Any:
         """Let the second run work until its next release, or its end: then (None, its result)."""
         self._answers.put(None)
-        said = self._requests.get()
-        if not isinstance(said, PendingRelease) and said[0] is not None:
-            self.failure = said[0]
-            raise said[0]
-        return said
+        request = self._requests.get()
+        if not isinstance(request, PendingRelease) and request[0] is not None:
+            self.failure = request[0]
+            raise request[0]
+        return request
 
     def _fail(self, words: str) -> NoReturn:
         self.failure = OffTranscript(words)

@@ -63,7 +63,7 @@ def weighted_losses(
     ladder = TiltSchedule(IntegerRange(1).check("runs", runs), epsilon)
     plan = declared_plan(algorithm, data, public)
     for index, one in enumerate(generator(rng).spawn(runs)):
-        # whoever knows the coins must not know the noise
+        # the coins are public, the noise must not follow from them
         noise, coins = one.spawn(2)
         words = coins.integers(1 << 32, size=4).tolist()
         tilts, shares = ladder.tilts, ladder.shares
@@ -128,7 +128,7 @@ class _TiltedRun:
         first, second = float(logs[0]), float(logs[1])
         together = float(np.logaddexp.reduce(np.log(shares) + logs))
         if math.isnan(together) or together == -math.inf:
-            # an answer that is impossible where it was drawn says nothing for the claim
+            # an answer that is impossible where it was drawn is no evidence for the claim
             return WeightedLoss(math.inf, 1.0, 0.0, plain, pilot)
         loss = first - second if first > -math.inf else -math.inf
         return WeightedLoss(

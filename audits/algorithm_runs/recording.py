@@ -179,7 +179,7 @@ class ReplayGate(Gate):
         here, there = mechanism.log_density(output, value), mechanism.log_density(output, recorded)
         with np.errstate(invalid="ignore"):
             loss = float(np.sum(there - here))
-        # an answer that is impossible either way says nothing for the claim
+        # an answer that is impossible either way is no evidence for the claim
         self.loss += math.inf if math.isnan(loss) else loss
 
 

@@ -235,7 +235,7 @@ def _replay_run(
         gate.finish()
     except (OffTranscript, OffPlan) as error:
         return _ReplayRun(False, False, np.nan, str(error))
-    except Exception as error:  # whatever it reached for is not behind the gate
+    except Exception as error:  # it used what is not behind the gate
         words = f"the run failed without its noise: {type(error).__name__}: {error}"
         return _ReplayRun(False, True, np.nan, words)
     gap = difference(result, replayed)

@@ -13,7 +13,7 @@ PILOT_UNTILTED_SHARE, REVERSE_TILT_SHARE, LAST_TILT_SHARE = 0.9, 1 / 8, 0.45
 MIN_PILOT_RUNS = 20  # least number of runs before the rungs are placed
 TILT_SPACING, MAX_TILTS = 2.0, 3  # deviations of the loss from rung to rung; most rungs
 MIN_VARIANCE = 1e-24  # a variance that may be rounding of sums of log-densities
-MAX_DEVIATIONS = 7.0  # deviations beyond which a Gaussian loss has a delta below 1e-12: nobody asks
+MAX_DEVIATIONS = 7.0  # deviations beyond which a Gaussian loss has a delta below 1e-12
 
 
 class TiltSchedule:

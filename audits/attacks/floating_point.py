@@ -24,9 +24,9 @@ from audits.runs.release_functions import Draw, vectorised
 from mechanisms.base.mechanism import Mechanism
 
 NO_BIT = 2000  # of zero; every other float has its lowest bit from 2^-1074 to 2^1023
-FINEST_GRID, COARSEST_GRID = -30, 20  # grids of noise, as powers of 2, that are looked for
-MAX_NUMBERS = 8  # numbers of one output that are looked at
-PILOT_RUNS = 50  # runs that tell what kind of noise it is
+FINEST_GRID, COARSEST_GRID = -30, 20  # grids of noise that are tried, as powers of 2
+MAX_NUMBERS = 8  # numbers of one output that are tested
+PILOT_RUNS = 50  # runs that identify the kind of noise
 
 
 def lowest_bit(x: NDArray[Any]) -> NDArray[np.int64]:
@@ -176,7 +176,7 @@ def _laplace_scale(draw: Draw, pair: Any, claim: Loss | None) -> float | None:
         return None
     apart, epsilon = abs(float(first[0] - second[0])), claim.epsilon_at(0.0)
     scale = apart / epsilon if 0 < epsilon < np.inf else 0.0
-    source = np.random.default_rng(0)  # a look at what kind of noise it is, no part of the test
+    source = np.random.default_rng(0)  # identifies the kind of noise, no part of the test
     known = scale > 0 and all(
         np.mean(
             reachable(_as_rows(draw(value, source, PILOT_RUNS), PILOT_RUNS)[:, 0], number, scale)

@@ -28,7 +28,7 @@ from audits.claims.findings import Finding, Outcome
 from audits.runs.release_functions import vectorised
 from mechanisms.base.mechanism import Mechanism
 
-MIN_MEMBER_RUNS = 100  # runs of a member
+MIN_MEMBER_RUNS = 100  # least runs of a member
 Event = Callable[[NDArray[Any]], Any]
 
 
@@ -100,8 +100,8 @@ class Family:
     @property
     def witness(self) -> str:
         """The witness of the first falsified member, else of the one with the largest bound."""
-        told = self.falsified[0] if self.falsified else self.worst
-        return f"{told.name}: {told.finding.witness}"
+        shown = self.falsified[0] if self.falsified else self.worst
+        return f"{shown.name}: {shown.finding.witness}"
 
 
 def audit_family(

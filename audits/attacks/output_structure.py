@@ -112,14 +112,14 @@ def listed_outputs(
     """
     try:
         parameters = inspect.signature(release).parameters
-    except (TypeError, ValueError):  # some functions written in C do not tell
+    except (TypeError, ValueError):  # some functions written in C have no signature
         parameters = inspect.signature(lambda value, rng: None).parameters
     sized = "size" in parameters
 
     def one(value: Any, rng: np.random.Generator) -> Any:
         try:
             return next(iter(release(value, rng, size=1))) if sized else release(value, rng)
-        except Exception as error:  # whatever it raises is what it says
+        except Exception as error:  # any exception is an output
             return type(error)
 
     def many(value: Any, rng: np.random.Generator, size: int) -> list[Any]:
@@ -172,7 +172,7 @@ def _comparable(part: Any) -> Any:
         return int(part)
     if isinstance(part, (float, np.floating)):
         number = float(part)
-        return "nan" if number != number else number  # NaN equals nothing  # noqa: PLR0124
+        return "nan" if number != number else number  # NaN is not equal to itself  # noqa: PLR0124
     if isinstance(part, (str, bytes)) or part is None:
         return part
     if isinstance(part, type):
@@ -181,7 +181,7 @@ def _comparable(part: Any) -> Any:
         return part.tobytes()
     if isinstance(part, (tuple, list, dict, set, frozenset)):
         return tuple(_comparable(one) for one in output_parts(part))
-    return type(part).__qualname__  # an object says no more than its type
+    return type(part).__qualname__  # of an object only the type is seen
 
 
 def _hash(*words: Any) -> int:

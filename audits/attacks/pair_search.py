@@ -125,7 +125,7 @@ def search_pairs(
     rounds = _rounds(len(field))
     found: dict[int, tuple[NeighbourPair, float]] = {}
     spent = refused = 0
-    for turn in range(rounds):
+    for done in range(rounds):
         each = max(MIN_SCREENING_RUNS, int(SEARCH_SHARE * runs) // (rounds * len(field)))
         bounds = [_prescreened(release, one, each, delta, source) for one in field]
         spent += each * len(field)
@@ -137,11 +137,11 @@ def search_pairs(
             break
         scored.sort(key=lambda row: -row[1])
         found.update((id(row[0]), row) for row in scored)
-        # the best quarter stays, as many are bred from it, and as many are new
+        # the best quarter stays, as many are varied from it, and as many are new
         best = [one for one, _ in scored[: max(1, len(field) // 4)]]
         field = best
-        if turn + 2 < rounds:
-            parents = [*best, *[None] * len(best)]  # None breeds from nothing
+        if done + 2 < rounds:
+            parents = [*best, *[None] * len(best)]  # None makes a new random pair
             field = [*best, *distinct_pairs(_mutated(space, by, one, source) for one in parents)]
     if not found:
         raise ParameterError("release", "an error on every pair", "a function that accepts values")
@@ -198,7 +198,7 @@ def _prescreened(
     """A low-confidence bound to rank pairs by; None if the release raises."""
     try:
         found = _audit_pair(release, candidate, None, runs, 0.7, delta, rng)
-    except Exception:  # somebody else's code; counted, and told in the result
+    except Exception:  # the user's code; counted, and reported in the result
         return None
     # the share of right guesses ranks pairs whose bounds are both 0
     return found.epsilon_lower + 1e-3 * found.guesses.share + 1e-9

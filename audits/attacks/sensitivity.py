@@ -223,7 +223,7 @@ class _DistanceSearch:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 return self.query(data.copy() if isinstance(data, np.ndarray) else data)
-        except Exception:  # a refusal tells no distance; it is counted
+        except Exception:  # a refusal gives no distance; it is counted
             self.refused += 1
             return None
 

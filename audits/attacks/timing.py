@@ -185,7 +185,7 @@ def _measure_times(
     """Seconds and mean noise of every batch: a row for each pair, a column for each value."""
     spent, noise = np.zeros((pairs, 2)), np.zeros((pairs, 2))
     first = rng.integers(0, 2, pairs)
-    for value in pair:  # whoever comes first would pay for what is only loaded once
+    for value in pair:  # a warm-up: the first call would pay for one-time loading
         draw(value, rng, batch)
     collecting = gc.isenabled()
     gc.disable()

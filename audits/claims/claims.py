@@ -26,7 +26,7 @@ from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
 
 INDEPENDENT = ApproxLoss(0.0, 0.0)  # the output does not depend on the input
-TAIL_DELTAS = 10.0 ** -np.arange(1.0, 7.0)  # where tails of a profile are looked at
+TAIL_DELTAS = 10.0 ** -np.arange(1.0, 7.0)  # deltas at which tails of a profile are tested
 ORDER = Interval(1.0, 1e300, "()")
 PROBABILITY = Interval(0.0, 1.0)
 

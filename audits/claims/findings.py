@@ -27,7 +27,7 @@ class Outcome(enum.Enum):
     """
 
     FALSIFIED = "the data contradict the claim at this confidence"
-    SURVIVED = "the data do not contradict the claim; nothing is proved"
+    SURVIVED = "the data do not contradict the claim; that is no proof"
 
 
 @final

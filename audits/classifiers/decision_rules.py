@@ -17,7 +17,7 @@ from accountant.numerics import Array
 from audits.classifiers.objective import NO_GUESS, ExpectedOutcome, Objective
 
 ScoreFunction = Callable[[NDArray[Any]], Array]
-MAX_COMPARED_INTERVALS = 8  # bands that comparisons count faster than a search
+MAX_COMPARED_INTERVALS = 8  # up to so many intervals comparisons are faster than a search
 
 
 class DecisionRule(Protocol):

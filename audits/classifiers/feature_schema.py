@@ -17,7 +17,7 @@ from audits.classifiers.output_features import (
     summary_columns,
 )
 
-MAX_STRUCTURES = 16  # that are told apart by a column of their own
+MAX_STRUCTURES = 16  # structures with a column of their own
 Outputs = NDArray[Any]
 
 

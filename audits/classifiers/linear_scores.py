@@ -18,7 +18,7 @@ from accountant.numerics import Array
 from audits.classifiers.output_features import Codes
 
 FEW_VALUES = 8
-MAX_COLUMNS = 48  # of the additive model: those whose means differ most
+MAX_COLUMNS = 48  # columns of the additive model: those whose means differ most
 LOGISTIC_STEPS = 12
 MAX_CROSSED_COLUMNS = 4
 
@@ -162,7 +162,7 @@ def fit_pooled_steps(rows: Array, sides: Array) -> PooledSteps:
     knots = np.quantile(x, np.arange(0.1, 0.91, 0.1), axis=0)
     beyond = x > knots[4]
     gap = beyond[sides == 1].mean(axis=0) - beyond[sides == 0].mean(axis=0)
-    # by how many standard errors: what does not move has no say
+    # in standard errors, so that numbers that do not move have weight 0
     signs = np.clip(gap * np.sqrt(len(x)) / 2, -1.0, 1.0)
     return PooledSteps(signs.astype(np.float32), knots)
 

@@ -24,7 +24,7 @@ from audits.classifiers.smoothed_log_odds import StepFunction, histogram_cells
 
 FOLDS = 3
 PENALTIES = (20.0, 500.0)
-MAX_DISTINCT_SHARE = 0.1  # share of runs that may be distinct for atoms to be worth a table
+MAX_DISTINCT_SHARE = 0.1  # largest share of distinct outputs for a table of them
 Folds = Sequence[tuple[Any, Any]]
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 from audits.statistics.binomial_bounds import max_correct_probability
 
-# A verdict is aimed at where it is in reach and not certain: in standard errors of the count.
+# Standard errors of the count between which a verdict, not the bound, is the aim.
 Z_IN_REACH, Z_CERTAIN = 2.0, 9.0
-SELECTION_MARGIN = 1.2  # standard errors of the learning runs that choosing a rule may have gained
-EQUAL_MARGIN = 0.2  # of them, within which rules are taken for equal
+SELECTION_MARGIN = 1.2  # standard errors of the learning runs: the bias of choosing the best rule
+EQUAL_MARGIN = 0.2  # standard errors within which rules count as equal
 
 
 @final

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 from audits.runs.release_functions import RaisedOutcome
 
-MAX_NUMBERS = 4096  # numbers of one output that are looked at
-RAW_COLUMNS = 64  # of them that are columns of their own
-MAX_DEPTH = 16  # of nested containers; deeper ones and cycles are cut off
+MAX_NUMBERS = 4096  # numbers of one output that are used
+RAW_COLUMNS = 64  # numbers with a column of their own
+MAX_DEPTH = 16  # nested containers; deeper ones and cycles are cut off
 Codes = NDArray[np.uint64]
-# what an array holds and what Python holds are one: chunks may come as either
+# elements of arrays and Python's own count as one type: chunks may come as either
 TYPE_NAMES = {"float64": "float", "int64": "int", "bool_": "bool", "str_": "str", "bytes_": "bytes"}
 
 
@@ -111,7 +111,7 @@ def _walk_outputs(outputs: NDArray[Any]) -> Features:
                     exact.append(
                         float.hex(numbers[-1]) if isinstance(number, float) else hex(number)
                     )
-        except Exception as error:  # an object that cannot even be looked at
+        except Exception as error:  # an object that cannot be read
             words.append(f"unreadable: {type(error).__name__}")
         rows.append(numbers)
         structure[place] = zlib.crc32("\0".join(words).encode("utf-8", "replace"))
@@ -175,7 +175,7 @@ def _children(output: Any) -> Iterator[tuple[str, Any]]:
 def _as_array(output: Any) -> Any:
     try:
         return np.asarray(output)
-    except Exception:  # it said that it could
+    except Exception:  # its __array__ fails
         return None
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 
 MAX_CATEGORIES = 64
-MIN_MEAN_COUNT = 4  # times that a value is seen on average, to be an atom
+MIN_MEAN_COUNT = 4  # least mean count of a value with a cell of its own
 # Tail shares of the quantile cells; between the last two, 2 % steps.
 TAIL_SHARES = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.08])
 QUANTILE_SHARES = np.concatenate([TAIL_SHARES, np.arange(0.1, 0.9001, 0.02), 1 - TAIL_SHARES[::-1]])

@@ -51,7 +51,7 @@ class TrainedScore:
         )
         if self.candidate.is_number:
             return NumericRule(self._interval_rule(low, high, up, expected))
-        # what travels to other processes: the score, not the runs that it was learned from
+        # other processes receive the score, not the runs that it was learned from
         edges, words = self.cells.edges, self.candidate.description
         score = Pipeline((self.candidate.extract, self.score))
         # the lower tail is at most, the upper tail above, an edge

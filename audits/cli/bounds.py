@@ -143,10 +143,10 @@ def _problem_reports(
         task = bar.add_task("bounds", total=len(problems) + 1)
         for problem, stream in zip(problems, streams, strict=True):
 
-            def told(words: str) -> None:
+            def show(words: str) -> None:
                 bar.update(task, description=words)
 
-            answers.append(report_problem(problem, given, error, runs, stream, told))
+            answers.append(report_problem(problem, given, error, runs, stream, show))
             bar.advance(task)
         bar.update(task, description="enumerating")
         return answers, enumerate_checks(0, *largest)

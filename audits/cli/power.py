@@ -58,8 +58,8 @@ def power(
     found = [
         [runs_needed(pair, epsilon, at, 1 - level, share) for share in POWERS] for pair in pairs
     ]
-    told = f"claim {epsilon:g}" + (f", truth {true:g}" if name is None else "")
-    _show_runs_needed(f"{told}, delta {at:g}, confidence {level:g}: runs in all", found, json)
+    claimed = f"claim {epsilon:g}" + (f", truth {true:g}" if name is None else "")
+    _show_runs_needed(f"{claimed}, delta {at:g}, confidence {level:g}: runs in all", found, json)
 
 
 def _named_mechanisms(name: str) -> list[Mechanism]:
@@ -92,7 +92,10 @@ def _show_runs_needed(title: str, found: list[list[RunsNeeded]], json: str | Non
         table.add_row(literal_text(few[0].name), *cells)
     screen = Console(stderr=json == "-")
     screen.print(table)
-    screen.print(f"{POWERS[0]:.0%}, {POWERS[1]:.0%}: the chance of seeing it.", style="dim")
+    screen.print(
+        f"{POWERS[0]:.0%}, {POWERS[1]:.0%}: the probability of detecting the violation.",
+        style="dim",
+    )
     rows = [
         {
             **dataclasses.asdict(one),

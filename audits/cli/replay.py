@@ -50,8 +50,8 @@ def replay(
         screen.print(f"[bold red]{len(found)} differences[/] in {len(before.rows)} rows")
         raise typer.Exit(CHANGED)
     same = (
-        "the same bytes, times aside"
+        "identical but for times"
         if without_times(before) == without_times(now)
-        else "same verdicts"
+        else "the same verdicts"
     )
     screen.print(f"[green]{same}[/]: {len(now.rows)} rows, seed {now.request.seed}")

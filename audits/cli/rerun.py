@@ -72,10 +72,10 @@ def _cases(request: Request, allow_import: bool) -> tuple[list[AuditCase], tuple
 
 
 def _by_subject(result: Result) -> dict[str, dict[str, Any]]:
-    told = document(result)
+    found = document(result)
     return {
         str(row["subject"]): {**row, **more}
-        for row, more in zip(told["findings"], told["details"], strict=True)
+        for row, more in zip(found["findings"], found["details"], strict=True)
     }
 
 

@@ -20,7 +20,7 @@ from audits.runner.execution import RunnableCase, WorkerFailed
 Row = TypeVar("Row")  # of a report, or a score: with the name of its subject
 
 
-class Interrupted(Exception):  # that is what happened
+class Interrupted(Exception):  # no error of the program
     """The run was interrupted; the message says which rows are saved."""
 
 
@@ -46,7 +46,7 @@ def run_remaining(
     left = [case for case in todo if case.subject not in rows]
     settings = Settings(
         request.samples, request.confidence, request.seed, request.curves,
-        # threads that no row needs are for the runs of one
+        # threads left over from the rows share the runs of each
         jobs=1 if options.dask is not None else max(1, threads // max(len(left), 1)),
         repeats=request.options.get("repeats", 1),
     )  # fmt: skip
@@ -57,20 +57,20 @@ def run_remaining(
     def kept() -> str:
         """What is left of it, in words."""
         if not rows or options.json in {None, "-"}:
-            return "nothing was written"
+            return "no rows were saved"
         part = f"{options.json}{PARTIAL_SUFFIX}"
         write_atomically(Path(part), form.write(request, done()))
-        return f"{len(done())} of {len(todo)} rows are in {part}; go on with --resume"
+        return f"{len(done())} of {len(todo)} rows are in {part}; continue with --resume"
 
     try:
         with (
             dask_executor(options.dask) as executor,
-            progress_bar(left, executor is None) as (told, step),
+            progress_bar(left, executor is None) as (advance, step),
         ):
 
             def add(row: Any) -> None:
                 rows[row.subject] = row
-                told(row)
+                advance(row)
 
             ticking = dataclasses.replace(settings, tick=step)
             running.run_all(left, ticking, threads, add, executor, family)

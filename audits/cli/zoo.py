@@ -77,7 +77,9 @@ def _show(rows: list[Any], runs: int, level: float, screen: Any) -> None:
     from audits.report.words import format_number, format_percent
     from audits.zoo.scorecard import totals
 
-    table = borderless_table(f"The zoo at {runs:,} runs, bounds at {format_percent(level)}")
+    table = borderless_table(
+        f"The auditor on specimens of known truth: {runs:,} runs, bounds at {format_percent(level)}"
+    )
     table.add_column("specimen", overflow="fold", min_width=16)
     for name in ("true", "at least", "share", "found at", "alarms", "s", "verdict"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -94,5 +96,5 @@ def _show(rows: list[Any], runs: int, level: float, screen: Any) -> None:
     sums = totals(rows)
     screen.print(
         f"{sums['as_expected']} of {sums['specimens']} as expected ({sums['honest']} honest), "
-        f"{sums['alarms']} alarms, {sums['seconds']:.1f} s"
+        f"{sums['alarms']} false alarms, {sums['seconds']:.1f} s"
     )

@@ -131,7 +131,7 @@ def guess_test_power(
 
     leaks = leak_count_quantile(runs, delta, alpha / 10)
     share = alpha if delta == 0 else 0.9 * alpha
-    # the number of guesses is binomial; its mass on a few hundred points is enough
+    # the number of guesses is binomial; its mass at 201 points is enough
     low, high = (int(binom.ppf(x, runs, made)) for x in (1e-9, 1 - 1e-9))
     guesses = np.unique(np.linspace(low, high, 201).astype(np.int64))
     edges = np.concatenate([[-1.0], (guesses[1:] + guesses[:-1]) // 2, [runs]])

@@ -15,7 +15,7 @@ from audits.claims.findings import Outcome
 from audits.libraries.checks import LibraryCheck, check_row
 from audits.results.rows import AuditCase
 
-# distribution -> (module to try, adapter); numpy is always there
+# distribution -> (module to try, adapter); numpy is always installed
 LIBRARIES = {
     "numpy": ("numpy", "numpy_noise"),
     "opendp": ("opendp.prelude", "opendp_checks"),
@@ -76,7 +76,7 @@ def _missing(library: str, module: str) -> str:
         return f"not installed (pip install {library})"
     try:
         importlib.import_module(module)
-    except Exception as error:  # whatever a library does when imported
+    except Exception as error:  # an import may raise any error
         words = (str(error).splitlines() or [""])[0]
         return f"does not import: {type(error).__name__}: {words}"
     return ""

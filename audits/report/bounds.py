@@ -17,7 +17,7 @@ from audits.report.words import format_number
 ALGORITHM_HEAD = ("algorithm", "risk", "s.e.", "over the bound", "theorem", "no noise")
 CHECK_HEAD = ("inequality", "closest case", "exact", "bound", "tight")
 ALL_HEAD = ("problem", "bound", "published", "algorithm", "over the bound")
-NO_CONSTRUCTION = "drawn anew for every data set"
+NO_CONSTRUCTION = "no finite family: the proof draws its data at random"
 
 
 def print_bounds(
@@ -72,7 +72,7 @@ def bound_facts(answer: ProblemReport) -> Iterable[tuple[str, str]]:
     yield "bound", f"{format_number(bound.value)}: {bound.statement}"
     yield "published", format_number(bound.published)
     yield "construction", construction_text(answer)
-    yield "chosen", bound.optimised_over
+    yield "optimised over", bound.optimised_over
     yield "valid for", bound.valid_for
     if answer.users is not None:
         yield "users", f"fewer than {answer.users:,} cannot reach {answer.error:g}"

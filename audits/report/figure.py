@@ -33,7 +33,7 @@ class Axes:
         return LEFT + (WIDTH - LEFT - RIGHT) * share
 
     def y(self, value: float) -> float:
-        """Place of a value down the page; what is below the floor lies on it."""
+        """Place of a value down the page; a value below the axis lies on its end."""
         kept = min(max(value, self.low), self.high)
         share = math.log(self.high / kept) / math.log(self.high / self.low)
         return TOP + (HEIGHT - TOP - BOTTOM) * share
@@ -77,7 +77,7 @@ def profile_figure(curve: ProfileCurve, claimed: str = "claimed") -> str:
     shown = [name for name, values in lines.items() if values]
     for place, name in enumerate(shown):
         drawn = list(zip(curve.epsilon, lines[name], strict=True))
-        # a line ends where it falls off the picture
+        # a line ends where it leaves the figure
         last = next((i + 1 for i, (_, d) in enumerate(drawn) if d < axes.low), len(drawn))
         parts.append(f'<polyline class="{name}" points="{axes.points(drawn[:last])}"/>')
         parts += _legend(place, name, names[name])

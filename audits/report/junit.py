@@ -19,9 +19,9 @@ def to_junit(result: Result) -> str:
         "skipped": str(len(result.absent)), "time": f"{sum(row.seconds for row in rows):.6f}",
     })  # fmt: skip
     properties = Xml.SubElement(suite, "properties")
-    told = {"command": result.request.repeat_command, "seed": result.request.seed, "note": CLOSING,
+    facts = {"command": result.request.repeat_command, "seed": result.request.seed, "note": CLOSING,
             **result.versions}  # fmt: skip
-    for name, value in told.items():
+    for name, value in facts.items():
         Xml.SubElement(
             properties, "property", {"name": escape_control(name), "value": escape_control(value)}
         )

@@ -2,7 +2,7 @@
 
 from accountant.reports.html_document import read_asset
 
-# what all pages of the house share, and then what is this one's own
+# the style of all pages of the project, then that of this one
 STYLE = (
     read_asset("base.css")
     + """

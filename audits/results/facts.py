@@ -9,14 +9,14 @@ from audits.results.rows import ProfileCurve
 
 TITLES = {
     "mechanism": "Declared mechanisms: claimed, exact, attacked",
-    "bits": "Low-order bits: floats that stand for real numbers are found out, exact noise is not",
-    "specimen": "The zoo: broken on purpose, each must be caught",
+    "bits": "Floating-point leak test (float samplers must fail, exact ones must pass)",
+    "specimen": "Mechanisms and algorithms broken on purpose (each must be caught)",
     "algorithm": "Algorithms: replayed and attacked",
     "paper": "Published claims: printed, provable, attacked",
-    "library": "Other libraries: known faults and sound controls",
+    "library": "Other libraries: known faults (must be found), sound controls (must survive)",
     "target": "Your function",
 }
-CLOSING = "An audit falsifies or fails to; SURVIVED proves nothing."
+CLOSING = "SURVIVED: the runs saw no violation. That is no proof of privacy."
 PROFILE_HEAD = ("epsilon", "empirical delta", "band", "accountant's delta")
 SHOWN_SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares of the greatest epsilon of a curve
 

@@ -112,7 +112,7 @@ def _audit_in_child(
     )  # fmt: skip
     os.close(writer)
     try:
-        if child.stdin is not None:  # stays open: the child ends when nobody holds it any more
+        if child.stdin is not None:  # stays open: the child ends when it is closed
             with contextlib.suppress(BrokenPipeError):
                 child.stdin.write(json.dumps(work).encode() + b"\n")
                 child.stdin.flush()

@@ -137,7 +137,7 @@ def collect_both(
     outcomes = [*first[:1000].ravel(), *second[:1000].ravel()] if first.dtype == object else []
     if outcomes and all(isinstance(one, RaisedOutcome) for one in outcomes):
         shown = f"{outcomes[0].kind}: {outcomes[0].message} in every run"
-        raise ParameterError("release", shown, "a function that releases something")
+        raise ParameterError("release", shown, "a function that returns outputs")
     return first, second
 
 
@@ -153,7 +153,7 @@ def _check_picklable(task: _Task[Any], executor: Executor) -> None:
         return
     try:
         pickle.dumps(task)
-    except Exception as error:  # whatever a value's own pickling raises
+    except Exception as error:  # a value's own pickling may raise any error
         shown = f"{_release_of(task.runs.draw)!r} ({type(error).__name__}: {error})"
         allowed = "what pickle takes, as a function at the top level of a module is, to be run in "
         raise ParameterError(

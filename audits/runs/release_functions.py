@@ -115,7 +115,7 @@ def _checked_outputs(many: Any, size: int) -> NDArray[Any]:
 
 def _as_object_array(outputs: list[Any]) -> NDArray[Any]:
     array = np.empty(len(outputs), dtype=object)
-    for place, one in enumerate(outputs):  # a slice would look inside the outputs
+    for place, one in enumerate(outputs):  # a slice assignment would unpack the outputs
         array[place] = one
     return array
 
@@ -124,7 +124,7 @@ def _takes_size(release: Callable[..., Any]) -> tuple[bool, bool]:
     """Whether it takes ``size`` by name, or as a required third argument."""
     try:
         parameters = list(inspect.signature(release).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C do not tell
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return False, False
     plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)

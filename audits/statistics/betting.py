@@ -22,11 +22,11 @@ import numpy as np
 from accountant.numerics import Array
 from audits.statistics.binomial_bounds import max_correct_probability
 
-# Experts guess where the learned log-odds say that a guess is worth it, or nearly, and stake as
-# if it were by so much more than the claim: learned odds scatter, where they exceed it does not.
+# Experts guess where the learned log-odds exceed the claim, or nearly, and stake as if by these
+# sizes: the size of learned odds is uncertain, the place where they exceed the claim less so.
 EXPERT_EXCESSES = (0.12, 0.3, 1.0)
 CLAIM_MARGIN = 0.1
-MAX_EXCESS = 5.0  # greatest log-odds that anybody stakes on, above the claim
+MAX_EXCESS = 5.0  # largest log-odds above the claim on which a stake depends
 
 
 @final

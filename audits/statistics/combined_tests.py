@@ -23,9 +23,9 @@ BLOCK_SHARES = (
     (0.3, 0.7),
 )  # (learned from the first, tested on the next) share of runs
 MAX_LEARNING_RUNS = 100_000
-MIN_FIRST_SCORE = -0.5  # standard errors by which the first block can speak for the claim
+MIN_FIRST_SCORE = -0.5  # least score of the first block, in standard errors
 QUADRATURE = legendre(64)
-MIN_RUNS_TO_SPLIT = 2_000  # runs; fewer are not worth two rules
+MIN_RUNS_TO_SPLIT = 2_000  # fewer runs are tested by one rule
 
 
 def block_schedule(runs: int, pure: bool) -> list[tuple[int, int]]:

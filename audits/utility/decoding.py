@@ -26,8 +26,8 @@ from audits.minimax.performance.algorithm_losses import uniform_index
 
 PRIVATE = OneOf(("records", "labels"))
 INTERACTION_TEXT = {"none": "all users at once", "sequential": "one user after another"}
-MIN_EPSILON = 1e-12  # epsilon
-MAX_ENTRIES = 1 << 29  # numbers of one run
+MIN_EPSILON = 1e-12  # stands for 0 in bounds that need a positive epsilon
+MAX_ENTRIES = 1 << 29  # largest n * p of one run
 SEPARATION = Interval(0.0, 1.0, "(]")
 LABEL_MODEL_TEXT = "labels private, features public, every user once"
 

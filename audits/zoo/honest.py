@@ -108,8 +108,8 @@ def clamped_laplace(value: float, rng: Generator, size: int) -> Output:
 
 def leaky_response(answer: int, rng: Generator, size: int) -> Output:
     """The worst (1, 0.01) mechanism: reveals the answer with 0.01, else a binary response."""
-    told = rng.random(size) < 0.01
-    return np.where(told, 2 + answer, two_answers(answer, rng, size))
+    revealed = rng.random(size) < 0.01
+    return np.where(revealed, 2 + answer, two_answers(answer, rng, size))
 
 
 def strings(answer: int, rng: Generator) -> str:
@@ -183,7 +183,7 @@ def specimens() -> list[Specimen]:
         specimen(clamped_laplace, numbers, 1.0),
         specimen(leaky_response, (0, 1), 1.0, claim=ApproxLoss(1.0, 0.01)),
         specimen(strings, (0, 1), 1.0, "atoms"),
-        # a half of the runs is worth nothing, the others a Laplace release
+        # half of the runs reveal nothing, the others are a Laplace release
         specimen(sometimes_none, numbers, 1.0, "atoms"),
         specimen(any_length, (0, 1), 1.0, "atoms"),
         specimen(nothing, numbers, 0.0),

@@ -40,7 +40,7 @@ GUESS_AUDITS: dict[str, Callable[..., Finding]] = {
     "bits": audit_bits,
     "atoms": audit_atoms,
 }
-MAX_SPECIMENS = 100  # specimens of a zoo
+MAX_SPECIMENS = 100  # specimens that share the error rate
 VERDICT_CONFIDENCE = 1 - FAMILY_ERROR / MAX_SPECIMENS
 LOSSES_PER_SPECIMEN = 100  # sampled privacy losses of an algorithm
 

@@ -68,7 +68,7 @@ def sparse_vector_releasing_values(answers: Output, rng: Generator, size: int) -
 
 
 def sparse_vector_without_noise_on_answers(answers: Output, rng: Generator, size: int) -> Output:
-    """Only the threshold is noisy: answers on either side of it tell their order."""
+    """Only the threshold is noisy: answers on either side of it reveal their order."""
     return (answers >= rng.laplace(scale=1.0, size=(size, 1))).astype(int)
 
 

@@ -18,7 +18,7 @@ Output = NDArray[Any]
 
 
 def grid_of_floats(value: float, rng: Generator, size: int) -> Output:
-    """Laplace noise of floats: near 0 the bits tell which value was rounded."""
+    """Laplace noise of floats: near 0 the bits reveal which value was rounded."""
     return value + rng.laplace(size=size)
 
 
@@ -34,7 +34,7 @@ def whole_noise_on_a_fraction(value: float, rng: Generator, size: int) -> Output
 
 
 def even_noise(value: int, rng: Generator, size: int) -> Output:
-    """Noise of even numbers only: parity tells."""
+    """Noise of even numbers only: parity reveals the value."""
     success = -math.expm1(-1.0)
     return value + 2 * (rng.geometric(success, size) - rng.geometric(success, size))
 
@@ -89,8 +89,8 @@ def bare_answer(value: float, rng: Generator) -> tuple[float, float]:
 
 
 def rare_key(count: int, rng: Generator) -> list[float]:
-    """A key that one person holds is told above a threshold set too low."""
-    # P(1 + Laplace > t) = e^-(t - 1) / 2 = 0.013 where 0.0049 is claimed; nothing for no person
+    """A key that one person holds is released above a threshold set too low."""
+    # P(1 + Laplace > t) = e^-(t - 1) / 2 = 0.013 where 0.0049 is claimed; never without the person
     noisy = count + rng.laplace()
     return [noisy] if count and noisy > 1 + math.log(0.5 / 0.013) else []
 

@@ -55,7 +55,7 @@ def approximate_mean(
         published=None,
         statement="worst-case E |estimate - mean of the data|^2 over data sets of "
         f"{n:,} vectors of the ball, epsilon = {epsilon:g}, delta = {delta:g}",
-        construction=None,  # nothing to decode: data sets are drawn anew, and traced
+        construction=None,  # no finite family: data sets are drawn at random, and traced
         valid_for="central (epsilon, delta)-DP, one record exchanged, every epsilon and delta",
         optimised_over=f"how many directions, and how many copies of each: {choice}",
     )

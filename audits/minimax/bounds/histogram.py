@@ -112,6 +112,6 @@ def variance_near(k: int, width: float, epsilon: float) -> float:
     low = np.minimum((1 - width) * count / k, 1.0)
     high = np.minimum((1 + width) * count / k, 1.0)
     share, rest = np.clip(peak, low, high), math.exp(-epsilon)
-    # over E^2 above and below, so that nothing overflows
+    # divided by E^2 above and below, so that no term overflows
     spread = (1 - rest) ** 2 * share * (1 - share) / (rest + share * (1 - rest)) ** 2
     return round_up(float(spread.max()), 64)

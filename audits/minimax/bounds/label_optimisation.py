@@ -66,7 +66,7 @@ def label_optimisation(
     lipschitz = TheoremDomain(_LENGTH, _THEOREM).number("lipschitz", lipschitz)
     diameter = TheoremDomain(_LENGTH, _THEOREM).number("diameter", diameter)
     even = k - k % 2
-    # fewer labels may be harder: the others never come
+    # a family on fewer labels may be harder: the other labels never occur
     halves = sorted({even, *(2**i for i in range(1, even.bit_length()))})
 
     found = [
@@ -99,9 +99,9 @@ def sign_correlation(n: int, k: int, epsilon: float, d: float) -> float:
     """
     reach = d * math.tanh(epsilon / 2)
     private = entropy_factor(reach) * n * (2 * d**2 / k) * math.sinh(epsilon / 2) ** 2
-    # nor do reports tell more than the labels
+    # reports carry no more information than the labels
     whole = min(private, n * d**2 * entropy_factor(d))
-    # a coin of (1 + m) / 2 against a fair one
+    # Bernoulli((1 + m) / 2) against a fair coin
     return 2 * most_right_given_information(2 * whole / k, 2) - 1
 
 

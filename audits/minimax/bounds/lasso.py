@@ -114,7 +114,7 @@ def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: 
     allows a mean score of ``sinh(eps) sqrt(q) + 2 delta (1 + e^-eps)``.
     """
     pull = 2 * prior / (w + 2 * prior)
-    # r <= free costs nothing
+    # r <= free costs 0
     free = np.minimum(2 * delta * (1 + math.exp(-epsilon)) / pull, 1.0)
     # min over r >= free of (1 - r)^2 + c (r - free)^2 is (1 - free)^2 c / (1 + c)
     # by 1 / c, which is 0 where the score of a small epsilon is

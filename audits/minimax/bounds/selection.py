@@ -53,7 +53,7 @@ class FewVotes:
     k: int
     n: int
     votes: int
-    central: ClassVar[bool] = True  # who is trusted with the data
+    central: ClassVar[bool] = True  # the central model
 
     def __post_init__(self) -> None:
         IntegerRange(2).check("k", self.k)

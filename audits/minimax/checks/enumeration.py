@@ -151,12 +151,12 @@ def _noninteractive_rows(
             if channel.shape[1] ** n > _OUTCOMES:
                 break
             # a sign of another coordinate of every user; the other channels are the same for all
-            turned = [
+            shifted = [
                 np.roll(law.reshape(2, family.p, -1), i, axis=1).reshape(law.shape) @ channel
                 for i in range(n)
             ]
             joint, none = (
-                joint_distribution(turned),
+                joint_distribution(shifted),
                 joint_distribution([channel.mean(axis=0)[None]] * n),
             )
             case = f", n = {n}, epsilon = {epsilon:g}, d = {family.d:g}, {name}"

@@ -32,8 +32,8 @@ def count_right_decodes(
         which = int(source.integers(family.points))
         x, y = family.sample(which, n, source)
         signs = np.sign(y) * x[np.arange(n), asked]
-        told = np.where(source.random(n) < 1 / (1 + math.exp(-epsilon)), signs, -signs)
-        sums = np.bincount(asked, told, minlength=family.p)
+        reports = np.where(source.random(n) < 1 / (1 + math.exp(-epsilon)), signs, -signs)
+        sums = np.bincount(asked, reports, minlength=family.p)
         right += family.decode(sums.astype(float)) == which
     return right
 

@@ -53,7 +53,7 @@ def _log_ball_sizes(p: int, s: int) -> Array:
     # moved places with any signs, flipped signs among those that stay
     logs = choose(s, moved) + choose(p - s, moved) + moved * math.log(2)
     logs += choose(s - moved, flipped)
-    # a place given up and one taken count 1 each, a sign turned counts 4
+    # a place left and a place taken count 1 each, a flipped sign counts 4
     order = np.argsort(2 * moved + 4 * flipped, kind="stable")
     running = np.logaddexp.accumulate(logs[order])
     ends = np.searchsorted((2 * moved + 4 * flipped)[order], np.arange(4 * s + 1), side="right")
@@ -244,5 +244,5 @@ def _select_separated(batches: Iterator[Signs], points: int, distance: int, how:
         if len(kept) >= points:
             return np.array(kept[:points])
     raise ParameterError(
-        "points", points, f"at most {len(kept)}, as far as was got at distance {distance} {how}"
+        "points", points, f"at most {len(kept)}, the number found at distance {distance} {how}"
     )

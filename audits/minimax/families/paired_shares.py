@@ -60,7 +60,7 @@ class PairedShares:
 
     k: int
     shift: float = 1.0
-    central: ClassVar[bool] = False  # who is trusted with the data
+    central: ClassVar[bool] = False  # the local model
 
     def __post_init__(self) -> None:
         LABELS.check("k", self.k)
@@ -119,7 +119,7 @@ class PairedShares:
         labels = rng.integers(self.k, size=IntegerRange(1).check("n", n))
         signs = signs_of(which, self.pairs)
         own = np.minimum(labels // 2, self.pairs - 1)
-        # whoever has the rarer label of a pair takes the other one with probability shift
+        # a user with the rarer label of a pair takes the other one with probability shift
         rarer = (labels < 2 * self.pairs) & ((labels % 2 == 1) == (signs[own] > 0))
         return np.where(rarer & (rng.random(n) < self.shift), labels ^ 1, labels)
 

@@ -61,7 +61,7 @@ class SignMeans:
     dimension: int
     shift: float = 1.0
     radius: float = 1.0
-    central: ClassVar[bool] = False  # who is trusted with the data
+    central: ClassVar[bool] = False  # the local model
 
     def __post_init__(self) -> None:
         IntegerRange(1).check("dimension", self.dimension)
@@ -194,7 +194,7 @@ class SignCopies:
     n: int
     copies: int
     radius: float = 1.0
-    central: ClassVar[bool] = True  # who is trusted with the data
+    central: ClassVar[bool] = True  # the central model
 
     def __post_init__(self) -> None:
         IntegerRange(1).check("dimension", self.dimension)

@@ -14,7 +14,7 @@ from typing import Protocol, final
 from accountant.domains import NON_NEGATIVE, Interval
 from audits.minimax.information.theorem_domains import LOCAL_EPSILON, USERS
 
-# a number that is no infinity, so that 0 times it is 0
+# large and finite, so that 0 times it is 0
 LARGE_FINITE = 1e300
 
 
@@ -102,7 +102,7 @@ def fano_information(family: SymmetricFamily, n: int, epsilon: float) -> Contrac
     """
     n, epsilon = USERS.check("n", n), LOCAL_EPSILON.check("epsilon", epsilon)
     private = entropy_factor(_density_deviation(family, epsilon)) * _energy(family, n, epsilon)
-    # nor do reports tell more than the data they are of
+    # reports carry no more information than their data
     sharp = min(private, entropy_factor(family.lean) * n * family.lean**2)
     return Contraction(sharp, published_information(n, epsilon, family.c_infinity))
 

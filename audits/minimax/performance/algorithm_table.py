@@ -28,7 +28,7 @@ class AlgorithmEntry:
     """An algorithm for a problem of `problems.PROBLEMS`.
 
     ``loss(setting, bound, rng, noise)`` is that of one run on the hard family; ``theorem_bound`` is
-    what its theorem proves of the risk, None where it says nothing there.  ``setting`` is an
+    what its theorem proves of the risk, None if it does not apply there.  ``setting`` is an
     example.
     """
 
