@@ -28,7 +28,7 @@ class RuleResult:
     point_rule: DecisionRule | None = None
 
     def witness(self) -> str:
-        """What was guessed and how often that was right, in words."""
+        """What was guessed, and how often that was right, in words."""
         rule, guesses, where = self.rule, self.guesses, ""
         if self.point is not None and self.point_rule is not None:
             rule, guesses = self.point_rule, self.point.guesses

@@ -26,7 +26,7 @@ MAX_CROSSED_COLUMNS = 4
 @final
 @dataclass(frozen=True, slots=True)
 class CategoryTable:
-    """Log-odds of known outputs; 0 of any other."""
+    """Log-odds of known outputs; 0 for any other."""
 
     known: Codes
     log_odds: Array
@@ -52,7 +52,7 @@ class LinearScore:
 @final
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """One function after another."""
+    """The composition of functions, in order."""
 
     steps: tuple[Callable[[Any], Any], ...]
 

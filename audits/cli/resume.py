@@ -55,7 +55,7 @@ def run_remaining(
         return [rows[case.subject] for case in todo if case.subject in rows]
 
     def kept() -> str:
-        """What is left of it, in words."""
+        """Which rows are saved, in words."""
         if not rows or options.json in {None, "-"}:
             return "no rows were saved"
         part = f"{options.json}{PARTIAL_SUFFIX}"

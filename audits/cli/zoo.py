@@ -37,8 +37,9 @@ def zoo(
 ) -> None:
     """Score the auditor: runs to detection, bound over truth, false alarms, seconds.
 
-    Honest specimens must survive, broken ones must fall: verdicts hold together at 1 - 1e-6. An
-    alarm is a bound above the true epsilon, of which 5 in 100 are nominal at 95 %.
+    Honest specimens must survive, broken ones must be falsified; the chance that any verdict is
+    wrong is at most one in a million. A false alarm is a bound above the true epsilon; at 95 %
+    confidence at most 5 in 100 are expected.
 
     Examples: python -m audits zoo; python -m audits zoo sparse --repeats 20 --json zoo.json
 

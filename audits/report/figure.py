@@ -39,7 +39,7 @@ class Axes:
         return TOP + (HEIGHT - TOP - BOTTOM) * share
 
     def points(self, points: Points) -> str:
-        """Places of points, as SVG wants them."""
+        """The places of points in SVG syntax."""
         return " ".join(f"{self.x(a):.1f},{self.y(b):.1f}" for a, b in points)
 
     def frame(self, across: str, down: str, step: int) -> list[str]:
@@ -85,7 +85,7 @@ def profile_figure(curve: ProfileCurve, claimed: str = "claimed") -> str:
 
 
 def power_figure(guess: Points, limit: Points, samples: int, claim: str) -> str:
-    """Runs that a violation takes against its size, and the runs that there were."""
+    """The runs that detect a violation against its size, and the runs of this report."""
     runs = [y for _, y in [*guess, *limit] if math.isfinite(y)]
     axes = Axes(
         guess[0][0], guess[-1][0], 10.0 ** math.floor(math.log10(min([*runs, samples]))),
@@ -104,7 +104,7 @@ def power_figure(guess: Points, limit: Points, samples: int, claim: str) -> str:
 
 
 def interval_figure(row: ReportRow) -> str:
-    """The bound as an interval from the least epsilon upwards, the claim a bar, exact a dot."""
+    """The bound as an interval from the lower bound upwards, the claim a bar, exact a dot."""
     lower, claim, exact = row.epsilon_lower, row.claim[0], row.exact_epsilon
     known = [x for x in (lower, claim, exact) if x is not None and math.isfinite(x)]
     if lower is None or not known or max(known) <= 0:

@@ -1,4 +1,4 @@
-"""How the page looks: one column, light and dark, wide and narrow."""
+"""The style of the pages: one column, light and dark, wide and narrow."""
 
 from accountant.reports.html_document import read_asset
 

@@ -43,7 +43,7 @@ def print_report(result: Result, console: Console) -> None:
 
 
 def _unexpected(rows: Sequence[ReportRow]) -> Iterator[str]:
-    """What is not as expected: claims that are violated, and faults that were not found."""
+    """Sentences about rows that are not as expected: violated claims, and faults not found."""
     wrong = [row for row in rows if not row.as_expected]
     false = [row for row in wrong if row.outcome is Outcome.FALSIFIED]
     missed = [row for row in wrong if row.outcome is Outcome.SURVIVED]
@@ -56,7 +56,7 @@ def _unexpected(rows: Sequence[ReportRow]) -> Iterator[str]:
 
 
 def _violation(row: ReportRow) -> str:
-    """The epsilon that a row leaks at the confidence of its verdict, if that is the evidence."""
+    """The epsilon that a row leaks at the confidence of its verdict, else that its claim fails."""
     subject, (epsilon, delta), lower = escape_control(row.subject), row.claim, row.verdict_lower
     claimed = f"{epsilon:.4g}" + (f" at δ = {delta:g}" if delta > 0 else "")
     if lower is not None and lower > epsilon:

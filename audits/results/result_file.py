@@ -37,7 +37,7 @@ class Request:
 
     @property
     def repeat_command(self) -> str:
-        """The command that repeats it."""
+        """The command line that repeats the request."""
         words = ["python", "-m", "audits", *([] if self.command == "run" else [self.command])]
         words += [*self.names, "--seed", str(self.seed), "--samples", str(self.samples)]
         if self.confidence != 0.95:

@@ -47,7 +47,7 @@ class DecodableFamily(Protocol):
         ...
 
     def decode(self, estimate: Array) -> int:
-        """The point that an estimate means."""
+        """The point that is closest to an estimate."""
         ...
 
     def most_right(self, n: int, epsilon: float) -> float:

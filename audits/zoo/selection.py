@@ -21,7 +21,7 @@ FIFTH_ANSWER_HIGH = np.array(
 
 
 def value_of_noisy_max(scores: Output, rng: Generator, size: int) -> Output:
-    """Releases the winning noisy value where only its index was paid for."""
+    """Releases the winning noisy value at the cost of its index."""
     # the density 5 F^4 f, each factor worth 1/2 in the lower tail: 5/2
     noisy: Output = scores + rng.laplace(scale=2.0, size=(size, len(scores)))
     winner: Output = noisy.max(axis=1)
@@ -50,7 +50,7 @@ def sparse_vector_without_stop(answers: Output, rng: Generator, size: int) -> Ou
 
 
 def sparse_vector_unscaled(answers: Output, rng: Generator, size: int) -> Output:
-    """The first answer above, with noise that forgets to pay for it twice."""
+    """The first answer above, with noise that ignores the cost of the answer."""
     # 1/4 for the threshold and 3/2 for the answer found, in the limit of many answers
     threshold = rng.laplace(scale=4.0, size=(size, 1))
     above = answers + rng.laplace(scale=4 / 3, size=(size, 5)) >= threshold

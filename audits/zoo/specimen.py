@@ -38,7 +38,7 @@ class Specimen:
 
     @property
     def honest(self) -> bool:
-        """Whether the claim is true."""
+        """True if the claim is true."""
         return self.expected is Outcome.SURVIVED
 
 

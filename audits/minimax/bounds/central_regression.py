@@ -152,7 +152,7 @@ def _estimation_error(
 def _decoding_error(
     n: int, d: float, signs: int, size: float, epsilon: float, delta: float
 ) -> float:
-    """The least chance that a decode of a uniform point of the packing is wrong."""
+    """A lower bound on the probability that a decode of a uniform point of the packing is wrong."""
     points = math.exp(min(size, 600.0))
     # KL(P_v || P_0) <= c_2(d) E <x, theta>^2, as |<x, theta>| <= d, whatever the privacy
     known = n * entropy_factor(d) * d * d / signs
@@ -179,7 +179,7 @@ def _right_by_group_privacy(
 
 
 def _chernoff_tail(mean: float, changed: float) -> float:
-    """Chernoff's bound of the chance of more than ``changed`` of a binomial of that mean."""
+    """Chernoff's bound on P(X > ``changed``) for a binomial X of that mean."""
     above = changed + 1
     if mean == 0 or above <= mean:
         return 0.0 if mean == 0 else 1.0

@@ -1,6 +1,6 @@
-"""Sparse regression whose labels alone are private: Theorems 5, 7 and 10, and sharper.
+"""Sparse regression with private labels and public features: Wang & Xu's bounds, and sharper ones.
 
-Reference: Wang & Xu (2021).
+Reference: Wang & Xu (2021), Theorems 5, 7 and 10.
 """
 
 from __future__ import annotations

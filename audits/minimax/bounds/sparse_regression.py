@@ -1,6 +1,7 @@
-"""Sparse linear regression whose whole records are private: Theorems 1 to 4, and sharper.
+"""Sparse linear regression with private records: Wang & Xu's bounds, and sharper ones.
 
-Reference: Wang & Xu (2021).  ``a = noise_bound / 2`` and d is at most ``min(1, a)`` throughout.
+Reference: Wang & Xu (2021), Theorems 1 to 4.  ``a = noise_bound / 2`` and d is at most
+``min(1, a)`` throughout.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class LabelFamily:
 
     @property
     def slope(self) -> float:
-        """The loss is ``slope <theta, e_y - 1/k>``, of gradient ``lipschitz`` at every label."""
+        """The factor of ``<theta, e_y - 1/k>`` in the loss; its gradient has norm ``lipschitz``."""
         return self.lipschitz / math.sqrt(1 - 1 / self.k)
 
     @property

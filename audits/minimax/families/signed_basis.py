@@ -87,14 +87,14 @@ class SignedBasis:
 
     @property
     def c_infinity(self) -> float:
-        """``sup_g avg_v (E_v g - E_0 g)^2`` over ``|g| <= 1``, which is ``lean^2 / p`` exactly."""
+        """``lean^2 / p``, the ``sup_g avg_v (E_v g - E_0 g)^2`` over ``|g| <= 1``, exactly."""
         # E_v g - E_0 g = lean <E[g W], v> with W = y x / a uniform on the cube, the average over v
         # is lean^2 ||E[g W]||^2 / p, and sup_g ||E[g W]|| = sup_u E |<u, W>| = 1, at u = e_1
         return self.lean**2 / self.p
 
     @property
     def c_two(self) -> float:
-        """The same over ``E_0 g^2 <= 1``: ``lean^2 / p``, by Bessel's inequality."""
+        """``lean^2 / p``, the ``sup_g avg_v (E_v g - E_0 g)^2`` over ``E_0 g^2 <= 1`` (Bessel)."""
         return self.lean**2 / self.p
 
     def parameter(self, which: int) -> Array:

@@ -24,7 +24,7 @@ def signs_of(which: int, dimension: int) -> Array:
 
 
 def index_of_signs(estimate: Array, dimension: int) -> int:
-    """The number whose signs these are."""
+    """The number whose bits are the signs of an estimate; the inverse of `signs_of`."""
     given = np.asarray(estimate, dtype=float)
     if given.shape != (dimension,):
         raise ParameterError("estimate", f"shape {given.shape}", f"shape ({dimension},)")

@@ -61,7 +61,7 @@ def as_pure_epsilon(setting: Setting) -> float:
 
 
 def chi_squared_epsilon(setting: Setting) -> float:
-    """The pure epsilon whose greatest chi-squared is ``epsilon^2``: ``4 sinh^2(eps0 / 2)``."""
+    """The pure epsilon whose largest chi-squared is ``epsilon^2``: ``2 asinh(epsilon / 2)``."""
     return 2 * math.asinh(setting["epsilon"] / 2)
 
 
@@ -112,7 +112,7 @@ def central_mean_loss(
 
 
 def private_mean_estimator(setting: Setting) -> Any:
-    """The mean of records by a trusted curator."""
+    """The estimator of the mean of records under central privacy."""
     from algorithms.statistics.private_mean import PrivateMean
 
     return PrivateMean(epsilon=setting["epsilon"], delta=setting.get("delta", 0.0))
@@ -121,7 +121,7 @@ def private_mean_estimator(setting: Setting) -> Any:
 def selection_loss(
     setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float
 ) -> float:
-    """What `PrivateSelection` releases of the sums of scores; without noise the best is chosen."""
+    """The gap of the candidate that `PrivateSelection` chooses; without noise it is the best."""
     from algorithms.statistics.private_selection import PrivateSelection
 
     family: Any = bound.construction

@@ -54,7 +54,7 @@ def thresholded_labels_risk(setting: Setting, bound: LowerBound) -> float | None
 
 
 def one_pass_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """``D L sqrt(V / n)``."""
+    """``D L sqrt(V / n)``, V the second moment of the reports (Chua and others 2026)."""
     from algorithms.label_privacy.label_sgd import LabelSGD
 
     family: Any = bound.construction
