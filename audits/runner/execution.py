@@ -108,7 +108,7 @@ def run_by_name(family: str, subject: str, settings: Settings) -> Any:
     for case in every:
         if case.subject == subject:
             return case.run(settings)
-    raise ParameterError("NAME", subject, "known to the worker, too: is all installed there?")
+    raise ParameterError("NAME", subject, "known to the worker: install the same packages there")
 
 
 def _result(future: Future[Done], subject: str) -> Done:

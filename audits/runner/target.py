@@ -132,7 +132,7 @@ def _row(target: TargetRequest, kind: str, line: str, code: int) -> ReportRow:
         found = json.loads(line)
     except ValueError:
         raise ParameterError(
-            TARGET_METAVAR, target.name, f"code that ends: it left with {code}"
+            TARGET_METAVAR, target.name, f"code that returns: its process exited with {code}"
         ) from None
     if "error" in found:
         raise ParameterError(TARGET_METAVAR, target.name, str(found["error"]))

@@ -216,7 +216,7 @@ def audit_tracing(
     found = judged(noise, judge)
     if tries:
         if claimed is None:
-            raise ParameterError("search", search, "0 where there is no claim to convict of")
+            raise ParameterError("search", search, "0: there is no claim to convict")
         factor = largest_convicted_factor(
             lambda part: judged(part, more.spawn(1)[0]).outcome is Outcome.FALSIFIED, tries
         )
