@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from accountant.numerics.search import greatest_float_that
 
-MIN_FACTOR = 1e-3  # factors below which a convicted algorithm counts as noise-free
+MIN_FACTOR = 1e-3  # below this factor an algorithm counts as noise-free
 
 
 def largest_convicted_factor(convicts: Callable[[float], bool], tries: int = 7) -> float | None:

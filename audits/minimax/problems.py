@@ -111,7 +111,7 @@ def sample_size(problem: str, error: float, epsilon: float | None = None, **para
     error = POSITIVE.check("error", error)
     given = parameters if epsilon is None else {"epsilon": epsilon, **parameters}
     if "n" in given:
-        raise ParameterError("n", given["n"], "left out: it is what is looked for")
+        raise ParameterError("n", given["n"], "left out: sample_size computes it")
 
     @functools.cache
     def value(n: int) -> float:
@@ -122,7 +122,7 @@ def sample_size(problem: str, error: float, epsilon: float | None = None, **para
         allowed = f"above {value(high):.3g}, the bound of 2^50 users"
         raise ParameterError("error", error, allowed)
     ladder = [value(2**i) for i in range(high.bit_length() + 1)]
-    # one step beyond is looked at too: a bound that rises again would say nothing of this error
+    # one step beyond is computed too: if the bound rises again, the answer is not unique
     if any(after > before * (1 + 1e-6) for before, after in itertools.pairwise(ladder)):
         raise ParameterError("problem", problem, "one whose bound falls as n doubles")
     return least_integer_that(lambda n: value(n) <= error, low, high)

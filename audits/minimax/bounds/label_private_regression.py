@@ -18,7 +18,7 @@ from audits.minimax.information.contraction import distance_information
 from audits.minimax.information.theorem_domains import LOCAL_EPSILON, SCALE, USERS, TheoremDomain
 
 _THEOREM = "Theorems 5, 7 and 10 of Wang and Xu"
-_MAX_SIGNS = 512  # what is sparser than s is in the class too
+_MAX_SIGNS = 512  # sparser parameters are in the class too
 _SHOWN = 16
 
 
@@ -98,7 +98,7 @@ def label_regression(
 
     signs, apart, log_size = _packing(p, s, n * math.expm1(epsilon) ** 2 * stretch)
     value, norm = maximum_of_one_peak(lambda norm: squared(norm, signs, apart, log_size), 1.0)
-    # the whole packing is only known to exist; some of its like can be looked at
+    # the whole packing is only known to exist; a small one like it is shown
     shown = disjoint_packing(p, signs, min(_SHOWN, 2 * (p // signs)))
     return LowerBound(
         value=round_down(value),

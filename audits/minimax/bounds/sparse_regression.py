@@ -80,11 +80,11 @@ def sparse_regression(
     >>> round(bound.value, 4), round(bound.published, 4)
     (0.304, 0.0678)
     """
-    turns, total = is_sequential(interaction), LOSS.check("loss", loss) == "sum"
-    theorem = "Theorem 3" if total else "Theorem 2" if turns else "Theorem 1"
+    sequential, total = is_sequential(interaction), LOSS.check("loss", loss) == "sum"
+    theorem = "Theorem 3" if total else "Theorem 2" if sequential else "Theorem 1"
     theorem += " of Wang and Xu"
     n = TheoremDomain(USERS, theorem).whole("n", n)
-    p = TheoremDomain(DIMENSION if turns or total else IntegerRange(2, 10**9), theorem).whole(
+    p = TheoremDomain(DIMENSION if sequential or total else IntegerRange(2, 10**9), theorem).whole(
         "p", p
     )
     epsilon = TheoremDomain(LOCAL_EPSILON, theorem).number("epsilon", epsilon)
@@ -103,14 +103,14 @@ def sparse_regression(
         return d / 2 * (1 - math.sqrt(known / 2))
 
     value, d = maximum_of_one_peak(summed if total else squared, high)
-    # n (e^eps - 1)^2 / (p a^2): what one unit of d^2 tells
+    # n (e^eps - 1)^2 / (p a^2): the information of one unit of d^2
     cost = n * (math.expm1(epsilon) / label) ** 2 / p
     if total:
         published = _by_le_cam(cost, high, 1)
     else:
-        published = _by_le_cam(cost, high, 2) if turns else _by_fano(cost, high, p)
+        published = _by_le_cam(cost, high, 2) if sequential else _by_fano(cost, high, p)
     measure = "|sum(theta^ - theta)|" if total else "||theta^ - theta||_2^2"
-    how = "one after another, each knowing the reports before" if turns else "all at once"
+    how = "one after another, each knowing the reports before" if sequential else "all at once"
     return LowerBound(
         value=round_down(value),
         published=round_down(published),
