@@ -1,4 +1,4 @@
-"""``python -m audits``: audit everything on the embedded data, or what you name."""
+"""``python -m audits``: audit every embedded subject, or those that are named."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return run_app(app, PROGRAM, words)
     except Exception as stop:
-        # whoever asked for nothing heavy has not loaded it
+        # a command that runs no cases has not loaded it
         resuming = sys.modules.get("audits.cli.resume")
         if resuming is None or not isinstance(stop, resuming.Interrupted):
             raise

@@ -1,8 +1,8 @@
 """The pytest plugin: ``@pytest.mark.dp(epsilon=1, delta=0)`` and the fixture ``audit``.
 
-Every pytest run of every user loads this file, so it imports nothing that pytest has not.
-How a test is written: ``docs/testing.md``.  It asserts nothing in bare words, hence
-PYTEST_DONT_REWRITE: pytest would warn where it was imported before.
+Every pytest run of every user loads this file, so it imports only what pytest has loaded.
+How a test is written: ``docs/testing.md``.  The file has no bare assert, hence
+PYTEST_DONT_REWRITE: otherwise pytest would warn if it was imported before.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from audits.claims.findings import Finding
     from audits.pytest_support.failures import Trial
 
-FLAKE_RATE = 1e-6  # chance that any honest claim of a whole session fails
+FLAKE_RATE = 1e-6  # probability that any true claim of a whole session fails
 RUNS = 200_000
 MARKER_HELP = (
-    "dp(epsilon, delta=0.0, runs=None): the test returns what must be so private; see audits"
+    "dp(epsilon, delta=0.0, runs=None): the test returns a release or an algorithm to audit"
 )
 AUDIT_COUNT_KEY = pytest.StashKey[int]()
 AUDITED_KEY = pytest.StashKey[bool]()
@@ -40,12 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--dp-runs", type=int, default=RUNS, metavar="N",
-        help=f"Runs of an audit unless its test says (default {RUNS}); an algorithm's count 1000.",
+        help=f"Runs of an audit that sets none (default {RUNS}); an algorithm runs once per 1000.",
     )  # fmt: skip
     group.addoption(
         "--dp-audits", type=int, default=None, metavar="N",
-        help=f"Tests that share the flake rate of {FLAKE_RATE:g} (default: those collected); "
-        "for a session in parts, those of all parts.",
+        help=f"Tests that share the flake rate of {FLAKE_RATE:g} (default: those collected). "
+        "If the session is split, give the number over all parts.",
     )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> str | list[str]:
-    """Say what the session's flake rate is, where it audits anything."""
+    """Report the session's flake rate if it has audits."""
     audits = config.stash.get(AUDIT_COUNT_KEY, 0)
     if not audits:
         return []
@@ -79,7 +79,7 @@ def pytest_report_collectionfinish(config: pytest.Config) -> str | list[str]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
-    """Audit what a marked test returns; pytest calls it as ever, and sees it return nothing."""
+    """Audit the return value of a marked test; pytest itself sees that it returns None."""
     __tracebackhide__ = True
     mark, body, returned = pyfuncitem.get_closest_marker("dp"), pyfuncitem.obj, []
     if mark is None or inspect.iscoroutinefunction(body):
@@ -105,20 +105,20 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     try:
         assert_returned(returned[0], trial=_trial(pyfuncitem, 0), **terms)
     except ClaimFailed as failed:
-        failed.pytrace = False  # the words say all; no line of the test went wrong
+        failed.pytrace = False  # the message is complete; no line of the test is at fault
         raise
     return result
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Fail a marked test that nobody audited, rather than let it pass."""
+    """Fail a marked test that ran no audit, rather than let it pass."""
     __tracebackhide__ = True
     result = yield
     if _has_mark(item) and not item.stash.get(AUDITED_KEY, False):
         pytest.fail(
-            "nothing was audited: the mark dp is for plain test functions and methods, "
-            "neither async nor of unittest.TestCase",
+            "no audit ran: the mark dp works on plain test functions and methods, not on async "
+            "tests or unittest.TestCase",
             pytrace=False,
         )
     return result
@@ -129,8 +129,8 @@ def audit(request: pytest.FixtureRequest) -> Callable[..., Finding]:
     """Assert a privacy claim: ``finding = audit(release, pair, claim=PureLoss(1.0))``.
 
     ``release`` is a declared mechanism (pair and claim follow from it) or a function as
-    `audits.audit` takes it.  The test fails where the claim is falsified; all calls of all tests
-    of a session fail an honest claim with chance 1e-6 at most.
+    `audits.audit` takes it.  The test fails if the claim is falsified; all calls of all tests
+    of a session fail an honest claim with probability at most 1e-6.
     """
     item, calls = request.node, itertools.count(1)
 
@@ -148,15 +148,16 @@ def audit(request: pytest.FixtureRequest) -> Callable[..., Finding]:
         return assert_release(release, pair, claim, delta, runs, _trial(item, next(calls)))
 
     if not _uses_fixture(item):
-        pytest.fail("name the fixture audit as an argument: it shares a flake rate", pytrace=False)
+        words = "make the fixture audit an argument of the test: only then is it counted"
+        pytest.fail(f"{words} in the flake rate", pytrace=False)
     return audited
 
 
 def flake_rate(audits: int, call: int = 0) -> float:
-    """What a test may flake: a share of the session's rate, its calls k = 1, 2, ... by 1/k^2.
+    """The false-alarm rate of a test, or of its k-th call: a share of the session's rate.
 
-    The mark (call 0) spends a share whole; the calls of the fixture spend 6 / (pi k)^2 of one,
-    which sums to one however many there are.
+    The mark (call 0) uses a whole share; the calls of the fixture use 6 / (pi k)^2 of one, which
+    sums to one for any number of calls.
     """
     share = FLAKE_RATE / audits
     return share if call == 0 else share * 6 / (math.pi * call) ** 2
@@ -168,12 +169,14 @@ def confidence_of(rate: float) -> float:
     if 1 - confidence > rate:
         confidence = math.nextafter(confidence, 1.0)
     if confidence == 1:
-        pytest.fail(f"a flake rate of {rate:.2g} is below what floats hold: fewer audits a test")
+        pytest.fail(
+            f"a flake rate of {rate:.2g} is below float precision: use fewer audits per test"
+        )
     return confidence
 
 
 def seed_of(seed: int, test: str, call: int) -> int:
-    """The seed of an audit: of its test's node id and its place in the test, nothing else."""
+    """The seed of an audit: a function of its test's node id and its place in the test only."""
     words = f"{seed} {test} {call}".encode()
     return int.from_bytes(hashlib.sha256(words).digest()[:6], "big")
 

@@ -1,4 +1,4 @@
-"""How little noise an audit still convicts: a search over the part of the noise that is drawn."""
+"""How little noise an audit still convicts: a search over the noise factor."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Callable
 
 from accountant.numerics.search import greatest_float_that
 
-MIN_FACTOR = 1e-3  # factors below which a convicted algorithm counts as noise-free
+MIN_FACTOR = 1e-3  # below this factor an algorithm counts as noise-free
 
 
 def largest_convicted_factor(convicts: Callable[[float], bool], tries: int = 7) -> float | None:
-    """The largest noise factor below 1 that was seen to be convicted; None where not even 0 was.
+    """The largest noise factor below 1 that was convicted; None if not even 0 was.
 
-    Bisection of the logarithm between 1e-3 and 1, each try with runs of its own: to within 6 %
-    with 7 tries where convictions fall with the noise, and a true conviction in any case.
+    Bisection of the logarithm between 1e-3 and 1, each try with runs of its own.  With 7 tries it
+    is within 6 % if convictions fall with the noise; the factor it returns was convicted in any
+    case.
     """
     if not convicts(0.0):
         return None
@@ -25,7 +26,7 @@ def largest_convicted_factor(convicts: Callable[[float], bool], tries: int = 7) 
 
 
 def describe_factor(factor: float | None) -> str:
-    """What the search found."""
+    """The result of the search in words."""
     if factor is None:
         return "not convicted even without noise"
     if factor == 0:

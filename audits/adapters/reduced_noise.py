@@ -1,7 +1,6 @@
 """An algorithm with a part of its noise: a ledger that charges in full and draws less.
 
-It shows what an audit sees of an implementation whose noise is too small by a factor, which the
-algorithm itself does not know of.
+It shows what an audit sees of an implementation whose noise is too small by a factor.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from algorithms.base.non_private import NoPrivacy
 from mechanisms.families.selection import SelectionMechanism
 
 NOISE_FACTOR = Interval(0.0, 1.0)
-MAX_LOG_ODDS = 36.0  # logarithm of odds that a float still tells from certainty
+MAX_LOG_ODDS = 36.0  # largest log-odds whose probability is a float below 1
 
 
 class ReducedNoiseLedger(Ledger):
-    """A ledger whose noise is ``factor`` times what the plan says; for audits only.
+    """A ledger whose noise is ``factor`` times the plan's; for audits only.
 
-    With ``local`` it refuses what the local model of one report a user has not: a release of all
-    users together, and a user's second report.
+    With ``local`` it refuses what the local model with one report per user does not allow: a
+    release of all users together, and a second report of a user.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class ReducedNoiseLedger(Ledger):
 def release_with_less_noise(
     mechanism: Any, value: Any, factor: float, rng: np.random.Generator
 ) -> Any:
-    """What ``mechanism`` releases of ``value`` with ``factor`` times its noise.
+    """The release of ``value`` by ``mechanism`` with ``factor`` times its noise.
 
     A ``scale`` is multiplied; a randomised number or vector z of v becomes ``v + factor (z - v)``;
     a randomised response gets ``epsilon / factor``.  Raises `ParameterError` for other mechanisms.

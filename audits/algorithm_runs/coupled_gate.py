@@ -1,4 +1,4 @@
-"""One side of two runs in lockstep: its own data, and an answer that both agree on."""
+"""One of two coupled runs: its own data, and the output that both runs receive."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from accountant.plans.plan import Plan, Sampler
 @final
 @dataclass(frozen=True, slots=True)
 class PendingRelease:
-    """A release that one of the runs asked for: its value and an output drawn for it, or why not.
+    """A release that one of the runs asked for: its value and an output drawn for it, or an error.
 
     ``who`` are the users of the local model.
     """
@@ -30,7 +30,7 @@ class PendingRelease:
 
 
 class CoupledGate(Gate):
-    """One run's data, and the other run's answers."""
+    """The gate of one run, which answers with the output that both runs share."""
 
     def __init__(
         self,

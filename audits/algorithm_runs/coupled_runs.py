@@ -1,8 +1,8 @@
-"""Two runs of one algorithm, on two data sets, that get the same answers as they go.
+"""Two runs of one algorithm, on two data sets, that receive the same answers.
 
-The query of a release is called once a run and may have state, so that both values of a release
-are known only if both runs are.  The second run is a thread that works only while the first one
-waits for it: nothing depends on who is faster, and no thread outlives the runs.
+The query of a release is called once a run and may have state, so both values of a release are
+known only while both runs are active.  The second run is a thread that works only while the first
+one waits for it: the result does not depend on speed, and no thread outlives the runs.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def run_coupled(
     noise: np.random.Generator,
     answer: JointAnswer,
 ) -> tuple[Any, Any]:
-    """Run on both data sets and return both results; ``answer`` gives each release's output.
+    """Run on both data sets and return both results; ``answer`` returns each release's output.
 
-    Raises `OffTranscript` where the runs do not ask for the same, and whatever either run raises.
+    Raises `OffTranscript` if the runs ask for different releases, and any error of either run.
     """
     samples: list[Users] = []
     meeting = Rendezvous(answer)
@@ -47,7 +47,7 @@ def run_coupled(
     second = CoupledGate(
         datasets[1], plan, public, coin_words, noise, samples, meeting.release_of_second
     )
-    # what a run sets on the algorithm itself must not be seen by the other
+    # attributes that a run sets on the algorithm must not be seen by the other
     twin = algorithm
     with contextlib.suppress(TypeError):
         twin = copy.copy(algorithm)
@@ -62,11 +62,11 @@ def run_coupled(
 
 
 class _RunAbandoned(BaseException):
-    """Unwinds the second run when the first is over."""
+    """Ends the second run when the first is over."""
 
 
 class Rendezvous:
-    """Where the runs wait for each other at every release."""
+    """The point where the two runs wait for each other at every release."""
 
     def __init__(self, answer: JointAnswer) -> None:
         self._answer = answer
@@ -79,7 +79,7 @@ class Rendezvous:
 
     @contextlib.contextmanager
     def second_run(self, run: Callable[[], Any]) -> Iterator[None]:
-        """The second run, which begins when the first one asks, and is over afterwards."""
+        """Run the second run in a thread that starts when the first one asks, and ends with it."""
 
         def work() -> None:
             self._answers.get()
@@ -100,7 +100,7 @@ class Rendezvous:
             thread.join()
 
     def release_of_first(self, mine: PendingRelease) -> Any:
-        """The output for both runs, when the other one asks for the same."""
+        """The output for both runs, once the second run asks for the same release."""
         if self.failure is not None:
             raise self.failure
         theirs = self._resume_second()
@@ -130,7 +130,7 @@ class Rendezvous:
         return self._output
 
     def release_of_second(self, mine: PendingRelease) -> Any:
-        """The same output, when the first run goes on to its next release."""
+        """The same output, once the first run goes on to its next release."""
         if not self._abandoned:
             self._requests.put(mine)
             self._answers.get()
@@ -139,7 +139,7 @@ class Rendezvous:
         return self._output
 
     def result_of_second(self) -> Any:
-        """What the second run returns, now that the first one has returned."""
+        """The result of the second run, after the first one has returned."""
         if self.failure is not None:
             raise self.failure
         last = self._resume_second()
@@ -148,13 +148,13 @@ class Rendezvous:
         return last[1]
 
     def _resume_second(self) -> Any:
-        """Let the second run work until it asks, or ends with (None, its result)."""
+        """Let the second run work until its next release, or its end: then (None, its result)."""
         self._answers.put(None)
-        said = self._requests.get()
-        if not isinstance(said, PendingRelease) and said[0] is not None:
-            self.failure = said[0]
-            raise said[0]
-        return said
+        request = self._requests.get()
+        if not isinstance(request, PendingRelease) and request[0] is not None:
+            self.failure = request[0]
+            raise request[0]
+        return request
 
     def _fail(self, words: str) -> NoReturn:
         self.failure = OffTranscript(words)

@@ -1,9 +1,9 @@
-"""Runs drawn where privacy is lost, each weighed by how likely it is in truth.
+"""Runs drawn where privacy is lost, each weighted by its probability under the algorithm itself.
 
 Where one data set gives a release the value v and the other v', its output is drawn around
 v + t (v - v').  With t = 0 that is the run itself, with t = -1 the run on the other data, with
-t > 0 one whose loss is rare.  A run draws its t with chances pi that were fixed before it, and
-weighs ``w = p / sum_k pi_k p_k`` whichever t it drew: the mean of w f is that of f under p (Veach
+t > 0 one whose loss is rare.  A run draws its t with probabilities pi that were fixed before it,
+and has weight ``w = p / sum_k pi_k p_k`` for every t: the mean of w f is that of f under p (Veach
 & Guibas 1995, the balance heuristic).  Later runs choose t by the losses of earlier ones.
 """
 
@@ -33,10 +33,10 @@ MAX_EXACT_INTEGER = 2.0**53  # whole numbers beyond it are not all floats
 @final
 @dataclass(frozen=True, slots=True)
 class WeightedLoss:
-    """One run: its privacy loss log p/q, and how likely it is on each data set.
+    """One run: its privacy loss log p/q, and its weight on each data set.
 
     ``first_weight`` and ``second_weight`` are p and q over the density that it was drawn from;
-    ``untilted`` tells that it was drawn from p itself, ``pilot`` that it is one of the first, by
+    ``untilted`` is True if it was drawn from p itself, ``pilot`` if it is one of the first runs, by
     which t was chosen.
     """
 
@@ -56,14 +56,14 @@ def weighted_losses(
     public: Any = None,
     rng: Rng = None,
 ) -> Iterator[WeightedLoss]:
-    """Yield weighed runs, most of which lose about ``epsilon``, one run at a time.
+    """Yield weighted runs, most of which lose about ``epsilon``, one run at a time.
 
-    Raises `OffTranscript` where the algorithm's releases depend on the data.
+    Raises `OffTranscript` if the algorithm's releases depend on the data.
     """
     ladder = TiltSchedule(IntegerRange(1).check("runs", runs), epsilon)
     plan = declared_plan(algorithm, data, public)
     for index, one in enumerate(generator(rng).spawn(runs)):
-        # whoever knows the coins must not know the noise
+        # the coins are public, the noise must not follow from them
         noise, coins = one.spawn(2)
         words = coins.integers(1 << 32, size=4).tolist()
         tilts, shares = ladder.tilts, ladder.shares
@@ -76,7 +76,7 @@ def weighted_losses(
 
 
 class _TiltedRun:
-    """Log-densities of one run's outputs under every tilt."""
+    """The log-densities of one run's outputs under every tilt."""
 
     def __init__(self, tilts: Array, drawn: int, noise: np.random.Generator) -> None:
         self._tilts, self._drawn, self._noise = tilts, drawn, noise
@@ -128,7 +128,7 @@ class _TiltedRun:
         first, second = float(logs[0]), float(logs[1])
         together = float(np.logaddexp.reduce(np.log(shares) + logs))
         if math.isnan(together) or together == -math.inf:
-            # an answer that is impossible where it was drawn says nothing for the claim
+            # an answer that is impossible where it was drawn is no evidence for the claim
             return WeightedLoss(math.inf, 1.0, 0.0, plain, pilot)
         loss = first - second if first > -math.inf else -math.inf
         return WeightedLoss(
@@ -137,7 +137,7 @@ class _TiltedRun:
 
 
 def tilted_values(mechanism: Any, mine: Any, theirs: Any, tilts: Array) -> Any:
-    """The values to draw around, one a tilt, the first two being both runs' own."""
+    """The values to draw around, one per tilt; the first two are the values of both runs."""
     kind = mine.dtype.kind
     shape = (tilts.size, *mine.shape)
     if kind in "iuf" and isinstance(getattr(mechanism, "values", None), ADDITIVE_VALUES):

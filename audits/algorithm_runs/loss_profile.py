@@ -1,4 +1,4 @@
-"""A whole algorithm under audit: replay, then weighed samples of its privacy loss."""
+"""A whole algorithm under audit: replay, then weighted samples of its privacy loss."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class EmpiricalProfile:
 @final
 @dataclass(frozen=True, slots=True)
 class AlgorithmAudit:
-    """What replay and loss samples say of an algorithm on one pair of data sets.
+    """The result of replay and loss samples on one pair of data sets.
 
-    ``losses`` are of all runs, ``untilted`` tells which were drawn as the algorithm draws them and
-    ``pilot`` which came first; ``weights[i]`` are how likely run i is on either data set, over the
-    density that it was drawn from.
+    ``losses`` are of all runs, ``untilted`` marks those drawn as the algorithm draws them,
+    ``pilot`` the first ones; ``weights[i]`` are the likelihoods of run i on either data set over
+    the density that it was drawn from.
     """
 
     plan: Plan
@@ -61,7 +61,7 @@ class AlgorithmAudit:
     pilot: NDArray[np.bool_]
 
     def refutation(self, confidence: float) -> str:
-        """Why the claim is false, in words; "" where the evidence does not say so."""
+        """Why the claim is false, in words; "" if the evidence does not refute it."""
         if not self.replayed.sound:
             return f"replay: {self.replayed.witness}"
         epsilons, pure = self.epsilon_grid(), self.claim.pure
@@ -125,14 +125,14 @@ class AlgorithmAudit:
         return EmpiricalProfile(epsilons, *self.confidence_band(epsilons, confidence), curve)
 
     def _greatest_loss(self, reverse: bool) -> float:
-        """Greatest loss, or greatest gain, of a run that is possible on the data it is one of."""
+        """The largest loss, or gain, over runs that are possible on the data set they belong to."""
         possible = (self.weights[:, int(reverse)] != 0) & ~np.isnan(self.losses)
         return float(np.max((-self.losses if reverse else self.losses)[possible], initial=-np.inf))
 
     def _hockey_stick_terms(self, epsilons: Array, *, reverse: bool) -> Array:
-        """Weighed (1 - e^{eps - loss})_+ of every run but the pilot's, a column an epsilon.
+        """Weighted (1 - e^{eps - loss})_+ of every run but the pilot's, one column per epsilon.
 
-        Their mean is the profile; NaN is a loss that is not known.
+        Their mean is the profile; NaN is an unknown loss.
         """
         losses, weight = self.losses[~self.pilot], self.weights[~self.pilot, int(reverse)]
         size = np.where(weight == 0, -np.inf, -losses if reverse else losses)
@@ -141,7 +141,7 @@ class AlgorithmAudit:
 
 
 def claimed_epsilon(claim: Loss) -> float:
-    """The epsilon that a claim is about: at its own delta; 1 where that is none."""
+    """The claim's epsilon at its own delta; 1 if that is 0 or infinite."""
     own = claim.epsilon_at(claimed_delta(claim))
     return own if 0 < own < np.inf else 1.0
 

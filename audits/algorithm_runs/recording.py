@@ -1,4 +1,4 @@
-"""The gates of an audit: one that records what the algorithm asked, one that hands it back."""
+"""Two gates for audits: one records the releases of a run, the other replays them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,28 @@ from accountant.plans.plan import Sampler
 
 
 class OffTranscript(RuntimeError):
-    """A replayed run asked for something else than the recorded one: releases depend on data."""
+    """A replayed run asked for other releases than the recorded one: they depend on the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accountant import Repeat
+    >>> from audits import OffTranscript, privacy_losses
+    >>> from mechanisms import Laplace
+    >>> class AsksAgainIfLarge:
+    ...     def plan(self, shape):
+    ...         return Repeat(Laplace(scale=1.0), 2)
+    ...
+    ...     def run(self, ledger):
+    ...         sums = []
+    ...         ledger.release(ledger.plan.part, lambda data: sums.append(data.sum()) or sums[0])
+    ...         return ledger.release(ledger.plan.part, np.sum) if sums[0] > 0.5 else 0.0
+    >>> try:
+    ...     losses = privacy_losses(AsksAgainIfLarge(), np.zeros(5), np.eye(5)[0], runs=1, rng=0)
+    ... except OffTranscript as error:
+    ...     print(error)
+    the run asked for more than the 1 recorded releases
+    """
 
 
 class RecordingLedger(Ledger):
@@ -64,10 +85,10 @@ class RecordingLedger(Ledger):
 
 
 class ReplayGate(Gate):
-    """The recorded answers, coins and samples, other data, and no noise at all.
+    """A gate with the recorded answers, coins and samples, other data, and no noise.
 
-    ``loss`` sums log density(output | recorded value) - log density(output | value here); it is
-    NaN where samples were secret: their density would be a mixture over all of them.
+    ``loss`` sums log density(output | recorded value) - log density(output | value here).  It is
+    NaN if samples were secret: their density would be a mixture over all of them.
     """
 
     def __init__(self, recorder: RecordingLedger, data: Any) -> None:
@@ -122,7 +143,7 @@ class ReplayGate(Gate):
     def _value_as_recorded(
         self, mechanism: Releasable, query: Query, who: Users | None, output: Any
     ) -> Any:
-        """The query's value here, which must be one exactly where the recorded run had one."""
+        """The query's value here; it must exist exactly if the recorded run had one."""
         try:
             value = np.array(self._query_value(mechanism, query, who))
             drawing_mechanism(mechanism).release(value, self._validation_noise)
@@ -158,7 +179,7 @@ class ReplayGate(Gate):
         here, there = mechanism.log_density(output, value), mechanism.log_density(output, recorded)
         with np.errstate(invalid="ignore"):
             loss = float(np.sum(there - here))
-        # an answer that is impossible either way says nothing for the claim
+        # an answer that is impossible either way is no evidence for the claim
         self.loss += math.inf if math.isnan(loss) else loss
 
 

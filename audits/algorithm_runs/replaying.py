@@ -1,7 +1,7 @@
-"""Replay: run an algorithm again on other data with the recorded answers and see what changes.
+"""Replay: run an algorithm again on other data with the recorded answers, and compare the results.
 
-Everything public passed the gate, so with the same answers and the same coins the result must
-be the same to the last bit, whatever the data.
+All private data passed the gate, so with the same answers and the same coins the result must be
+the same to the last bit, for any data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from audits.algorithm_runs.recording import OffTranscript, RecordingLedger, Repl
 
 
 class Algorithm(Protocol):
-    """A plan made from shapes, and a run through a gate."""
+    """An object with a plan made from shapes, and a run through a gate."""
 
     def plan(self, shape: Any) -> Plan:
         """What a run on data of this shape will release."""
@@ -36,12 +36,35 @@ class Algorithm(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a replay found.
+    """The result of a replay.
 
-    ``leak_free``: with the same answers the result was bit-identical on the neighbour;
-    ``on_plan``: mechanisms, users and their number did not depend on the data;
-    ``deterministic``: nor did the result change on the same data; ``loss``: privacy loss of this
-    run (NaN where the replay broke off); ``witness``: what was seen, in words.
+    Parameters
+    ----------
+    leak_free : bool
+        With the same answers the result on the neighbour was equal bit by bit.
+    on_plan : bool
+        Mechanisms, users and their number did not depend on the data.
+    deterministic : bool
+        With the same answers the result on the same data was equal bit by bit.
+    loss : float
+        Privacy loss of this run, in nats; NaN if the replay stopped early.
+    witness : str
+        What was seen, in words.
+
+    Examples
+    --------
+    >>> from audits import Replayed, replay
+    >>> import numpy as np
+    >>> from mechanisms import Laplace
+    >>> class NoisySum:
+    ...     def plan(self, shape):
+    ...         return Laplace(scale=1.0)
+    ...
+    ...     def run(self, ledger):
+    ...         return float(ledger.release(ledger.plan, np.sum))
+    >>> found = replay(NoisySum(), np.zeros(5), np.eye(5)[0], rng=0)
+    >>> found.sound, abs(found.loss) <= 1
+    (True, True)
     """
 
     leak_free: bool
@@ -52,14 +75,51 @@ class Replayed:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was found: no leak, no dependence on data, no own randomness."""
+        """True if no leak, no dependence on data and no randomness outside the gate was found."""
         return self.leak_free and self.on_plan and self.deterministic
 
 
 def replay(
     algorithm: Algorithm, data: Any, neighbour: Any, public: Any = None, rng: Rng = None
 ) -> Replayed:
-    """Run ``algorithm`` on ``data``, then replay it on ``neighbour`` and on ``data`` again."""
+    """Run an algorithm on ``data``, then replay it on ``neighbour`` and again on ``data``.
+
+    A replay hands out the recorded answers.  All private data pass the gate, so the result must not
+    change in a single bit.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        With ``plan(shape)`` and ``run(ledger)``.
+    data : array or tuple of arrays
+        The private data, a row per record.
+    neighbour : array or tuple of arrays
+        Data that differ in one record.
+    public : array or tuple of arrays, optional
+        Public data, the same in all runs.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+
+    Returns
+    -------
+    Replayed
+        Which of the checks failed, and the exact privacy loss of the run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from audits import replay
+    >>> from mechanisms import Laplace
+    >>> class NoisySum:
+    ...     def plan(self, shape):
+    ...         return Laplace(scale=1.0)
+    ...
+    ...     def run(self, ledger):
+    ...         return float(ledger.release(ledger.plan, np.sum))
+    >>> found = replay(NoisySum(), np.zeros(5), np.eye(5)[0], rng=0)
+    >>> found.leak_free, found.on_plan, found.deterministic
+    (True, True, True)
+    """
     try:
         recorder, result = _record(algorithm, data, public, generator(rng))
     except OffPlan as error:
@@ -83,9 +143,47 @@ def privacy_losses(
     public: Any = None,
     rng: Rng = None,
 ) -> Array:
-    """Exact samples of the whole algorithm's privacy loss between ``data`` and ``neighbour``.
+    """Draw exact samples of an algorithm's privacy loss between two data sets.
 
-    Raises `OffTranscript` where the algorithm's releases depend on the data.
+    Parameters
+    ----------
+    algorithm : Algorithm
+        With ``plan(shape)`` and ``run(ledger)``.
+    data : array or tuple of arrays
+        The private data, a row per record.
+    neighbour : array or tuple of arrays
+        Data that differ in one record.
+    runs : int
+        Number of samples, at least 1.
+    public : array or tuple of arrays, optional
+        Public data, the same in all runs.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+
+    Returns
+    -------
+    array
+        Privacy losses in nats, shape (runs,); not rounded.
+
+    Raises
+    ------
+    OffTranscript
+        If the algorithm's releases depend on the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from audits import privacy_losses
+    >>> from mechanisms import Laplace
+    >>> class NoisySum:
+    ...     def plan(self, shape):
+    ...         return Laplace(scale=1.0)
+    ...
+    ...     def run(self, ledger):
+    ...         return float(ledger.release(ledger.plan, np.sum))
+    >>> losses = privacy_losses(NoisySum(), np.zeros(5), np.eye(5)[0], runs=100, rng=0)
+    >>> losses.shape, round(float(losses.max()), 6)
+    ((100,), 1.0)
     """
     return np.array(list(sampled_losses(algorithm, data, neighbour, runs, public, rng)))
 
@@ -124,7 +222,7 @@ def _record(
 
 
 def declared_plan(algorithm: Algorithm, data: Any, public: Any) -> Plan:
-    """What the algorithm says it will release, knowing shapes alone."""
+    """The plan that the algorithm declares for data of this shape."""
     return algorithm.plan(first_array(data if public is None else public).shape)
 
 
@@ -137,7 +235,7 @@ def _replay_run(
         gate.finish()
     except (OffTranscript, OffPlan) as error:
         return _ReplayRun(False, False, np.nan, str(error))
-    except Exception as error:  # whatever it reached for is not behind the gate
+    except Exception as error:  # it used what is not behind the gate
         words = f"the run failed without its noise: {type(error).__name__}: {error}"
         return _ReplayRun(False, True, np.nan, words)
     gap = difference(result, replayed)

@@ -1,4 +1,4 @@
-"""Which losses the next run is drawn around: its own, those of the reverse, and rungs to an aim."""
+"""Which losses the next run is drawn around: its own, those of the reverse, and steps to an aim."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ PILOT_UNTILTED_SHARE, REVERSE_TILT_SHARE, LAST_TILT_SHARE = 0.9, 1 / 8, 0.45
 MIN_PILOT_RUNS = 20  # least number of runs before the rungs are placed
 TILT_SPACING, MAX_TILTS = 2.0, 3  # deviations of the loss from rung to rung; most rungs
 MIN_VARIANCE = 1e-24  # a variance that may be rounding of sums of log-densities
-MAX_DEVIATIONS = 7.0  # deviations beyond which a Gaussian loss has a delta below 1e-12: nobody asks
+MAX_DEVIATIONS = 7.0  # deviations beyond which a Gaussian loss has a delta below 1e-12
 
 
 class TiltSchedule:
-    """``tilts`` of the next run and their ``shares``, by the losses of the runs before it.
+    """The ``tilts`` of the next run and their ``shares``, by the losses of the runs before it.
 
     The first tilt is 0, the second -1; the others aim at losses up to a little above ``epsilon``.
-    The first ``pilot_runs`` runs place them; what they say of rare losses is not worth counting.
+    The first ``pilot_runs`` runs place them, and do not count as evidence of rare losses.
     """
 
     def __init__(self, runs: int, epsilon: float) -> None:
@@ -34,7 +34,7 @@ class TiltSchedule:
         self._variance, self._max_tilt = 0.0, 0.0
 
     def update(self, drawn: int, loss: float) -> None:
-        """Place the rungs after the pilot runs, then move each by the losses drawn from it."""
+        """Place the tilts after the pilot runs, then move each by the losses drawn from it."""
         if math.isnan(loss):
             return
         if drawn >= 2:

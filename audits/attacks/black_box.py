@@ -1,4 +1,4 @@
-"""A bare function under audit: learn a rule, test it on fresh runs, learn a better one, test on."""
+"""Audit of a plain function: learn a rule, test it on fresh runs, learn a better one, test it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def audit_black_box(
             rule = rules[0]
             guesses = [guess_counts(rule, *rule.counts(*fresh), tested)]
             known = _append_runs(known, fresh)
-        # a rule that promises nothing would only dilute the next one's evidence
+        # a rule without an expected bound would only dilute the next one's evidence
         if last or rules[0].expected.bound > 0:
             done.append((rules[0], guesses[0]))
         if best is not None and best.epsilon is not None:

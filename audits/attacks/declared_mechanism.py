@@ -1,4 +1,4 @@
-"""A declared mechanism under audit: its own density is the score, its worst pairs the pair."""
+"""Audit of a declared mechanism: its own density is the score, its worst pair the pair."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from audits.runs.parallel_runs import draw_both
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.supports import Lattice, RealLine, gauss_legendre_panels
 
-# Where along the claim to look for the pair that reveals most: the shares of its epsilon.
+# Where to look for the worst pair: at these shares of the claim's epsilon.
 EPSILON_SHARES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98)
 PILOT_SHARE, MAX_PILOT_RUNS = 0.05, 50_000
-MAX_ENUMERATED = 1 << 16  # outputs; of more, pilot runs tell what is needed
+MAX_ENUMERATED = 1 << 16  # outputs; of more, pilot runs estimate the scores
 SCORE_DESCRIPTION = "the declared log-likelihood ratio"
 
 
@@ -47,7 +47,7 @@ def audit_declared(
     scores = [likelihood_ratio_score(mechanism, one) for one in pairs]
     laws = [score_distribution(mechanism, one) for one in pairs]
     known = [law for law in laws if law is not None]
-    if len(known) < len(pairs):  # pilot runs tell what is not known
+    if len(known) < len(pairs):  # pilot runs estimate the others
         pilot = min(max(int(PILOT_SHARE * aim.runs), 1), MAX_PILOT_RUNS)
         aim = replace(aim, runs=aim.runs - pilot)
         each = max(pilot // len(pairs), 1)
@@ -59,7 +59,7 @@ def audit_declared(
     rule = _threshold_rule(score, *cuts[at])
     rules: list[DecisionRule] = [rule]
     aims = [Objective(aim.runs, d, aim.alpha, e, every_run=e == 0) for e, d in points]
-    # of its own claim the density says that no point is refuted: guess in every run, too
+    # by its density no point of its own claim is refuted: also test a guess in every run
     own = claim == mechanism.loss
     if own:
         aims = [] if aim.delta == 0 else aims[:1]
@@ -93,7 +93,7 @@ def _sampled_scores(
 
 
 def score_distribution(mechanism: Mechanism, pair: tuple[Any, Any]) -> tuple[Array, Array] | None:
-    """Scores and their shares of all runs, by enumeration or quadrature; None where neither is."""
+    """Scores and their shares of all runs, by enumeration or quadrature; None if neither works."""
     line = mechanism.support
     axes, cells = mechanism.value_axes, None
     one = all(np.size(v) == 1 if axes is None else np.ndim(v) == axes for v in pair)

@@ -1,7 +1,8 @@
 """The guess test: which of two values was released?  One exact binomial bounds epsilon.
 
-Each run's side is a fair coin; under epsilon-DP no guess is right with probability above
-``e^eps / (1 + e^eps)``, whatever the mechanism and whatever the guesser has seen before.
+Each run's value is chosen by a fair coin.  Under epsilon-DP no guess is right with probability
+above ``e^eps / (1 + e^eps)``, for any mechanism and any earlier outputs (Kairouz, Oh & Viswanath
+2015).
 """
 
 from __future__ import annotations

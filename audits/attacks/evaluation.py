@@ -1,4 +1,4 @@
-"""Fixed rules on fresh runs: what is counted, and how it is told."""
+"""Fixed rules on fresh runs: how often they were right, and the finding in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from audits.runs.release_functions import Draw
 @final
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """A rule and its guesses on a pair, and the point of the claim where the verdict falls."""
+    """A rule and its guesses on a pair, and the point of the claim that decides the verdict."""
 
     pair: tuple[Any, Any]
     rule: DecisionRule
@@ -28,7 +28,7 @@ class RuleResult:
     point_rule: DecisionRule | None = None
 
     def witness(self) -> str:
-        """What was guessed and how often that was right, in words."""
+        """What was guessed, and how often that was right, in words."""
         rule, guesses, where = self.rule, self.guesses, ""
         if self.point is not None and self.point_rule is not None:
             rule, guesses = self.point_rule, self.point.guesses
@@ -43,7 +43,7 @@ class RuleResult:
 @final
 @dataclass(frozen=True, slots=True)
 class _RuleCounts:
-    """What each rule makes of outputs of the first and of the second value."""
+    """Counts the right guesses and the guesses of each rule on outputs of both values."""
 
     rules: tuple[DecisionRule, ...]
 
@@ -71,13 +71,13 @@ def count_correct(
 
 
 def guess_counts(rule: DecisionRule, right: int, made: int, runs: int) -> GuessCounts:
-    """The guesses of a rule, with what was known of it beforehand."""
+    """The guesses of a rule, with what was expected of it before the runs."""
     expected = rule.expected.guess_rate * runs, rule.expected.correct_rate
     return GuessCounts(right, made, runs, rule.guessed_values, rule.every_run, expected)
 
 
 def format_value(value: Any) -> str:
-    """A value of the pair, to four digits and not too long."""
+    """A value of the pair as text: four digits, at most 60 characters."""
     array = np.asarray(value, dtype=object) if isinstance(value, (dict, set)) else _as_array(value)
     if array.dtype.kind not in "biufc":
         words = repr(value).splitlines()[0] if repr(value) else type(value).__name__

@@ -1,8 +1,8 @@
-"""The low-order bits of a release: what floating-point noise tells beside its real value.
+"""The low-order bits of a release: what floating-point noise reveals beside its value.
 
-A float near 0 has finer bits than one near 1, so that noise added to a number leaves its place
-on the grid of floats behind; noise on a coarse grid leaves the bits of the number itself; and
-noise computed from 53 random bits reaches some floats only.  Source: Mironov (2012).
+A float near 0 has finer bits than one near 1, so noise added to a number leaves its place on the
+grid of floats; noise on a coarse grid leaves the bits of the number itself; and noise computed
+from 53 random bits reaches only some floats.  Reference: Mironov (2012).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from audits.runs.release_functions import Draw, vectorised
 from mechanisms.base.mechanism import Mechanism
 
 NO_BIT = 2000  # of zero; every other float has its lowest bit from 2^-1074 to 2^1023
-FINEST_GRID, COARSEST_GRID = -30, 20  # grids of noise, as powers of 2, that are looked for
-MAX_NUMBERS = 8  # numbers of one output that are looked at
-PILOT_RUNS = 50  # runs that tell what kind of noise it is
+FINEST_GRID, COARSEST_GRID = -30, 20  # grids of noise that are tried, as powers of 2
+MAX_NUMBERS = 8  # numbers of one output that are tested
+PILOT_RUNS = 50  # runs that identify the kind of noise
 
 
 def lowest_bit(x: NDArray[Any]) -> NDArray[np.int64]:
-    """k of the greatest 2^k that every float is a whole multiple of."""
+    """The largest k such that the float is an integer multiple of 2^k, elementwise."""
     fraction, exponent = np.frexp(np.asarray(x, dtype=float))
     whole = np.abs(np.ldexp(np.nan_to_num(fraction), 53)).astype(np.int64)
     # a power of two is exact as a float, and so is its exponent
@@ -39,10 +39,9 @@ def lowest_bit(x: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def noise_grid(x: Array, value: float) -> NDArray[np.int64]:
-    """k of the coarsest grid 2^k whose noise, added to ``value``, rounds to each float.
+    """The largest k such that noise on the grid 2^k, added to ``value``, rounds to each float.
 
-    From 2^-30 to 2^20: `FINEST_GRID` - 1 where all are too coarse, `NO_BIT` where no noise was
-    added.
+    From 2^-30 to 2^20: `FINEST_GRID` - 1 if all are too coarse, `NO_BIT` if no noise was added.
     """
     found = np.full(x.size, FINEST_GRID - 1, dtype=np.int64)
     alive = np.flatnonzero(np.isfinite(x))
@@ -82,10 +81,49 @@ def audit_bits(
     confidence: float = 0.95,
     rng: Rng = None,
 ) -> Finding:
-    """Try to falsify a claim by the bits of released numbers alone; see `audit`.
+    """Try to falsify a claim by the low-order bits of released numbers.
 
-    The event is learned on a pilot: the lowest bit, the grid of the noise seen from either value
-    of the pair, and for a pure claim whether Laplace noise of its scale reaches the number.
+    Pilot runs choose the most informative of these events, which the other runs test: the lowest
+    set bit, the grid of the noise as seen from either value, and for a pure claim whether Laplace
+    noise of its scale can reach the float.
+
+    Parameters
+    ----------
+    release : Mechanism or callable
+        A release of numbers, as for `audit`.
+    pair : tuple of two values, optional
+        Two neighbouring numbers or vectors; None takes the mechanism's worst pair.
+    claim : Loss, optional
+        What is claimed; None takes the mechanism's own loss.
+    runs : int, optional
+        Number of draws, at least 10; an eighth of them are pilot runs.
+    confidence : float, optional
+        Probability in (0, 1) with which the bound holds.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+
+    Returns
+    -------
+    Finding
+        The outcome, and a lower bound on epsilon, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If the pair or the outputs are not numbers, or an argument is out of its range.
+
+    References
+    ----------
+    Mironov (2012).
+
+    Examples
+    --------
+    >>> from audits import audit_bits
+    >>> from mechanisms import DiscreteLaplace, Laplace
+    >>> audit_bits(Laplace(scale=1.0), (0.0, 1.0), runs=2000, rng=0).outcome.name
+    'FALSIFIED'
+    >>> audit_bits(DiscreteLaplace(scale=1.0), (0, 1), runs=2000, rng=0).outcome.name
+    'SURVIVED'
     """
     if isinstance(release, Mechanism):
         pair = release.worst_pair() if pair is None else pair
@@ -129,16 +167,16 @@ def _pair_as_vectors(pair: Any) -> tuple[Array, Array]:
 
 
 def _laplace_scale(draw: Draw, pair: Any, claim: Loss | None) -> float | None:
-    """The scale of Laplace noise that a pure claim about two numbers asks for.
+    """The scale of Laplace noise that a pure claim about two numbers requires.
 
-    None where a few runs show that the noise is something else.
+    None if a few runs show another kind of noise.
     """
     first, second = _pair_as_vectors(pair)
     if claim is None or first.size != 1 or second.size != 1 or claimed_delta(claim) > 0:
         return None
     apart, epsilon = abs(float(first[0] - second[0])), claim.epsilon_at(0.0)
     scale = apart / epsilon if 0 < epsilon < np.inf else 0.0
-    source = np.random.default_rng(0)  # a look at what kind of noise it is, no part of the test
+    source = np.random.default_rng(0)  # identifies the kind of noise, no part of the test
     known = scale > 0 and all(
         np.mean(
             reachable(_as_rows(draw(value, source, PILOT_RUNS), PILOT_RUNS)[:, 0], number, scale)

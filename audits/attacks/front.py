@@ -1,4 +1,4 @@
-"""The front of the audits of one release: which of three a claim and its options ask for."""
+"""The front of the audits of one release: choose the audit that fits the claim and the options."""
 
 from __future__ import annotations
 
@@ -30,16 +30,62 @@ def audit(
 ) -> Finding:
     """Try to falsify a privacy claim by guessing which value of a pair was released.
 
-    ``release`` is a declared mechanism (pair, claim and score follow from it), or a function
-    ``release(value, rng, size)`` of any outputs along the first axis; one without ``size`` is
-    called in a loop, and an exception is an outcome of its.  A bare function's first runs learn
-    a score.  ``delta`` is the claim's own, else 0 for a pure claim, else 1e-5.  Without a claim
-    only the bound is of interest; a claim of more than one point, such as a Gaussian's, is
-    decided at its most revealing one.  ``early`` stops at the first proof: see `watch`.
+    In every run a fair coin chooses one of the two values, and a rule guesses it from the output.
+    Under (epsilon, 0)-DP no guess is right with probability above ``e^eps / (1 + e^eps)``, so one
+    exact binomial bounds epsilon from below.
 
-    ``executor`` spreads the runs, by default made here, over threads, processes or a cluster: the
-    same bits.  To other processes ``release`` and its outputs travel pickled; between threads a
-    function must not share what it changes.
+    Parameters
+    ----------
+    release : Mechanism or callable
+        A declared mechanism, whose own density is then the score, or a function ``release(value,
+        rng, size)`` that returns ``size`` outputs of any kind along the first axis.  A function
+        without ``size`` is called once per run.  An exception counts as an output.  The first runs
+        of a function learn a score of its outputs; the test uses other runs.
+    pair : tuple of two values, optional
+        Two neighbouring values of one shape.  None takes the mechanism's worst pair.
+    claim : Loss or Sensitivity, optional
+        What is claimed of the release.  None takes the mechanism's own loss; for a function it
+        computes the bound alone.  A claim that is a whole curve, such as a Gaussian's, is tested at
+        its most revealing point.  `Sensitivity` claims how far a function without noise moves.
+    runs : int, optional
+        Number of draws, at least 10, learning included.
+    confidence : float, optional
+        Probability in (0, 1) with which the bound holds, and with which a true claim survives.
+    delta : float, optional
+        The delta in [0, 1) of the bound.  None takes the claim's own delta; where it has none, 0
+        for a pure claim and 1e-5 otherwise.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator; a seed is reported in the finding and repeats it.
+    early : bool, optional
+        Stop at the first proof, as `watch` does.
+    executor : concurrent.futures.Executor, optional
+        Spreads the runs over threads, processes or a cluster, with the same result bit by bit.
+        Other processes receive ``release`` pickled.  Between threads a function must not share
+        state that it changes.
+
+    Returns
+    -------
+    Finding
+        The outcome, and a lower bound on epsilon at ``delta``, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of its range, or the pair's values differ in shape.
+
+    References
+    ----------
+    Kairouz, Oh & Viswanath (2015); Steinke, Nasr & Jagielski (2023).
+
+    Examples
+    --------
+    >>> from accountant import PureLoss
+    >>> from audits import audit
+    >>> def half_the_noise(value, rng, size):
+    ...     return value + rng.laplace(scale=0.5, size=size)
+    >>> found = audit(half_the_noise, (0.0, 1.0), PureLoss(1.0), runs=5000, rng=0)
+    >>> found.outcome.name, round(found.epsilon_lower, 2)
+    ('FALSIFIED', 1.88)
     """
     if early:
         return watch(release, pair, claim, runs, confidence, delta, rng, executor)

@@ -28,14 +28,14 @@ from audits.claims.findings import Finding, Outcome
 from audits.runs.release_functions import vectorised
 from mechanisms.base.mechanism import Mechanism
 
-MIN_MEMBER_RUNS = 100  # runs of a member
+MIN_MEMBER_RUNS = 100  # least runs of a member
 Event = Callable[[NDArray[Any]], Any]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One test of a family: its name, and its finding, whose bound holds with all the others'."""
+    """One test of a family: its name, and a finding whose bound holds jointly with the others'."""
 
     name: str
     finding: Finding
@@ -44,10 +44,35 @@ class Member:
 @final
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The results of a family of tests.
+    """The results of several tests of one release at one error rate.
 
-    With probability ``confidence`` no true claim is among the ``falsified`` members and no
-    member's ``epsilon_lower`` exceeds what its pair costs; ``seed`` repeats all of it.
+    With probability ``confidence`` no true claim is among the ``falsified`` members, and no
+    member's ``epsilon_lower`` exceeds the true epsilon of its pair.
+
+    Parameters
+    ----------
+    members : tuple of Member
+        Every test, by name, with its `Finding`.
+    falsified : tuple of Member
+        The members whose claims are false.
+    confidence : float
+        Probability in (0, 1) with which all verdicts and bounds hold together.
+    runs : int
+        Number of draws of all members.
+    seconds : float
+        Duration of the audit.
+    seed : int or None
+        The seed that repeats the audit; None if the caller passed a generator.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss
+    >>> from audits import Family, audit_family
+    >>> def release(value, rng, size):
+    ...     return value + rng.laplace(scale=0.5, size=size)
+    >>> family = audit_family(release, [(0.0, 1.0), (0.0, 0.1)], PureLoss(1.0), runs=3000, rng=0)
+    >>> family.outcome.name, len(family.members), len(family.falsified)
+    ('FALSIFIED', 2, 1)
     """
 
     members: tuple[Member, ...]
@@ -59,24 +84,24 @@ class Family:
 
     @property
     def outcome(self) -> Outcome:
-        """FALSIFIED where at least one member is."""
+        """FALSIFIED if at least one member is, else SURVIVED."""
         return Outcome.FALSIFIED if self.falsified else Outcome.SURVIVED
 
     @property
     def worst(self) -> Member:
-        """The member with the greatest bound."""
+        """The member with the largest lower bound."""
         return max(self.members, key=lambda one: one.finding.epsilon_lower)
 
     @property
     def epsilon_lower(self) -> float:
-        """The greatest bound of all members."""
+        """The largest lower bound of all members, rounded down."""
         return self.worst.finding.epsilon_lower
 
     @property
     def witness(self) -> str:
-        """What the first falsified member saw, else the one with the greatest bound."""
-        told = self.falsified[0] if self.falsified else self.worst
-        return f"{told.name}: {told.finding.witness}"
+        """The witness of the first falsified member, else of the one with the largest bound."""
+        shown = self.falsified[0] if self.falsified else self.worst
+        return f"{shown.name}: {shown.finding.witness}"
 
 
 def audit_family(
@@ -91,8 +116,51 @@ def audit_family(
 ) -> Family:
     """Test every claim on every pair, by the whole output and by each event, at one error rate.
 
-    ``events`` are named functions of outputs along the first axis, each of which gives a number
-    or a truth for every one.  All members share ``runs`` equally; see `audit` for one of them.
+    Parameters
+    ----------
+    release : Mechanism or callable
+        As for `audit`.
+    pairs : sequence of tuples
+        Pairs of neighbouring values, at least one.
+    claims : Loss or sequence of Loss, optional
+        Claims to test on each pair.  None takes the mechanism's own loss.
+    events : mapping of str to callable, optional
+        Named functions of outputs along the first axis, each of which returns one number or truth
+        value per output.
+    runs : int, optional
+        Number of draws that all tests share equally; at least 100 per test.
+    confidence : float, optional
+        Probability in (0, 1) with which all verdicts and bounds hold together.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+    executor : concurrent.futures.Executor, optional
+        Spreads the runs, as for `audit`.
+
+    Returns
+    -------
+    Family
+        One member per test; lower bounds are rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If no pair or claim is given, runs are too few, or an event does not return one value per
+        output.
+
+    References
+    ----------
+    Holm (1979).
+
+    Examples
+    --------
+    >>> from accountant import PureLoss
+    >>> from audits import audit_family
+    >>> def worse_when_high(value, rng, size):
+    ...     return value + rng.laplace(scale=0.5 if value > 2 else 1.0, size=size)
+    >>> pairs = [(0.0, 1.0), (3.0, 4.0)]
+    >>> family = audit_family(worse_when_high, pairs, PureLoss(1.0), runs=3000, rng=0)
+    >>> [member.name for member in family.falsified]
+    ['3 against 4, PureLoss(epsilon=1.0)']
     """
     start = time.perf_counter()
     runs, confidence = RUNS.check("runs", runs), CONFIDENCE.check("confidence", confidence)

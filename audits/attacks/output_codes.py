@@ -1,7 +1,7 @@
-"""Events of a release: small codes of its outputs, the most telling one found on a pilot.
+"""Events of a release: small integer codes of its outputs, the best one chosen on pilot runs.
 
-Whatever an attacker reads off an output is as private as the output, so every code is a fair
-subject of `audit`.  Runs that chose the code never enter the test.
+Any function of an output is as private as the output, so every code can be tested by `audit`.
+Runs that chose the code never enter the test.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from audits.claims.findings import Finding
 
 Codes = NDArray[np.int64]
 CodedRelease = Callable[[Any, np.random.Generator, int], Codes]
-# An output is coded once more, by how much it tells: log-odds between these edges are one level.
+# Codes are grouped by their log-odds: those between two of these edges are one level.
 LEVEL_EDGES = np.array([0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0])
 MIN_PILOT_COUNT = 5  # times in the pilot make a code an atom
 RUNS_PER_PILOT_RUN = 8  # one run in so many chooses the code
@@ -41,10 +41,10 @@ def audit_by_codes(
     delta: float | None = None,
     rng: Rng = None,
 ) -> Finding:
-    """Try to falsify a claim by the most telling of several codes of an output; see `audit`.
+    """Try to falsify a claim by the most informative of several codes of an output; see `audit`.
 
-    ``coded(value, rng, size)`` gives ``size`` rows of ``len(names)`` codes.  An eighth of the runs
-    choose a code, and how much each of its values tells; `audit` gets the rest, and its
+    ``coded(value, rng, size)`` returns ``size`` rows of ``len(names)`` codes.  An eighth of the
+    runs choose a code and estimate the log-odds of its values; `audit` uses the rest, and its
     ``confidence`` is that of the finding.
     """
     start = time.perf_counter()
@@ -68,7 +68,7 @@ def audit_by_codes(
 def check_arguments(
     runs: int, confidence: float, claim: Loss | None = None, delta: float | None = None
 ) -> None:
-    """Refuse nonsense before anything is drawn."""
+    """Raise `ParameterError` for arguments out of range, before any draw."""
     RUNS.check("runs", runs)
     CONFIDENCE.check("confidence", confidence)
     if delta is not None:
@@ -80,9 +80,9 @@ def check_arguments(
 def most_informative_code(
     first: Codes, second: Codes, names: Sequence[str]
 ) -> tuple[Callable[[Codes], Codes], str]:
-    """The level of an output by its most telling code, or by all together, and the code in words.
+    """The level of an output by its most informative code, or by all together, and the code's name.
 
-    A level is the log-odds of the first side, rounded.
+    A level is the log-odds of the first value, rounded.
     """
     scores = [_column_score(j, *_log_odds(first[:, j], second[:, j])) for j in range(len(names))]
     if len(names) > 1:
@@ -95,9 +95,9 @@ def most_informative_code(
 
 
 def _log_odds(first: Codes, second: Codes) -> tuple[Codes, Array]:
-    """Every code seen often, and its log-odds with a pseudo-run a side; last, that of all others.
+    """Every frequent code and its log-odds with a pseudo-run a side; last, that of all others.
 
-    Codes seen seldom, or never, are one: each alone would tell its side by chance.
+    Rare and unseen codes are pooled: each alone would seem to reveal its side by chance.
     """
     values, at = np.unique(np.concatenate([first, second]), return_inverse=True)
     ones = np.bincount(at[: first.size], minlength=values.size)

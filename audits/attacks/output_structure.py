@@ -1,7 +1,7 @@
-"""Events of any output at all: its kind, length and type, an error, the very answer, an atom.
+"""Events of outputs of any kind: type, length, errors, the exact answer, values with a mass.
 
-What a release returns is looked at as a whole: None, numbers, strings, tuples, arrays of any
-length, exceptions.  Each output becomes a few small codes, and the most telling one is audited.
+An output is seen as a whole: None, numbers, strings, tuples, arrays of any length, exceptions.
+Each output becomes a few integer codes, and the most informative one is tested.
 """
 
 from __future__ import annotations
@@ -40,11 +40,51 @@ def audit_atoms(
     rng: Rng = None,
     truth: Callable[[Any], Any] = lambda value: value,
 ) -> Finding:
-    """Try to falsify a claim by the type, length, errors and atoms of any output; see `audit`.
+    """Try to falsify a claim by the type, length, errors and exact values of any output.
 
-    ``truth(value)`` is the answer before noise, by default the value itself: that an output, or
-    a part of it, equals the answer on either value of the pair is an event.  An exception is an
-    output too; its class is seen, and no message.
+    The test codes each output by its type, its length or shape, the types of its parts, and whether
+    it contains the exact answer.  Pilot runs choose the most informative code, which the other runs
+    test.
+
+    Parameters
+    ----------
+    release : callable
+        A function ``release(value, rng)`` or ``release(value, rng, size)`` whose outputs may be of
+        any kind.  An exception is an output too: its class is seen, its message is not.
+    pair : tuple of two values
+        Two neighbouring values.
+    claim : Loss, optional
+        What is claimed of the release.
+    runs : int, optional
+        Number of draws, at least 10; an eighth of them are pilot runs.
+    confidence : float, optional
+        Probability in (0, 1) with which the bound holds.
+    delta : float, optional
+        The delta in [0, 1) of the bound; None as for `audit`.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+    truth : callable, optional
+        ``truth(value)`` is the answer before noise, by default the value itself.
+
+    Returns
+    -------
+    Finding
+        The outcome, and a lower bound on epsilon, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of its range.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss
+    >>> from audits import audit_atoms
+    >>> def sometimes_exact(value, rng):
+    ...     return value if rng.random() < 0.3 else value + rng.laplace()
+    >>> found = audit_atoms(sometimes_exact, (0.0, 1.0), PureLoss(1.0), runs=4000, rng=0)
+    >>> found.outcome.name, round(found.epsilon_lower, 2)
+    ('FALSIFIED', 5.39)
     """
     check_arguments(runs, confidence, claim, delta)
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -66,20 +106,20 @@ def audit_atoms(
 def listed_outputs(
     release: Callable[..., Any],
 ) -> Callable[[Any, np.random.Generator, int], list[Any]]:
-    """``release`` as a function of (value, rng, size) that gives a list of outputs of any kind.
+    """``release`` as a function of (value, rng, size) that returns a list of outputs of any kind.
 
-    What it raises is an output: the exception's class.
+    An exception is an output: its class.
     """
     try:
         parameters = inspect.signature(release).parameters
-    except (TypeError, ValueError):  # some functions written in C do not tell
+    except (TypeError, ValueError):  # some functions written in C have no signature
         parameters = inspect.signature(lambda value, rng: None).parameters
     sized = "size" in parameters
 
     def one(value: Any, rng: np.random.Generator) -> Any:
         try:
             return next(iter(release(value, rng, size=1))) if sized else release(value, rng)
-        except Exception as error:  # whatever it raises is what it says
+        except Exception as error:  # any exception is an output
             return type(error)
 
     def many(value: Any, rng: np.random.Generator, size: int) -> list[Any]:
@@ -96,7 +136,7 @@ def listed_outputs(
 
 
 def output_parts(output: Any) -> Sequence[Any]:
-    """The parts of an output: of a tuple, a list, a dictionary, an array, else itself alone."""
+    """The parts of a tuple, list, dictionary or array; else the output itself alone."""
     if isinstance(output, dict):
         return [*output.keys(), *output.values()]
     if isinstance(output, (tuple, list, set, frozenset)):
@@ -125,14 +165,14 @@ def _contains_answer(atoms: list[Any], answer: frozenset[Any]) -> int:
 
 
 def _comparable(part: Any) -> Any:
-    """Something that equals itself and says what the part is: a number by its value."""
+    """A hashable value that equals itself and identifies the part: a number by its value."""
     if isinstance(part, (bool, np.bool_)):
         return ("bool", bool(part))  # True equals 1 in Python
     if isinstance(part, (int, np.integer)):
         return int(part)
     if isinstance(part, (float, np.floating)):
         number = float(part)
-        return "nan" if number != number else number  # NaN equals nothing  # noqa: PLR0124
+        return "nan" if number != number else number  # NaN is not equal to itself  # noqa: PLR0124
     if isinstance(part, (str, bytes)) or part is None:
         return part
     if isinstance(part, type):
@@ -141,7 +181,7 @@ def _comparable(part: Any) -> Any:
         return part.tobytes()
     if isinstance(part, (tuple, list, dict, set, frozenset)):
         return tuple(_comparable(one) for one in output_parts(part))
-    return type(part).__qualname__  # an object says no more than its type
+    return type(part).__qualname__  # of an object only the type is seen
 
 
 def _hash(*words: Any) -> int:

@@ -1,7 +1,7 @@
-"""A search for neighbours that a release tells apart: from the structured ones to worse.
+"""A search for neighbours that a release distinguishes well, starting from structured ones.
 
-The search screens candidates with few runs each, keeps the better ones, breeds more from the
-best, and spends the rest of its runs on one fresh test of the pair that it chose.
+The search screens candidates with few runs each, keeps the better ones, varies the best, and
+spends the rest of its runs on one fresh test of the chosen pair.
 
 Reference: Karnin, Koren & Somekh (2013) for successive halving.
 """
@@ -43,11 +43,11 @@ SEARCH_SHARE = 0.5  # share of the runs that the search may use
 @final
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The final test of the worst pair found, at the confidence of its finding, and the way there.
+    """The final test of the chosen pair, and the search that chose it.
 
-    ``screened`` has every pair of the search with its last screening bound, best first; these
-    bounds chose the pair, and are evidence of nothing.  ``refused`` counts pairs on which the
-    release raised.
+    ``screened`` lists every pair of the search with its last screening bound, largest first.  These
+    bounds chose the pair and are no evidence.  ``refused`` counts pairs on which the release
+    raised.
     """
 
     finding: Finding
@@ -67,10 +67,54 @@ def search_pairs(
     confidence: float = 0.95,
     delta: float | None = None,
 ) -> Search:
-    """Search a space for the neighbours that a release tells apart best, and test them afresh.
+    """Search a space for the neighbours that a release distinguishes best, and test them.
 
-    Half of the ``runs`` search; the finding is one `audit` of the chosen pair on runs that the
-    search never saw, so its error rate is ``1 - confidence`` however long the search was.
+    Half of the runs screen pairs; the better ones are kept and varied.  The finding is one `audit`
+    of the chosen pair on runs that the search never saw, so the length of the search does not
+    change its error rate.
+
+    Parameters
+    ----------
+    release : Mechanism or callable
+        As for `audit`.
+    space : Box or Values
+        The possible values: a `Box` of numbers, or a mechanism's ``values``.
+    claim : Loss or None
+        What is claimed of the release; None computes the bound alone.
+    runs : int, optional
+        Number of draws of search and test, at least 1000.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+    relation : str, optional
+        Neighbours in a `Box`: "replace", "add/remove", "each" or "any".
+    confidence : float, optional
+        Probability in (0, 1) with which the bound of the final test holds.
+    delta : float, optional
+        The delta in [0, 1) of the bound; None as for `audit`.
+
+    Returns
+    -------
+    Search
+        The final finding, the chosen pair and the bounds of the search.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of its range, or the release raises on every pair.
+
+    References
+    ----------
+    Karnin, Koren & Somekh (2013), for successive halving.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss
+    >>> from audits import Box, search_pairs
+    >>> def worse_when_high(value, rng, size):
+    ...     return value + rng.laplace(scale=0.5 if value > 2 else 1.0, size=size)
+    >>> found = search_pairs(worse_when_high, Box(0.0, 3.0), PureLoss(3.0), runs=3000, rng=0)
+    >>> found.finding.outcome.name, found.candidate.kind
+    ('FALSIFIED', 'all high against all middle')
     """
     start = time.perf_counter()
     IntegerRange(4 * MIN_SCREENING_RUNS).check("runs", runs)
@@ -81,7 +125,7 @@ def search_pairs(
     rounds = _rounds(len(field))
     found: dict[int, tuple[NeighbourPair, float]] = {}
     spent = refused = 0
-    for turn in range(rounds):
+    for done in range(rounds):
         each = max(MIN_SCREENING_RUNS, int(SEARCH_SHARE * runs) // (rounds * len(field)))
         bounds = [_prescreened(release, one, each, delta, source) for one in field]
         spent += each * len(field)
@@ -93,11 +137,11 @@ def search_pairs(
             break
         scored.sort(key=lambda row: -row[1])
         found.update((id(row[0]), row) for row in scored)
-        # the best quarter stays, as many are bred from it, and as many are new
+        # the best quarter stays, as many are varied from it, and as many are new
         best = [one for one, _ in scored[: max(1, len(field) // 4)]]
         field = best
-        if turn + 2 < rounds:
-            parents = [*best, *[None] * len(best)]  # None breeds from nothing
+        if done + 2 < rounds:
+            parents = [*best, *[None] * len(best)]  # None makes a new random pair
             field = [*best, *distinct_pairs(_mutated(space, by, one, source) for one in parents)]
     if not found:
         raise ParameterError("release", "an error on every pair", "a function that accepts values")
@@ -111,14 +155,14 @@ def search_pairs(
 
 
 def _rounds(field: int) -> int:
-    """As many rounds as halving the field would take."""
+    """The number of rounds that halving ``field`` candidates takes."""
     return max(1, math.ceil(math.log2(field)))
 
 
 def _candidates(
     space: Box | Values, relation: Relation, budget: int, rng: Generator
 ) -> list[NeighbourPair]:
-    """Pairs that enter the search: as many as the budget can screen, a quarter of them random."""
+    """The pairs that enter the search: as many as the budget can screen, a quarter random."""
     most = MAX_CANDIDATES
     while most > 2 and most * MIN_SCREENING_RUNS * _rounds(most) > budget:
         most //= 2
@@ -151,10 +195,10 @@ def _audit_pair(
 def _prescreened(
     release: Any, candidate: NeighbourPair, runs: int, delta: float | None, rng: Generator
 ) -> float | None:
-    """A low-confidence bound, to rank pairs by; None where the release raises."""
+    """A low-confidence bound to rank pairs by; None if the release raises."""
     try:
         found = _audit_pair(release, candidate, None, runs, 0.7, delta, rng)
-    except Exception:  # somebody else's code; counted, and told in the result
+    except Exception:  # the user's code; counted, and reported in the result
         return None
     # the share of right guesses ranks pairs whose bounds are both 0
     return found.epsilon_lower + 1e-3 * found.guesses.share + 1e-9
@@ -163,7 +207,7 @@ def _prescreened(
 def _mutated(
     space: Box | Values, relation: Relation, parent: NeighbourPair | None, rng: Generator
 ) -> NeighbourPair:
-    """A random pair of neighbours, near a parent where there is one."""
+    """A random pair of neighbours, near ``parent`` if there is one."""
     if not isinstance(space, Box):
         value = space.example(rng) if parent is None or rng.random() < 0.5 else parent.first
         return NeighbourPair("found by the search", value, space.neighbour(value, rng))

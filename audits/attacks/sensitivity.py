@@ -1,8 +1,8 @@
-"""The deterministic part of a release: how far can one record move the query, as it runs?
+"""The deterministic part of a release: how far one record can move the query in floating point.
 
-Neighbours are tried where arithmetic fails: at scale extremes, along staircases of data that
-differ by one record a step, in every order of summation, where integers wrap, at NaN and infinity,
-and at ties.  What is found is a fact, with its witness; surviving proves nothing.
+It tries neighbours at which arithmetic fails: extreme scales, chains of data sets that differ by
+one record a step, every order of summation, integers that wrap, NaN and infinity, ties.  A
+distance that it finds is certain and has a witness; survival is no proof.
 
 References: Casacuberta, Shoemate, Vadhan & Wagaman (2022), for sums of floats and integers.
 """
@@ -40,11 +40,11 @@ STRUCTURED_SHARE = (
 @final
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The greatest distance found between the answers on two neighbours, and those neighbours.
+    """The largest distance found between the answers on two neighbours, and those neighbours.
 
-    ``found`` is infinite where an answer is NaN, infinite or of another shape than its
-    neighbour's.  FALSIFIED where it exceeds ``declared`` by more than rounding.  ``refused`` counts
-    data on which the query raised: no answer, and so no distance.
+    ``found`` is infinite if an answer is NaN, infinite or of another shape than its neighbour's.
+    ``outcome`` is FALSIFIED if it exceeds ``declared`` by more than rounding.  ``refused`` counts
+    data sets on which the query raised: they give no distance.
     """
 
     outcome: Outcome
@@ -60,7 +60,7 @@ class Probe:
 
     @property
     def witness(self) -> str:
-        """In words, without the data themselves."""
+        """The distance, the two answers and the number of evaluations; never the data."""
         return (
             f"{self.kind}: answers {_format_answer(self.answers[0])} and "
             f"{_format_answer(self.answers[1])} "
@@ -80,12 +80,52 @@ def probe_sensitivity(
     hostile: bool = False,
     ordered: bool = False,
 ) -> Probe:
-    """Search for neighbours whose answers are further apart than declared, in l1, l2 or l-infinity.
+    """Search for neighbours whose answers are further apart than the declared sensitivity.
 
-    ``space`` is a declared space, or one data set as an array, whose own neighbours are then
-    tried with records between its extremes.  ``hostile`` also tries records that are NaN, infinite
-    or far out of bounds: for a query that is said to clip.  Data are sets: the same records in
-    another order count as neighbours, unless ``ordered``.  ``budget`` counts evaluations.
+    Parameters
+    ----------
+    query : callable
+        The deterministic function of the data; it receives a copy.
+    space : Box, Values or array
+        The possible data, or one data set as an array with a row per record: then its own
+        neighbours are tried, with records between its extremes.
+    relation : str, optional
+        Neighbours: "replace", "add/remove", "each" or "any".
+    declared : float, optional
+        The declared sensitivity, at least 0, in the units of the answer.
+    norm : float, optional
+        Order of the norm, at least 1: 1, 2 or infinity.
+    budget : int, optional
+        Number of evaluations of the query.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+    hostile : bool, optional
+        Also try records that are NaN, infinite or far out of bounds, for a query that clips.
+    ordered : bool, optional
+        Data in another order are other data.  By default data are sets, and the same records in
+        another order must give the same answer.
+
+    Returns
+    -------
+    Probe
+        The largest distance found, which is exact up to the rounding of the query, and its two
+        neighbours.  FALSIFIED if it exceeds ``declared`` by more than a relative 1e-9.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of its range.
+
+    References
+    ----------
+    Casacuberta, Shoemate, Vadhan & Wagaman (2022).
+
+    Examples
+    --------
+    >>> from audits import Box, probe_sensitivity
+    >>> probe = probe_sensitivity(lambda data: data.sum(), Box(0.0, 2.0, (5,)), budget=200, rng=0)
+    >>> probe.outcome.name, probe.found
+    ('FALSIFIED', 2.0)
     """
     if not callable(query):
         raise ParameterError("query", query, "a function of the data")
@@ -118,9 +158,9 @@ def audit_sensitivity(
     confidence: float = 0.95,
     rng: Rng = None,
 ) -> Finding:
-    """`probe_sensitivity` as a finding, of at most 20,000 evaluations; a pair is tried as it is.
+    """`probe_sensitivity` as a finding, of at most 20,000 evaluations; a pair is tested as it is.
 
-    What it says is certain at any ``confidence``.  A distance is no epsilon: the bound is 0, the
+    The finding is certain at any ``confidence``.  A distance is no epsilon, so the bound is 0; the
     witness has the distance.
     """
     start = time.perf_counter()
@@ -142,7 +182,7 @@ def audit_sensitivity(
 
 
 class _DistanceSearch:
-    """Evaluates, and keeps the two neighbours whose answers are furthest apart."""
+    """Evaluates the query, and keeps the two neighbours whose answers are furthest apart."""
 
     def __init__(self, query: Callable[[Any], Any], norm: float, budget: int) -> None:
         self.query, self.norm, self.budget = query, norm, budget
@@ -152,7 +192,7 @@ class _DistanceSearch:
         self.evaluations = self.refused = 0
 
     def has_budget(self, most: int) -> bool:
-        """Whether two more evaluations are within the first ``most``."""
+        """True if two more evaluations are within the first ``most``."""
         return self.evaluations + 2 <= most and np.isfinite(self.greatest_distance)
 
     def compare_chain(self, chain: Iterable[Step], most: int) -> None:
@@ -172,23 +212,23 @@ class _DistanceSearch:
             before = data, answer
 
     def search_near_best(self, neighbours: Callable[[tuple[Any, Any]], list[Step]]) -> None:
-        """Spend what is left on pairs near the best one."""
+        """Spend the remaining budget on pairs near the best one."""
         while self.pair[0] is not None and self.has_budget(self.budget):
             self.compare_chain(neighbours(self.pair), self.budget)
 
     def evaluate(self, data: Any) -> Any:
-        """The answer, or None where the query refuses; it gets a copy."""
+        """The answer on a copy of the data, or None if the query raises."""
         self.evaluations += 1
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 return self.query(data.copy() if isinstance(data, np.ndarray) else data)
-        except Exception:  # a refusal tells no distance; it is counted
+        except Exception:  # a refusal gives no distance; it is counted
             self.refused += 1
             return None
 
     def probe(self, declared: float, seed: int | None) -> Probe:
-        """What was found against what is declared."""
+        """The distance that was found, compared with the declared one."""
         fell = self.greatest_distance > declared * (1 + TOLERANCE)
         return Probe(
             Outcome.FALSIFIED if fell else Outcome.SURVIVED,
@@ -205,9 +245,9 @@ class _DistanceSearch:
 
 
 def answer_distance(first: Any, second: Any, norm: float) -> float:
-    """The norm of the difference of two answers; infinite where it is no number.
+    """The norm of the difference of two answers; infinite if it is not a number.
 
-    Whole numbers are subtracted as such: their floats could be equal.
+    Integers are subtracted as integers: their floats could be equal.
     """
     one, two = np.asarray(first), np.asarray(second)
     if one.shape != two.shape:

@@ -1,7 +1,7 @@
-"""Early stop: bet against the claim run by run, and stop when the wealth is proof.
+"""Early stop: bet against the claim run by run, and stop when the wealth is a proof.
 
-Most of the error is for the bets, the rest for the exact bound from the guesses at the horizon; the
-learner sees every run once it has been bet on.
+Most of the error is for the bets, the rest for the exact bound after the last run.  The learner
+uses every run after it was bet on.  References: Ville (1939); Waudby-Smith & Ramdas (2024).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ LEARNING_SHARE = 1 / 3  # share of the horizon after which the last rule is fixe
 @final
 @dataclass(slots=True)
 class _BettingState:
-    """The bets on one release: who has which wealth, and whether that is proof yet."""
+    """The bets on one release: the experts' wealth, and the run at which it was a proof."""
 
     epsilon: float
     delta: float
@@ -70,7 +70,7 @@ class _BettingState:
     stopped: int | None = None
 
     def bet(self, log_odds: Array, first: NDArray[np.bool_], *, exact: bool) -> None:
-        """Bet on runs in their order: their score, and whether the first value was released."""
+        """Bet on runs in order, given their log-odds and whether the first value was released."""
         excess = expert_odds(log_odds, self.epsilon, exact=exact)
         rates = log_growth(excess, first == (log_odds > 0), self.epsilon, self.delta)
         path = self.experts.log_wealth[:, None] + np.cumsum(rates, axis=1)
@@ -91,12 +91,55 @@ def watch(
     rng: Rng = None,
     executor: Executor | None = None,
 ) -> Finding:
-    """`audit` that stops at the first proof: see there; ``runs`` is the horizon.
+    """Audit a release run by run, and stop as soon as the claim is falsified.
 
-    ``stopped`` is the run at which the wealth of the bets was proof, None where that never came;
-    then the verdict is that of the horizon's bound.  An honest claim is called false with
-    probability ``1 - confidence`` at most, both ways together.  Where an audit stopped, its
-    ``epsilon_lower`` is the claim's epsilon, which is refuted, and no more is said.
+    The audit bets against the claim.  Under a true claim the wealth of the bets is a martingale, so
+    it exceeds ``1 / error`` with probability at most ``error`` at any stopping time.
+
+    Parameters
+    ----------
+    release : Mechanism or callable
+        As for `audit`.
+    pair : tuple of two values, optional
+        Two neighbouring values; None takes the mechanism's worst pair.
+    claim : Loss, optional
+        What is claimed, with a finite epsilon at ``delta``; None takes the mechanism's own loss.
+    runs : int, optional
+        The largest number of draws, at least 10.
+    confidence : float, optional
+        Probability in (0, 1) with which a true claim survives, early stop and last bound together.
+    delta : float, optional
+        The delta in [0, 1) of the claim; None as for `audit`.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+    executor : concurrent.futures.Executor, optional
+        Spreads the runs, as for `audit`.
+
+    Returns
+    -------
+    Finding
+        ``stopped`` is the run of the early verdict, None if there was none.  After an early verdict
+        ``epsilon_lower`` is the refuted epsilon of the claim, otherwise the bound after the last
+        run, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If no claim is given, or its epsilon at ``delta`` is infinite.
+
+    References
+    ----------
+    Waudby-Smith & Ramdas (2024), for betting; Ville (1939).
+
+    Examples
+    --------
+    >>> from accountant import PureLoss
+    >>> from audits import watch
+    >>> def half_the_noise(value, rng, size):
+    ...     return value + rng.laplace(scale=0.5, size=size)
+    >>> found = watch(half_the_noise, (0.0, 1.0), PureLoss(1.0), runs=2000, rng=0)
+    >>> found.outcome.name, found.stopped < 500
+    ('FALSIFIED', True)
     """
     start = time.perf_counter()
     runs, confidence = RUNS.check("runs", runs), CONFIDENCE.check("confidence", confidence)
@@ -151,7 +194,7 @@ def _bet_until_stopped(
     rng: np.random.Generator,
     executor: Executor | None,
 ) -> tuple[DecisionRule, GuessCounts]:
-    """Bet until the wealth is proof or the horizon is reached; the last rule and its guesses."""
+    """Bet until the wealth is a proof or the runs are used; the last rule and its guesses."""
     if exact is None:
         known = collect_both(draw, pair, min(FIRST_RUNS, aim.runs // 2), rng, executor)
         table.runs = len(known[0]) + len(known[1])
@@ -185,7 +228,7 @@ def _bet_until_stopped(
 def _shuffle_scores(
     score: ScoreFunction, first: Outputs, second: Outputs, rng: np.random.Generator
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Scores of runs of both sides in the order of fair coins, and which were of the first."""
+    """Scores of runs of both values in the order of fair coins, and which are of the first."""
     scores = np.concatenate([score(side) for side in (first, second) if len(side)])
     order = rng.permutation(scores.size)
     return scores[order], order < len(first)

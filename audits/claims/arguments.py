@@ -1,4 +1,4 @@
-"""What every audit is given: a pair, a claim, runs, a confidence, a seed; checked before a run."""
+"""Arguments that all audits share (pair, runs, confidence, delta, seed), checked before a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUNS = IntegerRange(10)
 def claimed_delta(claim: Loss | None) -> float:
     """The delta at which a claim is tested: its own, else 0 if pure, else 1e-5.
 
-    A delta of its own that no runs could ever show counts as none.
+    An own delta of at most 1e-12, which no number of runs could show, counts as none.
     """
     if claim is None:
         return 0.0
@@ -27,7 +27,7 @@ def claimed_delta(claim: Loss | None) -> float:
 
 
 def seed_and_generator(rng: Rng) -> tuple[int | None, np.random.Generator]:
-    """The seed that repeats the work, and its generator; a given generator has no seed to tell."""
+    """The seed that repeats the work, and its generator; the seed of a given generator is None."""
     if isinstance(rng, np.random.Generator):
         return None, rng
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if rng is None else rng
@@ -36,7 +36,7 @@ def seed_and_generator(rng: Rng) -> tuple[int | None, np.random.Generator]:
 
 
 def checked_pair(pair: Any) -> tuple[Any, Any]:
-    """Two values of one shape."""
+    """The pair, or `ParameterError` unless it is two values of one shape."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ParameterError("pair", pair, "two neighbouring values")
     first, second = pair
@@ -48,7 +48,7 @@ def checked_pair(pair: Any) -> tuple[Any, Any]:
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:
-    """The shape of an array-like; None of what is none."""
+    """The shape of an array-like; None if it has none."""
     try:
         shape: tuple[int, ...] = np.shape(value)
     except ValueError:  # ragged

@@ -1,9 +1,11 @@
-"""Claims of every kind, and the point of each where an audit decides.
+"""Claims of every kind, and the point of each at which an audit decides.
 
-Whatever is claimed implies a privacy profile: at every epsilon, P(S) - e^epsilon Q(S) is at most
-delta(epsilon) for every event S.  No event says more than its own point, so a claim is tested at
-the one that learning runs show to be the most revealing: epsilon 0 (in every run a guess, one
-exact binomial) for a Gaussian with a hair too little noise, a tail for what leaks seldom.
+Every claim implies a privacy profile: for each epsilon, P(S) - e^epsilon Q(S) is at most
+delta(epsilon) for every event S.  An event is most informative at one epsilon, so a claim is
+tested at the point that learning runs show to be the most revealing: epsilon 0 (a guess in every
+run, one exact binomial) for a Gaussian with slightly too little noise, a tail for rare leaks.
+
+References: Balle, Barthe & Gaboardi (2018) for profiles.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
 
 INDEPENDENT = ApproxLoss(0.0, 0.0)  # the output does not depend on the input
-TAIL_DELTAS = 10.0 ** -np.arange(1.0, 7.0)  # where tails of a profile are looked at
+TAIL_DELTAS = 10.0 ** -np.arange(1.0, 7.0)  # deltas at which tails of a profile are tested
 ORDER = Interval(1.0, 1e300, "()")
 PROBABILITY = Interval(0.0, 1.0)
 
@@ -122,9 +124,9 @@ def checked_claim(claim: Any) -> Loss | None:
 
 
 def claim_points(claim: Loss) -> list[tuple[float, float]]:
-    """Points (epsilon, delta) of a claim that is more than one of them; else none.
+    """Points (epsilon, delta) of a claim that is a whole curve; empty for other claims.
 
-    A pure or approximate claim is all said by its own epsilon and delta.
+    A pure or approximate claim is given by its own epsilon and delta.
     """
     if isinstance(claim, (PureLoss, ApproxLoss)):
         return []
@@ -144,7 +146,7 @@ def claim_points(claim: Loss) -> list[tuple[float, float]]:
 
 
 def bernoulli_profile(epsilon: Array, orders: Array, values: Array) -> Array:
-    """Greatest ``p - e^eps q`` of coins whose divergences of all orders are within the values.
+    """The largest ``p - e^eps q`` of Bernoulli p, q whose divergences are within all the values.
 
     ``p^a q^(1-a) + (1-p)^a (1-q)^(1-a) <= e^{(a-1) value}``, both ways: for each p the least q is
     found by bisection, and rounded down.

@@ -1,4 +1,4 @@
-"""What an audit says: FALSIFIED or SURVIVED, with the evidence; never "private"."""
+"""What an audit returns: FALSIFIED or SURVIVED, with the evidence; never "private"."""
 
 from __future__ import annotations
 
@@ -15,21 +15,30 @@ from audits.statistics.delta_leaks import epsilon_lower_with_leaks
 
 
 class Outcome(enum.Enum):
-    """What the evidence allows to say of a claim."""
+    """What the evidence says of a claim: FALSIFIED or SURVIVED.
+
+    Examples
+    --------
+    >>> from mechanisms import Laplace
+    >>> from audits import Outcome, audit
+    >>> found = audit(Laplace(scale=1.0), runs=2000, rng=0)
+    >>> found.outcome is Outcome.SURVIVED
+    True
+    """
 
     FALSIFIED = "the data contradict the claim at this confidence"
-    SURVIVED = "the data do not contradict the claim; nothing is proved"
+    SURVIVED = "the data do not contradict the claim; that is no proof"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class GuessCounts:
-    """``correct`` of ``made`` guesses of the side were right, in ``runs`` test runs.
+    """``correct`` of ``made`` guesses of the value were right, in ``runs`` test runs.
 
-    ``guessed_values`` tells how many of the two values the rule ever guesses, ``every_run`` that it
-    guesses in every run by its nature, ``expected`` how many guesses and which share of them right
-    were expected; all are known before the runs.  Several rules, each fixed before its own runs,
-    make ``blocks``; the totals are their sums.
+    ``guessed_values`` is how many of the two values the rule ever guesses, ``every_run`` whether it
+    guesses in every run, ``expected`` the expected number of guesses and the expected share of
+    right ones; all are fixed before the runs.  Several rules, each fixed before its own runs, form
+    ``blocks``; the totals are their sums.
     """
 
     correct: int
@@ -87,10 +96,10 @@ def pool(blocks: list[GuessCounts]) -> GuessCounts:
 @final
 @dataclass(frozen=True, slots=True)
 class ClaimPoint:
-    """The point of a claim's profile where its verdict is decided, and the guesses there.
+    """The point of a claim's profile where the verdict is decided, and the guesses there.
 
-    It was chosen by learning runs, as the most revealing; ``delta`` is the claim's at ``epsilon``.
-    Where it is not ``decides_alone`` the bound decides too, each with half of the error.
+    Learning runs chose it as the most revealing; ``delta`` is the claim's at ``epsilon``.  If it
+    does not decide alone, the bound decides too, each with half of the error.
     """
 
     epsilon: float
@@ -108,11 +117,46 @@ class ClaimPoint:
 class Finding:
     """The result of one audit.
 
-    ``epsilon_lower`` bounds the true epsilon at ``delta`` from below with probability
-    ``confidence``; ``runs`` counts all draws, learning included; ``seed`` repeats the audit
-    (None where the caller's own generator was used).  The verdict is that of ``point``, a test
-    of its own at the same confidence, where the claim is more than one (epsilon, delta); else
-    it is that of the bound.  ``stopped`` is the run at which an early verdict was reached.
+    The verdict is that of ``point`` if there is one: a test of its own at the same confidence.
+    Otherwise it is that of the bound.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        FALSIFIED or SURVIVED.
+    epsilon_lower : float
+        Lower bound on the true epsilon at ``delta``, rounded down; it holds with probability
+        ``confidence``.
+    delta : float
+        The delta in [0, 1) of the bound.
+    runs : int
+        Number of draws, learning included.
+    confidence : float
+        Probability in (0, 1) with which the bound holds.
+    witness : str
+        What was seen, in words.
+    seconds : float
+        Duration of the audit.
+    seed : int or None
+        The seed that repeats the audit; None if the caller passed a generator.
+    claim : Loss or None
+        What was claimed.
+    guesses : GuessCounts
+        How many guesses were made, and how many were right.
+    point : ClaimPoint, optional
+        The most revealing point of a claim that is a whole curve.
+    stopped : int, optional
+        The run of an early verdict.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss
+    >>> from audits import Finding, audit
+    >>> def no_noise(value, rng):
+    ...     return value
+    >>> found = audit(no_noise, (0, 1), PureLoss(1.0), runs=500, rng=0)
+    >>> found.guesses.correct, found.guesses.made, round(found.epsilon_lower, 2)
+    (400, 400, 4.89)
     """
 
     outcome: Outcome
@@ -129,7 +173,18 @@ class Finding:
     stopped: int | None = None
 
     def refutes(self, confidence: float) -> bool:
-        """Whether the same evidence falsifies the claim at another confidence."""
+        """Whether the same evidence falsifies the claim at another confidence.
+
+        Parameters
+        ----------
+        confidence : float
+            Probability in (0, 1) with which a true claim survives.
+
+        Returns
+        -------
+        bool
+            True if the claim is falsified at that confidence.
+        """
         if self.stopped is not None:  # the bets stopped at what they proved
             return confidence <= self.confidence
         if self.point is not None:

@@ -1,7 +1,7 @@
-"""Guessing rules: a score for every output, and the two tails of it where a guess is made.
+"""Decision rules: a score for every output, and the two tails of it in which a guess is made.
 
 A score is the log-odds that the output came from the first value of the pair.  Rules are fixed
-on runs of their own before the test runs are drawn; that is all the exact bound asks of them.
+on runs of their own before the test runs are drawn, which is all that the exact bound requires.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from accountant.numerics import Array
 from audits.classifiers.objective import NO_GUESS, ExpectedOutcome, Objective
 
 ScoreFunction = Callable[[NDArray[Any]], Array]
-MAX_COMPARED_INTERVALS = 8  # bands that comparisons count faster than a search
+MAX_COMPARED_INTERVALS = 8  # up to so many intervals comparisons are faster than a search
 
 
 class DecisionRule(Protocol):
-    """A rule: what it counts, what is expected of it, and what it does in words."""
+    """A rule: what it counts, what is expected of it, and its description in words."""
 
     @property
     def expected(self) -> ExpectedOutcome:
-        """What was expected when the rule was chosen."""
+        """The outcome that was expected when the rule was chosen."""
         ...
 
     @property
     def guessed_values(self) -> int:
-        """How many of the two values it ever guesses."""
+        """The number of values, 0 to 2, that the rule ever guesses."""
         ...
 
     @property
     def every_run(self) -> bool:
-        """Whether it guesses in every run."""
+        """True if the rule guesses in every run."""
         ...
 
     def counts(self, first: NDArray[Any], second: NDArray[Any]) -> tuple[int, int]:
@@ -43,16 +43,16 @@ class DecisionRule(Protocol):
         ...
 
     def describe(self, first: str, second: str) -> str:
-        """Which value it guesses where."""
+        """The rule in words: which value it guesses for which outputs."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ThresholdRule:
-    """Guess the first value where the score is at least ``cut``, the second where at most ``low``.
+    """Guess the first value if the score is at least ``cut``, the second if it is at most ``low``.
 
-    ``low`` is -cut where it is not given.
+    ``low`` is -cut by default.
     """
 
     score: ScoreFunction
@@ -68,12 +68,12 @@ class ThresholdRule:
 
     @property
     def guessed_values(self) -> int:
-        """How many of the two values it ever guesses."""
+        """The number of values, 0 to 2, that the rule ever guesses."""
         return int(self.cut < np.inf) + int(self.lower_cut > -np.inf)
 
     @property
     def every_run(self) -> bool:
-        """Whether it guesses in every run."""
+        """True if the rule guesses in every run."""
         return bool(self.lower_cut >= np.nextafter(self.cut, -np.inf))
 
     def counts(self, first: NDArray[Any], second: NDArray[Any]) -> tuple[int, int]:
@@ -89,7 +89,7 @@ class ThresholdRule:
         return right, made
 
     def describe(self, first: str, second: str) -> str:
-        """Which value it guesses where."""
+        """The rule in words: which value it guesses for which outputs."""
         parts = []
         if self.cut < np.inf:
             parts.append(f"{first} where {self.description} is at least {self.cut:.4g}")
@@ -102,10 +102,10 @@ class ThresholdRule:
 @final
 @dataclass(frozen=True, slots=True)
 class IntervalRule:
-    """Guesses by where one number lies: a label for each band ``(edges[k-1], edges[k]]``.
+    """Guesses by the interval ``(edges[k-1], edges[k]]`` in which one number lies.
 
-    Labels are 1 for the first value, -1 for the second, 0 for no guess.  NaN counts as beyond
-    every number.  Raw numbers are compared with thresholds: nothing is computed of them.
+    Labels are 1 for the first value, -1 for the second, 0 for no guess.  NaN counts as above every
+    number.  Raw numbers are compared with the edges, without arithmetic on them.
     """
 
     edges: NDArray[Any]
@@ -114,12 +114,12 @@ class IntervalRule:
 
     @property
     def guessed_values(self) -> int:
-        """How many of the two values it ever guesses."""
+        """The number of values, 0 to 2, that the rule ever guesses."""
         return int((self.labels == 1).any()) + int((self.labels == -1).any())
 
     @property
     def every_run(self) -> bool:
-        """Whether it guesses in every run."""
+        """True if the rule guesses in every run."""
         return bool((self.labels != 0).all())
 
     def counts(self, first: NDArray[Any], second: NDArray[Any]) -> tuple[int, int]:
@@ -128,7 +128,7 @@ class IntervalRule:
         return ones + zeros, ones + zeros + wrong + mistaken
 
     def _count_labels(self, numbers: NDArray[Any]) -> tuple[int, int]:
-        """How many of the numbers are called the first value, and how many the second."""
+        """How many of the numbers have label 1, and how many label -1."""
         if len(self.labels) > MAX_COMPARED_INTERVALS:
             found = self.labels[np.searchsorted(self.edges, numbers)]
             return int(np.count_nonzero(found == 1)), int(np.count_nonzero(found == -1))
@@ -138,7 +138,7 @@ class IntervalRule:
         return int(each[self.labels == 1].sum()), int(each[self.labels == -1].sum())
 
     def describe(self, first: str, second: str) -> str:
-        """Which value it guesses where."""
+        """The rule in words: which value it guesses for which outputs."""
         names = {1: first, -1: second}
         parts = []
         for label, name in names.items():
@@ -167,16 +167,16 @@ def _count_above(numbers: NDArray[Any], edge: Any) -> int:
 def merge_intervals(
     edges: NDArray[Any], labels: NDArray[np.int8], expected: ExpectedOutcome
 ) -> IntervalRule:
-    """Bands with neighbours of one label made one."""
+    """The rule with adjacent intervals of one label merged."""
     change = labels[1:] != labels[:-1]
     return IntervalRule(edges[change], labels[np.append(True, change)], expected)
 
 
 def best_cuts(scores: Array, aim: Objective, mass: Array) -> tuple[float, float, ExpectedOutcome]:
-    """The cuts of exact log-odds that serve the aim best, upper and lower, and what to expect.
+    """The upper and the lower cut of exact log-odds that suit the objective best, and its outcome.
 
     A guess at score s is right with probability ``1 / (1 + e^-|s|)``, so the expected count of
-    right guesses comes from the pooled scores and not from noisy sides.  ``mass`` is
+    right guesses comes from the pooled scores and not from noisy counts of each value.  ``mass`` is
     the share of all runs that each score stands for.  Both values are guessed at one size of the
     score, or one of them alone.
     """

@@ -1,4 +1,4 @@
-"""How outputs of one release are read: the same columns in every chunk, whatever comes."""
+"""The schema by which outputs of one release are read: the same columns in every chunk."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from audits.classifiers.output_features import (
     summary_columns,
 )
 
-MAX_STRUCTURES = 16  # that are told apart by a column of their own
+MAX_STRUCTURES = 16  # structures with a column of their own
 Outputs = NDArray[Any]
 
 
 def single_numbers(outputs: Outputs) -> bool:
-    """Whether every output is one number."""
+    """True if every output is one number."""
     return outputs.ndim == 1 and outputs.dtype.kind in "biuf"
 
 
 def as_numbers(outputs: Outputs) -> Outputs:
-    """Outputs of a release of single numbers; what is none of them counts as NaN."""
+    """Outputs of a release of single numbers; an output of another kind counts as NaN."""
     if single_numbers(outputs):
         return outputs
     return np.array([one if isinstance(one, (int, float)) else np.nan for one in outputs], float)
@@ -36,14 +36,14 @@ def as_numbers(outputs: Outputs) -> Outputs:
 @final
 @dataclass(frozen=True, slots=True)
 class FeatureSchema:
-    """What was seen in the learning runs: arrays or objects, how wide, which structures."""
+    """The structure of the learning runs: arrays or objects, their width, frequent structures."""
 
     is_array: bool
     width: int
     structures: Codes
 
     def numbers(self, outputs: Outputs) -> Array:
-        """The numbers of each output, NaN where it has fewer."""
+        """The numbers of each output, padded with NaN."""
         return self._padded(self.features_of(outputs))
 
     def categories(self, outputs: Outputs) -> Codes:
@@ -51,7 +51,7 @@ class FeatureSchema:
         return self.features_of(outputs).category
 
     def feature_matrix(self, outputs: Outputs) -> Array:
-        """Columns to learn from: numbers, summaries of them, frequent structures."""
+        """Columns to learn from: numbers, their summaries, frequent structures."""
         found = self.features_of(outputs)
         numbers = self._padded(found)
         shapes = (found.structure[:, None] == self.structures).astype(float)
@@ -76,7 +76,7 @@ class FeatureSchema:
 
 
 def infer_schema(first: Outputs, second: Outputs) -> FeatureSchema:
-    """The layout of the learning runs of both sides."""
+    """The schema of the learning runs of both values."""
     kinds = {(side.dtype.kind, side.shape[1:]) for side in (first, second) if len(side)}
     arrays = len(kinds) <= 1 and not any(kind == "O" for kind, _ in kinds)
     blank = FeatureSchema(arrays, 0, np.empty(0, np.uint64))

@@ -1,4 +1,4 @@
-"""The score of a declared mechanism: its own densities say where an output came from."""
+"""The score of a declared mechanism: the log-likelihood ratio of its own densities."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Scores of outputs that are no single numbers: a table of atoms, an additive model, a sum.
+"""Scores of outputs that are not single numbers: a table of outputs, an additive model, a sum.
 
-Each learner takes rows, sides (1 for the first value, 0 for the second) and gives a function of
-rows: about the log-odds that the row came from the first value.
+Each learner takes rows and labels (1 for the first value, 0 for the second) and returns a function
+of rows: about the log-odds that the row came from the first value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from accountant.numerics import Array
 from audits.classifiers.output_features import Codes
 
 FEW_VALUES = 8
-MAX_COLUMNS = 48  # of the additive model: those whose means differ most
+MAX_COLUMNS = 48  # columns of the additive model: those whose means differ most
 LOGISTIC_STEPS = 12
 MAX_CROSSED_COLUMNS = 4
 
@@ -26,7 +26,7 @@ MAX_CROSSED_COLUMNS = 4
 @final
 @dataclass(frozen=True, slots=True)
 class CategoryTable:
-    """Log-odds of known outputs; 0 of any other."""
+    """Log-odds of known outputs; 0 for any other."""
 
     known: Codes
     log_odds: Array
@@ -52,12 +52,12 @@ class LinearScore:
 @final
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """One function after another."""
+    """The composition of functions, in order."""
 
     steps: tuple[Callable[[Any], Any], ...]
 
     def __call__(self, outputs: Any) -> Any:
-        """What the last step makes."""
+        """The result of the last step."""
         for step in self.steps:
             outputs = step(outputs)
         return outputs
@@ -73,7 +73,7 @@ def fit_category_table(codes: Codes, sides: Array) -> Callable[[Codes], Array]:
 
 
 def mean_difference_weights(rows: Array, sides: Array) -> Array:
-    """Weights of the sum whose mean moves most, coordinates taken as independent."""
+    """Weights of the sum whose mean differs most between the values, coordinates independent."""
     x = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
     gap = x[sides == 1].mean(axis=0) - x[sides == 0].mean(axis=0)
     spread = x.var(axis=0)
@@ -84,14 +84,14 @@ def mean_difference_weights(rows: Array, sides: Array) -> Array:
 @final
 @dataclass(frozen=True, slots=True)
 class SplineBasis:
-    """Functions of each column: few values are told apart, others are clipped, bent and cut."""
+    """Basis functions of each column: indicators of few values, or clipped linear splines."""
 
     columns: tuple[tuple[int, Array, float, float], ...]
     missing: tuple[int, ...]
     crossed: int = 0  # columns below this one also act in pairs
 
     def __call__(self, rows: Array) -> NDArray[np.float32]:
-        """The functions at rows, one column each, after a constant."""
+        """The basis functions at rows, one column each, after a constant."""
         groups: dict[int, list[NDArray[Any]]] = {}
         for column, knots, middle, spread in self.columns:
             x = rows[:, column]
@@ -112,9 +112,10 @@ class SplineBasis:
 
 
 def fit_spline_basis(rows: Array, sides: Array, width: int) -> SplineBasis:
-    """A basis for the columns whose means differ most between the sides.
+    """A basis for the columns whose means differ most between the values.
 
-    The first ``width`` columns are an output's own numbers; where they are few they are crossed.
+    The first ``width`` columns are an output's own numbers; if they are few, their products are in
+    the basis too.
     """
     x = np.nan_to_num(rows, nan=0.0, posinf=1e300, neginf=-1e300)
     ranked = np.clip(x, *np.quantile(x, [0.01, 0.99], axis=0))
@@ -142,13 +143,13 @@ def fit_spline_basis(rows: Array, sides: Array, width: int) -> SplineBasis:
 @final
 @dataclass(frozen=True, slots=True)
 class PooledSteps:
-    """Steps of each number, added over the numbers with the sign of the move of each."""
+    """Step functions of each number, summed over the numbers with the sign of each one's shift."""
 
     signs: Array
     knots: Array
 
     def __call__(self, rows: Array) -> NDArray[np.float32]:
-        """One column a step, after a constant."""
+        """One column per step, after a constant."""
         design = np.ones((len(rows), 1 + len(self.knots)), np.float32)
         for place, knot in enumerate(self.knots, 1):
             design[:, place] = _weighted_sums((rows > knot).astype(np.float32), self.signs)
@@ -156,12 +157,12 @@ class PooledSteps:
 
 
 def fit_pooled_steps(rows: Array, sides: Array) -> PooledSteps:
-    """Steps at deciles: for many numbers that move alike, such as one noise on each of them."""
+    """Steps at deciles, for many numbers that shift alike, such as one noise on each of them."""
     x = np.nan_to_num(rows, nan=0.0, posinf=1e300, neginf=-1e300)
     knots = np.quantile(x, np.arange(0.1, 0.91, 0.1), axis=0)
     beyond = x > knots[4]
     gap = beyond[sides == 1].mean(axis=0) - beyond[sides == 0].mean(axis=0)
-    # by how many standard errors: what does not move has no say
+    # in standard errors, so that numbers that do not move have weight 0
     signs = np.clip(gap * np.sqrt(len(x)) / 2, -1.0, 1.0)
     return PooledSteps(signs.astype(np.float32), knots)
 
@@ -172,7 +173,7 @@ DesignBlock = tuple[
 
 
 def design_block(first: NDArray[np.float32], second: NDArray[np.float32]) -> DesignBlock:
-    """Designs of both sides as one, and the products that every fit needs."""
+    """Designs of both values as one, and the products that every fit needs."""
     design = np.concatenate([first, second])
     sides = np.append(np.ones(len(first), np.float32), np.zeros(len(second), np.float32))
     return design, sides, (design.T @ design).astype(float)

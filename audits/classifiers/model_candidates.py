@@ -24,14 +24,14 @@ from audits.classifiers.smoothed_log_odds import StepFunction, histogram_cells
 
 FOLDS = 3
 PENALTIES = (20.0, 500.0)
-MAX_DISTINCT_SHARE = 0.1  # share of runs that may be distinct for atoms to be worth a table
+MAX_DISTINCT_SHARE = 0.1  # largest share of distinct outputs for a table of them
 Folds = Sequence[tuple[Any, Any]]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ModelCandidate:
-    """Learning runs in folds of both sides, how to train on some folds, how to read an output."""
+    """A kind of score: learning runs in folds, how to train on folds, how to read an output."""
 
     description: str
     folds: Folds

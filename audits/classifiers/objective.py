@@ -1,7 +1,7 @@
-"""What a guessing rule is chosen for: the greatest bound, or the surest verdict on a claim.
+"""What a decision rule is chosen for: the largest bound, or the surest verdict on a claim.
 
-Both are judged by the normal approximation of expected counts.  Nothing depends on it but power:
-whatever rule is chosen, its count on fresh runs is bounded exactly.
+Both are estimated by the normal approximation of expected counts.  Only power depends on it: the
+counts of any rule on fresh runs are bounded exactly.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 from audits.statistics.binomial_bounds import max_correct_probability
 
-# A verdict is aimed at where it is in reach and not certain: in standard errors of the count.
+# Standard errors of the count between which a verdict, not the bound, is the aim.
 Z_IN_REACH, Z_CERTAIN = 2.0, 9.0
-SELECTION_MARGIN = 1.2  # standard errors of the learning runs that choosing a rule may have gained
-EQUAL_MARGIN = 0.2  # of them, within which rules are taken for equal
+SELECTION_MARGIN = 1.2  # standard errors of the learning runs: the bias of choosing the best rule
+EQUAL_MARGIN = 0.2  # standard errors within which rules count as equal
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ExpectedOutcome:
-    """What to expect of a rule: its bound, by how many standard errors it refutes the claim.
+    """The expected outcome of a rule: its bound, and its z-score against the claim.
 
     ``guess_rate`` is the share of runs with a guess, ``correct_rate`` that of right ones among
     them.
@@ -44,9 +44,8 @@ NO_GUESS = ExpectedOutcome(-np.inf)
 class Objective:
     """A test with ``runs`` runs at ``delta`` and error ``alpha``, of a claim of ``epsilon``.
 
-    ``learning_runs`` is the number of runs whose counts are judged, None where the scores are
-    exact; ``every_run`` asks for a rule that guesses in every run, so that leaks need not be
-    counted.
+    ``learning_runs`` is the number of runs whose counts are judged, None for exact scores;
+    ``every_run`` requires a rule that guesses in every run, so that leaks need not be counted.
     """
 
     runs: int
@@ -59,9 +58,9 @@ class Objective:
     def best_rule(
         self, right: Array, made: Array, both: NDArray[np.bool_]
     ) -> tuple[int, ExpectedOutcome]:
-        """Place of the best of some rules, and what to expect of it.
+        """The place of the best of some rules, and its expected outcome.
 
-        ``right`` and ``made`` are shares of all runs; ``both`` tells rules that guess both sides.
+        ``right`` and ``made`` are shares of all runs; ``both`` marks rules that guess both values.
         """
         bound, sureness = self._bounds_and_z_scores(right, made, both)
         at = int(np.argmax(bound))
@@ -82,7 +81,7 @@ class Objective:
     def _bounds_and_z_scores(
         self, right: Array, made: Array, both: NDArray[np.bool_]
     ) -> tuple[Array, Array]:
-        """The expected bound of each rule, and by how many standard errors it refutes the claim."""
+        """The expected bound of each rule, and its z-score against the claim."""
         from scipy.special import ndtri
 
         if self.every_run:

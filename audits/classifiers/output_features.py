@@ -1,8 +1,8 @@
-"""Features of any output: numbers become columns, structure a code, the whole output an atom.
+"""Features of any output: numbers become columns, structure a code, the whole output a category.
 
-An output is walked: None, types, lengths, keys, exceptions and the text of strings make its
-structure; the numbers found on the way make a row, beside a few summaries of it.  All of it is a
-function of the output alone, so that what is claimed of the release is claimed of its features.
+The walk through an output collects None, types, lengths, keys, exceptions and strings as its
+structure; the numbers form a row, with a few summaries.  All are functions of the output alone, so
+a claim about the release holds for its features.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 from audits.runs.release_functions import RaisedOutcome
 
-MAX_NUMBERS = 4096  # numbers of one output that are looked at
-RAW_COLUMNS = 64  # of them that are columns of their own
-MAX_DEPTH = 16  # of nested containers; deeper ones and cycles are cut off
+MAX_NUMBERS = 4096  # numbers of one output that are used
+RAW_COLUMNS = 64  # numbers with a column of their own
+MAX_DEPTH = 16  # nested containers; deeper ones and cycles are cut off
 Codes = NDArray[np.uint64]
-# what an array holds and what Python holds are one: chunks may come as either
+# elements of arrays and Python's own count as one type: chunks may come as either
 TYPE_NAMES = {"float64": "float", "int64": "int", "bool_": "bool", "str_": "str", "bytes_": "bytes"}
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Rows of numbers (NaN where an output has none), codes of structure and of all there is."""
+    """Rows of numbers (NaN if an output has none), and codes of structure and of whole outputs."""
 
     numbers: Array
     structure: Codes
@@ -38,7 +38,7 @@ class Features:
 
 
 def extract_features(outputs: NDArray[Any]) -> Features:
-    """What there is to learn from outputs, one row a run."""
+    """The features of outputs, one row per run."""
     kind, count = outputs.dtype.kind, len(outputs)
     if kind in "biufcmM":
         flat = outputs.reshape(count, -1)[:, :MAX_NUMBERS]
@@ -55,7 +55,7 @@ def extract_features(outputs: NDArray[Any]) -> Features:
 
 
 def summary_columns(numbers: Array) -> Array:
-    """Sum, extremes and their places, first change, ties, slope: what vectors give away."""
+    """Sum, extremes and their places, first change, ties, slope: what may reveal a vector."""
     count, width = numbers.shape
     if width < 2 or count == 0:
         return np.empty((count, 0))
@@ -111,7 +111,7 @@ def _walk_outputs(outputs: NDArray[Any]) -> Features:
                     exact.append(
                         float.hex(numbers[-1]) if isinstance(number, float) else hex(number)
                     )
-        except Exception as error:  # an object that cannot even be looked at
+        except Exception as error:  # an object that cannot be read
             words.append(f"unreadable: {type(error).__name__}")
         rows.append(numbers)
         structure[place] = zlib.crc32("\0".join(words).encode("utf-8", "replace"))
@@ -153,7 +153,7 @@ def _walk_output(output: Any, depth: int) -> Iterator[tuple[str | None, Any]]:
 
 
 def _children(output: Any) -> Iterator[tuple[str, Any]]:
-    """What a container or an object is made of; an opaque object tells its type alone."""
+    """The parts of a container or an object; an opaque object has only its type."""
     if isinstance(output, Mapping):
         yield f"keys {len(output)}", None
         yield from ((f"key {key!r}", output[key]) for key in sorted(output, key=repr))
@@ -175,7 +175,7 @@ def _children(output: Any) -> Iterator[tuple[str, Any]]:
 def _as_array(output: Any) -> Any:
     try:
         return np.asarray(output)
-    except Exception:  # it said that it could
+    except Exception:  # its __array__ fails
         return None
 
 

@@ -1,7 +1,7 @@
-"""Log-odds on the cells of a number, smoothed: what a side looks like without its noise.
+"""Log-odds on the cells of a number, smoothed: an estimate of the likelihood ratio.
 
-Numbers that occur often are cells of their own (atoms); the rest are cut at quantiles, finer in
-the tails, and log-odds of neighbouring cells are drawn together by penalised second differences.
+Numbers that occur often are cells of their own; the others are cut at quantiles, finer in the
+tails.  Penalised second differences smooth the log-odds of neighbouring cells.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 
 MAX_CATEGORIES = 64
-MIN_MEAN_COUNT = 4  # times that a value is seen on average, to be an atom
+MIN_MEAN_COUNT = 4  # least mean count of a value with a cell of its own
 # Tail shares of the quantile cells; between the last two, 2 % steps.
 TAIL_SHARES = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.08])
 QUANTILE_SHARES = np.concatenate([TAIL_SHARES, np.arange(0.1, 0.9001, 0.02), 1 - TAIL_SHARES[::-1]])
@@ -28,7 +28,7 @@ SMOOTHING_WEIGHTS = (0.1, 2.0, 40.0, 800.0, 20_000.0)
 @final
 @dataclass(frozen=True, slots=True)
 class HistogramCells:
-    """Cells ``(edges[k-1], edges[k]]``, their log-odds of the first side, and shares of runs.
+    """Cells ``(edges[k-1], edges[k]]``, their log-odds of the first value, and shares of runs.
 
     ``smoothing`` is how they were smoothed: along ranks or numbers, and how much.
     """
@@ -59,9 +59,9 @@ class StepFunction:
 def histogram_cells(
     first: NDArray[Any], second: NDArray[Any], smoothing: Smoothing | None = None
 ) -> HistogramCells:
-    """Cells of numbers of both sides: each number where there are few, else smoothed quantiles.
+    """Cells of numbers of both values: each number if there are few, else smoothed quantiles.
 
-    The smoothing is chosen where it is not given.
+    The smoothing is chosen if none is given.
     """
     pooled = np.concatenate([first, second])
     values, counts = np.unique(pooled, return_counts=True)
@@ -96,7 +96,7 @@ def raw_log_odds(ones: Array, zeros: Array) -> Array:
 
 
 def best_smoothing(ones: Array, zeros: Array, place: Array) -> Smoothing:
-    """The smoothing whose fit to half of the counts is likeliest for the other half.
+    """The smoothing whose fit to half of the counts has the largest likelihood on the other half.
 
     Differences are taken along the cells' numbers (a Gaussian's log-odds are a line there) or
     along their ranks.
@@ -122,7 +122,7 @@ def smoothed_log_odds(ones: Array, zeros: Array, place: Array, smoothing: Smooth
 
 
 def _held_out_likelihood(a: Array, b: Array, ones: Array, zeros: Array, penalty: Array) -> float:
-    """Likelihood of either half of the counts under the fit of the other."""
+    """The likelihood of either half of the counts under the fit of the other."""
     total = 0.0
     for x, y in ((a, b), (ones - a, zeros - b)):
         fit = _fit_log_odds(x, y, penalty)
@@ -131,7 +131,7 @@ def _held_out_likelihood(a: Array, b: Array, ones: Array, zeros: Array, penalty:
 
 
 def _edges(values: NDArray[Any], counts: NDArray[np.intp], pooled: NDArray[Any]) -> NDArray[Any]:
-    """Upper ends of the cells: quantiles, and both sides of every atom of half a percent."""
+    """Upper ends of the cells: quantiles, and both ends of every number with 0.5 % of the runs."""
     # not np.quantile: NaN stands beyond every number
     shares = QUANTILE_SHARES[:: max(1, -(-QUANTILE_SHARES.size * MIN_CELL_RUNS // pooled.size))]
     cuts = np.sort(pooled)[np.ceil(shares * pooled.size).astype(int) - 1]

@@ -1,7 +1,7 @@
-"""A rule learned from runs: the score with the greatest out-of-fold bound, cut at two tails.
+"""Learn a decision rule from runs: the score with the largest out-of-fold bound, cut at two tails.
 
-One number is its own score, or smoothed log-odds of it; of any other output, features are.  A
-score is calibrated on cells by runs that its weights were not learned from, and a guess is made
+A single number is its own score, or its smoothed log-odds are; other outputs are scored by their
+features.  A score is calibrated on runs that its weights were not learned from.  A guess is made
 in its two tails, either of which may be empty.
 """
 
@@ -33,7 +33,7 @@ CANDIDATE_MARGIN = 0.3  # standard errors by which a candidate must beat those b
 @final
 @dataclass(frozen=True, slots=True)
 class TrainedScore:
-    """A trained score and its calibrated cells; ``learning_runs`` runs went into it."""
+    """A trained score and its calibrated cells, learned from ``learning_runs`` runs."""
 
     candidate: ModelCandidate
     score: Any
@@ -41,17 +41,17 @@ class TrainedScore:
     learning_runs: int
 
     def z_score(self, aim: Objective) -> float:
-        """By how many standard errors the best rule is expected to refute the aim's claim."""
+        """The z-score with which the best rule is expected to refute the objective's claim."""
         return best_tails(self.cells, replace(aim, learning_runs=self.learning_runs))[3].z_score
 
     def rule(self, aim: Objective) -> DecisionRule:
-        """The tails that serve the aim best."""
+        """The rule whose tails suit the objective best."""
         low, high, up, expected = best_tails(
             self.cells, replace(aim, learning_runs=self.learning_runs)
         )
         if self.candidate.is_number:
             return NumericRule(self._interval_rule(low, high, up, expected))
-        # what travels to other processes: the score, not the runs that it was learned from
+        # other processes receive the score, not the runs that it was learned from
         edges, words = self.cells.edges, self.candidate.description
         score = Pipeline((self.candidate.extract, self.score))
         # the lower tail is at most, the upper tail above, an edge
@@ -75,7 +75,7 @@ class TrainedScore:
     def _interval_rule(
         self, low: int, high: int, up: int, expected: ExpectedOutcome
     ) -> IntervalRule:
-        """The two tails as bands of the number itself."""
+        """The two tails as intervals of the number itself."""
         edges, at = self.cells.edges, np.arange(self.cells.edges.size + 1)
         if isinstance(self.score, StepFunction):
             edges, at = self.score.cells.edges, self.cells.cell_of(self.score.cells.log_odds)
@@ -86,23 +86,23 @@ class TrainedScore:
 @final
 @dataclass(frozen=True, slots=True)
 class NumericRule:
-    """Bands of outputs that were all numbers when the bands were learned."""
+    """An interval rule for outputs that were all numbers when it was learned."""
 
     intervals: IntervalRule
 
     @property
     def expected(self) -> ExpectedOutcome:
-        """What was expected when the rule was chosen."""
+        """The outcome that was expected when the rule was chosen."""
         return self.intervals.expected
 
     @property
     def guessed_values(self) -> int:
-        """How many of the two values it ever guesses."""
+        """The number of values, 0 to 2, that the rule ever guesses."""
         return self.intervals.guessed_values
 
     @property
     def every_run(self) -> bool:
-        """Whether it guesses in every run."""
+        """True if the rule guesses in every run."""
         return self.intervals.every_run
 
     def counts(self, first: Outputs, second: Outputs) -> tuple[int, int]:
@@ -110,12 +110,12 @@ class NumericRule:
         return self.intervals.counts(as_numbers(first), as_numbers(second))
 
     def describe(self, first: str, second: str) -> str:
-        """Which value it guesses where."""
+        """The rule in words: which value it guesses for which outputs."""
         return self.intervals.describe(first, second)
 
 
 def train_score(first: Outputs, second: Outputs, aim: Objective) -> TrainedScore:
-    """The candidate with the greatest out-of-fold bound, trained on all runs."""
+    """The candidate with the largest out-of-fold bound, trained on all runs."""
     runs = len(first) + len(second)
     aim = replace(aim, learning_runs=runs)
     margin = CANDIDATE_MARGIN / math.sqrt(0.2 * runs)
@@ -132,9 +132,9 @@ def train_score(first: Outputs, second: Outputs, aim: Objective) -> TrainedScore
 
 
 def best_tails(cells: HistogramCells, aim: Objective) -> tuple[int, int, int, ExpectedOutcome]:
-    """(low, high, up, what to expect) of the best two tails.
+    """(low, high, up, expected outcome) of the best two tails.
 
-    One side is guessed below cell ``low``, the other from ``high`` on; ``up`` is 1 where the upper
+    One value is guessed below cell ``low``, the other from ``high`` on; ``up`` is 1 if the upper
     tail is the first value's, else -1.
     """
     from scipy.special import expit
@@ -157,7 +157,7 @@ def best_tails(cells: HistogramCells, aim: Objective) -> tuple[int, int, int, Ex
 
 
 def _out_of_fold(one: ModelCandidate) -> tuple[Array, Array]:
-    """Scores of both sides, each run's by weights that were learned from the other folds."""
+    """Scores of both values, each run's by weights that were learned from the other folds."""
     folds = range(len(one.folds))
 
     def each() -> Iterator[tuple[Array, Array]]:

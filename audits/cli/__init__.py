@@ -1,1 +1,4 @@
-"""Cli."""
+"""The command line ``python -m audits``: one file per command, options in `options`.
+
+The top room: it may import every room, and no room imports it.
+"""

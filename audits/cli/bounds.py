@@ -1,4 +1,4 @@
-"""``python -m audits bounds``: how good a private algorithm can be, and how far ours are."""
+"""``python -m audits bounds``: the least error of private algorithms, and the project's own."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def bounds(
     json: Json = None,
     html: Html = None,
 ) -> None:
-    """Say how good a private algorithm can be, by proof, and run ours on the hardest data.
+    """Compute the least error of any private algorithm, and run ours on the hardest data.
 
     Problems: sparse_regression, sparse_regression_zcdp, sparse_regression_rdp, label_regression,
     label_optimisation (labels alone are private), central_regression, private_lasso, private_mean,
-    private_histogram, private_selection. Each has a setting to start from; options change it. The
-    bound is the sharpest that is proved, published what the papers' forms give with constants.
-    Under it stand the inequalities it rests on, against channels that can be enumerated.
+    private_histogram, private_selection. Each has a default setting, which options change. "bound"
+    is the sharpest proved bound, "published" the papers' with explicit constants. Below them are
+    the inequalities that they rest on, checked against channels that can be enumerated.
 
     Examples: python -m audits bounds;
     python -m audits bounds sparse_regression --n 1000000 --p 100 --epsilon 0.5 --error 0.01;
@@ -127,7 +127,7 @@ def _problem_reports(
     seed: int,
     largest: tuple[int, int],
 ) -> tuple[list[ProblemReport], list[Any]]:
-    """Everything that is shown; progress on stderr where a person sees it."""
+    """The reports and the checks; progress on stderr if it is a terminal."""
     import numpy as np
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -143,10 +143,10 @@ def _problem_reports(
         task = bar.add_task("bounds", total=len(problems) + 1)
         for problem, stream in zip(problems, streams, strict=True):
 
-            def told(words: str) -> None:
+            def show(words: str) -> None:
                 bar.update(task, description=words)
 
-            answers.append(report_problem(problem, given, error, runs, stream, told))
+            answers.append(report_problem(problem, given, error, runs, stream, show))
             bar.advance(task)
         bar.update(task, description="enumerating")
         return answers, enumerate_checks(0, *largest)
@@ -155,7 +155,7 @@ def _problem_reports(
 def _repeat_command(
     problem: str | None, words: dict[str, str | None], error: str | None, runs: int, seed: int
 ) -> str:
-    """The command that repeats this."""
+    """The command line that repeats these bounds."""
     options = [f"--{name.replace('_', '-')} {text}" for name, text in words.items() if text]
     options += [f"--error {error}"] if error else []
     start = ["python -m audits bounds", *([problem] if problem else [])]

@@ -36,9 +36,9 @@ def libraries(
 ) -> None:
     """Audit other libraries: pinned faults must be found, sound mechanisms must survive.
 
-    What is not installed is said and skipped; `pip install 'dp-attest[libraries]'` brings all.
-    Most of them draw their own randomness, so that numbers differ from run to run; verdicts
-    hold together at 1 - 1e-6 all the same.
+    A library that is not installed is reported and skipped; `pip install 'dp-attest[libraries]'`
+    installs all. Most of them draw their own randomness, so numbers differ from run to run. The
+    chance that any verdict is wrong is at most one in a million.
 
     Examples: python -m audits libraries; python -m audits libraries opendp --junit opendp.xml
 

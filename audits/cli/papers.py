@@ -1,4 +1,4 @@
-"""``python -m audits papers``: claims as printed, and what their constants really give."""
+"""``python -m audits papers``: claims as printed, and the true cost of their constants."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def papers(
     """Audit published claims: what is printed, what can be proved, what an attack shows.
 
     "provable" is the accountants' upper bound; "at least" is what an attack shows, where one is
-    quick. A claim that is neither proved nor refuted survives, and proves nothing.
+    quick. A claim that is neither proved nor refuted is shown as SURVIVED; that is no proof.
 
     Examples: python -m audits papers; python -m audits papers LASSO --html papers.html
 

@@ -1,4 +1,4 @@
-"""From checked options to rows and reports, and the exit status."""
+"""From checked options to rows, reports and the exit status."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def parse_request(
 
 
 def check_reports(options: Options) -> None:
-    """Every report must be writable before anything runs."""
+    """Raise `ParameterError` before any run if a report file cannot be written."""
     written = None if options.json == "-" else options.json
     if options.resume and written is None:
         raise ParameterError("--resume", options.json, "given together with --json FILE")
@@ -63,7 +63,7 @@ def run_cases(
     absent: dict[str, str] | None = None,
     extra: tuple[str, ...] = (),
 ) -> Result:
-    """Run the cases that are not done yet; an interruption leaves what is done in FILE.part."""
+    """Run the remaining cases; an interruption keeps the finished rows in FILE.part."""
 
     def result(request: Request, rows: list[ReportRow]) -> Result:
         return Result(request, rows, versions(extra), absent or {})
@@ -77,7 +77,7 @@ def run_cases(
 
 
 def write_reports(result: Result, options: Options) -> None:
-    """Table on stdout (on stderr where stdout is JSON), and the files that were asked for."""
+    """Print the table on stdout (on stderr if stdout is JSON), and write the requested files."""
     from rich.console import Console
 
     from audits.report.terminal import print_report
@@ -99,7 +99,7 @@ def write_reports(result: Result, options: Options) -> None:
 
 
 def exit_status(rows: list[ReportRow], strict: bool) -> int:
-    """0 all as expected, 1 something was not, 3 too few runs to decide under --strict."""
+    """0 if all is as expected, 1 if not, 3 if runs are too few to decide under --strict."""
     wrong = [row for row in rows if not row.as_expected]
     if any(row.decisive for row in wrong):
         return FAILED

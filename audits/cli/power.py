@@ -1,4 +1,4 @@
-"""``python -m audits power``: how many runs it takes to see that a claim is false."""
+"""``python -m audits power``: how many runs detect that a claim is false."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def power(
     confidence: Confidence = CONFIDENCE,
     json: Json = None,
 ) -> None:
-    """Say how many runs it takes to see a violation: at best, and by the guess test.
+    """Compute how many runs detect a violation: with the best possible test, and the guess test.
 
-    The limit is that of any test whatever, of the one pair, by Neyman and Pearson. Without a name
-    a few shapes of releases with the true epsilon are shown; with one, the mechanism's worst pair
-    against the claim. Runs are counted over both values.
+    The limit is that of the best test of the pair, by Neyman and Pearson. Without a name, releases
+    of a few shapes with the true epsilon are shown; with a name, the mechanism's worst pair against
+    the claim. Runs are counted over both values.
 
     Examples: python -m audits power --claim 1 --truth 1.25;
     python -m audits power --claim 1 --truth 1.1 --delta 1e-5;
@@ -58,8 +58,8 @@ def power(
     found = [
         [runs_needed(pair, epsilon, at, 1 - level, share) for share in POWERS] for pair in pairs
     ]
-    told = f"claim {epsilon:g}" + (f", truth {true:g}" if name is None else "")
-    _show_runs_needed(f"{told}, delta {at:g}, confidence {level:g}: runs in all", found, json)
+    claimed = f"claim {epsilon:g}" + (f", truth {true:g}" if name is None else "")
+    _show_runs_needed(f"{claimed}, delta {at:g}, confidence {level:g}: runs in all", found, json)
 
 
 def _named_mechanisms(name: str) -> list[Mechanism]:
@@ -92,7 +92,10 @@ def _show_runs_needed(title: str, found: list[list[RunsNeeded]], json: str | Non
         table.add_row(literal_text(few[0].name), *cells)
     screen = Console(stderr=json == "-")
     screen.print(table)
-    screen.print(f"{POWERS[0]:.0%}, {POWERS[1]:.0%}: the chance of seeing it.", style="dim")
+    screen.print(
+        f"{POWERS[0]:.0%}, {POWERS[1]:.0%}: the probability of detecting the violation.",
+        style="dim",
+    )
     rows = [
         {
             **dataclasses.asdict(one),

@@ -1,4 +1,4 @@
-"""Where the work goes, and the bar that tells how long it still takes."""
+"""The executor of a run, and its progress bar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from audits.runner.execution import RunnableCase
 def progress_bar(
     todo: Sequence[RunnableCase[Any]], ticking: bool
 ) -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
-    """A bar on stderr with the time left, where somebody watches it."""
+    """A bar on stderr with the time left, if stderr is a terminal."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -41,7 +41,7 @@ def progress_bar(
 
 @contextlib.contextmanager
 def dask_executor(address: str | None) -> Iterator[Executor | None]:
-    """The executor of a Dask cluster; none without an address."""
+    """The executor of a Dask cluster; None without an address."""
     if address is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""``python -m audits replay``: a result again, from its own seed and settings."""
+"""``python -m audits replay``: run a result again from its own seed and settings."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def replay(
         bool, typer.Option("--allow-import", help="Import the target that the file names.")
     ] = False,
 ) -> None:
-    """Run a result again and say whether the same bytes come out, times aside.
+    """Run a result again and report whether it is identical but for times.
 
-    Libraries draw randomness of their own: of them, verdicts are compared.
+    Other libraries draw their own randomness, so of their rows only verdicts are compared.
 
     Example: python -m audits --seed 7 --json report.json; python -m audits replay report.json
 
@@ -50,8 +50,8 @@ def replay(
         screen.print(f"[bold red]{len(found)} differences[/] in {len(before.rows)} rows")
         raise typer.Exit(CHANGED)
     same = (
-        "the same bytes, times aside"
+        "identical but for times"
         if without_times(before) == without_times(now)
-        else "same verdicts"
+        else "the same verdicts"
     )
     screen.print(f"[green]{same}[/]: {len(now.rows)} rows, seed {now.request.seed}")

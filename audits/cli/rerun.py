@@ -1,4 +1,4 @@
-"""A saved result run again, and what differs."""
+"""Run a saved result again, and list the differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OWN_RANDOMNESS = {"libraries"}
 
 
 def rerun(before: Result, threads: int | None, allow_import: bool) -> Result:
-    """The same request once more; a request that nobody could have made is refused."""
+    """Run the same request again, or raise `ParameterError` if the commands cannot make it."""
     request = before.request
     RUNS.check(f"{FILE}: samples", request.samples)
     CONFIDENCE.check(f"{FILE}: confidence", request.confidence)
@@ -33,7 +33,7 @@ def rerun(before: Result, threads: int | None, allow_import: bool) -> Result:
 
 
 def differences(before: Result, now: Result) -> list[str]:
-    """What differs, a line each: rows that came or went, and fields of a row."""
+    """The differences, one line each: rows that came or went, and fields of a row."""
     found = []
     old, new = _by_subject(before), _by_subject(now)
     found += [f"{name}: only in the file" for name in old if name not in new]
@@ -72,10 +72,10 @@ def _cases(request: Request, allow_import: bool) -> tuple[list[AuditCase], tuple
 
 
 def _by_subject(result: Result) -> dict[str, dict[str, Any]]:
-    told = document(result)
+    found = document(result)
     return {
         str(row["subject"]): {**row, **more}
-        for row, more in zip(told["findings"], told["details"], strict=True)
+        for row, more in zip(found["findings"], found["details"], strict=True)
     }
 
 

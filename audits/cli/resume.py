@@ -1,4 +1,4 @@
-"""Subjects run to the end, whatever the command: progress, interruption, going on from a part."""
+"""Run cases to the end for any command: progress, interruption, continuing from a partial file."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from audits.runner.execution import RunnableCase, WorkerFailed
 Row = TypeVar("Row")  # of a report, or a score: with the name of its subject
 
 
-class Interrupted(Exception):  # that is what happened
-    """Somebody stopped the run; the words say what is left of it."""
+class Interrupted(Exception):  # no error of the program
+    """The run was interrupted; the message says which rows are saved."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RowFormat(Generic[Row]):
-    """How the rows of a command are written to a file and read back from one."""
+    """How the rows of a command are written to a file and read back."""
 
     read: Callable[[str, str], tuple[Request, list[Row]]]
     write: Callable[[Request, list[Row]], str]
@@ -41,12 +41,12 @@ def run_remaining(
     options: Options,
     form: RowFormat[Any],
 ) -> tuple[Request, list[Any]]:
-    """Run what is not done yet; an interruption or a failure leaves what is done in FILE.part."""
+    """Run the remaining cases; an interruption or a failure keeps finished rows in FILE.part."""
     rows, request = _partial_rows(request, options, form)
     left = [case for case in todo if case.subject not in rows]
     settings = Settings(
         request.samples, request.confidence, request.seed, request.curves,
-        # threads that no row needs are for the runs of one
+        # threads left over from the rows share the runs of each
         jobs=1 if options.dask is not None else max(1, threads // max(len(left), 1)),
         repeats=request.options.get("repeats", 1),
     )  # fmt: skip
@@ -55,22 +55,22 @@ def run_remaining(
         return [rows[case.subject] for case in todo if case.subject in rows]
 
     def kept() -> str:
-        """What is left of it, in words."""
+        """Which rows are saved, in words."""
         if not rows or options.json in {None, "-"}:
-            return "nothing was written"
+            return "no rows were saved"
         part = f"{options.json}{PARTIAL_SUFFIX}"
         write_atomically(Path(part), form.write(request, done()))
-        return f"{len(done())} of {len(todo)} rows are in {part}; go on with --resume"
+        return f"{len(done())} of {len(todo)} rows are in {part}; continue with --resume"
 
     try:
         with (
             dask_executor(options.dask) as executor,
-            progress_bar(left, executor is None) as (told, step),
+            progress_bar(left, executor is None) as (advance, step),
         ):
 
             def add(row: Any) -> None:
                 rows[row.subject] = row
-                told(row)
+                advance(row)
 
             ticking = dataclasses.replace(settings, tick=step)
             running.run_all(left, ticking, threads, add, executor, family)
@@ -87,7 +87,7 @@ def run_remaining(
 def _partial_rows(
     request: Request, options: Options, form: RowFormat[Any]
 ) -> tuple[dict[str, Any], Request]:
-    """Rows that an interrupted run of the same request has left, and its seed."""
+    """Rows that an interrupted run of the same request has saved, and its seed."""
     if not options.resume:
         return {}, request
     part = f"{options.json}{PARTIAL_SUFFIX}"

@@ -1,4 +1,4 @@
-"""``python -m audits run`` and ``list``: the house's own mechanisms, zoo and algorithms."""
+"""``python -m audits run`` and ``list``: the project's own mechanisms, zoo and algorithms."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ def run(
     """Audit mechanisms, the zoo and algorithms: claimed, exact, attacked, replayed.
 
     A claim is FALSIFIED when an attacker guesses better than it allows, or when a run on other
-    data with the same answers differs in one bit. Surviving proves nothing.
+    data with the same answers differs in one bit. SURVIVED means that the runs saw no violation;
+    it is no proof of privacy.
 
     Examples: python -m audits; python -m audits Laplace --samples 10000000;
     python -m audits --seed 7 --json report.json --html report.html; python -m audits list
 
-    Other commands (each has --help): list, what there is; papers, published claims; libraries,
-    known faults of other libraries; target, your own function; replay, a result again; power,
-    how many runs it takes; zoo, how good the auditor is.
+    Other commands (each has --help): list, all subjects; papers, published claims; libraries,
+    known faults of other libraries; target, your own function; replay, run a result again; power,
+    how many runs detect a violation; zoo, how good the auditor is; bounds, least possible errors.
 
     Exit status: 0 all as expected, 1 a claim was falsified or a broken specimen survived,
     2 bad usage or input, 3 inconclusive under --strict, 130 interrupted.

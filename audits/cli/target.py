@@ -51,7 +51,7 @@ def target(
 
     FUNCTION is called as function(value, rng, size) and returns `size` outputs along the first
     axis, or as function(value, rng) in a loop; rng is a numpy Generator. It runs in a process of
-    its own: what it prints is dropped, and what it breaks does not reach the report. --jobs J
+    its own: its output is dropped, and a crash does not affect the report. --jobs J
     calls it from J threads there, for which it must be fit; --dask is refused, for its code stays
     on this machine.
 

@@ -37,8 +37,9 @@ def zoo(
 ) -> None:
     """Score the auditor: runs to detection, bound over truth, false alarms, seconds.
 
-    Honest specimens must survive, broken ones must fall: verdicts hold together at 1 - 1e-6. An
-    alarm is a bound above the true epsilon, of which 5 in 100 are nominal at 95 %.
+    Honest specimens must survive, broken ones must be falsified; the chance that any verdict is
+    wrong is at most one in a million. A false alarm is a bound above the true epsilon; at 95 %
+    confidence at most 5 in 100 are expected.
 
     Examples: python -m audits zoo; python -m audits zoo sparse --repeats 20 --json zoo.json
 
@@ -77,7 +78,9 @@ def _show(rows: list[Any], runs: int, level: float, screen: Any) -> None:
     from audits.report.words import format_number, format_percent
     from audits.zoo.scorecard import totals
 
-    table = borderless_table(f"The zoo at {runs:,} runs, bounds at {format_percent(level)}")
+    table = borderless_table(
+        f"The auditor on specimens of known truth: {runs:,} runs, bounds at {format_percent(level)}"
+    )
     table.add_column("specimen", overflow="fold", min_width=16)
     for name in ("true", "at least", "share", "found at", "alarms", "s", "verdict"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -94,5 +97,5 @@ def _show(rows: list[Any], runs: int, level: float, screen: Any) -> None:
     sums = totals(rows)
     screen.print(
         f"{sums['as_expected']} of {sums['specimens']} as expected ({sums['honest']} honest), "
-        f"{sums['alarms']} alarms, {sums['seconds']:.1f} s"
+        f"{sums['alarms']} false alarms, {sums['seconds']:.1f} s"
     )

@@ -1,4 +1,7 @@
-"""What the declared density says exactly: the hockey stick by enumeration or quadrature."""
+"""The hockey-stick divergence of a declared density, by enumeration or quadrature.
+
+Reference: Balle, Barthe & Gaboardi (2018).
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,35 @@ from mechanisms.base.supports import RealLine, gauss_legendre_panels
 
 
 def exact(mechanism: Mechanism, epsilon: float) -> float:
-    """Return delta at ``epsilon`` of the mechanism's own density at its worst pair.
+    """Compute delta at ``epsilon`` from the mechanism's own density at its worst pair.
 
-    By enumeration, or by quadrature to about 1e-12; it does not use the declared loss.
+    The value comes from enumeration, or from quadrature with an error of about 1e-12.  It does not
+    use the declared loss, so it checks it.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        A declared mechanism with a density.
+    epsilon : float
+        Any real number.
+
+    Returns
+    -------
+    float
+        The hockey-stick divergence, a delta in [0, 1], not rounded to either side.
+
+    Raises
+    ------
+    ParameterError
+        If the mechanism is not a declared one, or its worst pair is not two single numbers and
+        cannot be enumerated.
+
+    Examples
+    --------
+    >>> from audits import exact
+    >>> from mechanisms import Laplace
+    >>> round(exact(Laplace(scale=1.0), epsilon=0.5), 6)
+    0.221199
     """
     epsilon = REAL.check("epsilon", epsilon)
     if not isinstance(mechanism, Mechanism):
@@ -54,7 +83,7 @@ def exact_epsilon(mechanism: Mechanism, delta: float) -> float:
 
 
 def _hockey_stick_terms(log_p: Array, log_q: Array, epsilon: float) -> Array:
-    """``(p - e^epsilon q)_+`` from logarithms, without cancelling more than it must."""
+    """``(p - e^epsilon q)_+`` from logarithms, with little cancellation."""
     with np.errstate(invalid="ignore", over="ignore"):
         gap = np.where(np.isneginf(log_q), -np.inf, epsilon + log_q - log_p)
         stick: Array = np.exp(log_p) * -np.expm1(np.minimum(gap, 0.0))
@@ -64,7 +93,7 @@ def _hockey_stick_terms(log_p: Array, log_q: Array, epsilon: float) -> Array:
 def _integrate_on_line(
     mechanism: Mechanism, line: RealLine, values: tuple[float, float], epsilon: float
 ) -> float:
-    """Composite Gauss-Legendre between values, jumps, sign changes and a ladder around them."""
+    """Composite Gauss-Legendre between values, jumps, sign changes and points around them."""
     log_p, log_q = (functools.partial(_density, mechanism, value) for value in values)
     at_ends = 0.0
     if line.ends is not None:

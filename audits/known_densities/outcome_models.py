@@ -32,7 +32,7 @@ class OutcomePair:
 
 
 def two_outcomes(truth: float) -> OutcomePair:
-    """Binary randomised response: nothing is easier to see."""
+    """Binary randomised response, the release whose violation is easiest to detect."""
     keep = 1 / (1 + math.exp(-truth))
     return OutcomePair("two outcomes", np.array([keep, 1 - keep]), np.array([1 - keep, keep]))
 
@@ -53,7 +53,7 @@ def laplace(truth: float) -> OutcomePair:
 
 
 def gaussian(truth: float, delta: float) -> OutcomePair:
-    """Gaussian noise that costs ``truth`` at ``delta``."""
+    """Gaussian noise whose epsilon at ``delta`` is ``truth``."""
     from scipy.special import ndtr
 
     from accountant.planning.calibration import calibrate
@@ -72,7 +72,7 @@ def gaussian(truth: float, delta: float) -> OutcomePair:
 
 
 def example_pairs(truth: float, delta: float) -> list[OutcomePair]:
-    """What releases with a true epsilon may look like, from the easiest to see to the hardest."""
+    """Shapes of releases with a true epsilon, from the easiest to detect to the hardest."""
     found = [two_outcomes(truth), laplace(truth), ten_outcomes(truth)]
     return [*found, gaussian(truth, delta)] if delta > 0 else found
 

@@ -1,9 +1,9 @@
-"""How many runs it takes to see that a claim is false: by the guess test, and by anybody.
+"""How many runs detect that a claim is false: with the guess test, and with any test.
 
-The limit is that of the best test there can be of a pair of distributions against every pair that
-keeps the claim: Neyman & Pearson's, against the pair nearest to the truth (the reverse information
-projection), in the normal approximation of its sum over runs.  The guess test is exact: one
-binomial of right guesses, leaks counted where delta is not 0.
+The limit is that of the best possible test of a pair of distributions against every pair that
+keeps the claim: Neyman and Pearson's, against the pair nearest to the truth (the reverse
+information projection), in the normal approximation of its sum over runs.  The guess test is
+exact: one binomial of right guesses, leaks counted if delta is positive.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_CUTS = 60
 @final
 @dataclass(frozen=True, slots=True)
 class RunsNeeded:
-    """Runs in all, both values together, to see a violation with probability ``power``."""
+    """Runs in total, both values together, that detect a violation with probability ``power``."""
 
     name: str
     power: float
@@ -38,7 +38,7 @@ class RunsNeeded:
 def runs_needed(
     pair: OutcomePair, claim: float, delta: float, alpha: float, power: float
 ) -> RunsNeeded:
-    """Runs that the best conceivable test and the guess test need; infinite where none suffice."""
+    """Runs that the best possible test and the guess test need; infinite if no number suffices."""
     limit, guess = neyman_pearson_runs(pair, claim, delta, alpha, power), math.inf
     for cut in _promising_cuts(pair, claim, delta, alpha, power):
         guess = min(guess, guess_test_runs(pair, cut, claim, delta, alpha, power))
@@ -67,7 +67,7 @@ def neyman_pearson_runs(
 
 
 def nearest_allowed_pair(pair: OutcomePair, claim: float, delta: float) -> tuple[Array, Array]:
-    """The (claim, delta)-indistinguishable pair least surprised by the truth.
+    """The (claim, delta)-indistinguishable pair that is nearest to the truth in divergence.
 
     Where the odds exceed the claim by little, the posterior is clipped at it; beyond, with a delta
     to spend, ``p0 = p / (nu + lam)`` and ``q0 = q / (nu - lam e^claim)``; ``nu = 1 - lam delta``.
@@ -101,7 +101,7 @@ def nearest_allowed_pair(pair: OutcomePair, claim: float, delta: float) -> tuple
 def guess_test_runs(
     pair: OutcomePair, cut: float, claim: float, delta: float, alpha: float, power: float
 ) -> float:
-    """Fewest runs with which the guess test at this cut sees the violation; by bisection."""
+    """Fewest runs with which the guess test at this cut detects the violation; by bisection."""
     made, right = guess_rates(pair, cut)
     if right <= 1 / (1 + math.exp(-claim)):
         return math.inf
@@ -116,7 +116,7 @@ def guess_test_runs(
 
 
 def guess_rates(pair: OutcomePair, cut: float) -> tuple[float, float]:
-    """How often a run is guessed, and how often a guess is right."""
+    """The share of runs with a guess, and the share of right guesses among them."""
     up, down = pair.losses >= cut, pair.losses <= -cut
     right = float(pair.first[up].sum() + pair.second[down].sum()) / 2
     made = right + float(pair.first[down].sum() + pair.second[up].sum()) / 2
@@ -131,7 +131,7 @@ def guess_test_power(
 
     leaks = leak_count_quantile(runs, delta, alpha / 10)
     share = alpha if delta == 0 else 0.9 * alpha
-    # the number of guesses is binomial; its mass on a few hundred points is enough
+    # the number of guesses is binomial; its mass at 201 points is enough
     low, high = (int(binom.ppf(x, runs, made)) for x in (1e-9, 1 - 1e-9))
     guesses = np.unique(np.linspace(low, high, 201).astype(np.int64))
     edges = np.concatenate([[-1.0], (guesses[1:] + guesses[:-1]) // 2, [runs]])
@@ -172,6 +172,6 @@ def _promising_cuts(
 
 
 def check_truth(claim: float, truth: float) -> None:
-    """A truth within the claim is no violation."""
+    """Raise `ParameterError` unless the true epsilon is above the claim."""
     if not truth > claim:
         raise ParameterError("--truth", truth, f"above the claim, {claim:g}")

@@ -1,7 +1,8 @@
-"""Other libraries under audit: pinned known faults that must be found, and sound controls.
+"""Other libraries under audit: known faults that must be found, and sound controls.
 
-An adapter is a file of `LibraryCheck`s about one library, imported when it is asked for; a library
-that is not installed, or does not import, is reported and skipped.
+One adapter file per library, with its `LibraryCheck`s, imported on demand.  A library that is not
+installed, or fails to import, is reported and skipped.  The room may import `results`, `attacks`
+and the rooms below; it does not know `papers`, `zoo` or `minimax`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from audits.claims.findings import Outcome
 from audits.libraries.checks import LibraryCheck, check_row
 from audits.results.rows import AuditCase
 
-# distribution -> (module to try, adapter); numpy is always there
+# distribution -> (module to try, adapter); numpy is always installed
 LIBRARIES = {
     "numpy": ("numpy", "numpy_noise"),
     "opendp": ("opendp.prelude", "opendp_checks"),
@@ -25,19 +26,19 @@ LIBRARIES = {
 
 
 def cases() -> list[AuditCase]:
-    """One case a check of every library that is there."""
+    """One case per check of every installed library."""
     return available_cases([])[0]
 
 
 def missing_libraries() -> dict[str, str]:
-    """What is not there, and why."""
+    """The libraries that cannot be audited, each with the reason."""
     return available_cases([])[1]
 
 
 def available_cases(names: list[str]) -> tuple[list[AuditCase], dict[str, str]]:
-    """The cases of libraries that are there, and the others; all libraries without names.
+    """The cases of installed libraries, and the reasons for the others; no names means all.
 
-    Only libraries whose name a word is part of are imported, or all if one word is of no library.
+    Only libraries that one of the names is part of are imported, or all if a name is of none.
     """
     asked = [word.strip().lower() for word in names]
     some = [one for one in LIBRARIES if any(word and word in one for word in asked)]
@@ -62,7 +63,7 @@ def available_cases(names: list[str]) -> tuple[list[AuditCase], dict[str, str]]:
 
 
 def version(library: str) -> str:
-    """The version of a distribution that is installed; "" of one that is not."""
+    """The version of an installed distribution; "" if it is not installed."""
     try:
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError:
@@ -75,7 +76,7 @@ def _missing(library: str, module: str) -> str:
         return f"not installed (pip install {library})"
     try:
         importlib.import_module(module)
-    except Exception as error:  # whatever a library does when imported
+    except Exception as error:  # an import may raise any error
         words = (str(error).splitlines() or [""])[0]
         return f"does not import: {type(error).__name__}: {words}"
     return ""

@@ -1,4 +1,4 @@
-"""What a check of a library is, and how it becomes a row."""
+"""The check of a library, and its row in a report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DELTA = 1e-5  # of accountants
 @final
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check saw: whether the claim is false, a bound if there is one, and the witness."""
+    """The result of a check: whether the claim is false, a bound if any, and the witness."""
 
     falsified: bool
     witness: str
@@ -42,7 +42,7 @@ CheckFunction = Callable[[Settings, np.random.Generator], CheckResult]
 @final
 @dataclass(frozen=True, slots=True)
 class LibraryCheck:
-    """One claim of a library; ``faulty`` are the versions known to break it, none if sound."""
+    """One claim of a library; ``faulty`` are the versions known to break it, empty if sound."""
 
     library: str
     name: str
@@ -52,14 +52,14 @@ class LibraryCheck:
     fixed_since: tuple[str, ...] = ()
 
     def expected(self, version: str) -> Outcome | None:
-        """What is known of a version; nothing of one in which a fault may be mended."""
+        """The expected outcome for a version; None for one in which a fault may be fixed."""
         if version in self.faulty:
             return Outcome.FALSIFIED
         return Outcome.SURVIVED if not self.faulty or version in self.fixed_since else None
 
 
 def result_of_finding(finding: Finding, claim: Loss) -> CheckResult:
-    """What an audit saw."""
+    """The result of an audit as that of a check."""
     delta = claimed_delta(claim)
     return CheckResult(
         finding.refutes(VERDICT_CONFIDENCE), finding.witness, finding.epsilon_lower, finding.runs,
@@ -68,7 +68,7 @@ def result_of_finding(finding: Finding, claim: Loss) -> CheckResult:
 
 
 def compare_with_certified(found: float, plan: Plan, name: str) -> CheckResult:
-    """Whether an upper bound on epsilon is below a lower one that is certified."""
+    """Compare a library's upper bound on epsilon with a certified lower bound."""
     proof = Tight().certify(plan, DELTA)
     words = f"{name} says {found:.6g}, the truth is in [{proof.lower:.6g}, {proof.upper:.6g}]"
     false = bool(found < proof.lower * (1 - 1e-6))
@@ -82,7 +82,7 @@ def check_row(
     settings: Settings,
     rng: np.random.Generator,
 ) -> ReportRow:
-    """The row of a check; a check that raises is no verdict on the library, and says so."""
+    """The row of a check; an error in the check is raised, it is no verdict on the library."""
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

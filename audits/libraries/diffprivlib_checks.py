@@ -1,4 +1,4 @@
-"""diffprivlib: float noise, a regression's exact moment, a rounded sum, a racing accountant."""
+"""diffprivlib: float noise, a regression's exact moment, a rounded sum, a race for the budget."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def rounded_sum(settings: Settings, rng: np.random.Generator) -> CheckResult:
 
 
 def _rounding_pair() -> tuple[Any, Any]:
-    """Neighbours between the bounds whose float sums differ most, of a staircase of data."""
+    """The neighbours between the bounds, of a chain of data sets, whose float sums differ most."""
     best: tuple[float, Any, Any] = (0.0, None, None)
     for size in range(1, ROWS + 1):
         first = np.full(ROWS, LARGE_BOUND)
@@ -109,7 +109,7 @@ def _rounding_pair() -> tuple[Any, Any]:
 
 
 def accountant(settings: Settings, rng: np.random.Generator) -> CheckResult:
-    """Threads that ask at once are all told that there is budget."""
+    """Several threads that ask at once are all granted the same remaining budget."""
     del settings, rng
     worst, interval = 0.0, sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

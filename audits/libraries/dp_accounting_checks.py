@@ -1,4 +1,4 @@
-"""dp-accounting: nonsense for noise, and its accountants against certified lower bounds."""
+"""dp-accounting: NaN as noise, and its accountants against certified lower bounds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make_accountant(kind: str) -> Any:
 
 
 def nan_noise(settings: Settings, rng: np.random.Generator) -> CheckResult:
-    """Noise that is no number must be refused, and never cost nothing."""
+    """NaN as noise must be refused, and must never cost 0."""
     del settings, rng
     nan, free = float("nan"), []
     events = [library.GaussianDpEvent(nan), library.LaplaceDpEvent(nan), library.ZCDpEvent(nan)]

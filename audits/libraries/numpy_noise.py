@@ -1,4 +1,7 @@
-"""numpy's noise added to a float: the textbook sampler, whose low-order bits give it away."""
+"""numpy's noise added to a float: the textbook sampler, which its low-order bits reveal.
+
+Reference: Mironov (2012).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """OpenDP: faults by issue number, and its exact samplers as sound controls.
 
-It draws its own randomness, which no seed repeats.
+OpenDP draws its own randomness, which no seed repeats.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def squared_deviations(settings: Settings, rng: np.random.Generator) -> CheckRes
 
 
 def threshold_delta(settings: Settings, rng: np.random.Generator) -> CheckResult:
-    """A key that one person alone holds is released more often than delta says."""
+    """A key that only one person holds is released more often than delta allows."""
     del rng
     users = [str(i) for i in range(max(settings.samples, 10_000))]
     counts = dp.t.make_count_by(dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance())
@@ -126,7 +126,7 @@ def _bit_vector_check(pair: tuple[bytes, bytes]) -> CheckFunction:
 
 
 def integer_laplace_time(settings: Settings, rng: np.random.Generator) -> CheckResult:
-    """Larger noise takes longer to draw; rounds of their own, for machines that are busy."""
+    """Larger noise takes longer to draw; several rounds, for machines with other load."""
     from scipy.stats import chi2
 
     del settings

@@ -1,4 +1,8 @@
-"""Minimax lower bounds: the least error any private algorithm can reach, with its construction."""
+"""Minimax lower bounds: the least error of any private algorithm, with the hard family behind it.
+
+Rooms, lowest first: `information`, `families`, `decoding`, `bounds`, `problems`, then `checks` and
+`performance`.  Imports run towards the lower rooms.
+"""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Every lower bound by name: one call for the bound, one for the users an error needs."""
+"""Every lower bound by name: one call for the bound, one for the number of users an error needs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_USERS = 2**50
 
 
 def bound_function(problem: str) -> Callable[..., LowerBound]:
-    """The function of a problem's bound."""
+    """The function that computes a problem's bound."""
     name = OneOf(tuple(PROBLEMS)).check("problem", problem)
     found: Callable[..., LowerBound] = getattr(
         importlib.import_module(f"audits.minimax.{PROBLEMS[name]}"), name
@@ -40,9 +40,31 @@ def bound_function(problem: str) -> Callable[..., LowerBound]:
 
 
 def lower_bound(problem: str, **parameters: Any) -> LowerBound:
-    """The least error of any private algorithm for a problem of `PROBLEMS`.
+    """Compute the least worst-case error of any private algorithm for a named problem.
 
-    ``parameters`` are those of the function of that name.
+    Parameters
+    ----------
+    problem : str
+        A name of `PROBLEMS`.
+    **parameters : object
+        The parameters of the function of that name.
+
+    Returns
+    -------
+    LowerBound
+        The bound, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If the problem is unknown, or a parameter is missing, unknown or out of its range.
+
+    Examples
+    --------
+    >>> from audits.minimax import lower_bound
+    >>> bound = lower_bound("private_mean", n=1000, dimension=10, epsilon=1.0)
+    >>> round(bound.value, 5)
+    0.01207
     """
     function = bound_function(problem)
     signature = inspect.signature(function)
@@ -55,15 +77,41 @@ def lower_bound(problem: str, **parameters: Any) -> LowerBound:
 
 
 def sample_size(problem: str, error: float, epsilon: float | None = None, **parameters: Any) -> int:
-    """The number of users below which no private algorithm reaches ``error``.
+    """Compute the number of users below which no private algorithm reaches an error.
 
-    ``error`` in the units of the bound.  The bound of one user less was seen to be above it.
-    Raises `ParameterError` where it does not fall as n doubles, or 2^50 users do not suffice.
+    Parameters
+    ----------
+    problem : str
+        A name of `PROBLEMS`.
+    error : float
+        The error, positive, in the units of the problem's bound.
+    epsilon : float, optional
+        The epsilon of the problem.
+    **parameters : object
+        The other parameters of the function of that name, without ``n``.
+
+    Returns
+    -------
+    int
+        A number of users, rounded up to the next integer: the bound of one user less is above
+        ``error``.
+
+    Raises
+    ------
+    ParameterError
+        If the bound does not fall as n doubles, 2^50 users do not suffice, or a parameter is out of
+        its range.
+
+    Examples
+    --------
+    >>> from audits.minimax import sample_size
+    >>> sample_size("label_optimisation", error=0.1, epsilon=1.0, k=2)
+    6
     """
     error = POSITIVE.check("error", error)
     given = parameters if epsilon is None else {"epsilon": epsilon, **parameters}
     if "n" in given:
-        raise ParameterError("n", given["n"], "left out: it is what is looked for")
+        raise ParameterError("n", given["n"], "left out: sample_size computes it")
 
     @functools.cache
     def value(n: int) -> float:
@@ -74,7 +122,7 @@ def sample_size(problem: str, error: float, epsilon: float | None = None, **para
         allowed = f"above {value(high):.3g}, the bound of 2^50 users"
         raise ParameterError("error", error, allowed)
     ladder = [value(2**i) for i in range(high.bit_length() + 1)]
-    # one step beyond is looked at too: a bound that rises again would say nothing of this error
+    # one step beyond is computed too: if the bound rises again, the answer is not unique
     if any(after > before * (1 + 1e-6) for before, after in itertools.pairwise(ladder)):
         raise ParameterError("problem", problem, "one whose bound falls as n doubles")
     return least_integer_that(lambda n: value(n) <= error, low, high)

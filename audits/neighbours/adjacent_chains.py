@@ -1,4 +1,4 @@
-"""Chains of data sets, each a neighbour of the next, led where arithmetic fails.
+"""Chains of data sets, each a neighbour of the next, at which arithmetic may fail.
 
 Reference: Casacuberta, Shoemate, Vadhan & Wagaman (2022), for sums of floats and integers.
 """
@@ -21,7 +21,7 @@ Step = tuple[str, Any]  # how a data set was made, and the data set
 
 
 def bounding_box(data: Array) -> Box:
-    """The box of one data set's own numbers."""
+    """The box between the smallest and the largest finite number of a data set."""
     if data.dtype.kind not in "iuf" or data.ndim == 0 or data.size == 0:
         raise ParameterError("space", f"data of type {data.dtype}", "numbers, a row for a record")
     finite = data[np.isfinite(data)].astype(float)
@@ -78,7 +78,7 @@ def _neighbour_steps(
 
 
 def _reordered(value: Array, rng: np.random.Generator) -> Iterator[Iterable[Step]]:
-    """The same records in another order: no neighbour even, the data being a set."""
+    """The same records in another order: the same data if data are sets."""
     if len(value) < 2:
         return
     orders = (np.arange(len(value))[::-1], np.argsort(value.reshape(len(value), -1)[:, 0]),
@@ -89,7 +89,7 @@ def _reordered(value: Array, rng: np.random.Generator) -> Iterator[Iterable[Step
 
 
 def _staircases(box: Box, rng: np.random.Generator) -> Iterator[Iterable[Step]]:
-    """From all low to all high, a record a step: somewhere between, every sum rounds or wraps."""
+    """From all low to all high, one record a step, in several orders: some sums round or wrap."""
     rows = box.shape[0]
     orders = (np.arange(rows), np.arange(rows)[::-1], rng.permutation(rows),
               np.argsort(np.arange(rows) % 8, kind="stable"))  # fmt: skip
@@ -108,7 +108,7 @@ def _staircase(box: Box, order: Any, name: str) -> Iterator[Step]:
 
 
 def _shrinking_sizes(box: Box) -> Iterator[Iterable[Step]]:
-    """All records, one fewer, ... to none: what is divided by a private count shows here."""
+    """All records, one fewer, and so on to none: reveals a division by a private count."""
     values = dict(box.patterns())
     for name, value in values.items():
         sizes = [n for n in range(len(value), -1, -1) if n < 12 or n > len(value) - 4]
@@ -123,7 +123,7 @@ def _shrinking_sizes(box: Box) -> Iterator[Iterable[Step]]:
 def neighbours_near(
     box: Box, relation: Relation, pair: tuple[Any, Any], rng: np.random.Generator
 ) -> list[Step]:
-    """Both data sets changed in the same few places, else a new neighbour of the first."""
+    """Both data sets changed in the same few places, or a new neighbour of the first."""
     first, second = pair
     name = "near the best"
     if np.shape(first) == np.shape(second) and np.ndim(first) and rng.random() < 0.7:

@@ -1,4 +1,4 @@
-"""Structured pairs of neighbours: all equal, one off, extremes, halves, ties.
+"""Structured pairs of neighbours: all equal, one different, extremes, halves, ties.
 
 Reference: Ding, Wang, Wang, Zhang & Kifer (2018), Table 2, for patterns of query answers.
 """
@@ -46,7 +46,7 @@ def candidate_pairs(
 
 
 def distinct_pairs(candidates: Iterable[NeighbourPair]) -> list[NeighbourPair]:
-    """Those whose two values differ, each pair once."""
+    """The candidates whose two values differ, each pair once."""
     seen, kept = set(), []
     for one in candidates:
         key = tuple((np.shape(v), np.asarray(v).tobytes()) for v in one.pair)
@@ -104,7 +104,7 @@ def _structured_neighbours(space: Box, relation: Relation, value: Any) -> Iterat
 
 
 def _value_pairs(space: Values) -> Iterator[NeighbourPair]:
-    """Pairs a mechanism's own values allow, extremes first."""
+    """Pairs from a mechanism's own space of values, extremes first."""
     rng = np.random.default_rng(0)  # chooses pairs, never noise
     if isinstance(space, (Reals, Integers)):
         size = space.dimension or (2 if space.axes == 1 else 0)

@@ -31,9 +31,32 @@ ALL_RELATIONS: tuple[Relation, ...] = (*RECORD_RELATIONS, *ValueMoves)
 @final
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Numbers from ``low`` to ``high``: one, or an array of ``shape`` with a row for each record.
+    """Numbers from ``low`` to ``high``: one number, or an array with a row for each record.
 
-    ``whole`` numbers are int64.
+    Parameters
+    ----------
+    low : float
+        The smallest number; may be -infinity.
+    high : float
+        The largest number, above ``low``; may be infinity.
+    shape : tuple of int, optional
+        Shape of a value; () is a single number.
+    whole : bool, optional
+        Whether the numbers are integers (int64).
+
+    Raises
+    ------
+    ParameterError
+        If ``low`` is not below ``high``, or a length is below 1.
+
+    Examples
+    --------
+    >>> from audits import Box
+    >>> box = Box(0.0, 1.0, shape=(3,))
+    >>> [name for name, value in box.patterns()][:4]
+    ['all low', 'all high', 'all middle', 'half low, half high']
+    >>> box.array([-1.0, 0.5, 2.0])
+    array([0. , 0.5, 1. ])
     """
 
     low: float
@@ -49,21 +72,38 @@ class Box:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The bounds, far numbers where there are none."""
+        """The bounds; 2^50 beyond the other bound, or beyond 0, stands for an infinite one."""
         return (
             self.low if self.low > -np.inf else min(-UNBOUNDED_END, self.high - UNBOUNDED_END),
             self.high if self.high < np.inf else max(UNBOUNDED_END, self.low + UNBOUNDED_END),
         )
 
     def array(self, numbers: Any) -> Any:
-        """Numbers as a value of the space: a float or an int where its shape is ()."""
+        """Clip numbers into the box, as a value of the space.
+
+        Parameters
+        ----------
+        numbers : array_like
+            Numbers of any size.
+
+        Returns
+        -------
+        float, int or array
+            A Python number if the numbers have no axis, else an array.
+        """
         kept = np.clip(np.asarray(numbers, dtype=float), *self.ends)
         if self.whole:
             kept = np.rint(kept).astype(np.int64)
         return kept.item() if kept.ndim == 0 else kept
 
     def patterns(self) -> Iterator[tuple[str, Any]]:
-        """Named values: extremes, halves, one-off, alternating, a ramp, ties."""
+        """Yield named values: extremes, halves, one record different, alternating, a ramp, ties.
+
+        Yields
+        ------
+        tuple of (str, value)
+            The name of the pattern, and the value.
+        """
         (low, high), shape = self.ends, self.shape
         middle = 0.0 if low < 0 < high else (low + high) / 2
         for name, number in (("low", low), ("high", high), ("middle", middle)):
@@ -80,7 +120,18 @@ class Box:
         yield "ties around one middle", self.array(np.where(rows == shape[0] // 2, middle, high))
 
     def random(self, rng: Generator) -> Any:
-        """Some value, its numbers extremes or ties more often than not."""
+        """Draw a value whose numbers are extremes or ties more often than not.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            The generator.
+
+        Returns
+        -------
+        float, int or array
+            A value of the space.
+        """
         low, high = self.ends
         few = np.array([low, high, (low + high) / 2, rng.uniform(low, high)])
         numbers = rng.choice(few[: rng.integers(1, 5)], size=self.shape)

@@ -1,4 +1,4 @@
-"""Published specimens as rows: the claim, what can be proved, what an attack shows."""
+"""Published claims as rows: the claim, what can be proved, what an attack shows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NOT_A_NUMBER = float("nan")
 @final
 @dataclass(frozen=True, slots=True)
 class AttackResult:
-    """What is known from below: ``computed`` is computed, ``sampled`` a bound from runs."""
+    """Lower bounds on epsilon: ``computed`` exactly, ``sampled`` from runs."""
 
     computed: float | None
     sampled: float | None
@@ -48,7 +48,7 @@ Attacker = Callable[[PublishedClaim, Settings, np.random.Generator], AttackResul
 
 
 def cases() -> list[AuditCase]:
-    """One case a published claim."""
+    """One case per published claim."""
     two: list[tuple[PublishedClaim, Attacker, Outcome]] = [
         (printed_label_noise(1.0, DELTA, 5, 0.05), _gaussian, Outcome.FALSIFIED),
         (printed_label_noise(1.0, DELTA, 5, 1.0), _gaussian, Outcome.FALSIFIED),

@@ -1,7 +1,9 @@
-"""The noise of the private LASSO as printed, and what it gives; derivations: docs/why.md.
+"""The noise of the private LASSO as printed, and its true cost; derivations: docs/frank-wolfe.md.
 
-Units: the Lipschitz bound times the set's l1 norm over n, of which a replaced record moves every
-score by two, an added one by one.
+Unit: the Lipschitz bound times the set's l1 norm over n.  A replaced record moves every score by
+two units, an added one by one.
+
+Reference: Talwar, Thakurta & Zhang (2015), Algorithm 2.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ def printed_selections(
 ) -> PublishedClaim:
     """Algorithm 2: ``T - 1`` noisy minima at scale ``sqrt(8 T ln(1/delta)) / epsilon``.
 
-    The constant fits one record added; one replaced moves a score by twice as much.  What is
-    printed has Laplace noise; ``noise="gumbel"`` is the repair that costs nothing.
+    The constant fits one added record; a replaced one moves a score by twice as much.  The printed
+    noise is Laplace; ``noise="gumbel"`` is a repair at the same cost.
     """
     scale = math.sqrt(8 * iterates * math.log(1 / delta)) / epsilon
     stated = check_relation("relation", relation, RECORD_RELATIONS)
@@ -47,7 +49,7 @@ def printed_selections(
 
 
 def attacked_epsilon(claim: PublishedClaim) -> float:
-    """What the plan costs at least: two candidates at the worst gap, in every round the same."""
+    """Lower bound on the plan's epsilon: two candidates at the worst gap, alike in every round."""
     plan: Any = claim.plan
     e0 = 2 * plan.part.sensitivity / plan.part.scale
     wins = laplace_difference_cdf if plan.part.noise == "laplace" else logistic
@@ -60,7 +62,7 @@ def attacked_epsilon(claim: PublishedClaim) -> float:
 
 
 def binomial_epsilon(first: float, second: float, count: int, delta: float) -> float:
-    """Epsilon at ``delta`` that tells ``count`` coins of one chance from those of another."""
+    """The epsilon at ``delta`` of ``count`` Bernoulli draws of two probabilities."""
     heads = np.arange(count + 1)
     ways = np.array([math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
                      for k in heads])  # fmt: skip
@@ -77,7 +79,7 @@ def binomial_epsilon(first: float, second: float, count: int, delta: float) -> f
 
 
 def verdict(claim: PublishedClaim) -> str:
-    """One line: the claim, what can be proved, what an attack shows, and what follows."""
+    """One line: the claim, what can be proved, what an attack shows, and the verdict."""
     provable, renyi = claim.true_epsilon, RDP().epsilon(claim.plan, claim.delta)
     shown = attacked_epsilon(claim)
     word = "FALSIFIED" if shown > claim.epsilon else "HOLDS" if claim.holds else "NOT REFUTED"
@@ -88,9 +90,10 @@ def verdict(claim: PublishedClaim) -> str:
 
 
 def laplace_log_ratio_range(scores: tuple[float, ...], moves: tuple[float, ...]) -> float:
-    """Range of the log-ratios of a Laplace noisy maximum's probabilities, over its e0.
+    """The range of the log-ratios of a Laplace noisy maximum's probabilities, over its e0.
 
-    Bounded range would make it 1 at most; the probabilities are exact quadrature.
+    If the mechanism were e0-bounded-range, it would be at most 1; the probabilities are exact
+    quadrature.
     """
     before = np.array(scores)
     ratios = laplace_log_win_probabilities(

@@ -1,9 +1,11 @@
-"""The rate of label-private convex optimisation as printed, and what it really is.
+"""The rate of label-private convex optimisation as printed, and the true one.
 
 With K labels and n users the excess risk of the published algorithm is at most
-``L D sqrt(V / n)``, V as `algorithms.label_privacy.report_decoders` has it.  For
-``epsilon <= 1`` abstract and introduction print ``sqrt(K / (epsilon n))``: V would grow like
-1 / epsilon.  It grows like 1 / epsilon^2, and so does the lower bound, which no algorithm can beat.
+``L D sqrt(V / n)``, V as in `algorithms.label_privacy.report_decoders`.  For ``epsilon <= 1``
+abstract and introduction print ``sqrt(K / (epsilon n))``: V would grow like 1 / epsilon.  It grows
+like 1 / epsilon^2, and so does the lower bound, which holds for every algorithm.
+
+Reference: Chua and others (2026).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from algorithms.label_privacy.label_randomizers import CLASSES, second_moments
 @final
 @dataclass(frozen=True, slots=True)
 class PrintedRate:
-    """A claim in print that some squared risk grows like ``epsilon^-power`` as epsilon vanishes."""
+    """A printed claim that a squared risk grows like ``epsilon^-power`` as epsilon vanishes."""
 
     name: str
     source: str
@@ -37,12 +39,12 @@ class PrintedRate:
 
     @property
     def holds(self) -> bool:
-        """Whether it grows no faster than printed."""
+        """True if the risk grows no faster than printed."""
         return self.true_power <= self.power + 0.01
 
 
 def printed_upper_rate(classes: int) -> PrintedRate:
-    """Of the algorithm: V of unary encoding."""
+    """The printed rate of the algorithm: V of unary encoding."""
     return PrintedRate(
         f"label-private convex optimisation, K={classes}, epsilon <= 1: sqrt(K / (epsilon n))",
         '"Convex Optimization with Local Label Differential Privacy", abstract and Section 1',
@@ -51,7 +53,7 @@ def printed_upper_rate(classes: int) -> PrintedRate:
 
 
 def printed_lower_rate(classes: int) -> PrintedRate:
-    """Of any non-interactive algorithm: the lower bound, squared, at very many users."""
+    """The printed rate of any non-interactive algorithm: the squared lower bound for many users."""
     return PrintedRate(
         f"lower bound on label-private convex optimisation, K={classes}, epsilon <= 1",
         '"Convex Optimization with Local Label Differential Privacy", Section 1',
@@ -67,7 +69,7 @@ def leading_constant(classes: int, epsilon: float) -> float:
 def lower_bound(
     classes: int, epsilon: float, users: int, diameter: float = 1.0, lipschitz: float = 1.0
 ) -> float:
-    """Excess risk that no non-interactive epsilon-label-private algorithm can be below.
+    """The least excess risk of any non-interactive epsilon-label-private algorithm.
 
     For an even number of labels, ``L D max(sqrt(K) / (32 sqrt(2 n c)), 1 / (8 sqrt(1.5 n)))`` with
     ``c = min((e^epsilon - 1)^2, 4 e^epsilon)`` and ``n >= K^2 / (2 c)``.  The hard labels come in

@@ -1,6 +1,8 @@
-"""Budgets of majority votes and of noisy hard thresholding as printed, and what they really are.
+"""Budgets of majority votes and of noisy hard thresholding as printed, and their true costs.
 
-Both claims are true, with slack, although a step of the first proof is not (methods 9, E13).
+Both claims are true, with slack, although a step of the first proof is not: the proof cites
+Dwork & Roth (2014), Corollary 3.21, which asks for twice the noise scale that the paper uses.  See
+docs/errata.md.
 """
 
 from __future__ import annotations

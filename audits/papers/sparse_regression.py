@@ -1,7 +1,9 @@
-"""Claims as papers print them, and what the printed constants really give.
+"""Claims as papers print them, and the true cost of the printed constants.
 
-Each specimen is a plan of declared mechanisms with the noise as printed and the sensitivity as it
-is; accountants say the rest.  Derivations: docs/sparse-regression.md.
+Each specimen is a plan of declared mechanisms with the noise as printed and the true sensitivity;
+accountants compute the rest.  Derivations: docs/sparse-regression.md.
+
+References: Wang, Smith & Xu (2018); Wang & Xu (2021).
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from mechanisms.gaussian import Gaussian
 @final
 @dataclass(frozen=True, slots=True)
 class PublishedClaim:
-    """A claim in print: where it stands, what it says, and the plan that its constants make."""
+    """A printed claim: its source, what it states, and the plan with its constants."""
 
     name: str
     source: str
@@ -34,17 +36,17 @@ class PublishedClaim:
 
     @property
     def true_epsilon(self) -> float:
-        """What the plan really costs at the claimed delta."""
+        """The plan's epsilon at the claimed delta, by `Tight`; rounded up."""
         return Tight().epsilon(self.plan, self.delta)
 
     @property
     def holds(self) -> bool:
-        """Whether the claim is true."""
+        """True if the plan costs at most the claimed epsilon."""
         return self.true_epsilon <= self.epsilon
 
 
 def label_bound(true_sparsity: int, noise_bound: float, link: str | Link = "identity") -> float:
-    """Greatest label of the model: ``max |f(+-sqrt s*)| + C``."""
+    """The largest label of the model: ``max |f(+-sqrt s*)| + C``."""
     ends = link_of(link).function(math.sqrt(true_sparsity) * np.array([-1.0, 1.0]))
     return float(np.abs(ends).max()) + noise_bound
 
@@ -74,7 +76,7 @@ def printed_label_noise(
 def public_label_noise(
     epsilon: float, delta: float, true_sparsity: int, noise_bound: float
 ) -> PublishedClaim:
-    """The same in public code for the experiments: ``tau = 2 sqrt2 C sqrt(ln(1/delta)) / eps``."""
+    """The label noise of public code: ``tau = 2 sqrt2 C sqrt(ln(1/delta)) / eps``."""
     tau = noise_bound * math.sqrt(8 * math.log(1 / delta)) / epsilon
     return PublishedClaim(
         f"label noise in code, s*={true_sparsity}, C={noise_bound:g}",
@@ -86,7 +88,8 @@ def public_label_noise(
 class PrintedBound(LocalIHT):
     """LocalIHT with gradients clipped to the printed bound, ``b C sqrt p``: private, and biased.
 
-    As printed nothing is clipped, and `printed_probability` exceeds 1: that is no mechanism (E2).
+    As printed the gradients are not clipped, and `printed_probability` exceeds 1: that is no
+    mechanism (docs/errata.md, the erratum on the norm bound).
     """
 
     def norm_bound(self, features: int) -> float:
@@ -97,14 +100,17 @@ class PrintedBound(LocalIHT):
 def printed_probability(
     sparsity: int, true_sparsity: int, noise_bound: float, link: str | Link = "identity"
 ) -> float:
-    """What the printed norm bound asks of a coin: ``1/2 + |gradient| / (2 bound)`` at its worst."""
+    """The probability that the printed norm bound implies: ``1/2 + |gradient| / (2 bound)``."""
     # a gradient is x f' (f(<x, theta>) - y): sqrt p b (b (sqrt s + sqrt s*) + C) over b C sqrt p
     reach = link_of(link).high * (math.sqrt(sparsity) + math.sqrt(true_sparsity))
     return 0.5 + (reach + noise_bound) / (2 * noise_bound)
 
 
 class PrintedSign(LabelIHT):
-    """LabelIHT with the printed sign of the gradient: as private, and it runs away (E3)."""
+    """LabelIHT with the printed sign of the gradient: as private, and its iterates diverge.
+
+    See docs/errata.md, the erratum on the sign.
+    """
 
     def gradient(self, theta: Array, data: Any, executor: Executor | None = None) -> Array:
         """Wang, Smith & Xu (2018), Algorithm 2, line 5."""

@@ -1,6 +1,6 @@
-"""What a test asserts of a release: the accountant checks the claim first, then it is attacked.
+"""What a test asserts of a release: the accountant checks the claim first, then attacks run.
 
-Loaded by the pytest plugin when a test audits something.
+Loaded by the pytest plugin when a test audits a release.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from audits.pytest_support.failures import (
 from mechanisms.base.mechanism import Mechanism
 
 TOLERANCE = 1e-9  # a cost this much (relative) above the claim is float rounding
-RUNS_OF_ONE_LOSS = 1000  # a run of an algorithm, with its replay, stands for so many of a release
+RUNS_OF_ONE_LOSS = 1000  # runs of a release that one run and replay of an algorithm count as
 MOST_RUNS = 10**12
-TEST_CLAIM, DECLARED_CLAIM = "as the test asks", "as it declares"
+TEST_CLAIM, DECLARED_CLAIM = "claimed by the test", "as declared"
 RETURN_FORMS = (
     "a test marked dp must return a declared mechanism; (release, pair); (release, pair, claim); "
     "(algorithm, data, neighbour); or (algorithm, data, neighbour, public)"
@@ -47,7 +47,7 @@ RETURN_FORMS = (
 def assert_returned(
     returned: Any, epsilon: float, delta: float, runs: int | None, trial: Trial
 ) -> None:
-    """Assert that what a marked test returned is (epsilon, delta)-private as far as can be seen.
+    """Assert that what a marked test returned is (epsilon, delta)-private, as far as audits see.
 
     ``runs`` are those of the trial unless given; an algorithm runs once for every thousand.
     """
@@ -91,9 +91,9 @@ def assert_release(
 def _assert_returned_release(
     release: Any, pair: Any, given: Any, requested: ApproxLoss, runs: int, trial: Trial
 ) -> None:
-    """Attack what is declared (a claim given, or the mechanism's own), else what is asked.
+    """Attack the declared claim (given, or the mechanism's own), else the requested one.
 
-    What is declared costs no more than what is asked, so it is attacked where it reveals most.
+    The declared claim costs at most the requested one, so it is attacked where it reveals most.
     """
     if given is not None and not isinstance(given, Loss):
         fail_misuse(f"the claim of (release, pair, claim) must be a loss, not {type_text(given)}")
@@ -103,7 +103,7 @@ def _assert_returned_release(
         _attack(release, pair, release.loss, DECLARED_CLAIM, None, runs, trial)
     elif given is not None:
         _assert_costs(f"the claim {given!r}", given, requested, delta, trial)
-        _attack(release, pair, given, "as the test returned it", None, runs, trial)
+        _attack(release, pair, given, "returned by the test", None, runs, trial)
     else:
         _attack(release, pair, requested, TEST_CLAIM, delta, runs, trial)
 
@@ -124,7 +124,7 @@ def _attack(
         f"FALSIFIED: {display_name(release)}",
         finding.witness.partition(" was right ")[0],
     )
-    if not isinstance(claim, Loss):  # a claim about no noise has no guesses
+    if not isinstance(claim, Loss):  # a claim of sensitivity has no guesses
         if finding.outcome is Outcome.FALSIFIED:
             raise ClaimFailed(
                 failure_text(headline, trial, event=event, claim=f"{claim!r}, {claim_source}")
@@ -162,7 +162,7 @@ def _assert_algorithm(
 ) -> None:
     name, delta = display_name(algorithm), claim.delta
     plan = declared_plan(algorithm, data, public)
-    # what is attacked is what the plan declares: no more than what is asked
+    # the attack is on the plan's own cost, which is at most the requested one
     cost = _assert_costs(f"the plan of {name}", plan, claim, delta, trial)
     declared = ApproxLoss(cost, delta)
     losses, rng = -(-runs // RUNS_OF_ONE_LOSS), np.random.default_rng(trial.seed)
@@ -170,7 +170,7 @@ def _assert_algorithm(
     why = found.refutation(trial.confidence)
     if why:
         bound = found.epsilon_lower(delta, trial.confidence)
-        words = "none: the runs themselves tell the data apart"
+        words = "none: the replay already differs, so no losses were sampled"
         raise ClaimFailed(
             failure_text(
                 f"FALSIFIED: {name}", trial, event=why,
@@ -184,13 +184,13 @@ def _assert_algorithm(
 def _assert_costs(
     name: str, declared: Release | Plan | Loss, requested: Loss, delta: float, trial: Trial
 ) -> float:
-    """The cost of what is declared, at most what is asked: arithmetic, nothing is sampled."""
+    """The declared cost, which must be at most the requested one; computed, without sampling."""
     __tracebackhide__ = True
     cost, allowed = Tight().epsilon(declared, delta), requested.epsilon_at(delta)
     if cost > allowed * (1 + TOLERANCE):
         raise ClaimFailed(
             failure_text(
-                f"OVERCLAIMED: {name} costs more than the test claims; nothing was sampled", trial,
+                f"OVERCLAIMED: {name} costs more than the test claims (computed, no runs)", trial,
                 cost=f"epsilon = {cost:.6g} at delta = {delta:g}, by the accountant",
                 claim=f"epsilon <= {allowed:.6g} at delta = {delta:g}",
             )
@@ -199,21 +199,21 @@ def _assert_costs(
 
 
 def _assert_decisive(point: ClaimPoint, runs: int, trial: Trial) -> None:
-    """A test that no outcome could fail says nothing: ask for more runs."""
+    """Fail a test that no outcome could fail, and name the runs that it needs."""
     __tracebackhide__ = True
     share = point.guesses.runs / runs
     if _could_refute(point, runs * share, trial):
         return
     _, more = grow_until(lambda n: _could_refute(point, n * share, trial), runs, MOST_RUNS)
-    advice = f"; {more:,} would do (--dp-runs, or runs= of the test)" if more < MOST_RUNS else ""
+    advice = f"; use {more:,} (--dp-runs, or runs= of the test)" if more < MOST_RUNS else ""
     fail_misuse(
-        f"{runs:,} runs are too few: whatever they show, a claim of epsilon = "
-        f"{point.epsilon:.6g} at delta = {point.delta:.4g} survives{advice}"
+        f"{runs:,} runs are too few: no outcome could falsify a claim of epsilon = "
+        f"{point.epsilon:.6g} at delta = {point.delta:.4g}{advice}"
     )
 
 
 def _could_refute(point: ClaimPoint, runs: float, trial: Trial) -> bool:
-    """Whether runs that are all guessed, and all rightly, falsify the claim."""
+    """True if runs that are all guessed, and all rightly, falsify the claim."""
     most = replace(point.guesses, correct=int(runs), made=int(runs), runs=int(runs), blocks=())
     return replace(point, guesses=most).refutes(trial.confidence)
 

@@ -1,4 +1,4 @@
-"""The words of a test that fails: what was claimed, what was seen, and how to see it again."""
+"""The text of a failed test: what was claimed, what was seen, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mechanisms.base.mechanism import Mechanism
 
 
 class ClaimFailed(pytest.fail.Exception, AssertionError):  # type: ignore[misc,name-defined]
-    """A claim that a test makes is false: by the accountant, or by what an attacker saw."""
+    """A claim of a test is false: by the accountant, or by an attack."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How one audit of a session is done, and the command that does it again."""
+    """The settings of one audit of a session, and the command that repeats it."""
 
     runs: int
     confidence: float
@@ -29,7 +29,7 @@ class Trial:
 
 
 def bound_text(epsilon: float, delta: float, trial: Trial) -> str:
-    """What an attacker showed, and how often that is wrong."""
+    """The lower bound of the attack, and the probability that it is wrong."""
     chance = 1 - trial.confidence
     return (
         f"epsilon >= {epsilon:.6g} at delta = {delta:.4g}, wrong with chance {chance:.2g} at most"
@@ -37,20 +37,20 @@ def bound_text(epsilon: float, delta: float, trial: Trial) -> str:
 
 
 def failure_text(headline: str, trial: Trial, **facts: str) -> str:
-    """A headline, what was seen, and the command that shows it again."""
+    """A headline, the facts, and the command that repeats the audit."""
     facts |= {"seed": str(trial.seed), "repeat": trial.repeat_command}
     return "\n".join([headline, *(f"  {name:<8}{words}" for name, words in facts.items())])
 
 
 def display_name(value: Any) -> str:
-    """A mechanism as it is, anything else by its name."""
+    """The ``repr`` of a mechanism, else the name of the function or class."""
     if isinstance(value, Mechanism):
         return repr(value)
     return str(getattr(value, "__name__", type(value).__name__))
 
 
 def type_text(value: Any) -> str:
-    """What it is, by types alone: data are not shown."""
+    """The type of a value, or the types of a tuple's parts; never the data."""
     if isinstance(value, tuple):
         return f"({', '.join(map(type_text, value))})"
     if isinstance(value, type):
@@ -60,7 +60,7 @@ def type_text(value: Any) -> str:
 
 @contextmanager
 def report_parameter_errors() -> Iterator[None]:
-    """A refused parameter fails the test in its own words."""
+    """Fail the test with the message of a `ParameterError`."""
     try:
         yield
     except ParameterError as error:
@@ -68,6 +68,6 @@ def report_parameter_errors() -> Iterator[None]:
 
 
 def fail_misuse(words: str) -> NoReturn:
-    """Fail a test that does not say what is to be audited, or cannot fail."""
+    """Fail a test that does not say what to audit, or that cannot fail."""
     __tracebackhide__ = True
     pytest.fail(words, pytrace=False)

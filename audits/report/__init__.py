@@ -1,1 +1,4 @@
-"""What a report looks like: terminal, JSON, page."""
+"""Reports: how results look in a terminal, as JUnit XML and as an HTML page.
+
+It may import `runner`, `utility` and the rooms below; only `cli` imports it.
+"""

@@ -1,4 +1,4 @@
-"""Lower bounds as a person reads them in a terminal, and as JSON."""
+"""Lower bounds as terminal tables, and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from audits.report.words import format_number
 ALGORITHM_HEAD = ("algorithm", "risk", "s.e.", "over the bound", "theorem", "no noise")
 CHECK_HEAD = ("inequality", "closest case", "exact", "bound", "tight")
 ALL_HEAD = ("problem", "bound", "published", "algorithm", "over the bound")
-NO_CONSTRUCTION = "drawn anew for every data set"
+NO_CONSTRUCTION = "no finite family: the proof draws its data at random"
 
 
 def print_bounds(
@@ -66,13 +66,13 @@ def _print_problem(answer: ProblemReport, console: Console) -> None:
 
 
 def bound_facts(answer: ProblemReport) -> Iterable[tuple[str, str]]:
-    """What there is to say of a bound, line by line."""
+    """The facts of a bound as (name, value) lines."""
     bound = answer.bound
     yield "setting", setting_text(answer.setting)
     yield "bound", f"{format_number(bound.value)}: {bound.statement}"
     yield "published", format_number(bound.published)
     yield "construction", construction_text(answer)
-    yield "chosen", bound.optimised_over
+    yield "optimised over", bound.optimised_over
     yield "valid for", bound.valid_for
     if answer.users is not None:
         yield "users", f"fewer than {answer.users:,} cannot reach {answer.error:g}"
@@ -102,7 +102,7 @@ def summary_rows(answer: ProblemReport) -> Iterable[list[str]]:
 
 
 def algorithm_cells(one: RiskGap) -> list[str]:
-    """See `ALGORITHM_HEAD`."""
+    """The cells of one algorithm's row, under `ALGORITHM_HEAD`."""
     risk, error = one.risk
     ratio = format_number(one.ratio, ".3g")
     return [
@@ -116,13 +116,13 @@ def algorithm_cells(one: RiskGap) -> list[str]:
 
 
 def check_cells(check: Check) -> list[str]:
-    """See `CHECK_HEAD`."""
+    """The cells of one check's row, under `CHECK_HEAD`."""
     tight = f"{check.tightness:.3f}" if check.holds else "VIOLATED"
     return [check.claim, check.case, format_number(check.exact), format_number(check.bound), tight]
 
 
 def closest_checks(checks: Sequence[Check]) -> list[Check]:
-    """Of every claim the check nearest to its bound, and all that fail."""
+    """The check of each claim that is nearest to its bound, and all that fail."""
     best: dict[str, Check] = {}
     for one in checks:
         if one.claim not in best or one.tightness > best[one.claim].tightness:
@@ -133,7 +133,7 @@ def closest_checks(checks: Sequence[Check]) -> list[Check]:
 def as_document(
     answers: Sequence[ProblemReport], checks: Sequence[Check], seed: int
 ) -> dict[str, Any]:
-    """The same for programs."""
+    """The answers and checks as a JSON-ready dictionary, schema 1."""
     return {
         "schema": 1,
         "seed": seed,

@@ -20,7 +20,7 @@ from audits.report.words import escape_control, format_number
 
 
 def to_html(answers: Sequence[ProblemReport], checks: Sequence[Check], repeat_command: str) -> str:
-    """The page; every word that came from outside is escaped."""
+    """The bounds as a page; all text from outside is escaped."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
         "<meta name=viewport content='width=device-width,initial-scale=1'>",

@@ -33,13 +33,13 @@ class Axes:
         return LEFT + (WIDTH - LEFT - RIGHT) * share
 
     def y(self, value: float) -> float:
-        """Place of a value down the page; what is below the floor lies on it."""
+        """Place of a value down the page; a value below the axis lies on its end."""
         kept = min(max(value, self.low), self.high)
         share = math.log(self.high / kept) / math.log(self.high / self.low)
         return TOP + (HEIGHT - TOP - BOTTOM) * share
 
     def points(self, points: Points) -> str:
-        """Places of points, as SVG wants them."""
+        """The places of points in SVG syntax."""
         return " ".join(f"{self.x(a):.1f},{self.y(b):.1f}" for a, b in points)
 
     def frame(self, across: str, down: str, step: int) -> list[str]:
@@ -77,7 +77,7 @@ def profile_figure(curve: ProfileCurve, claimed: str = "claimed") -> str:
     shown = [name for name, values in lines.items() if values]
     for place, name in enumerate(shown):
         drawn = list(zip(curve.epsilon, lines[name], strict=True))
-        # a line ends where it falls off the picture
+        # a line ends where it leaves the figure
         last = next((i + 1 for i, (_, d) in enumerate(drawn) if d < axes.low), len(drawn))
         parts.append(f'<polyline class="{name}" points="{axes.points(drawn[:last])}"/>')
         parts += _legend(place, name, names[name])
@@ -85,7 +85,7 @@ def profile_figure(curve: ProfileCurve, claimed: str = "claimed") -> str:
 
 
 def power_figure(guess: Points, limit: Points, samples: int, claim: str) -> str:
-    """Runs that a violation takes against its size, and the runs that there were."""
+    """The runs that detect a violation against its size, and the runs of this report."""
     runs = [y for _, y in [*guess, *limit] if math.isfinite(y)]
     axes = Axes(
         guess[0][0], guess[-1][0], 10.0 ** math.floor(math.log10(min([*runs, samples]))),
@@ -104,7 +104,7 @@ def power_figure(guess: Points, limit: Points, samples: int, claim: str) -> str:
 
 
 def interval_figure(row: ReportRow) -> str:
-    """The bound as an interval from the least epsilon upwards, the claim a bar, exact a dot."""
+    """The bound as an interval from the lower bound upwards, the claim a bar, exact a dot."""
     lower, claim, exact = row.epsilon_lower, row.claim[0], row.exact_epsilon
     known = [x for x in (lower, claim, exact) if x is not None and math.isfinite(x)]
     if lower is None or not known or max(known) <= 0:

@@ -1,4 +1,4 @@
-"""The report as JUnit XML, which test servers read: one test case a row."""
+"""The report as JUnit XML, which test servers read: one test case per row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from audits.results.rows import ReportRow
 
 
 def to_junit(result: Result) -> str:
-    """A test suite; a row that is not as expected fails, an absent library is skipped."""
+    """A test suite: a row that is not as expected fails, a missing library is skipped."""
     rows = result.rows
     suite = Xml.Element("testsuite", {
         "name": "audits", "tests": str(len(rows) + len(result.absent)),
@@ -19,9 +19,9 @@ def to_junit(result: Result) -> str:
         "skipped": str(len(result.absent)), "time": f"{sum(row.seconds for row in rows):.6f}",
     })  # fmt: skip
     properties = Xml.SubElement(suite, "properties")
-    told = {"command": result.request.repeat_command, "seed": result.request.seed, "note": CLOSING,
+    facts = {"command": result.request.repeat_command, "seed": result.request.seed, "note": CLOSING,
             **result.versions}  # fmt: skip
-    for name, value in told.items():
+    for name, value in facts.items():
         Xml.SubElement(
             properties, "property", {"name": escape_control(name), "value": escape_control(value)}
         )

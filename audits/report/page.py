@@ -1,4 +1,4 @@
-"""The report as one self-contained HTML page: no request to anywhere, no script."""
+"""The report as one self-contained HTML page, without scripts or requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POWER = 0.95
 
 
 def to_html(result: Result) -> str:
-    """The result as a page; every word that came from outside is escaped."""
+    """The result as a page; all text from outside is escaped."""
     rows = result.rows
     wrong = [row for row in rows if not row.as_expected]
     parts = [
@@ -132,7 +132,7 @@ def _facts_section(row: ReportRow) -> Iterable[str]:
 
 
 def _power_section(result: Result) -> Iterable[str]:
-    """What this many runs could have seen, at the confidence of the verdicts."""
+    """The smallest violation that this many runs detect, at the confidence of the verdicts."""
     from audits.known_densities.outcome_models import laplace
     from audits.known_densities.sample_size import runs_needed
 

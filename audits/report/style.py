@@ -1,8 +1,8 @@
-"""How the page looks: one column, light and dark, wide and narrow."""
+"""The style of the pages: one column, light and dark, wide and narrow."""
 
 from accountant.reports.html_document import read_asset
 
-# what all pages of the house share, and then what is this one's own
+# the style of all pages of the project, then that of this one
 STYLE = (
     read_asset("base.css")
     + """

@@ -1,22 +1,28 @@
-"""The report as a person reads it in a terminal."""
+"""The report as terminal tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from accountant.formatting import format_lower
+from audits.claims.findings import Outcome
 from audits.report.words import escape_control, format_number, format_percent
 from audits.results.facts import CLOSING, PROFILE_HEAD, profile_rows, title_of
 from audits.results.result_file import Result
 from audits.results.rows import ReportRow
 
+# rows.FAMILY_ERROR in words: the error rate that all verdicts of a run share
+ERROR_SENTENCE = "The chance that any verdict here is wrong is at most one in a million."
+
 
 def print_report(result: Result, console: Console) -> None:
-    """Print tables by kind, the algorithms' stories, and one closing line."""
+    """Print tables by kind, the algorithms' facts, and a closing verdict."""
     rows, seed = result.rows, result.request.seed
     for kind in dict.fromkeys(row.kind for row in rows):
         console.print(_table(title_of(kind), [row for row in rows if row.kind == kind]))
@@ -26,19 +32,40 @@ def print_report(result: Result, console: Console) -> None:
             _print_facts(row, console)
     for library, why in result.absent.items():
         console.print(literal_text(f"not audited: {library}, {why}"), style="yellow")
-    wrong = [row for row in rows if not row.as_expected]
-    weak = sum(not row.decisive for row in rows)
-    line = Text(f"{len(rows) - len(wrong)} of {len(rows)} as expected", "green")
-    if wrong:
-        line.append(f", {len(wrong)} not: {_subject_names(wrong)}", "red")
-    line.append(f", {weak} with too few runs to decide" if weak else "", "default")
-    told = f"; verdicts hold together at 1 - 1e-6; repeat with --seed {seed}"
-    console.print(line.append(told, "default"))
+    right, weak = sum(row.as_expected for row in rows), sum(not row.decisive for row in rows)
+    line = Text(f"{right} of {len(rows)} as expected", "green" if right == len(rows) else "red")
+    line.append(f", {weak} (marked ?) with too few runs to decide" if weak else "", "default")
+    console.print(line.append(".", "default"))
+    for sentence in _unexpected(rows):
+        console.print(Text(sentence, "bold red"))
+    console.print(f"{ERROR_SENTENCE} Repeat with --seed {seed}.")
     console.print(CLOSING, style="dim")
 
 
+def _unexpected(rows: Sequence[ReportRow]) -> Iterator[str]:
+    """Sentences about rows that are not as expected: violated claims, and faults not found."""
+    wrong = [row for row in rows if not row.as_expected]
+    false = [row for row in wrong if row.outcome is Outcome.FALSIFIED]
+    missed = [row for row in wrong if row.outcome is Outcome.SURVIVED]
+    if false:
+        plural = "s" if len(false) > 1 else ""
+        yield f"{len(false)} violation{plural}: {'; '.join(map(_violation, false))}."
+    if missed:
+        names = ", ".join(escape_control(row.subject) for row in missed)
+        yield f"{len(missed)} known fault{'s' if len(missed) > 1 else ''} not found: {names}."
+
+
+def _violation(row: ReportRow) -> str:
+    """The epsilon that a row leaks at the confidence of its verdict, else that its claim fails."""
+    subject, (epsilon, delta), lower = escape_control(row.subject), row.claim, row.verdict_lower
+    claimed = f"{epsilon:.4g}" + (f" at δ = {delta:g}" if delta > 0 else "")
+    if lower is not None and lower > epsilon:
+        return f"{subject} leaks ε ≥ {format_lower(lower)}, claimed {claimed}"
+    return f"{subject} breaks its claim" + ("" if math.isnan(epsilon) else f", ε = {claimed}")
+
+
 def literal_text(words: object) -> Text:
-    """The words as rich shows them to the letter: no markup, no escapes."""
+    """Text that rich shows literally: no markup, no escapes."""
     return Text(escape_control(words))
 
 
@@ -84,14 +111,10 @@ def _print_facts(row: ReportRow, console: Console) -> None:
     console.print()
     if row.curve is None or not row.curve.mean:
         return
-    curve = borderless_table("delta(epsilon) of the samples beside what was paid")
+    curve = borderless_table("delta(epsilon): the samples, and the accountant's upper bound")
     for head in PROFILE_HEAD:
         curve.add_column(head, justify="right")
     for cells in profile_rows(row.curve):
         curve.add_row(*map(literal_text, cells))
     console.print(curve)
     console.print()
-
-
-def _subject_names(rows: Sequence[ReportRow]) -> str:
-    return ", ".join(escape_control(row.subject) for row in rows)

@@ -1,4 +1,4 @@
-"""Words from outside, made harmless before anybody sees them."""
+"""Numbers and untrusted text as reports show them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["escape_control", "format_number", "format_percent"]
 
 
 def format_percent(confidence: float) -> str:
-    """A confidence as people write it."""
+    """A confidence as a percentage."""
     return f"{100 * confidence:.6g} %"
 
 
 def format_number(x: float | None, digits: str = ".4g") -> str:
-    """A number, or a dash where there is none."""
+    """A number, or a dash if it is None or NaN."""
     return "-" if x is None or math.isnan(x) else format(x, digits)

@@ -1,4 +1,4 @@
-"""What every report tells: its titles, and the algorithm's story in plain rows."""
+"""Titles and facts that every report shows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from audits.results.rows import ProfileCurve
 
 TITLES = {
     "mechanism": "Declared mechanisms: claimed, exact, attacked",
-    "bits": "Low-order bits: floats that stand for real numbers are found out, exact noise is not",
-    "specimen": "The zoo: broken on purpose, each must be caught",
+    "bits": "Floating-point leak test (float samplers must fail, exact ones must pass)",
+    "specimen": "Mechanisms and algorithms broken on purpose (each must be caught)",
     "algorithm": "Algorithms: replayed and attacked",
     "paper": "Published claims: printed, provable, attacked",
-    "library": "Other libraries: known faults and sound controls",
+    "library": "Other libraries: known faults (must be found), sound controls (must survive)",
     "target": "Your function",
 }
-CLOSING = "An audit falsifies or fails to; SURVIVED proves nothing."
+CLOSING = "SURVIVED: the runs saw no violation. That is no proof of privacy."
 PROFILE_HEAD = ("epsilon", "empirical delta", "band", "accountant's delta")
 SHOWN_SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)  # shares of the greatest epsilon of a curve
 
@@ -29,7 +29,7 @@ def title_of(kind: str) -> str:
 def algorithm_facts(
     lasso: Any, data: Any, found: Any, claim: tuple[float, float]
 ) -> Iterator[tuple[str, str]]:
-    """(what, value) of an algorithm's row."""
+    """(name, value) facts of an algorithm's row."""
     from sklearn.linear_model import Lasso
     from sklearn.metrics import r2_score
 
@@ -56,7 +56,7 @@ def algorithm_facts(
 
 
 def _rarest_loss(found: Any, confidence: float) -> str:
-    """How far down the samples show the profile."""
+    """The largest epsilon at which the samples bound the profile from below."""
     epsilons = found.epsilon_grid()
     lower = found.profile_lower(epsilons, confidence)
     seen = [i for i in range(len(lower)) if lower[i] > 1e-12]
@@ -67,7 +67,7 @@ def _rarest_loss(found: Any, confidence: float) -> str:
 
 
 def profile_rows(curve: ProfileCurve) -> list[list[str]]:
-    """One line an epsilon: empirical delta, its band, the accountant's delta."""
+    """One line per epsilon: empirical delta, its band, the accountant's delta."""
     top, lines = curve.epsilon[-1], []
     for share in SHOWN_SHARES:
         at = min(range(len(curve.epsilon)), key=lambda i: abs(curve.epsilon[i] - share * top))

@@ -1,4 +1,4 @@
-"""A result with all that repeats it: written, read back, continued, and run again."""
+"""A result with its request: written, read back, continued, and run again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PACKAGES = ("dp-attest", "numpy", "scipy")
 @final
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked: the command, its names and options, and the numbers that decide the rows."""
+    """The request: the command, its names and options, and the numbers that decide the rows."""
 
     command: str
     names: tuple[str, ...]
@@ -37,7 +37,7 @@ class Request:
 
     @property
     def repeat_command(self) -> str:
-        """The command that repeats it."""
+        """The command line that repeats the request."""
         words = ["python", "-m", "audits", *([] if self.command == "run" else [self.command])]
         words += [*self.names, "--seed", str(self.seed), "--samples", str(self.samples)]
         if self.confidence != 0.95:
@@ -52,7 +52,7 @@ class Request:
 @final
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Rows, what was asked, who computed them, and which libraries were not there."""
+    """Rows, their request, versions of the software, and libraries that could not be audited."""
 
     request: Request
     rows: list[ReportRow]
@@ -61,7 +61,7 @@ class Result:
 
 
 def versions(extra: tuple[str, ...] = ()) -> dict[str, str]:
-    """Of Python and of the packages that the numbers come from."""
+    """The versions of Python and of the packages that the numbers come from."""
     found = {"python": platform.python_version()}
     for name in (*PACKAGES, *extra):
         try:
@@ -86,7 +86,7 @@ def document(result: Result) -> dict[str, Any]:
 
 
 def to_json(result: Result) -> str:
-    """The document as text; numbers that JSON does not know become null."""
+    """The document as text; infinite and NaN numbers become null."""
     return json.dumps(document(result), indent=2, allow_nan=False) + "\n"
 
 
@@ -95,7 +95,7 @@ MALFORMED = (KeyError, TypeError, ValueError, AttributeError)  # what a document
 
 
 def load_document(path: str, argument: str) -> dict[str, Any]:
-    """The document that a file holds; anything else raises `ParameterError`."""
+    """The document in a file, or `ParameterError`."""
     try:
         if Path(path).stat().st_size > MAX_BYTES:
             raise ParameterError(argument, path, f"a file of at most {MAX_BYTES:,} bytes")
@@ -110,13 +110,13 @@ def load_document(path: str, argument: str) -> dict[str, Any]:
 
 
 def request_of(found: dict[str, Any]) -> Request:
-    """What a document says was asked."""
+    """The request in a document."""
     asked = dict(found["request"])
     return Request(**{**asked, "names": tuple(asked["names"])})
 
 
 def read_result(path: str, argument: str) -> Result:
-    """The result that a file holds; anything else raises `ParameterError`."""
+    """The result in a file, or `ParameterError`."""
     found = load_document(path, argument)
     try:
         rows = [
@@ -128,7 +128,7 @@ def read_result(path: str, argument: str) -> Result:
 
 
 def without_times(result: Result) -> str:
-    """The document without what a clock or the place of the run decides."""
+    """The document without the parts that depend on the clock or the machine."""
     found = document(result)
     found["findings"] = [{**row, "seconds": 0.0} for row in found["findings"]]
     return json.dumps({key: found[key] for key in ("findings", "details")}, sort_keys=True)

@@ -1,4 +1,4 @@
-"""One line of a report, the subject it is about, and what was chosen for all of them."""
+"""The row of a report, the case that makes it, and the settings of a run."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ FAMILY_ERROR = 1e-6  # chance that any honest row of a whole run is called falsi
 
 
 def no_progress(subject: str) -> None:
-    """Tell nobody that a step of the subject is done."""
+    """Ignore the progress of a subject."""
     del subject
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the command line chose; ``tick`` is called now and then while work goes on.
+    """The settings of a run; ``tick`` is called now and then while work goes on.
 
-    ``jobs`` are the threads of one row, which does not depend on them; ``repeats`` are the zoo's.
+    ``jobs`` is the number of threads of one row, which does not affect it; ``repeats`` is the
+    zoo's.
     """
 
     samples: int
@@ -39,7 +40,7 @@ class Settings:
 
     @contextlib.contextmanager
     def workers(self) -> Iterator[Executor | None]:
-        """Threads for the runs of one audit; none where one does it all."""
+        """Threads for the runs of one audit; None if there is only one."""
         if self.jobs == 1:
             yield None
             return
@@ -50,9 +51,9 @@ class Settings:
 @final
 @dataclass(frozen=True, slots=True)
 class ProfileCurve:
-    """Deltas at some epsilons: as claimed, as the density says, and of samples with their band.
+    """Deltas at some epsilons: claimed, by the density, and of samples with their band.
 
-    ``claimed`` and ``exact`` are empty where they are not known.
+    ``claimed`` and ``exact`` are empty if unknown.
     """
 
     epsilon: tuple[float, ...]
@@ -66,10 +67,10 @@ class ProfileCurve:
 @final
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """One line of the report; ``decisive`` says the test could have falsified the claim.
+    """One line of the report; ``decisive`` is True if the test could have falsified the claim.
 
     ``verdict_lower`` is the bound at the confidence of the verdict, ``guesses`` the (right, made,
-    runs) of a guess test, ``facts`` a story in (what, value) pairs.
+    runs) of a guess test, ``facts`` are (name, value) pairs.
     """
 
     subject: str
@@ -92,14 +93,14 @@ class ReportRow:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the honest survived and the broken was caught."""
+        """True if an honest subject survived, or a broken one was caught."""
         return self.outcome is self.expected
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AuditCase:
-    """A subject with what is known of it beforehand."""
+    """A subject that is still to be audited, with its expected outcome."""
 
     subject: str
     kind: str
@@ -108,6 +109,6 @@ class AuditCase:
     check: Callable[[Settings, np.random.Generator], ReportRow]
 
     def run(self, settings: Settings) -> ReportRow:
-        """Check the subject; its seed depends on its name, not on what else is run."""
+        """Audit the subject; its seed depends on its name, not on the other subjects."""
         own = np.random.SeedSequence([settings.seed, zlib.crc32(self.subject.encode())])
         return self.check(settings, np.random.default_rng(own))

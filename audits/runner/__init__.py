@@ -1,1 +1,5 @@
-"""Runner."""
+"""The runner: every case that ``python -m audits`` audits, and their execution on any executor.
+
+It may import `libraries`, `papers`, `zoo`, `minimax` and the rooms below; only `report`,
+`pytest_support` and `cli` may import it.
+"""

@@ -1,4 +1,4 @@
-"""California housing (1990 census) between public bounds: the real data of the first audit."""
+"""California housing (1990 census) between public bounds: the embedded real data set."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 
-# Bounds that anybody can state without the data: the map of California, the census's own
-# limits, round numbers.  What lies outside is clipped.
+# Public bounds, stated without the data: the map of California, the census's own limits, round
+# numbers.  What lies outside is clipped.
 BOUNDS = {
     "longitude": (-125.0, -114.0),
     "latitude": (32.0, 42.0),

@@ -1,4 +1,4 @@
-"""Every subject that `python -m audits` runs, and how each becomes one row of the report."""
+"""Every subject that ``python -m audits`` audits, and how each becomes a row of the report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EPSILON, DELTA, RADIUS, ROUNDS = 1.0, 1e-6, 1.5, 100
 
 
 def cases() -> list[AuditCase]:
-    """Every registry instance, every specimen of the zoo, every algorithm."""
+    """Every instance of the registry, every specimen of the zoo, every algorithm."""
     instances = [one for cls in registry() for one in cls.instances()]
     rows = [_mechanism_case(one) for one in instances]
     rows += [_bits_case(one) for one in instances if _adds_continuous_noise(one)]
@@ -72,7 +72,7 @@ def _adds_continuous_noise(mechanism: Mechanism) -> bool:
 
 
 def _bits_case(mechanism: Mechanism) -> AuditCase:
-    """Idealised samplers must be found out by their low-order bits, exact ones not."""
+    """The floating-point leak test: idealised samplers must fail it, exact ones must pass."""
     subject = f"low bits of {mechanism!r}"
     expected = Outcome.SURVIVED if mechanism.arithmetic is EXACT else Outcome.FALSIFIED
 
@@ -177,7 +177,7 @@ def guess_test_row(
 
 
 def _decisive(finding: Finding, claim: Loss, verdict: float) -> bool:
-    """Had every guess of every run been right, would the claim have fallen?"""
+    """True if the claim would have been falsified had every guess of every run been right."""
     point, runs = finding.point, finding.guesses.runs
     best = GuessCounts(runs, runs, runs)
     if point is not None:
@@ -209,5 +209,5 @@ def _algorithm_row(
 
 
 def finite_or_none(x: float | None) -> float | None:
-    """The number as JSON knows it: nothing for what is not finite."""
+    """The number as JSON can hold it: None if it is infinite or NaN."""
     return float(x) if x is not None and np.isfinite(x) else None

@@ -1,4 +1,4 @@
-"""Running cases on any executor: same seed, same rows, whatever it is and whoever ends first."""
+"""Run cases on any executor: the same seed gives the same rows, in any order of completion."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ Row_co = TypeVar("Row_co", covariant=True)
 
 
 class RunnableCase(Protocol[Row_co]):
-    """What is run: a name, a kind, and how it becomes a row."""
+    """A case: a subject, a kind, and how it becomes a row."""
 
     @property
     def subject(self) -> str:
-        """Its name."""
+        """The name of the subject."""
         ...
 
     @property
     def kind(self) -> str:
-        """What it is."""
+        """The kind of the subject."""
         ...
 
     def run(self, settings: Settings) -> Row_co:
-        """Its row."""
+        """Audit the subject and return its row."""
         ...
 
 
 class WorkerFailed(ParameterError):
-    """A row that could not be made, by its name: what was raised where it was worked on."""
+    """A row that could not be computed: its subject, and the worker's error."""
 
 
 def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[Any]:
-    """Cases whose subject is one of the names, or has it in it; all without names."""
+    """The cases whose subject equals or contains one of the names; all without names."""
     every = cases() if every is None else every
     if not names:
         return every
@@ -75,8 +75,8 @@ def run_all(
 ) -> list[Done]:
     """Run the cases on ``jobs`` threads, or on an executor; return rows in the given order.
 
-    ``on_row`` is told of each row as it comes.  To an executor only names and numbers travel, and
-    rows travel back; it may be a pool of processes, or a cluster.
+    ``on_row`` is called with each row as it completes.  An executor receives only names and
+    numbers, and returns rows; it may be a pool of processes, or a cluster.
     """
     # the longest first: algorithms take seconds, the others milliseconds
     order = sorted(todo, key=lambda case: case.kind != "algorithm")
@@ -103,16 +103,16 @@ def run_all(
 
 
 def run_by_name(family: str, subject: str, settings: Settings) -> Any:
-    """Run one case in whatever process this is."""
+    """Run one case in the current process, found by its name."""
     every: list[RunnableCase[Any]] = importlib.import_module(FAMILIES[family]).cases()
     for case in every:
         if case.subject == subject:
             return case.run(settings)
-    raise ParameterError("NAME", subject, "known to the worker, too: is all installed there?")
+    raise ParameterError("NAME", subject, "known to the worker: install the same packages there")
 
 
 def _result(future: Future[Done], subject: str) -> Done:
-    """The row; what a worker raised is told with the subject's name."""
+    """The row; a worker's error is raised with the subject's name."""
     try:
         return future.result()
     except ParameterError:

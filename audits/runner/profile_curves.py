@@ -1,4 +1,4 @@
-"""Profiles as points of a picture: claimed, exact, and of samples with their band."""
+"""Profiles as points of a figure: claimed, exact, and of samples with their band."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POINTS, PAIRS, DRAWS = 17, 5, 20_000
 def mechanism_curve(mechanism: Mechanism, settings: Settings) -> ProfileCurve:
     """The profile of a declared mechanism at its worst pair, up to a little beyond its claim.
 
-    The samples are of its own sampler and density; their noise is apart from the audit's.
+    The samples come from its own sampler and density; their noise is separate from the audit's.
     """
     epsilons = np.linspace(0.0, 1.1 * _greatest_epsilon(mechanism.loss), POINTS)
     name = zlib.crc32(repr(mechanism).encode())
@@ -49,7 +49,7 @@ def mechanism_curve(mechanism: Mechanism, settings: Settings) -> ProfileCurve:
 def profile_curve(found: AlgorithmAudit, confidence: float) -> ProfileCurve:
     """The empirical profile of an algorithm's privacy losses beside its accountant's curve.
 
-    Its losses are weighed, so that the profile reaches below one over the number of runs.
+    The losses are weighted, so the profile reaches below one over the number of runs.
     """
     epsilons = np.linspace(0.0, _greatest_epsilon(found.claim), 41)
     curve = [Tight().delta(found.plan, float(e)) for e in epsilons]

@@ -1,8 +1,8 @@
-"""A function of somebody else's under audit, in a process of its own.
+"""The audit of a user's own function, in a separate process.
 
-Importing a module runs it, and so may print, exit, hang or crash; a child process takes the harm.
-The child gets what to audit as JSON on its standard input, and answers with one line of JSON on a
-pipe of its own: nothing is unpickled, and what the code prints is dropped.
+An imported module can print, exit, hang or crash; the child process isolates that.  The child
+receives its work as JSON on standard input, and answers with one line of JSON on a pipe of its
+own: no pickle is read, and what the code prints is dropped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_ANSWER_CHARACTERS = 60_000  # characters of an answer
 @final
 @dataclass(frozen=True, slots=True)
 class TargetRequest:
-    """What to audit: the words of the command line, checked."""
+    """The audit that the command line asks for, checked."""
 
     name: str
     epsilon: float
@@ -44,7 +44,7 @@ class TargetRequest:
 
     @classmethod
     def from_request(cls, request: Request) -> TargetRequest:
-        """From a request; raises `ParameterError` before any code is imported."""
+        """Check a request; raises `ParameterError` before any code is imported."""
         given = request.options
         name = request.names[0] if len(request.names) == 1 else ""
         module, colon, function = name.partition(":")
@@ -100,7 +100,7 @@ def load_value(path: str) -> Any:
 def _audit_in_child(
     target: TargetRequest, kind: str, verdict: float, settings: Settings, rng: np.random.Generator
 ) -> ReportRow:
-    """The row that a process of its own found."""
+    """The row that a child process computed."""
     work = {
         "asked": asdict(target), "kind": kind, "verdict": verdict, "samples": settings.samples,
         "confidence": settings.confidence, "seed": int(rng.integers(2**53)), "jobs": settings.jobs,
@@ -112,7 +112,7 @@ def _audit_in_child(
     )  # fmt: skip
     os.close(writer)
     try:
-        if child.stdin is not None:  # stays open: the child ends when nobody holds it any more
+        if child.stdin is not None:  # stays open: the child ends when it is closed
             with contextlib.suppress(BrokenPipeError):
                 child.stdin.write(json.dumps(work).encode() + b"\n")
                 child.stdin.flush()
@@ -132,7 +132,7 @@ def _row(target: TargetRequest, kind: str, line: str, code: int) -> ReportRow:
         found = json.loads(line)
     except ValueError:
         raise ParameterError(
-            TARGET_METAVAR, target.name, f"code that ends: it left with {code}"
+            TARGET_METAVAR, target.name, f"code that returns: its process exited with {code}"
         ) from None
     if "error" in found:
         raise ParameterError(TARGET_METAVAR, target.name, str(found["error"]))

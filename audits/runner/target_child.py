@@ -1,4 +1,4 @@
-"""The process that imports somebody's function and audits it: `audits.runner.target` starts it."""
+"""The child process that imports a user's function and audits it, started by `runner.target`."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from audits.runner.target import TargetRequest, load_value
 
 
 def _run_child(answer: int) -> None:
-    """Audit what standard input says, and answer on the pipe."""
+    """Audit the function that standard input names, and answer on the pipe."""
     held = os.dup(0)
-    with open(os.devnull) as nothing:
-        os.dup2(nothing.fileno(), 0)  # the code has nothing to read
+    with open(os.devnull) as empty:
+        os.dup2(empty.fileno(), 0)  # the code must not read the parent's pipe
     with open(held, "rb") as parent:
         work = json.loads(parent.readline())
         threading.Thread(target=_exit_with_parent, args=(os.dup(held),), daemon=True).start()
     try:
-        told = _audit_target(work)
+        answered = _audit_target(work)
     except ParameterError as error:
-        told = {"error": f"a release that can be audited: {error}"}
-    except BaseException as error:  # whatever the code throws, sys.exit too
-        told = {"error": f"code that runs: {_error_text(error)}"}
-    os.write(answer, json.dumps(told).encode() + b"\n")  # a pipe takes 64 kB at once
+        answered = {"error": f"a release that can be audited: {error}"}
+    except BaseException as error:  # any error of the code, sys.exit too
+        answered = {"error": f"code that runs: {_error_text(error)}"}
+    os.write(answer, json.dumps(answered).encode() + b"\n")  # a pipe takes 64 kB at once
     os._exit(0)
 
 
 def _exit_with_parent(parent: int) -> None:
-    """Leave when the process that asked is gone."""
+    """Exit when the parent process is gone."""
     while os.read(parent, 1):
         pass
     os._exit(1)
 
 
 def _error_text(error: BaseException) -> str:
-    """The class of an exception and the first line of its words."""
+    """The class of an exception and the first line of its message."""
     try:
         words = (str(error).splitlines() or [""])[0][:200]
-    except Exception:  # an exception of theirs may fail to tell itself
+    except Exception:  # its own __str__ may raise
         words = ""
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 

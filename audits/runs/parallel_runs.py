@@ -1,7 +1,7 @@
-"""The runs of one audit in pieces, over any executor: same seed, same bits, whoever draws them.
+"""The runs of one audit in pieces, over any executor: the same seed gives the same bits.
 
-Each piece has a generator of its own, spawned from one root by the piece's place, so that it is
-the same piece in whatever thread, process or order it is drawn.
+Each piece has a generator of its own, seeded by a common root and the piece's place, so it is the
+same piece in any thread, process or order.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 @final
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """``runs`` runs of a release on a pair; ``root`` and the kind of bits seed every piece."""
+    """``runs`` runs of a release on a pair; ``root`` and the bit generator seed every piece."""
 
     draw: Draw
     pair: tuple[Any, Any]
@@ -42,16 +42,16 @@ class RunPlan:
 
     @property
     def piece_size(self) -> int:
-        """Runs of every piece but the last."""
+        """The number of runs of every piece but the last."""
         return min(max(self.runs // PIECES_PER_TEST, MIN_PIECE_RUNS), MAX_PIECE_RUNS)
 
     @property
     def piece_count(self) -> int:
-        """How many pieces there are."""
+        """The number of pieces."""
         return -(-self.runs // self.piece_size)
 
     def draw_piece(self, place: int) -> Iterator[OutputPair]:
-        """Yield outputs of both values in one piece, a coin for each run, in chunks."""
+        """Yield outputs of both values in one piece, a fair coin per run, in chunks."""
         left = min(self.piece_size, self.runs - place * self.piece_size)
         seed: Any = np.random.SeedSequence(self.root, spawn_key=(place,))
         rng = np.random.Generator(self.bit_generator(seed))
@@ -65,7 +65,7 @@ class RunPlan:
 @final
 @dataclass(frozen=True, slots=True)
 class _Task(Generic[Result]):
-    """What a worker does with a few pieces."""
+    """The work of one task: some pieces of a run plan."""
 
     work: Callable[[NDArray[Any], NDArray[Any]], Result]
     runs: RunPlan
@@ -82,9 +82,9 @@ def map_pieces(
     rng: np.random.Generator,
     executor: Executor | None = None,
 ) -> Iterator[Result]:
-    """Yield what ``work`` makes of the outputs of both values, a chunk after another.
+    """Yield ``work(outputs of the first value, outputs of the second)``, chunk by chunk.
 
-    Without an executor all is done here.  Only the root of the pieces is drawn from ``rng``.
+    Without an executor it runs in this thread.  Only the root of the pieces is drawn from ``rng``.
     """
     root = int.from_bytes(rng.bytes(16), "little")
     these = RunPlan(draw, pair, runs, root, type(rng.bit_generator))
@@ -117,7 +117,7 @@ def draw_both(
     rng: np.random.Generator,
     executor: Executor | None = None,
 ) -> Iterator[OutputPair]:
-    """Yield outputs of the first and of the second value, a coin for each run, in chunks."""
+    """Yield outputs of the first and of the second value, a fair coin per run, in chunks."""
     return map_pieces(_as_pair, draw, pair, runs, rng, executor)
 
 
@@ -128,7 +128,7 @@ def collect_both(
     rng: np.random.Generator,
     executor: Executor | None = None,
 ) -> OutputPair:
-    """All outputs of the first and of the second value, for a rule to be learned from."""
+    """All outputs of the first and of the second value, to learn a rule from."""
     drawn = list(draw_both(draw, pair, runs, rng, executor))
     first, second = (
         concatenate_outputs([a for a, _ in drawn]),
@@ -137,7 +137,7 @@ def collect_both(
     outcomes = [*first[:1000].ravel(), *second[:1000].ravel()] if first.dtype == object else []
     if outcomes and all(isinstance(one, RaisedOutcome) for one in outcomes):
         shown = f"{outcomes[0].kind}: {outcomes[0].message} in every run"
-        raise ParameterError("release", shown, "a function that releases something")
+        raise ParameterError("release", shown, "a function that returns outputs")
     return first, second
 
 
@@ -146,14 +146,14 @@ def _as_pair(first: NDArray[Any], second: NDArray[Any]) -> OutputPair:
 
 
 def _check_picklable(task: _Task[Any], executor: Executor) -> None:
-    """Processes get their work pickled; what cannot be is refused before any run."""
+    """Raise `ParameterError` before any run if a process pool cannot pickle the task."""
     from concurrent.futures import ProcessPoolExecutor
 
     if not isinstance(executor, ProcessPoolExecutor):  # a cluster has pickles of its own
         return
     try:
         pickle.dumps(task)
-    except Exception as error:  # whatever a value's own pickling raises
+    except Exception as error:  # a value's own pickling may raise any error
         shown = f"{_release_of(task.runs.draw)!r} ({type(error).__name__}: {error})"
         allowed = "what pickle takes, as a function at the top level of a module is, to be run in "
         raise ParameterError(

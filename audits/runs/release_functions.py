@@ -1,8 +1,8 @@
-"""Drawing runs of any function, many at a time.
+"""Draw many runs of any function at a time.
 
-Outputs of many runs are one array, runs along its first axis: of numbers or strings where all
-outputs are of one type and shape, else of objects.  An exception is what a caller would see of a
-run, so where runs are made one at a time it is an outcome like any other.
+Outputs of many runs are one array, runs along its first axis: of numbers or strings if all
+outputs have one type and shape, else of objects.  If runs are made one at a time, an exception is
+an outcome like any other.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ ARRAY_TYPES = (bool, int, float, str, bytes, np.generic)  # types that arrays ho
 @final
 @dataclass(frozen=True, slots=True)
 class RaisedOutcome:
-    """The outcome of a run that raised: the exception's type and its words."""
+    """The outcome of a run that raised: the exception's type and its message."""
 
     kind: str
     message: str = ""
 
 
 def concatenate_outputs(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Outputs of several draws as one array, of objects where the draws differ in kind."""
+    """Outputs of several draws as one array, of objects if the draws differ in kind."""
     some = [part for part in parts if len(part)] or list(parts[:1])
     if len({(part.dtype.kind, part.shape[1:]) for part in some}) <= 1:
         return np.concatenate(some)
@@ -42,7 +42,7 @@ def concatenate_outputs(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 @final
 @dataclass(frozen=True, slots=True)
 class Vectorised:
-    """A function of (value, rng, size), by a loop where ``release`` takes no size."""
+    """A function of (value, rng, size); it loops if ``release`` takes no size."""
 
     release: Callable[..., Any]
     by_name: bool
@@ -66,14 +66,14 @@ class Vectorised:
 
 
 def vectorised(release: Callable[..., Any]) -> Draw:
-    """``release`` as a function of (value, rng, size), whether it takes a size or not."""
+    """``release`` as a function of (value, rng, size), with or without a size of its own."""
     if not callable(release):
         raise ParameterError("release", release, "a mechanism or a function")
     return Vectorised(release, *_takes_size(release))
 
 
 def as_output_array(outputs: list[Any]) -> NDArray[Any]:
-    """Outputs as an array of numbers or strings where all are alike, else of objects."""
+    """Outputs as an array of numbers or strings if all are alike, else of objects."""
     kinds = {type(one) for one in outputs}
     if len(kinds) == 1:
         kind = kinds.pop()
@@ -115,16 +115,16 @@ def _checked_outputs(many: Any, size: int) -> NDArray[Any]:
 
 def _as_object_array(outputs: list[Any]) -> NDArray[Any]:
     array = np.empty(len(outputs), dtype=object)
-    for place, one in enumerate(outputs):  # a slice would look inside the outputs
+    for place, one in enumerate(outputs):  # a slice assignment would unpack the outputs
         array[place] = one
     return array
 
 
 def _takes_size(release: Callable[..., Any]) -> tuple[bool, bool]:
-    """Whether it takes ``size`` by name, or a third argument that must be given."""
+    """Whether it takes ``size`` by name, or as a required third argument."""
     try:
         parameters = list(inspect.signature(release).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C do not tell
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return False, False
     plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)

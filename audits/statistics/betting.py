@@ -1,12 +1,12 @@
-"""Betting against a claim: wealth that a true claim never lets grow, whenever one stops.
+"""Betting against a claim: under a true claim the wealth is a supermartingale.
 
 Under (epsilon, delta)-DP and a fair coin a run, ``P(right) <= e^eps P(wrong) + delta`` for the
 guesses on any set of outputs, so that a stake ``0 <= f(output) <= most`` on the guess,
 
     1 + f right - f e^eps wrong - most delta,
 
-is on average at most 1, whatever is staked after whatever was seen (a stake is a mixture of
-sets).  Products of such factors, and averages of products, pass 1/alpha with probability at most
+has mean at most 1, for any stakes that depend on earlier runs (a stake is a mixture of sets).
+Products of such factors, and averages of products, exceed 1/alpha with probability at most
 alpha.  With delta = 0 and f = p/q - 1, the factor is the likelihood ratio of a guess that is right
 with probability p to one with q = e^eps / (1 + e^eps).  References: Ville (1939); Waudby-Smith &
 Ramdas (2024).
@@ -22,17 +22,17 @@ import numpy as np
 from accountant.numerics import Array
 from audits.statistics.binomial_bounds import max_correct_probability
 
-# Experts guess where the learned log-odds say that a guess is worth it, or nearly, and stake as
-# if it were by so much more than the claim: learned odds scatter, where they exceed it does not.
+# Experts guess where the learned log-odds exceed the claim, or nearly, and stake as if by these
+# sizes: the size of learned odds is uncertain, the place where they exceed the claim less so.
 EXPERT_EXCESSES = (0.12, 0.3, 1.0)
 CLAIM_MARGIN = 0.1
-MAX_EXCESS = 5.0  # greatest log-odds that anybody stakes on, above the claim
+MAX_EXCESS = 5.0  # largest log-odds above the claim on which a stake depends
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ExpertWealth:
-    """Wealth of every expert as logarithms, after some runs."""
+    """The logarithm of the wealth of every expert, after some runs."""
 
     log_wealth: Array
 
@@ -45,14 +45,14 @@ def log_mean_wealth(wealth: Array) -> Array:
 
 
 def initial_wealth(experts: int) -> ExpertWealth:
-    """Everybody begins with 1."""
+    """A wealth of 1 for every expert."""
     return ExpertWealth(np.zeros(experts))
 
 
 def expert_odds(log_odds: Array, epsilon: float, *, exact: bool) -> Array:
-    """By how much each expert takes the odds of a guess to exceed the claim's, a row each.
+    """How far each expert takes the log-odds of a guess to exceed the claim's, one row per expert.
 
-    ``exact`` log-odds, of a density, need no second opinion.
+    If the log-odds are ``exact``, of a density, there is one expert.
     """
     excess = np.minimum(np.abs(log_odds) - epsilon, MAX_EXCESS)
     if exact:
@@ -61,7 +61,7 @@ def expert_odds(log_odds: Array, epsilon: float, *, exact: bool) -> Array:
 
 
 def log_growth(excess: Array, right: Array, epsilon: float, delta: float) -> Array:
-    """Logarithm of each run's factor for every expert; ``right`` tells which guesses were."""
+    """Logarithm of each run's factor for every expert; ``right`` marks the right guesses."""
     q = max_correct_probability(epsilon)
     stake = 1 / (1 + np.exp(-(excess + epsilon))) / q - 1
     most = (1 / (1 + np.exp(-(MAX_EXCESS + epsilon))) / q - 1) if delta else 0.0

@@ -1,4 +1,4 @@
-"""Exact confidence bounds: each says what it covers, none is asymptotic.
+"""Exact confidence bounds, each with its stated coverage; none is asymptotic.
 
 References: Clopper & Pearson (1934); Hoeffding (1963), Theorem 1; Kairouz, Oh & Viswanath (2015)
 for the leaks of an (epsilon, delta)-DP release.
@@ -34,16 +34,16 @@ def leak_count_quantile(runs: int, delta: float, alpha: float) -> int:
 
 
 def max_correct_probability(epsilon: float) -> float:
-    """``e^eps / (1 + e^eps)``: how often a guess may be right under epsilon-DP."""
+    """``e^eps / (1 + e^eps)``: the largest probability of a right guess under epsilon-DP."""
     return 1 / (1 + math.exp(-min(epsilon, 700.0)))
 
 
 def epsilon_lower(correct: Array, guesses: Array, runs: int, delta: float, alpha: float) -> Array:
     """Lower bound on epsilon from right guesses of a fair coin, elementwise.
 
-    Under (epsilon, delta)-DP at most Bin(runs, delta) runs reveal their side, and every other
-    guess is right with probability at most ``e^eps / (1 + e^eps)``, whatever the guesses before:
-    one binomial tail at ``alpha``, of which a tenth goes to the count of leaks.
+    Under (epsilon, delta)-DP at most Bin(runs, delta) runs reveal their value, and every other
+    guess is right with probability at most ``e^eps / (1 + e^eps)``, given any earlier guesses:
+    one binomial tail at ``alpha``, of which a tenth is for the count of leaks.
     """
     share = alpha if delta == 0 else 0.9 * alpha
     leaks = leak_count_quantile(runs, delta, alpha / 10)
@@ -56,10 +56,10 @@ def epsilon_lower(correct: Array, guesses: Array, runs: int, delta: float, alpha
 
 
 def epsilon_lower_every_run(correct: int, runs: int, delta: float, alpha: float) -> float:
-    """Lower bound on epsilon at ``delta`` from right guesses where every run is guessed.
+    """Lower bound on epsilon at ``delta`` from right guesses of a rule that guesses in every run.
 
     Under (epsilon, delta)-DP a run is right with probability at most
-    ``delta + (1 - delta) e^eps / (1 + e^eps)``: one binomial, and no leaks to count.
+    ``delta + (1 - delta) e^eps / (1 + e^eps)``: one binomial, without a count of leaks.
     """
     chance = float(clopper_pearson_lower(np.array(float(correct)), np.array(float(runs)), alpha))
     chance = (chance - delta) / (1 - delta)
@@ -81,7 +81,7 @@ def mean_confidence_band(samples: Array, alpha: float) -> tuple[Array, Array]:
 
 
 def _invert_kl(mean: Array, end: Array, budget: float) -> Array:
-    """The point between ``mean`` and ``end`` where kl(mean, .) reaches the budget."""
+    """The point between ``mean`` and ``end`` at which kl(mean, .) reaches the budget."""
     return furthest_that(lambda m: _kl(mean, m) > budget, end, mean)
 
 

@@ -1,9 +1,9 @@
 """Several blocks of guesses as one test: exact binomial tails, combined by Stouffer's method.
 
-Each block's rule is fixed before its runs, so that its tail probability given the past is at
-least uniform and its normal score at most standard normal; with weights fixed beforehand the
-weighted sum's law is known.  (Folds summed into one binomial are not valid, nor is a random
-number of guesses.)  Source: Stouffer et al. (1949).
+Each block's rule is fixed before its runs, so its tail probability given the past is at least
+uniform and its normal score at most standard normal; with weights fixed beforehand the
+distribution of the weighted sum is known.  (Folds summed into one binomial are not valid, nor is a
+random number of guesses.)  Reference: Stouffer et al. (1949).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ BLOCK_SHARES = (
     (0.3, 0.7),
 )  # (learned from the first, tested on the next) share of runs
 MAX_LEARNING_RUNS = 100_000
-MIN_FIRST_SCORE = -0.5  # standard errors by which the first block can speak for the claim
+MIN_FIRST_SCORE = -0.5  # least score of the first block, in standard errors
 QUADRATURE = legendre(64)
-MIN_RUNS_TO_SPLIT = 2_000  # runs; fewer are not worth two rules
+MIN_RUNS_TO_SPLIT = 2_000  # fewer runs are tested by one rule
 
 
 def block_schedule(runs: int, pure: bool) -> list[tuple[int, int]]:
@@ -42,7 +42,7 @@ def block_schedule(runs: int, pure: bool) -> list[tuple[int, int]]:
 
 
 def binomial_p_value(counts: BlockCounts, epsilon: float) -> float:
-    """Chance of as many right guesses under epsilon-DP, at most, by the binomial law."""
+    """The largest probability of as many right guesses under epsilon-DP, by the binomial."""
     from scipy.special import bdtrc
 
     correct, made, _ = counts
@@ -50,10 +50,10 @@ def binomial_p_value(counts: BlockCounts, epsilon: float) -> float:
 
 
 def combined_p_value(blocks: Sequence[BlockCounts], epsilon: float) -> float:
-    """The blocks' tails as one: at most uniform when epsilon-DP holds.
+    """The blocks' tails as one p-value: at most uniform if epsilon-DP holds.
 
-    The first block's score counts as `MIN_FIRST_SCORE` where it is worse: an early rule that
-    reveals less than the later one must not speak against it.
+    A first block's score below `MIN_FIRST_SCORE` counts as that: an early rule that reveals less
+    than the later one must not weaken its evidence.
     """
     if len(blocks) == 1:
         return binomial_p_value(blocks[0], epsilon)

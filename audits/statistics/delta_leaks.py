@@ -1,11 +1,11 @@
-"""Bounds at a delta: some runs may reveal their side, and how many is random itself.
+"""Bounds at a delta: some runs may reveal their value, and their number is random.
 
-Under (epsilon, delta)-DP a run reveals its side with probability delta, independently; L runs do.
-Every other guess is right with probability at most ``e^eps / (1 + e^eps)``, whatever the pattern
-of guesses and leaks.  Let a budget h(l) be fixed beforehand with ``E h(L) <= alpha``.  To reject
-only where the binomial tail without l leaks is at most h(l), for every l, errs with probability
-at most ``E h(L)``.  A budget that is shaped like the tail of leaks and guesses together loses
-nothing by their being two.  Source of the leaks: Kairouz, Oh & Viswanath (2015).
+Under (epsilon, delta)-DP a run reveals its value with probability delta, independently; L runs do.
+Every other guess is right with probability at most ``e^eps / (1 + e^eps)``, for any pattern of
+guesses and leaks.  Let a budget h(l) be fixed beforehand with ``E h(L) <= alpha``.  The test that
+rejects only if the binomial tail without l leaks is at most h(l), for every l, errs with
+probability at most ``E h(L)``.  A budget shaped like the tail of leaks and guesses together loses
+no power by their separation.  Reference for the leaks: Kairouz, Oh & Viswanath (2015).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ExpectedGuesses = tuple[float, float]  # guesses, and the share of them that is 
 def epsilon_lower_with_leaks(
     correct: int, made: int, runs: int, delta: float, alpha: float, expected: ExpectedGuesses
 ) -> float:
-    """Lower bound on epsilon at ``delta``, the chance that a run leaks to a guess.
+    """Lower bound on epsilon at ``delta``, the probability that a run leaks to a guess.
 
     ``expected`` shapes the budget and must be fixed before the runs.
     """
@@ -39,7 +39,7 @@ def leak_error_budget(
 ) -> tuple[Array, Array]:
     """Counts of leaks and the error allowed up to each, which is ``alpha`` on average.
 
-    More leaks than the last count have probability alpha / 1000 at most, and are given up.
+    More leaks than the last count have probability at most alpha / 1000; that error is given up.
     """
     from scipy.special import bdtr, ndtr
 

@@ -1,10 +1,10 @@
-"""A lower bound on a mean of variables that are never negative, however small it is.
+"""A lower bound on the mean of non-negative variables, without an upper range.
 
-Whoever pays 1 for ``1 - c + c X / m`` with ``0 < c < 1`` has a fair bet where X has mean m, a
-favourable one only where it has more; it can be made as soon as X >= 0, with no upper range.
-Wealth, and an average of wealths over many c, passes 1/alpha with probability at most alpha
-(Ville 1939), also where the law of each X depends on those before as long as its mean does not.
-Reference: Waudby-Smith & Ramdas (2024), section 4.
+The bet ``1 - c + c X / m`` with ``0 < c < 1`` has mean 1 if X has mean m, and more only if X has a
+larger mean; it is non-negative for every X >= 0.  Wealth, and an average of wealths over many c,
+exceeds 1/alpha with probability at most alpha (Ville 1939), also if the distribution of each X
+depends on those before while its mean does not.  Reference: Waudby-Smith & Ramdas (2024),
+section 4.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ BISECTION_STEPS = 36  # of bisection, from a bracket of some tens of nats
 def mean_lower(samples: Array, alpha: float) -> Array:
     """Lower bound on the mean of each column of ``samples >= 0``, shape (runs, columns).
 
-    Each covers with ``1 - alpha`` at least; a sample's mean may be one given those before it only.
+    Each covers with probability at least ``1 - alpha``; a sample may depend on those before it as
+    long as its conditional mean does not.
     """
     return np.array(
         [_column_mean_lower(column[column > 0], len(column), alpha) for column in samples.T]
@@ -30,7 +31,7 @@ def mean_lower(samples: Array, alpha: float) -> Array:
 
 
 def _column_mean_lower(positive: Array, runs: int, alpha: float) -> float:
-    """The greatest mean that the wealth refutes; all samples but ``positive`` are zero."""
+    """The largest mean that the wealth refutes; all samples but ``positive`` are zero."""
     if positive.size == 0:
         return 0.0
     shares, needed = _stakes(runs), 1e-9 - math.log(alpha)
@@ -48,14 +49,14 @@ def _column_mean_lower(positive: Array, runs: int, alpha: float) -> float:
 
 
 def _stakes(runs: int) -> Array:
-    """The parts c of its wealth that each better stakes: from nearly all down to 1/(2 runs)."""
+    """The fractions c of the wealth that are staked: from nearly 1 down to 1/(2 runs)."""
     halvings = np.arange(0.0, math.log2(2.0 * runs) + 0.5, 0.5)
     shares: Array = 0.95 * 2.0**-halvings
     return shares
 
 
 def _log_wealth(payoffs: Array, runs: int, shares: Array) -> float:
-    """Logarithm of the average of what betters have at the end who began with 1."""
+    """Logarithm of the average final wealth of bettors with initial wealth 1."""
     won = np.log1p(shares[:, None] * (payoffs - 1)).sum(axis=1)
     wealth = won + (runs - payoffs.size) * np.log1p(-shares)
     top = float(wealth.max())

@@ -2,12 +2,12 @@
 
 Record i of a data set is chosen between two candidates by a fair coin S_i of its own.  Given the
 coins before, the output is (epsilon, delta)-DP in S_i, so a guess of S_i from the output is right
-with probability at most q = e^eps / (1 + e^eps), but for a part of its mass whose mean is at most
-(1 - q) delta.  Take that part off: what is left is dominated by Bin(m, q), and
+with probability at most q = e^eps / (1 + e^eps), except for a part of its mass whose mean is at
+most (1 - q) delta.  Without that part the number of right guesses is dominated by Bin(m, q), and
 
     P(right >= v) <= P(Bin(m, q) >= v) + m (1 - q) delta,
 
-however the guesses depend on one another.  References: Steinke, Nasr & Jagielski (2023),
+for any dependence between the guesses.  References: Steinke, Nasr & Jagielski (2023),
 Theorem 5.2, whose term for delta is 2 m delta; docs/proofs/audits_by_coins.md for this one.
 """
 

@@ -1,12 +1,14 @@
-"""Too accurate to be private: an algorithm that decodes more than privacy lets anybody decode.
+"""Audit of accuracy: an algorithm that decodes more than any private algorithm can.
 
-A point of a lower bound's family is drawn uniformly, then the data of n users from it; the guess is
-the point that the estimate means.  Under the claim it is right with probability at most s_max,
-whatever the algorithm: one exact binomial over independent runs.  No loss and no class of
+A point of a lower bound's family is drawn uniformly, then the data of n users from it; the guess
+is the point that the estimate decodes to.  Under the claim it is right with probability at most
+s_max, for any algorithm: one exact binomial over independent runs.  No loss and no class of
 algorithms is assumed, and no risk is estimated.
 
 In the local model a conviction refutes the claim *and* its interaction model: every user reports
-once, with delta 0 where whole records are private.
+once, with delta 0 if whole records are private.
+
+References: Wang & Xu (2021); proof: docs/proofs/decoding_records.md.
 """
 
 from __future__ import annotations
@@ -34,12 +36,49 @@ from audits.utility.decoding import DecodableFamily, DecodingTask, family_task, 
 @final
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What an accuracy audit found.
+    """The result of an accuracy audit.
 
-    ``right`` of ``runs`` points were decoded; a private algorithm decodes each with probability at
-    most ``most_right``.  With probability ``confidence`` the epsilon at ``delta`` is at least
-    ``epsilon_lower``, if the interaction model holds.  ``noise`` and ``noise_factor`` as in
-    `audits.utility.tracing.Traced`.
+    Parameters
+    ----------
+    outcome : Outcome
+        FALSIFIED if the claim is contradicted at ``confidence``.
+    epsilon_lower : float
+        Lower bound on the epsilon at ``delta``, rounded down, if the interaction model holds.
+    epsilon : float
+        The claimed epsilon.
+    delta : float
+        The claimed delta.
+    runs : int
+        Number of runs.
+    confidence : float
+        Probability in (0, 1) with which the bound holds.
+    witness : str
+        What was decoded, in words.
+    seconds : float
+        Duration of the audit.
+    seed : int or None
+        The seed that repeats the audit.
+    right : int
+        Number of runs whose point was decoded.
+    most_right : float
+        Largest probability with which a private algorithm decodes a point, rounded up.
+    p_value : float
+        Probability of at least ``right`` decoded points under that probability.
+    noise : float
+        The noise factor of the runs; 1 is all of the algorithm's noise.
+    noise_factor : float, optional
+        The largest noise factor below 1 that a search convicted; None if none was, or no search
+        ran.
+
+    Examples
+    --------
+    >>> from audits import Decoded, audit_accuracy
+    >>> from audits.minimax import SignedBasis
+    >>> def least_squares(x, y, rng):
+    ...     return x.T @ y / len(y)
+    >>> found = audit_accuracy(least_squares, n=200, p=16, epsilon=0.1, runs=5, rng=0)
+    >>> found.right, found.runs, round(found.most_right, 3)
+    (5, 5, 0.072)
     """
 
     outcome: Outcome
@@ -75,15 +114,67 @@ def audit_accuracy(
     search: int = 0,
     rng: Rng = None,
 ) -> Decoded:
-    """Run an algorithm on a lower bound's hard family; is it better than private ones can be?
+    """Run an algorithm on a lower bound's hard family, and test whether it is too accurate.
 
-    ``algorithm`` as in `audit_tracing`; ``n`` users with ``p`` features each, signs all, and
-    ``separation`` in (0, 1], the size of the one coefficient: at 1 the label is the feature.
-    ``epsilon`` None takes what the plan states.  ``private`` "labels" takes features as public;
-    None goes by the algorithm.  In place of ``p``, ``family`` may be any hard family that bounds
-    its decoders, such as `SignMeans`, `PairedShares`, `SignCopies` or `FewVotes`.
-    Raises `ParameterError` for a local algorithm that asks all users together, or a user twice:
-    of those the bound says nothing.
+    A point of the family is drawn uniformly, then the data of n users; the estimate is decoded to a
+    point.  Under the claim the decode is right with at most a known probability, for any algorithm.
+
+    Parameters
+    ----------
+    algorithm : object
+        With ``plan`` and ``run``, or ``fit`` and then ``coef_``, or a function ``(x, y, rng)`` that
+        returns the coefficients.
+    n : int
+        Number of users.
+    p : int, optional
+        Number of features, all signs; left out if a family is given.
+    epsilon : float, optional
+        The claimed epsilon, 0 to 300; None takes what the plan costs.
+    delta : float, optional
+        The claimed delta; 0 for local algorithms with private records.
+    family : object, optional
+        A hard family with ``most_right``, such as `SignMeans`, `PairedShares`, `SignCopies` or
+        `FewVotes`, in place of the sparse regression with ``p`` features.
+    private : {"records", "labels"}, optional
+        "labels" takes the features as public; None asks the algorithm.
+    interaction : {"none", "sequential"}, optional
+        Whether users report at once, or one after another.
+    separation : float, optional
+        Size of the one coefficient, in (0, 1]; at 1 the label is the feature.
+    runs : int, optional
+        Number of independent runs.
+    confidence : float, optional
+        Probability in (0, 1) with which a true claim survives.
+    noise : float, optional
+        Noise factor in [0, 1]: the part of the algorithm's noise that is drawn.
+    search : int, optional
+        Number of tries, 0 to 60, to find the largest noise factor below 1 that is convicted.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+
+    Returns
+    -------
+    Decoded
+        The outcome, and a lower bound on epsilon, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of its range, or a local algorithm asks all users together or a user
+        twice: the bound does not hold for those.
+
+    References
+    ----------
+    Wang & Xu (2021), Theorems 1 and 2, for the families; ``docs/proofs/decoding_records.md``.
+
+    Examples
+    --------
+    >>> from audits import audit_accuracy
+    >>> def least_squares(x, y, rng):
+    ...     return x.T @ y / len(y)
+    >>> found = audit_accuracy(least_squares, n=200, p=16, epsilon=0.1, runs=5, rng=0)
+    >>> found.outcome.name, found.right, round(found.epsilon_lower, 2)
+    ('FALSIFIED', 5, 0.48)
     """
     start = time.perf_counter()
     seed, source = seed_and_generator(rng)
@@ -140,7 +231,7 @@ def _binomial_tail(right: int, runs: int, chance: float) -> float:
 
 
 def _epsilon_lower(right: int, runs: int, alpha: float, bound: Callable[[float], float]) -> float:
-    """The epsilon below which all are rejected at ``alpha``: s_max grows with epsilon."""
+    """The epsilon below which all are rejected at ``alpha``, as s_max grows with epsilon."""
     chance = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), alpha))
     if bound(0.0) >= chance:
         return 0.0

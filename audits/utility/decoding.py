@@ -1,7 +1,7 @@
-"""What an accuracy audit asks of an algorithm: to decode a point from the data of n users.
+"""The task of an accuracy audit: decode a point of a family from the data of n users.
 
-The sparse-regression family of `audits.minimax.SignedBasis` has features and targets, and its bound
-depends on what is private and how users speak; any other family brings its own bound.
+The sparse-regression family `audits.minimax.SignedBasis` has features and targets, and its bound
+depends on what is private and on the interaction; any other family has a bound of its own.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from audits.minimax.performance.algorithm_losses import uniform_index
 
 PRIVATE = OneOf(("records", "labels"))
 INTERACTION_TEXT = {"none": "all users at once", "sequential": "one user after another"}
-MIN_EPSILON = 1e-12  # epsilon
-MAX_ENTRIES = 1 << 29  # numbers of one run
+MIN_EPSILON = 1e-12  # stands for 0 in bounds that need a positive epsilon
+MAX_ENTRIES = 1 << 29  # largest n * p of one run
 SEPARATION = Interval(0.0, 1.0, "(]")
 LABEL_MODEL_TEXT = "labels private, features public, every user once"
 
 
 class DecodableFamily(Protocol):
-    """A hard family of data that are all private, with a bound for whoever decodes it."""
+    """A hard family of data that are all private, with a bound on the probability of decoding."""
 
     central: bool
 
     @property
     def points(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         ...
 
     def sample(self, which: int, n: int, rng: np.random.Generator) -> Any:
@@ -47,7 +47,7 @@ class DecodableFamily(Protocol):
         ...
 
     def decode(self, estimate: Array) -> int:
-        """The point that an estimate means."""
+        """The point that is closest to an estimate."""
         ...
 
     def most_right(self, n: int, epsilon: float) -> float:
@@ -58,7 +58,7 @@ class DecodableFamily(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class DecodingTask:
-    """One family, one subject: how a run is decoded, and how often privacy allows that."""
+    """One family and one subject: how a run is decoded, and how often privacy allows that."""
 
     adapter: EstimatorAdapter
     points: int
@@ -70,13 +70,13 @@ class DecodingTask:
     model: str
 
     def decodes_correctly(self, noise: float, rng: np.random.Generator) -> bool:
-        """One run: whether the point was decoded."""
+        """True if one run decodes its point."""
         theirs, ours = rng.spawn(2)
         which = uniform_index(self.points, ours)
         return self.decode(which, noise, theirs, ours) == which
 
     def claimed_epsilon(self, epsilon: float | None) -> float:
-        """The claimed epsilon: as given, or what the plan costs."""
+        """The claimed epsilon: as given, or the plan's cost."""
         if epsilon is None:
             plan = self.plan()
             if plan is None:
@@ -97,7 +97,7 @@ def regression_task(
     interaction: Interaction,
     separation: float,
 ) -> DecodingTask:
-    """A sparse regression: n users with p features that are signs, one coefficient."""
+    """The task of a sparse regression: n users with p features that are signs, one coefficient."""
     subject = EstimatorAdapter.of(algorithm, local=True)
     separation = SEPARATION.check("separation", separation)
     p = IntegerRange(1, 1 << 20).check("p", p)
@@ -129,7 +129,7 @@ def regression_task(
 
 
 def family_task(algorithm: Any, n: int, delta: float, family: DecodableFamily) -> DecodingTask:
-    """Any family of data that are all private."""
+    """The task of any family of data that are all private."""
     if not hasattr(family, "most_right") or not hasattr(family, "central"):
         allowed = "a family with most_right and central, such as SignMeans or FewVotes"
         raise ParameterError("family", family, allowed)

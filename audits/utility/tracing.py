@@ -1,8 +1,8 @@
-"""Tracing: which rows did a fit see?  Members of the data are told from rows that it never saw.
+"""Tracing: distinguish the rows that a fit used from rows that it did not.
 
 Every run has a code of its own; each of ``rows`` places in the data is filled with one of two rows
-of the same law, by a fair coin.  The guess is the row that the estimate correlates with more.
-That is a test of records that are replaced, valid for any algorithm: see
+of the same distribution, by a fair coin.  The guess is the row that the estimate correlates with
+more.  That is a test of replaced records, valid for any algorithm: see
 `audits.statistics.single_run`.
 
 References: Dwork, Smith, Steinke, Ullman & Vadhan (2015); Talwar, Thakurta & Zhang (2015),
@@ -37,13 +37,50 @@ FALSE_POSITIVE_RATES = (0.01, 0.05, 0.1, 0.25, 0.5)
 @final
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """What a tracing audit found.
+    """The result of a tracing audit.
 
-    ``right`` of ``pairs`` guesses (a member, a row that was not used) were right; with probability
-    ``confidence`` the algorithm's epsilon at ``delta``, for a replaced record, is at least
-    ``epsilon_lower``.  ``claimed`` is what it was held against, None if nothing.  ``noise`` is
-    the part of its noise that was drawn, ``noise_factor`` the largest part that was convicted in
-    a search, if any.
+    Parameters
+    ----------
+    outcome : Outcome
+        FALSIFIED if the claimed epsilon is contradicted at ``confidence``.
+    epsilon_lower : float
+        Lower bound on the epsilon at ``delta`` for a replaced record, rounded down.
+    delta : float
+        The claimed delta.
+    claimed : float or None
+        The claimed epsilon; None if there is no claim.
+    runs : int
+        Number of fits.
+    confidence : float
+        Probability in (0, 1) with which the bound holds.
+    witness : str
+        What was seen, in words.
+    seconds : float
+        Duration of the audit.
+    seed : int or None
+        The seed that repeats the audit.
+    right : int
+        Number of right guesses of the member of a pair.
+    pairs : int
+        Number of pairs of a member and a row that was not used.
+    members : array
+        Scores of the members, shape (pairs,).
+    others : array
+        Scores of the rows that were not used, shape (pairs,).
+    noise : float
+        The noise factor of the runs; 1 is all of the algorithm's noise.
+    noise_factor : float, optional
+        The largest noise factor below 1 that a search convicted; None if none was, or no search
+        ran.
+
+    Examples
+    --------
+    >>> from audits import Traced, audit_tracing
+    >>> def follow_the_rows(x, y, rng):
+    ...     return x[y == 1].mean(axis=0)
+    >>> found = audit_tracing(follow_the_rows, epsilon=1.0, runs=1, features=2048, rng=0)
+    >>> found.right, found.pairs, found.true_positives(0.05)
+    (22, 24, 0.6666666666666666)
     """
 
     outcome: Outcome
@@ -63,13 +100,24 @@ class Traced:
     noise_factor: float | None = None
 
     def true_positives(self, rate: float) -> float:
-        """Share of members above the score that at most ``rate`` of the others exceed."""
+        """Compute the share of members whose score is above that of all but some other rows.
+
+        Parameters
+        ----------
+        rate : float
+            False-positive rate in [0, 1): the share of other rows above the threshold.
+
+        Returns
+        -------
+        float
+            True-positive rate, the share of members above the threshold, in [0, 1].
+        """
         ordered = np.sort(self.others)[::-1]
         return float(np.mean(self.members > ordered[int(rate * ordered.size)]))
 
     @property
     def curve(self) -> tuple[tuple[float, float], ...]:
-        """(false-positive rate, true-positive rate) at a few rates."""
+        """Pairs (false-positive rate, true-positive rate) at five rates."""
         return tuple((rate, self.true_positives(rate)) for rate in FALSE_POSITIVE_RATES)
 
 
@@ -87,14 +135,60 @@ def audit_tracing(
     search: int = 0,
     rng: Rng = None,
 ) -> Traced:
-    """Run an algorithm on fingerprinted data and guess its members; a lower bound on epsilon.
+    """Run an algorithm on fingerprinted data, guess its members, and bound epsilon from below.
 
-    ``algorithm`` has ``plan`` and ``run``, or ``fit`` and then ``coef_``, or is a function
-    ``(x, y, rng)`` of the coefficients.  ``epsilon`` is the claim at ``delta``, for replaced
-    records; None takes what the plan states, if there is one.  ``data_of(x, y)`` makes of ridge and
-    rows (targets 0 and 1) the data as the algorithm takes them, such as `both_ways`; it must keep
-    one record one.  ``noise`` draws a part of the noise; ``search`` tries look for the largest part
-    below 1 that is convicted.
+    Each of ``rows`` places in the data holds one of two rows of the same distribution, by a fair
+    coin.  The guess is the row that correlates more with the estimate.
+
+    Parameters
+    ----------
+    algorithm : object
+        With ``plan`` and ``run``, or ``fit`` and then ``coef_``, or a function ``(x, y, rng)`` that
+        returns the coefficients.
+    epsilon : float, optional
+        The claimed epsilon for a replaced record; None takes what the plan costs, if there is one.
+    delta : float, optional
+        The claimed delta, in [0, 1).
+    runs : int, optional
+        Number of fits, each on a code of its own.
+    rows : int, optional
+        Number of places with private rows, 2 to 10,000.
+    features : int, optional
+        Number of columns, a power of two up to 2^14.
+    data_of : callable, optional
+        ``data_of(x, y)`` returns the data as the algorithm takes them.  It must keep one record
+        one.
+    confidence : float, optional
+        Probability in (0, 1) with which the bound holds.
+    noise : float, optional
+        Noise factor in [0, 1]: the part of the algorithm's noise that is drawn.
+    search : int, optional
+        Number of tries, 0 to 60, to find the largest noise factor below 1 that is convicted.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+
+    Returns
+    -------
+    Traced
+        The outcome, and a lower bound on epsilon, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of its range, or the plan's epsilon is not for replaced records.
+
+    References
+    ----------
+    Dwork, Smith, Steinke, Ullman & Vadhan (2015); Talwar, Thakurta & Zhang (2015), Theorem 3.1.
+
+    Examples
+    --------
+    >>> from audits import audit_tracing
+    >>> def follow_the_rows(x, y, rng):
+    ...     return x[y == 1].mean(axis=0)
+    >>> found = audit_tracing(follow_the_rows, epsilon=1.0, runs=1, features=2048, rng=0)
+    >>> found.outcome.name, round(found.epsilon_lower, 2)
+    ('FALSIFIED', 1.15)
     """
     start = time.perf_counter()
     subject, (seed, source) = EstimatorAdapter.of(algorithm, data_of), seed_and_generator(rng)
@@ -122,7 +216,7 @@ def audit_tracing(
     found = judged(noise, judge)
     if tries:
         if claimed is None:
-            raise ParameterError("search", search, "0 where there is no claim to convict of")
+            raise ParameterError("search", search, "0: there is no claim to convict")
         factor = largest_convicted_factor(
             lambda part: judged(part, more.spawn(1)[0]).outcome is Outcome.FALSIFIED, tries
         )
@@ -143,7 +237,7 @@ class _TracingSetup:
     def scores(
         self, subject: EstimatorAdapter, noise: float, rng: np.random.Generator
     ) -> tuple[Array, Array]:
-        """Scores of members and of the rows in whose place they came, of all runs."""
+        """Scores of members and of the rows that they replaced, of all runs."""
         pairs = [self._run(subject, noise, one) for one in rng.spawn(self.runs)]
         members, others = (np.concatenate(side) for side in zip(*pairs, strict=True))
         return members, others
@@ -172,7 +266,7 @@ class _TracingSetup:
 def _claimed_epsilon(
     subject: EstimatorAdapter, setting: _TracingSetup, epsilon: float | None, delta: float
 ) -> float | None:
-    """The claimed epsilon for replaced records: as given, or what the plan costs."""
+    """The claimed epsilon for replaced records: as given, or the plan's cost."""
     if epsilon is not None:
         return EPSILON.check("epsilon", epsilon)
     x, y, *_ = setting.data(np.random.default_rng(0))

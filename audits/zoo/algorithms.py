@@ -1,4 +1,4 @@
-"""Broken algorithms: past the gate, off the plan, with the wrong sensitivity."""
+"""Broken algorithms: data past the gate, releases off the plan, a wrong sensitivity."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Peek(_NoisySum):
     """Adds a billionth of the data to the answer, past the gate."""
 
     def run(self, ledger: Any) -> float:
-        """The noisy sum and a little truth."""
+        """The noisy sum plus a billionth of the exact one."""
         return super().run(ledger) + 1e-9 * float(ledger._data.sum())  # the flaw  # noqa: SLF001
 
 

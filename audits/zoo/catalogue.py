@@ -1,4 +1,4 @@
-"""Honest and deliberately broken specimens; an audit that errs on one is broken itself."""
+"""All specimens, honest and deliberately broken; the auditor is wrong if it misjudges one."""
 
 from __future__ import annotations
 

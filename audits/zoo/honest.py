@@ -1,4 +1,4 @@
-"""Honest specimens, most of them exactly at their claim: who calls one false is wrong."""
+"""Honest specimens, most of them exactly at their claim: a FALSIFIED verdict is a false alarm."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def clamped_laplace(value: float, rng: Generator, size: int) -> Output:
 
 
 def leaky_response(answer: int, rng: Generator, size: int) -> Output:
-    """The worst (1, 0.01) mechanism there is: tells all with 0.01, else a binary response."""
-    told = rng.random(size) < 0.01
-    return np.where(told, 2 + answer, two_answers(answer, rng, size))
+    """The worst (1, 0.01) mechanism: reveals the answer with 0.01, else a binary response."""
+    revealed = rng.random(size) < 0.01
+    return np.where(revealed, 2 + answer, two_answers(answer, rng, size))
 
 
 def strings(answer: int, rng: Generator) -> str:
@@ -123,7 +123,7 @@ def sometimes_none(value: float, rng: Generator) -> float | None:
 
 
 def any_length(value: int, rng: Generator) -> list[int]:
-    """A list whose length tells nothing, of one binary response and public zeros."""
+    """A list whose length is independent of the answer: one binary response and public zeros."""
     return [*[0] * int(rng.integers(4)), int(two_answers(value, rng, 1)[0])]
 
 
@@ -134,13 +134,13 @@ def nothing(value: float, rng: Generator, size: int) -> Output:
 
 
 def exact_laplace(value: float, rng: Generator, size: int) -> Output:
-    """Laplace noise in exact arithmetic: its bits tell nothing."""
+    """Laplace noise in exact arithmetic: its bits reveal no more than its value."""
     release: Output = Laplace(1.0, 1.0, "exact").release(value, rng, size)
     return release
 
 
 def even_tempo(value: float, rng: Generator, size: int) -> Output:
-    """A release whose time depends on nothing."""
+    """A release whose time is independent of the value."""
     return value + rng.laplace(size=size)
 
 
@@ -183,7 +183,7 @@ def specimens() -> list[Specimen]:
         specimen(clamped_laplace, numbers, 1.0),
         specimen(leaky_response, (0, 1), 1.0, claim=ApproxLoss(1.0, 0.01)),
         specimen(strings, (0, 1), 1.0, "atoms"),
-        # a half of the runs is worth nothing, the others a Laplace release
+        # half of the runs reveal nothing, the others are a Laplace release
         specimen(sometimes_none, numbers, 1.0, "atoms"),
         specimen(any_length, (0, 1), 1.0, "atoms"),
         specimen(nothing, numbers, 0.0),

@@ -27,7 +27,7 @@ def variance_for_scale(value: float, rng: Generator, size: int) -> Output:
 
 
 def no_noise_on_zero(value: float, rng: Generator, size: int) -> Output:
-    """An answer of zero is thought to tell nothing and gets no noise."""
+    """An answer of zero is assumed to be harmless and gets no noise."""
     return np.full(size, 0.0) if value == 0 else value + rng.laplace(size=size)
 
 
@@ -38,7 +38,7 @@ def own_seed(value: float, rng: Generator, size: int) -> Output:
 
 
 def uniform_noise(value: float, rng: Generator, size: int) -> Output:
-    """Uniform noise of the variance of Laplace noise: its ends tell."""
+    """Uniform noise of the variance of Laplace noise: its end points reveal the value."""
     return value + rng.uniform(-math.sqrt(6), math.sqrt(6), size)
 
 
@@ -53,13 +53,13 @@ def noise_cut_off(value: float, rng: Generator, size: int) -> Output:
 
 
 def gaussian_as_pure(value: float, rng: Generator, size: int) -> Output:
-    """Gaussian noise of the standard deviation of Laplace noise, claimed to be as good."""
+    """Gaussian noise of the standard deviation of Laplace noise, claimed to be epsilon-DP."""
     # the log ratio (x - 1/2) / 2 has no bound
     return value + rng.normal(scale=math.sqrt(2), size=size)
 
 
 def gaussian_that_forgot_l2(value: float, rng: Generator, size: int) -> Output:
-    """Gaussian noise for one coordinate on four that all move."""
+    """Gaussian noise calibrated to one coordinate, on four that all move."""
     # mu = sqrt(4) / 3.7306317; the epsilon of that at delta 1e-5, Balle & Wang (2018), Theorem 5
     return value + rng.normal(scale=3.7306317, size=(size, 4))
 
@@ -70,12 +70,12 @@ def scale_of_one_coordinate(value: float, rng: Generator, size: int) -> Output:
 
 
 def same_noise_twice(values: Output, rng: Generator, size: int) -> Output:
-    """Two answers under one and the same draw of noise: their difference is bare."""
+    """Two answers with one and the same draw of noise: their difference has none."""
     return values + rng.laplace(size=(size, 1))
 
 
 def asked_twice(value: float, rng: Generator, size: int) -> Output:
-    """Two releases, of which one was paid for."""
+    """Two releases at the cost of one."""
     return value + rng.laplace(size=(size, 2))
 
 

@@ -1,4 +1,4 @@
-"""The zoo scored: runs to detection, bound over truth, false alarms, seconds."""
+"""The auditor's score on the zoo: runs to detection, bound over truth, false alarms, seconds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ GUESS_AUDITS: dict[str, Callable[..., Finding]] = {
     "bits": audit_bits,
     "atoms": audit_atoms,
 }
-MAX_SPECIMENS = 100  # specimens of a zoo
+MAX_SPECIMENS = 100  # specimens that share the error rate
 VERDICT_CONFIDENCE = 1 - FAMILY_ERROR / MAX_SPECIMENS
 LOSSES_PER_SPECIMEN = 100  # sampled privacy losses of an algorithm
 
@@ -48,7 +48,7 @@ LOSSES_PER_SPECIMEN = 100  # sampled privacy losses of an algorithm
 @final
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the detector that a specimen names said of it."""
+    """The verdict of the audit that a specimen names."""
 
     outcome: Outcome
     epsilon_lower: float | None
@@ -60,12 +60,12 @@ class Verdict:
 @final
 @dataclass(frozen=True, slots=True)
 class SpecimenScore:
-    """One row of the scored zoo.
+    """One row of the scorecard.
 
-    ``detected_at`` is the fewest runs, of `DETECTION_RUNS` up to the budget, at which the claim
-    fell; None where it never did.  ``outcome`` holds together with those of all others at ``1 -
-    FAMILY_ERROR``.  ``share`` is the bound at the budget over the true epsilon; ``alarms`` are the
-    ``repeats`` at the budget in which a bound exceeded the true epsilon, or an honest claim fell.
+    ``detected_at`` is the fewest runs, of `DETECTION_RUNS` up to the budget, at which the claim was
+    falsified; None if it never was.  All ``outcome``s hold jointly at ``1 - FAMILY_ERROR``.
+    ``share`` is the bound at the budget over the true epsilon; ``alarms`` are the ``repeats`` at
+    the budget in which a bound exceeded the true epsilon, or an honest claim was falsified.
     """
 
     name: str
@@ -90,7 +90,7 @@ class SpecimenScore:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the honest survived and the broken was caught."""
+        """True if an honest specimen survived, or a broken one was caught."""
         return self.outcome is self.expected
 
 
@@ -108,7 +108,7 @@ class ScoringCase:
         return self.specimen.name
 
     def run(self, settings: Settings) -> SpecimenScore:
-        """Its row; its seeds depend on its name, not on what else is scored."""
+        """Score the specimen; its seeds depend on its name, not on the other specimens."""
         numbers = settings.samples, settings.confidence, settings.seed, settings.repeats
         return _score_specimen(self.specimen, *numbers)
 
@@ -121,7 +121,7 @@ def cases() -> list[ScoringCase]:
 
 
 def audit_specimen(specimen: Specimen, runs: int, confidence: float, rng: Rng = None) -> Verdict:
-    """Audit one specimen by what it names: a guess test, bits, atoms, time, sensitivity, replay."""
+    """Audit one specimen by the kind of audit that it names."""
     start, source = time.perf_counter(), seed_and_generator(rng)[1]
     how, broken, pair, claim = (
         specimen.caught_by, specimen.implementation, specimen.pair, specimen.claim,
@@ -159,9 +159,40 @@ def score_zoo(
     repeats: int = 1,
     tick: Callable[[str], None] = lambda name: None,
 ) -> list[SpecimenScore]:
-    """A row for each specimen, by default of the whole zoo; ``tick`` is called after each.
+    """Audit specimens whose truth is known, and score the auditor.
 
-    A specimen's seeds depend on its name, not on what else is scored.
+    Parameters
+    ----------
+    specimens : iterable of Specimen, optional
+        The specimens; None takes the whole zoo.
+    runs : int, optional
+        Number of draws of each audit.
+    confidence : float, optional
+        Probability in (0, 1) with which each bound holds.
+    rng : int, optional
+        Seed.  A specimen's own seed depends on its name, not on the other specimens.
+    repeats : int, optional
+        Number of audits that count false alarms.
+    tick : callable, optional
+        Called with the specimen's name after each one.
+
+    Returns
+    -------
+    list of SpecimenScore
+        One row per specimen.
+
+    Raises
+    ------
+    ParameterError
+        If an argument of an audit is out of its range.
+
+    Examples
+    --------
+    >>> from audits import score_zoo
+    >>> from audits.zoo.catalogue import SPECIMENS
+    >>> rows = score_zoo(SPECIMENS[:1], runs=1000)
+    >>> rows[0].name, rows[0].outcome.name, rows[0].alarms
+    ('half_the_noise', 'FALSIFIED', 0)
     """
     settings = Settings(runs, confidence, rng, repeats=repeats)
     rows = []
@@ -206,7 +237,7 @@ def _is_false_alarm(one: Specimen, verdict: Verdict) -> bool:
 
 
 def totals(rows: Iterable[SpecimenScore]) -> dict[str, Any]:
-    """The zoo in a line: how many, as expected, alarms, seconds."""
+    """The totals of the scorecard: specimens, as expected, false alarms, seconds."""
     rows = list(rows)
     return {
         "specimens": len(rows),

@@ -1,4 +1,4 @@
-"""Scores of the zoo, written and read back, so that an interrupted scoring goes on."""
+"""The scorecard as a file, written and read back, so that an interrupted scoring can continue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from audits.zoo.scorecard import SpecimenScore
 
 
 def to_json(request: Request, scores: list[SpecimenScore]) -> str:
-    """The scores and what was asked as text; numbers that JSON does not know become null."""
+    """The scores and their request as text; infinite and NaN numbers become null."""
     found = {
         "schema": SCHEMA, "seed": request.seed, "runs": request.samples,
         "confidence": request.confidence, "repeats": request.options["repeats"],
@@ -26,7 +26,7 @@ def to_json(request: Request, scores: list[SpecimenScore]) -> str:
 
 
 def read_scores(path: str, argument: str) -> tuple[Request, list[SpecimenScore]]:
-    """What was asked and the scores that a file holds; else raises `ParameterError`."""
+    """The request and the scores in a file, or `ParameterError`."""
     found = load_document(path, argument)
     try:
         return request_of(found), [_decoded(one) for one in found["scores"]]

@@ -1,4 +1,4 @@
-"""Broken selections: noisy maxima and sparse vectors as they were published, or half understood.
+"""Broken selections: noisy maxima and sparse vectors as published, or wrongly understood.
 
 Reference: Lyu, Su & Li (2017), whose Algorithms 3, 4 and 6 are the sparse vectors below.
 """
@@ -21,7 +21,7 @@ FIFTH_ANSWER_HIGH = np.array(
 
 
 def value_of_noisy_max(scores: Output, rng: Generator, size: int) -> Output:
-    """Releases the winning noisy value where only its index was paid for."""
+    """Releases the winning noisy value at the cost of its index."""
     # the density 5 F^4 f, each factor worth 1/2 in the lower tail: 5/2
     noisy: Output = scores + rng.laplace(scale=2.0, size=(size, len(scores)))
     winner: Output = noisy.max(axis=1)
@@ -43,14 +43,14 @@ def bare_max(scores: Output, rng: Generator, size: int) -> Output:
 
 
 def sparse_vector_without_stop(answers: Output, rng: Generator, size: int) -> Output:
-    """Tells of all twenty answers whether they are above, as if one had been found."""
+    """Releases for all twenty answers whether they are above, at the cost of one."""
     # the greatest log ratio over patterns: quadrature over the threshold of F^i (1 - F)^j
     threshold = rng.laplace(scale=2.0, size=(size, 1))
     return (answers + rng.laplace(scale=4.0, size=(size, 20)) >= threshold).astype(int)
 
 
 def sparse_vector_unscaled(answers: Output, rng: Generator, size: int) -> Output:
-    """The first answer above, with noise that forgets to pay for it twice."""
+    """The first answer above, with noise that ignores the cost of the answer."""
     # 1/4 for the threshold and 3/2 for the answer found, in the limit of many answers
     threshold = rng.laplace(scale=4.0, size=(size, 1))
     above = answers + rng.laplace(scale=4 / 3, size=(size, 5)) >= threshold
@@ -68,7 +68,7 @@ def sparse_vector_releasing_values(answers: Output, rng: Generator, size: int) -
 
 
 def sparse_vector_without_noise_on_answers(answers: Output, rng: Generator, size: int) -> Output:
-    """Only the threshold is noisy: answers on either side of it tell their order."""
+    """Only the threshold is noisy: answers on either side of it reveal their order."""
     return (answers >= rng.laplace(scale=1.0, size=(size, 1))).astype(int)
 
 

@@ -1,4 +1,7 @@
-"""Leaks beside the numbers: bits, types, lengths, errors, the bare answer, time, arithmetic."""
+"""Side channels: bits, types, lengths, errors, exact answers, time, floating-point arithmetic.
+
+References: Mironov (2012); Jin, McMurtry, Rubinstein & Ohrimenko (2022).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ Output = NDArray[Any]
 
 
 def grid_of_floats(value: float, rng: Generator, size: int) -> Output:
-    """Laplace noise of floats: near 0 the bits tell which value was rounded."""
+    """Laplace noise of floats: near 0 the bits reveal which value was rounded."""
     return value + rng.laplace(size=size)
 
 
@@ -28,13 +31,13 @@ def grid_of_gaussians(value: float, rng: Generator, size: int) -> Output:
 
 
 def whole_noise_on_a_fraction(value: float, rng: Generator, size: int) -> Output:
-    """Whole noise on a number that is not whole: what is behind the point stays."""
+    """Integer noise on a fraction: the digits after the point stay."""
     success = -math.expm1(-1.0)
     return value + (rng.geometric(success, size) - rng.geometric(success, size))
 
 
 def even_noise(value: int, rng: Generator, size: int) -> Output:
-    """Noise of even numbers only: parity tells."""
+    """Noise of even numbers only: parity reveals the value."""
     success = -math.expm1(-1.0)
     return value + 2 * (rng.geometric(success, size) - rng.geometric(success, size))
 
@@ -58,7 +61,7 @@ def second_part(value: float, rng: Generator) -> tuple[float, bool]:
 
 
 def length_tells(answer: int, rng: Generator) -> list[float]:
-    """Random numbers, two of them nine times out of ten, or once."""
+    """A list of two numbers with probability 0.9 for one value, 0.1 for the other."""
     # ln (0.9 / 0.1)
     return rng.random(2 if rng.random() < (0.9 if answer else 0.1) else 1).tolist()  # type: ignore[no-any-return]
 
@@ -84,13 +87,13 @@ def missing_tells(value: float, rng: Generator) -> float:
 
 
 def bare_answer(value: float, rng: Generator) -> tuple[float, float]:
-    """Beside a release, every twentieth time, the answer itself."""
+    """A release, with the exact answer beside it every twentieth time."""
     return value + rng.laplace(), value if rng.random() < 0.05 else rng.random()
 
 
 def rare_key(count: int, rng: Generator) -> list[float]:
-    """A key that one person holds is told above a threshold set too low."""
-    # P(1 + Laplace > t) = e^-(t - 1) / 2 = 0.013 where 0.0049 is claimed; nothing for no person
+    """A key that one person holds is released above a threshold set too low."""
+    # P(1 + Laplace > t) = e^-(t - 1) / 2 = 0.013 where 0.0049 is claimed; never without the person
     noisy = count + rng.laplace()
     return [noisy] if count and noisy > 1 + math.log(0.5 / 0.013) else []
 
@@ -103,7 +106,7 @@ def slow_for_one(value: float, rng: Generator) -> float:
 
 
 def slow_for_noise(value: int, rng: Generator) -> int:
-    """Counts its noise up one by one."""
+    """Counts its noise up one by one, so that larger noise takes longer."""
     count = 0
     while rng.random() < 0.9:
         count += 1
@@ -121,7 +124,7 @@ def clip_lets_nan_through(records: Output) -> float:
 
 
 def sum_that_wraps(records: Output) -> int:
-    """A sum in 32 bits."""
+    """A sum in 32 bits, which overflows."""
     return int(np.sum(records.astype(np.int32), dtype=np.int32))
 
 
@@ -131,7 +134,7 @@ def mean_of_a_private_count(records: Output) -> float:
 
 
 def sum_of_squared_deviations(records: Output) -> float:
-    """Squared deviations from the mean, declared as if the mean stood still."""
+    """Squared deviations from the mean, declared as if the mean were fixed."""
     return float(((records - records.mean()) ** 2).sum())
 
 

@@ -1,4 +1,4 @@
-"""What a specimen of the zoo is, and how plain functions become specimens."""
+"""The specimen of the zoo, and how plain functions become specimens."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PURE_CLAIM = PureLoss(1.0)
 @final
 @dataclass(frozen=True, slots=True)
 class Specimen:
-    """One thing to audit: what is wrong with it, its claim, its true epsilon, what must catch it.
+    """One subject with known truth: its flaw, its claim, its true epsilon, and what must catch it.
 
     ``implementation`` is a release function with ``pair`` two values, an algorithm with ``pair``
     two data sets, or a `Query`; ``caught_by`` is "guess test", "bits", "atoms", "timing",
     "sensitivity", "replay" or "privacy losses".  ``true_epsilon`` is that of the pair at the
-    claim's delta, None where it is not finite or not an epsilon; an honest specimen is ``expected``
-    to survive, and ``description`` says what is good in it.
+    claim's delta, None if it is infinite or not an epsilon; an honest specimen is ``expected`` to
+    survive, and ``description`` says why it is honest.
     """
 
     name: str
@@ -38,14 +38,14 @@ class Specimen:
 
     @property
     def honest(self) -> bool:
-        """Whether the claim is true."""
+        """True if the claim is true."""
         return self.expected is Outcome.SURVIVED
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The deterministic part of a release, with the space and the sensitivity that it declares."""
+    """The deterministic part of a release, with its space and its declared sensitivity."""
 
     query: Callable[[Any], Any]
     space: Box
@@ -61,7 +61,7 @@ def specimen(
     caught_by: str = "guess test",
     claim: Loss = PURE_CLAIM,
 ) -> Specimen:
-    """A specimen named for its function, whose docstring says what is wrong."""
+    """A specimen named after its function, whose docstring describes the flaw."""
     flaw = str(implementation.__doc__).splitlines()[0]
     return Specimen(
         implementation.__name__, flaw, caught_by, claim, implementation, pair, true_epsilon

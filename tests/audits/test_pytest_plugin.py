@@ -258,11 +258,11 @@ def test_failures_say_what_was_seen_and_how_to_see_it_again(session):
     assert "wrong with chance 9.1e-08 at most" in found["test_function"]
     assert "claims" not in found["test_function"]
     assert "the claim allows 73.11%) in " in found["test_function"]
-    assert "claim   epsilon <= 1 at delta = 0, as the test asks" in found["test_function"]
-    assert "as the test returned it" in found["test_given"]
+    assert "claim   epsilon <= 1 at delta = 0, claimed by the test" in found["test_function"]
+    assert "returned by the test" in found["test_given"]
     assert "the result changed although every answer was the same" in found["test_leak"]
     assert "one run lost 2, the claim allows 1" in found["test_losses"]
-    assert "as it declares" in found["test_sampler"]
+    assert "as declared" in found["test_sampler"]
     # the call of the fixture that failed is shown, with its line
     assert ">       audit(half, PAIR, PureLoss(1.0))" not in found["test_function"]
     assert ">   " in found["test_fixture"]
@@ -276,7 +276,7 @@ def test_what_the_accountant_refutes_is_not_sampled(session):
     found = blocks(said(done))
     for block in found.values():
         assert "OVERCLAIMED: " in block
-        assert "nothing was sampled" in block
+        assert "computed, no runs" in block
         assert "RuntimeError" not in block
     assert "cost    epsilon = 1 at delta = 0, by the accountant" in found["test_overclaimed"]
     assert "claim   epsilon <= 0.5 at delta = 0" in found["test_overclaimed"]
@@ -380,7 +380,7 @@ def escaped(words):
         ("dp(epsilon=float('inf'))", "epsilon must be a number in *, got inf"),
         ("dp(epsilon=1, delta=1.0)", "delta must be a number in *, got 1.0"),
         ("dp(epsilon=1, runs=5)", "runs must be a whole number from 10 *, got 5"),
-        ("dp(epsilon=20)", "200,000 runs are too few: *epsilon = 20 *; 13,107,200,000 would do *"),
+        ("dp(epsilon=20)", "200,000 runs are too few: *epsilon = 20 *; use 13,107,200,000 *"),
     ],
 )
 def test_nonsense_claims_are_refused_in_words(session, mark, words):
@@ -410,7 +410,7 @@ def test_the_fixture_refuses_in_words(session):
             "*claim must be a loss*, got 1.0",
             "*runs must be a whole number*, got 1",
             "*delta must be a number*, got 2",
-            "*name the fixture audit as an argument*",
+            "*make the fixture audit an argument*",
         ]
     )
 
@@ -440,7 +440,7 @@ def test_a_marked_test_that_nobody_audits_fails(session):
         conftest=asynchronous,
     )
     done.assert_outcomes(failed=2)
-    assert said(done).count("nothing was audited: the mark dp is for plain test functions") >= 2
+    assert said(done).count("no audit ran: the mark dp works on plain test functions") >= 2
 
 
 def test_an_error_of_the_release_is_the_users_to_see(session):
@@ -526,7 +526,7 @@ def test_the_confidence_never_grants_more_than_the_rate(rate):
 
 
 def test_a_rate_that_floats_do_not_hold_is_refused():
-    with pytest.raises(pytest.fail.Exception, match="fewer audits a test"):
+    with pytest.raises(pytest.fail.Exception, match="fewer audits per test"):
         confidence_of(1e-17)
 
 

@@ -21,6 +21,8 @@ ROOTS = ("accountant", "mechanisms", "algorithms", "audits")
 FORM = {"GL08", "SS02", "SS03", "PR01", "PR02", "PR03", "PR07", "RT01", "RT03", "YD01"}
 PRIVATE_PARAMETERS = r"Parameters \{('_\w+'(, )?)+\} not documented"
 SENTENCE = {"GL08", "SS02", "SS03"}
+# an enumeration is not called: numpydoc would ask for the parameters of the class of all of them
+MEMBERS = FORM - {"PR01", "PR02"}
 
 
 def home(value: object) -> str:
@@ -73,7 +75,9 @@ def checked() -> dict[str, set[str]]:
     rows = {name: SENTENCE if isinstance(value, enum.EnumType) else FORM
             for name, value in exported().items()}  # fmt: skip
     for place, cls in classes().items():
-        if not place.rpartition(".")[2].startswith("_"):
+        if issubclass(cls, enum.Enum):
+            rows[place] = MEMBERS
+        elif not place.rpartition(".")[2].startswith("_"):
             rows.setdefault(place, FORM)
         for name, overrides in public_members(cls).items():
             rows[f"{place}.{name}"] = SENTENCE if overrides else FORM

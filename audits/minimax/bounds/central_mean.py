@@ -1,4 +1,4 @@
-"""The mean of a data set by a trusted curator: copies of a direction, and fingerprints.
+"""The mean of a data set under central privacy: copies of a direction, and fingerprints.
 
 Proofs: `docs/proofs/minimax_mean.md`.
 """
@@ -55,7 +55,7 @@ def approximate_mean(
         published=None,
         statement="worst-case E |estimate - mean of the data|^2 over data sets of "
         f"{n:,} vectors of the ball, epsilon = {epsilon:g}, delta = {delta:g}",
-        construction=None,  # nothing to decode: data sets are drawn anew, and traced
+        construction=None,  # no finite family: data sets are drawn at random, and traced
         valid_for="central (epsilon, delta)-DP, one record exchanged, every epsilon and delta",
         optimised_over=f"how many directions, and how many copies of each: {choice}",
     )
@@ -75,7 +75,7 @@ def fingerprint_risk(
 
 
 def max_correlation(copies: int, dimension: int, epsilon: float, delta: float) -> float:
-    """How much an estimate may correlate with a direction that the data hold g times.
+    """The largest correlation of an estimate with a direction that the data hold g times.
 
     The lesser of ``sinh(K)^2 / p + 2 delta_g (1 + e^-K)`` with ``K = g epsilon``, and
     ``2 delta_g`` more than the mean square of a uniform direction's coordinate in a cap that has
@@ -108,17 +108,17 @@ def cap_square(dimension: int, reach: float) -> float:
 def pair_risk(n: int, copies: int, epsilon: float, delta: float) -> float:
     """``g^2 / n^2 (1 - TV)``: one direction or its opposite, g times; at unit radius.
 
-    ``1 - TV = 2 (1 - delta_g) / (e^(g epsilon) + 1)`` is the least that two laws have in common.
+    ``1 - TV = 2 (1 - delta_g) / (e^(g epsilon) + 1)`` is the least overlap of two distributions.
     """
     common = 2 * math.exp(-copies * epsilon) / (1 + math.exp(-copies * epsilon))
     return (copies / n) ** 2 * (1 - group_delta(copies, epsilon, delta)) * common
 
 
 def best_guess_correlation(dimension: int, reach: float) -> float:
-    """Most that a guess of a uniform direction can correlate with it, under ``reach`` in all.
+    """The largest correlation of a guess with a uniform direction, under total epsilon ``reach``.
 
-    The root m of ``(e^K - 1) E (U - m)_+ = m``, U a coordinate of the direction: a guess is best
-    made from a cap of height m, e^K times as likely as the rest.  Rounded up.
+    The root m of ``(e^K - 1) E (U - m)_+ = m``, U a coordinate of the direction: the best guess
+    comes from a cap of height m, e^K times as likely as the rest.  Rounded up.
     """
     if dimension == 1:
         return min(1.0, round_up(math.tanh(reach / 2)))
@@ -139,5 +139,5 @@ def best_guess_correlation(dimension: int, reach: float) -> float:
 
 
 def copy_counts(n: int) -> list[int]:
-    """Whole numbers from 1 to n, all of them or some hundreds evenly on a logarithmic scale."""
+    """Integers from 1 to n: all of them, or about 300 on a logarithmic scale."""
     return sorted({round(x) for x in np.geomspace(1, n, MAX_COUNTS)})

@@ -1,7 +1,7 @@
-"""Sparse regression in the central model: a bound with constants beside the reference rate.
+"""Sparse regression in the central model: a bound with constants, and the reference rate.
 
-Reference: Cai, Wang & Zhang (2021), whose rate it is; the constants are ours, by a packing and
-group privacy (as Acharya, Sun & Zhang, 2021).
+Reference: Cai, Wang & Zhang (2021) for the rate; the constants are ours, by a packing and group
+privacy (as Acharya, Sun & Zhang, 2021).
 """
 
 from __future__ import annotations
@@ -23,7 +23,44 @@ _EPSILON = Interval(1e-300, 300.0)
 
 
 def central_rate(n: int, p: int, s: int, epsilon: float, delta: float) -> float:
-    """``sqrt(s ln p / n) + s ln p sqrt(ln 1/delta) / (n eps)``, in l2: a rate without constants."""
+    """Compute the rate ``sqrt(s ln p / n) + s ln p sqrt(ln(1/delta)) / (n epsilon)``.
+
+    It is the rate of the l2 error of sparse regression under central privacy, without constants,
+    and no bound.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    p : int
+        Number of features.
+    s : int
+        Number of non-zero coefficients, at most p.
+    epsilon : float
+        Positive, at most 300.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        The rate, not rounded to either side.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Cai, Wang & Zhang (2021).
+
+    Examples
+    --------
+    >>> from audits.minimax import central_rate
+    >>> round(central_rate(n=10_000, p=100, s=5, epsilon=1.0, delta=1e-6), 4)
+    0.0565
+    """
     n = TheoremDomain(USERS, _THEOREM).whole("n", n)
     p = TheoremDomain(DIMENSION, _THEOREM).whole("p", p)
     s = TheoremDomain(IntegerRange(1, p), _THEOREM).whole("s", s)
@@ -34,10 +71,46 @@ def central_rate(n: int, p: int, s: int, epsilon: float, delta: float) -> float:
 
 
 def central_regression(n: int, p: int, s: int, epsilon: float, delta: float) -> LowerBound:
-    """The least worst-case ``E ||theta^ - theta||_2`` of (epsilon, delta)-DP sparse regression.
+    """Bound the worst-case ``E ||estimate - theta||_2`` of (epsilon, delta)-DP sparse regression.
 
-    ``published`` is the reference rate with constant 1, no bound.  Records are signs x in p
-    dimensions and labels of mean ``<x, theta>`` in {-1, 1}, theta s-sparse.
+    Records are sign vectors x in p dimensions and labels in {-1, 1} of mean ``<x, theta>``, with
+    theta s-sparse; neighbours differ in one record.  ``published`` is `central_rate`, which is no
+    bound.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    p : int
+        Number of features, at least 2.
+    s : int
+        Number of non-zero coefficients, below 2p / 3 and at most 512.
+    epsilon : float
+        Positive, at most 300.
+    delta : float
+        In [0, 1).
+
+    Returns
+    -------
+    LowerBound
+        The bound, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Cai, Wang & Zhang (2021) for the rate; Acharya, Sun & Zhang (2021) for packing and group
+    privacy.  The constants are our own.
+
+    Examples
+    --------
+    >>> from audits.minimax import central_regression
+    >>> bound = central_regression(n=100, p=10, s=1, epsilon=0.5, delta=1e-6)
+    >>> round(bound.value, 4)
+    0.0457
     """
     n = TheoremDomain(USERS, _THEOREM).whole("n", n)
     p = TheoremDomain(IntegerRange(2, DIMENSION.high), _THEOREM).whole("p", p)
@@ -71,7 +144,7 @@ def central_regression(n: int, p: int, s: int, epsilon: float, delta: float) -> 
 def _estimation_error(
     n: int, signs: int, apart: int, size: float, epsilon: float, delta: float, d: float
 ) -> float:
-    """Half the separation of theta = (d / signs) v, of l1 norm d, where the decode is wrong."""
+    """Half the separation of theta = (d / signs) v, of l1 norm d, times the error of decoding."""
     half = d / signs * math.sqrt(apart) / 2
     return half * _decoding_error(n, d, signs, size, epsilon, delta)
 
@@ -79,7 +152,7 @@ def _estimation_error(
 def _decoding_error(
     n: int, d: float, signs: int, size: float, epsilon: float, delta: float
 ) -> float:
-    """The least chance that a decode of a uniform point of the packing is wrong."""
+    """A lower bound on the probability that a decode of a uniform point of the packing is wrong."""
     points = math.exp(min(size, 600.0))
     # KL(P_v || P_0) <= c_2(d) E <x, theta>^2, as |<x, theta>| <= d, whatever the privacy
     known = n * entropy_factor(d) * d * d / signs
@@ -106,7 +179,7 @@ def _right_by_group_privacy(
 
 
 def _chernoff_tail(mean: float, changed: float) -> float:
-    """Chernoff's bound of the chance of more than ``changed`` of a binomial of that mean."""
+    """Chernoff's bound on P(X > ``changed``) for a binomial X of that mean."""
     above = changed + 1
     if mean == 0 or above <= mean:
         return 0.0 if mean == 0 else 1.0

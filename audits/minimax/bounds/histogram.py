@@ -1,7 +1,7 @@
-"""The shares of k labels from local reports: how well any private algorithm can know them.
+"""The shares of k labels from local reports: the least error of any private estimate.
 
 Proofs: `docs/proofs/minimax_histogram.md`.  References: Duchi, Jordan & Wainwright (2018) for the
-pairs; Ye & Barg (2018), whose subset selection the constant for many users meets.
+pairs; Ye & Barg (2018), whose subset selection attains the constant for many users.
 """
 
 from __future__ import annotations
@@ -26,7 +26,38 @@ SHIFTS = np.geomspace(1e-6, 1.0, 500)
 
 
 def private_histogram(n: int, k: int, epsilon: float) -> LowerBound:
-    """Least worst-case ``E sum_x (estimate_x - share_x)^2`` over all laws of k labels."""
+    """Bound the worst-case ``E sum_x (estimate_x - share_x)^2`` of locally private histograms.
+
+    Parameters
+    ----------
+    n : int
+        Number of users, each epsilon-LDP for their own label.
+    k : int
+        Number of labels, at least 2.
+    epsilon : float
+        Positive.
+
+    Returns
+    -------
+    LowerBound
+        The bound, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Duchi, Jordan & Wainwright (2018) for the pairs; Ye & Barg (2018), whose subset selection
+    attains the constant for many users.  Proof: ``docs/proofs/minimax_histogram.md``.
+
+    Examples
+    --------
+    >>> from audits.minimax import private_histogram
+    >>> round(private_histogram(n=1000, k=10, epsilon=1.0).value, 5)
+    0.00324
+    """
     n, k = USERS.check("n", n), LABELS.check("k", k)
     epsilon = POSITIVE.check("epsilon", epsilon)
     pairs, shift = by_pairs(n, k, epsilon)
@@ -44,7 +75,10 @@ def private_histogram(n: int, k: int, epsilon: float) -> LowerBound:
 
 
 def by_pairs(n: int, k: int, epsilon: float) -> tuple[float, float]:
-    """``max_d floor(k/2) 2 d^2 / k^2 (1 - m^2)``, m the most n users tell of a pair; and d."""
+    """``max_d floor(k/2) 2 d^2 / k^2 (1 - m^2)`` and its d.
+
+    m is the root mean square correlation that reports allow with a pair's sign.
+    """
     informations = np.array([report_information(k, float(d), epsilon) for d in SHIFTS])
     risks = k // 2 * 2 * SHIFTS**2 / k**2 * sign_error(n * informations / (k // 2))
     best = int(np.argmax(risks))
@@ -52,10 +86,10 @@ def by_pairs(n: int, k: int, epsilon: float) -> tuple[float, float]:
 
 
 def by_information(n: int, k: int, epsilon: float) -> tuple[float, float]:
-    """``max_w (k-1)^2 / (n k V_w / (1-w) + 4 pi^2 k^3 / w^2)``, by van Trees' inequality; and w.
+    """``max_w (k-1)^2 / (n k V_w / (1-w) + 4 pi^2 k^3 / w^2)`` and its w, by van Trees' inequality.
 
-    V_w is the greatest variance of a report's ratio where shares are within ``(1 +- w) / k``.
-    Holds for sequential interaction, too.
+    V_w is the largest variance of a report's ratio if shares are within ``(1 +- w) / k``.  It holds
+    for sequential interaction, too.
     """
     widths = SHIFTS[:-1]
     variance = np.array([variance_near(k, float(w), epsilon) for w in widths])
@@ -66,7 +100,7 @@ def by_information(n: int, k: int, epsilon: float) -> tuple[float, float]:
 
 
 def variance_near(k: int, width: float, epsilon: float) -> float:
-    """Greatest variance of a report's ratios where shares are within ``(1 +- width) / k``.
+    """The largest variance of a report's ratios if shares are within ``(1 +- width) / k``.
 
     ``(E-1)^2 f (1-f) / (1 + f (E-1))^2`` with ``E = e^epsilon``, f the share of the labels that are
     E times as likely to report it; rounded up.
@@ -78,6 +112,6 @@ def variance_near(k: int, width: float, epsilon: float) -> float:
     low = np.minimum((1 - width) * count / k, 1.0)
     high = np.minimum((1 + width) * count / k, 1.0)
     share, rest = np.clip(peak, low, high), math.exp(-epsilon)
-    # over E^2 above and below, so that nothing overflows
+    # divided by E^2 above and below, so that no term overflows
     spread = (1 - rest) ** 2 * share * (1 - share) / (rest + share * (1 - rest)) ** 2
     return round_up(float(spread.max()), 64)

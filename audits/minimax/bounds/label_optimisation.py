@@ -1,6 +1,6 @@
 """Convex learning from private labels: the least excess risk, with every constant.
 
-Reference: Chua and others (2026), Theorem 2, in the form of `methods.md`, section 5.5.
+Reference: Chua and others (2026), Theorem 2, with the constants of its proof made explicit.
 """
 
 from __future__ import annotations
@@ -23,9 +23,42 @@ _LENGTH = Interval(1e-150, 1e150)  # a product of two is a float
 def label_optimisation(
     n: int, k: int, epsilon: float, lipschitz: float = 1.0, diameter: float = 1.0
 ) -> LowerBound:
-    """The least worst-case expected excess of n users' epsilon-LDP labels, sent all at once.
+    """Bound the worst-case expected excess risk of convex learning from epsilon-LDP labels.
 
-    k labels; losses convex and ``lipschitz`` in the Euclidean norm over a set of that ``diameter``.
+    Users send their labels once, all at once; features are public.
+
+    Parameters
+    ----------
+    n : int
+        Number of users.
+    k : int
+        Number of labels, 2 to 10^6.
+    epsilon : float
+        0 to 300.
+    lipschitz : float, optional
+        Lipschitz constant of the convex losses in the Euclidean norm.
+    diameter : float, optional
+        Euclidean diameter of the set of parameters.
+
+    Returns
+    -------
+    LowerBound
+        The bound, rounded down, in the units of ``lipschitz * diameter``.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Chua and others (2026), Theorem 2, with every constant explicit.
+
+    Examples
+    --------
+    >>> from audits.minimax import label_optimisation
+    >>> round(label_optimisation(n=1000, k=10, epsilon=1.0).value, 5)
+    0.01294
     """
     n = TheoremDomain(USERS, _THEOREM).whole("n", n)
     k = TheoremDomain(IntegerRange(2, 10**6), _THEOREM).whole("k", k)
@@ -33,7 +66,7 @@ def label_optimisation(
     lipschitz = TheoremDomain(_LENGTH, _THEOREM).number("lipschitz", lipschitz)
     diameter = TheoremDomain(_LENGTH, _THEOREM).number("diameter", diameter)
     even = k - k % 2
-    # fewer labels may be harder: the others never come
+    # a family on fewer labels may be harder: the other labels never occur
     halves = sorted({even, *(2**i for i in range(1, even.bit_length()))})
 
     found = [
@@ -53,21 +86,22 @@ def label_optimisation(
 
 
 def _sharp_bound(n: int, used: int, epsilon: float, d: float) -> float:
-    """``(d / (2 sqrt(K - 1))) (1 - m)`` of L D, m what can be known of a sign."""
+    """``(d / (2 sqrt(K - 1))) (1 - m)`` of L D, with m of `sign_correlation`."""
     return d / (2 * math.sqrt(used - 1)) * (1 - sign_correlation(n, used, epsilon, d))
 
 
 def sign_correlation(n: int, k: int, epsilon: float, d: float) -> float:
-    """The greatest root mean square of ``E[v_j | reports]`` over pairs and reports.
+    """The largest root mean square of ``E[v_j | reports]`` over pairs and reports.
 
-    ``sum_j I(v_j; Z) <= I(v; Z) <= n c_2(d tanh(eps / 2)) (2 d^2 / k) sinh^2(eps / 2)``, and what
-    is known of a sign with mean m given Z is at least ``ln 2 - H((1 + m) / 2)``, convex in m^2.
+    ``sum_j I(v_j; Z) <= I(v; Z) <= n c_2(d tanh(eps / 2)) (2 d^2 / k) sinh^2(eps / 2)``, and the
+    information about a sign with mean m given Z is at least ``ln 2 - H((1 + m) / 2)``, convex in
+    m^2.
     """
     reach = d * math.tanh(epsilon / 2)
     private = entropy_factor(reach) * n * (2 * d**2 / k) * math.sinh(epsilon / 2) ** 2
-    # nor do reports tell more than the labels
+    # reports carry no more information than the labels
     whole = min(private, n * d**2 * entropy_factor(d))
-    # a coin of (1 + m) / 2 against a fair one
+    # Bernoulli((1 + m) / 2) against a fair coin
     return 2 * most_right_given_information(2 * whole / k, 2) - 1
 
 

@@ -1,6 +1,6 @@
-"""Sparse regression whose labels alone are private: Theorems 5, 7 and 10, and sharper.
+"""Sparse regression with private labels and public features: Wang & Xu's bounds, and sharper ones.
 
-Reference: Wang & Xu (2021).
+Reference: Wang & Xu (2021), Theorems 5, 7 and 10.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from audits.minimax.information.contraction import distance_information
 from audits.minimax.information.theorem_domains import LOCAL_EPSILON, SCALE, USERS, TheoremDomain
 
 _THEOREM = "Theorems 5, 7 and 10 of Wang and Xu"
-_MAX_SIGNS = 512  # what is sparser than s is in the class too
+_MAX_SIGNS = 512  # sparser parameters are in the class too
 _SHOWN = 16
 
 
@@ -31,10 +31,48 @@ def label_regression(
     rip: float = 0.0,
     slope: float = 1.0,
 ) -> LowerBound:
-    """The least worst-case ``E ||theta^ - theta||^2`` of epsilon-LDP labels, sent all at once.
+    """Bound the worst-case squared error of sparse regression with epsilon-LDP labels.
 
-    theta is s-sparse in the unit ball, x public with restricted isometry constant ``rip`` on 2s
-    columns, noise within ``noise_bound``; ``slope`` is the link's steepest, 1 of the identity.
+    The error is ``E ||estimate - theta||_2^2``.  Users send their labels once, all at once; theta
+    is s-sparse in the unit ball; features are public.
+
+    Parameters
+    ----------
+    n : int
+        Number of users.
+    p : int
+        Number of features, at most 10^7.
+    s : int
+        Number of non-zero coefficients, below 2p / 3.
+    epsilon : float
+        0 to 300.
+    noise_bound : float
+        Largest size of the noise in a label, 1e-6 to 1e6.
+    rip : float, optional
+        Restricted isometry constant of the features on 2s columns, in [0, 1).
+    slope : float, optional
+        Largest slope of the link function; 1 for the identity.
+
+    Returns
+    -------
+    LowerBound
+        The bound, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Wang & Xu (2021), Theorems 5, 7 and 10; our form is sharper.
+
+    Examples
+    --------
+    >>> from audits.minimax import label_regression
+    >>> bound = label_regression(n=100, p=20, s=2, epsilon=1.0, noise_bound=1.0)
+    >>> round(bound.value, 5)
+    0.00451
     """
     n = TheoremDomain(USERS, _THEOREM).whole("n", n)
     p = TheoremDomain(IntegerRange(1, 10**7), _THEOREM).whole("p", p)
@@ -60,7 +98,7 @@ def label_regression(
 
     signs, apart, log_size = _packing(p, s, n * math.expm1(epsilon) ** 2 * stretch)
     value, norm = maximum_of_one_peak(lambda norm: squared(norm, signs, apart, log_size), 1.0)
-    # the whole packing is only known to exist; some of its like can be looked at
+    # the whole packing is only known to exist; a small one like it is shown
     shown = disjoint_packing(p, signs, min(_SHOWN, 2 * (p // signs)))
     return LowerBound(
         value=round_down(value),

@@ -1,9 +1,9 @@
-"""The least excess of a private LASSO: Theorem 3.1 of Talwar, Thakurta & Zhang, made feasible.
+"""The least excess of a private LASSO: Theorem 3.1 of Talwar, Thakurta & Zhang (2015), rescaled.
 
 w rows of signs whose column means are drawn from Beta(a, a), with label 1, among k orthogonal rows
-with label 0: a fit of the w rows must lean on their means more than on those they were drawn from,
-and privacy forbids that unless its weights are large, which the orthogonal rows punish.
-The proof stands beside the formulas below.
+with label 0: a fit of the w rows must correlate with their means more than with the means they
+were drawn from.  Privacy forbids that unless its weights are large, which the orthogonal rows
+punish.  The proof stands beside the formulas below.
 """
 
 from __future__ import annotations
@@ -25,10 +25,41 @@ _RARE = 1e-6
 
 
 def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBound:
-    """The least worst-case expected excess of ``mean (<x_i, theta> - y_i)^2`` over the l1 ball.
+    """Bound the worst-case expected excess of ``mean (<x_i, theta> - y_i)^2`` over the l1 ball.
 
-    Of (epsilon, delta)-DP fits to n records, one exchanged, ``|x|_inf <= 1``, ``|y| <= 1``,
-    ``||theta||_1 <= 1``.  No constants are published.
+    The fits are (epsilon, delta)-DP for one replaced record, with ``|x|_inf <= 1``, ``|y| <= 1``
+    and ``||theta||_1 <= 1``.  No paper states constants, so ``published`` is None.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    p : int
+        Number of features.
+    epsilon : float
+        0 to 300.
+    delta : float, optional
+        In [0, 1).
+
+    Returns
+    -------
+    LowerBound
+        The bound, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Talwar, Thakurta & Zhang (2015), Theorem 3.1, in a scaling that finite data allow.
+
+    Examples
+    --------
+    >>> from audits.minimax import private_lasso
+    >>> round(private_lasso(n=16, p=50, epsilon=0.1).value, 5)
+    0.17309
     """
     n = TheoremDomain(_RECORDS, _THEOREM).whole("n", n)
     p = TheoremDomain(DIMENSION, _THEOREM).whole("p", p)
@@ -67,7 +98,7 @@ def private_lasso(n: int, p: int, epsilon: float, delta: float = 0.0) -> LowerBo
 def _two_point_bound(n: int, epsilon: float, delta: float) -> tuple[float, int]:
     """The best of ``(m / n) P(wrong)``: m records ``x = e_1`` all of label 1, or all of -1.
 
-    A theta of the wrong sign costs ``m (theta_1 - y)^2 / n >= m / n``, the right one nothing.
+    A theta of the wrong sign costs ``m (theta_1 - y)^2 / n >= m / n``, the right one 0.
     """
     log_two, small = math.log(2), max(epsilon, 1e-300)
     counts = sorted({min(n, round(1.3**i)) for i in range(130)})
@@ -83,7 +114,7 @@ def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: 
     allows a mean score of ``sinh(eps) sqrt(q) + 2 delta (1 + e^-eps)``.
     """
     pull = 2 * prior / (w + 2 * prior)
-    # r <= free costs nothing
+    # r <= free costs 0
     free = np.minimum(2 * delta * (1 + math.exp(-epsilon)) / pull, 1.0)
     # min over r >= free of (1 - r)^2 + c (r - free)^2 is (1 - free)^2 c / (1 + c)
     # by 1 / c, which is 0 where the score of a small epsilon is
@@ -93,7 +124,7 @@ def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: 
 
 
 def _consensus_loss(w: Array, columns: int, weight: float, prior: float) -> Array:
-    """At least the mean of the least loss / w: all weight on the columns whose w signs agree.
+    """An upper bound on the mean of the least loss / w: all weight on columns whose w signs agree.
 
     A share c on m of them costs ``w (1 - c)^2 + weight c^2 / m``: ``weight / (weight + w m)``.
     """

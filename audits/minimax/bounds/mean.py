@@ -1,7 +1,7 @@
-"""The mean of bounded vectors: how well any private algorithm can know it.
+"""The mean of bounded vectors: the least error of any private estimate.
 
 Proofs: `docs/proofs/minimax_mean.md`.  References: Assouad (1983) for the signs; Gill & Levit
-(1995) for van Trees' inequality; Ahlswede & Gacs (1976) for what noisy signs pass on.
+(1995) for van Trees' inequality; Ahlswede & Gacs (1976) for the information in noisy signs.
 """
 
 from __future__ import annotations
@@ -31,10 +31,44 @@ def private_mean(
     delta: float = 0.0,
     radius: float = 1.0,
 ) -> LowerBound:
-    """Least worst-case ``E |estimate - mean|^2`` for vectors of Euclidean length at most radius.
+    """Bound the worst-case ``E |estimate - mean|^2`` of vectors of bounded Euclidean length.
 
-    "local": each user is epsilon-DP and speaks once; the mean is the distribution's.  "central":
-    (epsilon, delta)-DP for one record exchanged; the mean is that of the worst data set itself.
+    Parameters
+    ----------
+    n : int
+        Number of users or records.
+    dimension : int
+        Length of a vector.
+    epsilon : float
+        Positive.
+    model : {"local", "central"}, optional
+        "local": each user is epsilon-DP and reports once; the mean is the distribution's.
+        "central": (epsilon, delta)-DP for one replaced record; the mean is that of the data set.
+    delta : float, optional
+        In [0, 1); 0 in the local model.
+    radius : float, optional
+        Largest Euclidean length of a vector.
+
+    Returns
+    -------
+    LowerBound
+        The bound, rounded down, in the units of ``radius^2``.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Assouad (1983); Gill & Levit (1995) for van Trees' inequality; Ahlswede & Gacs (1976).  Proof:
+    ``docs/proofs/minimax_mean.md``.
+
+    Examples
+    --------
+    >>> from audits.minimax import private_mean
+    >>> round(private_mean(n=1000, dimension=10, epsilon=1.0).value, 5)
+    0.01207
     """
     n, p = USERS.check("n", n), DIMENSION.check("dimension", dimension)
     epsilon, radius = POSITIVE.check("epsilon", epsilon), RADIUS.check("radius", radius)
@@ -60,7 +94,10 @@ def private_mean(
 
 
 def by_signs(n: int, dimension: int, epsilon: float) -> tuple[float, float]:
-    """``max_d d^2 (1 - m^2)``, m the most that n users tell of a sign, at unit radius; and d."""
+    """``max_d d^2 (1 - m^2)`` and its d at unit radius.
+
+    m is the root mean square correlation that reports allow with a sign.
+    """
     informations = [user_information(dimension, float(d), epsilon) for d in SHIFTS]
     risks = SHIFTS**2 * sign_error(n * np.array(informations) / dimension)
     best = int(np.argmax(risks))
@@ -68,10 +105,10 @@ def by_signs(n: int, dimension: int, epsilon: float) -> tuple[float, float]:
 
 
 def by_information(n: int, dimension: int, epsilon: float) -> tuple[float, float]:
-    """``max_w p / (n J(w) + p pi^2 / w^2)`` at unit radius, by van Trees' inequality; and w.
+    """``max_w p / (n J(w) + p pi^2 / w^2)`` and its w at unit radius, by van Trees' inequality.
 
     ``J(w) = min(2 (A - 1 - ln A) / (1 - w^2)^2, p / (1 - w^2))`` bounds the trace of a report's
-    Fisher information where means are at most w.  Holds for sequential interaction, too.
+    Fisher information if means are at most w.  It holds for sequential interaction, too.
     """
     widths = SHIFTS[:-1]
     left = 1 - widths**2

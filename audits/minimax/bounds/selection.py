@@ -1,4 +1,4 @@
-"""The best of k candidates, chosen by a curator: how often, and how near, any private one can be.
+"""The best of k candidates, selected under central privacy: the least expected gap to the best.
 
 Proofs: `docs/proofs/minimax_selection.md`.
 """
@@ -21,15 +21,39 @@ from audits.minimax.information.group_decoding import most_right_at_distance
 @final
 @dataclass(frozen=True, slots=True)
 class FewVotes:
-    """Data sets of ``n`` users' scores: ``votes`` of them give 1 to one candidate, all else is 0.
+    """Data sets of ``n`` users' scores in which ``votes`` users give 1 to one candidate.
 
-    A point's parameter is the candidates' sums; any two data sets are ``votes`` records apart.
+    All other scores are 0.  A point's parameter is the vector of the candidates' sums; any two data
+    sets are ``votes`` records apart.
+
+    Parameters
+    ----------
+    k : int
+        Number of candidates, at least 2.
+    n : int
+        Number of users.
+    votes : int
+        Number of users who vote, 1 to n.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from audits.minimax import FewVotes
+    >>> family = FewVotes(k=4, n=10, votes=3)
+    >>> family.parameter(2)
+    array([0., 0., 3., 0.])
+    >>> round(family.most_right(10, epsilon=0.5), 4)
+    0.599
     """
 
     k: int
     n: int
     votes: int
-    central: ClassVar[bool] = True  # who is trusted with the data
+    central: ClassVar[bool] = True  # the central model
 
     def __post_init__(self) -> None:
         IntegerRange(2).check("k", self.k)
@@ -37,22 +61,48 @@ class FewVotes:
 
     @property
     def points(self) -> int:
-        """One for each candidate."""
+        """``k``: one for each candidate."""
         return self.k
 
     @property
     def separation(self) -> float:
-        """What the choice of any other candidate loses."""
+        """The loss of choosing any other candidate, in votes."""
         return float(self.votes)
 
     def parameter(self, which: int) -> Array:
-        """Sums of the scores, (k,)."""
+        """Compute the sums of the candidates' scores at a point.
+
+        Parameters
+        ----------
+        which : int
+            The candidate with the votes, from 0 to ``k - 1``.
+
+        Returns
+        -------
+        array
+            The sums, shape (k,).
+        """
         which = IntegerRange(0, self.k - 1).check("which", which)
         sums: Array = self.votes * (np.arange(self.k) == which).astype(float)
         return sums
 
     def sample(self, which: int, n: int, rng: np.random.Generator) -> Array:
-        """The data set, (n, k), in random order; n is its own."""
+        """Draw the data set of a point, in random order.
+
+        Parameters
+        ----------
+        which : int
+            The candidate with the votes, from 0 to ``k - 1``.
+        n : int
+            Number of users, which must be the family's own.
+        rng : numpy.random.Generator
+            The generator of the order.
+
+        Returns
+        -------
+        array
+            The scores, shape (n, k).
+        """
         if n != self.n:
             raise ParameterError("n", n, f"{self.n}, the size of these data sets")
         scores = np.zeros((n, self.k))
@@ -62,21 +112,76 @@ class FewVotes:
         return scores
 
     def decode(self, estimate: Array) -> int:
-        """The candidate itself, or the greatest of estimated sums."""
+        """Find the candidate that an answer means.
+
+        Parameters
+        ----------
+        estimate : array or int
+            The candidate, or estimated sums of shape (k,), whose largest counts.
+
+        Returns
+        -------
+        int
+            The candidate, from 0 to ``k - 1``.
+        """
         given = np.asarray(estimate)
         return int(np.argmax(given)) if given.ndim else int(given)
 
     def most_right(self, n: int, epsilon: float, delta: float = 0.0) -> float:
-        """Largest probability of the right choice, central (epsilon, delta)-DP, replace-one."""
+        """Bound the probability of the right choice under central privacy for one replaced record.
+
+        Parameters
+        ----------
+        n : int
+            Number of users, which must be the family's own.
+        epsilon : float
+            Positive.
+        delta : float, optional
+            In [0, 1).
+
+        Returns
+        -------
+        float
+            The probability, rounded up.
+        """
         if n != self.n:
             raise ParameterError("n", n, f"{self.n}, the size of these data sets")
         return most_right_at_distance(math.log(self.k), self.votes, epsilon, delta)
 
 
 def private_selection(n: int, k: int, epsilon: float) -> LowerBound:
-    """Least worst-case expected gap, of the best sum of scores over that of the chosen candidate.
+    """Bound the worst-case expected gap between the best sum of scores and that of the chosen one.
 
     Each of n users gives each of k candidates a score in [0, 1].
+
+    Parameters
+    ----------
+    n : int
+        Number of users.
+    k : int
+        Number of candidates, at least 2.
+    epsilon : float
+        Positive; central, one user's scores replaced.
+
+    Returns
+    -------
+    LowerBound
+        The bound, rounded down, in units of one user's score.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Proof: ``docs/proofs/minimax_selection.md``.
+
+    Examples
+    --------
+    >>> from audits.minimax import private_selection
+    >>> round(private_selection(n=1000, k=10, epsilon=0.1).value, 3)
+    11.01
     """
     n, k = IntegerRange(1).check("n", n), IntegerRange(2).check("k", k)
     epsilon = POSITIVE.check("epsilon", epsilon)
@@ -94,12 +199,12 @@ def private_selection(n: int, k: int, epsilon: float) -> LowerBound:
 
 
 def expected_gap(votes: int, k: int, epsilon: float) -> float:
-    """``m (1 - right)``, right at most ``1 / (1 + (k-1) e^-(m epsilon))``."""
+    """``m (1 - right)``, with right at most ``1 / (1 + (k-1) e^-(m epsilon))``."""
     return votes * (1 - most_right_at_distance(math.log(k), votes, epsilon))
 
 
 def vote_counts_near_best(n: int, k: int, epsilon: float) -> set[int]:
-    """Whole numbers about the best number of votes, which is one valley's top.
+    """The integers next to the number of votes whose expected gap is largest.
 
     ``d/dx x (k-1) / (e^x + k-1) = 0`` at ``x = 1 + W((k-1) / e)``.
     """

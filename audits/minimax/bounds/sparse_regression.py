@@ -1,6 +1,7 @@
-"""Sparse linear regression whose whole records are private: Theorems 1 to 4, and sharper.
+"""Sparse linear regression with private records: Wang & Xu's bounds, and sharper ones.
 
-Reference: Wang & Xu (2021).  ``a = noise_bound / 2`` and d is at most ``min(1, a)`` throughout.
+Reference: Wang & Xu (2021), Theorems 1 to 4.  ``a = noise_bound / 2`` and d is at most
+``min(1, a)`` throughout.
 """
 
 from __future__ import annotations
@@ -37,15 +38,53 @@ def sparse_regression(
     loss: Loss = "squared",
     noise_bound: float = 2.0,
 ) -> LowerBound:
-    """The least worst-case ``E ||theta^ - theta||^2``, or ``E |sum(theta^ - theta)|``.
+    """Bound the worst-case error of sparse regression from n epsilon-LDP reports.
 
-    Of n users, each reporting once with epsilon-LDP; ``noise_bound`` bounds the noise's size.
+    The error is ``E ||estimate - theta||_2^2`` or ``E |sum(estimate - theta)|``.  Each user reports
+    once; features are signs.
+
+    Parameters
+    ----------
+    n : int
+        Number of users.
+    p : int
+        Number of features; at least 2 without interaction and with squared loss.
+    epsilon : float
+        0 to 300.
+    interaction : {"none", "sequential"}, optional
+        Whether users report at once, or one after another.
+    loss : {"squared", "sum"}, optional
+        Which of the two errors.
+    noise_bound : float, optional
+        Largest size of the noise in a label, 1e-6 to 1e6.
+
+    Returns
+    -------
+    LowerBound
+        The bound, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Wang & Xu (2021), Theorems 1 to 3; our form is sharper.  Proof:
+    ``docs/proofs/decoding_records.md``.
+
+    Examples
+    --------
+    >>> from audits.minimax import sparse_regression
+    >>> bound = sparse_regression(n=1000, p=100, epsilon=1.0)
+    >>> round(bound.value, 4), round(bound.published, 4)
+    (0.304, 0.0678)
     """
-    turns, total = is_sequential(interaction), LOSS.check("loss", loss) == "sum"
-    theorem = "Theorem 3" if total else "Theorem 2" if turns else "Theorem 1"
+    sequential, total = is_sequential(interaction), LOSS.check("loss", loss) == "sum"
+    theorem = "Theorem 3" if total else "Theorem 2" if sequential else "Theorem 1"
     theorem += " of Wang and Xu"
     n = TheoremDomain(USERS, theorem).whole("n", n)
-    p = TheoremDomain(DIMENSION if turns or total else IntegerRange(2, 10**9), theorem).whole(
+    p = TheoremDomain(DIMENSION if sequential or total else IntegerRange(2, 10**9), theorem).whole(
         "p", p
     )
     epsilon = TheoremDomain(LOCAL_EPSILON, theorem).number("epsilon", epsilon)
@@ -64,14 +103,14 @@ def sparse_regression(
         return d / 2 * (1 - math.sqrt(known / 2))
 
     value, d = maximum_of_one_peak(summed if total else squared, high)
-    # n (e^eps - 1)^2 / (p a^2): what one unit of d^2 tells
+    # n (e^eps - 1)^2 / (p a^2): the information of one unit of d^2
     cost = n * (math.expm1(epsilon) / label) ** 2 / p
     if total:
         published = _by_le_cam(cost, high, 1)
     else:
-        published = _by_le_cam(cost, high, 2) if turns else _by_fano(cost, high, p)
+        published = _by_le_cam(cost, high, 2) if sequential else _by_fano(cost, high, p)
     measure = "|sum(theta^ - theta)|" if total else "||theta^ - theta||_2^2"
-    how = "one after another, each knowing the reports before" if turns else "all at once"
+    how = "one after another, each knowing the reports before" if sequential else "all at once"
     return LowerBound(
         value=round_down(value),
         published=round_down(published),
@@ -98,7 +137,42 @@ def _by_le_cam(cost: float, high: float, power: int) -> float:
 
 
 def sparse_regression_zcdp(n: int, p: int, rho: float, xi: float = 0.0) -> LowerBound:
-    """The least worst-case ``E ||theta^ - theta||^2`` of (xi, rho)-zCDP reports, in turn."""
+    """Bound the worst-case squared error of n locally (xi, rho)-zCDP reports.
+
+    The error is ``E ||estimate - theta||_2^2``.  Users report one after another, each knowing the
+    reports before.
+
+    Parameters
+    ----------
+    n : int
+        Number of users.
+    p : int
+        Number of features.
+    rho : float
+        0 to 300.
+    xi : float, optional
+        0 to 300.
+
+    Returns
+    -------
+    LowerBound
+        The bound, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Wang & Xu (2021), Theorem 4; our form is sharper.
+
+    Examples
+    --------
+    >>> from audits.minimax import sparse_regression_zcdp
+    >>> round(sparse_regression_zcdp(n=1000, p=100, rho=0.5).value, 5)
+    0.01957
+    """
     theorem = "Theorem 4 of Wang and Xu"
     rho = TheoremDomain(_CHI, theorem).number("rho", rho)
     xi = TheoremDomain(_CHI, theorem).number("xi", xi)
@@ -107,7 +181,40 @@ def sparse_regression_zcdp(n: int, p: int, rho: float, xi: float = 0.0) -> Lower
 
 
 def sparse_regression_rdp(n: int, p: int, epsilon: float) -> LowerBound:
-    """The least worst-case ``E ||theta^ - theta||^2`` of (2, ln(1 + epsilon^2))-RDP reports."""
+    """Bound the worst-case squared error of n locally (2, ln(1 + epsilon^2))-RDP reports.
+
+    The error is ``E ||estimate - theta||_2^2``.  Users report one after another, each knowing the
+    reports before.
+
+    Parameters
+    ----------
+    n : int
+        Number of users.
+    p : int
+        Number of features.
+    epsilon : float
+        The square root of the largest chi-squared divergence of two reports, 0 to 1e100.
+
+    Returns
+    -------
+    LowerBound
+        The bound, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Wang & Xu (2021), Theorem 4; our form is sharper.
+
+    Examples
+    --------
+    >>> from audits.minimax import sparse_regression_rdp
+    >>> round(sparse_regression_rdp(n=1000, p=100, epsilon=1.0).value, 5)
+    0.03238
+    """
     epsilon = TheoremDomain(Interval(0.0, 1e100), "Theorem 4 of Wang and Xu").number(
         "epsilon", epsilon
     )

@@ -1,4 +1,4 @@
-"""Private channels on signs, as matrices to enumerate: a row an input, a column a report."""
+"""Private channels on signs as matrices: one row per input, one column per report."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def cube(p: int) -> Array:
 
 
 def point_distributions(family: SignedBasis) -> Array:
-    """The law of ``w = y x / a`` under every point, (2p, 2^p).
+    """The distribution of ``w = y x / a`` under every point, (2p, 2^p).
 
-    All that (x, y) tell of the point: given w they have one law under every point.
+    w is sufficient: given w, (x, y) has one distribution under every point.
     """
     w = cube(family.p)
     both = np.concatenate([w.T, -w.T])
@@ -40,9 +40,9 @@ def coordinate_response(p: int, at: int, epsilon: float) -> Array:
 
 
 def translation_channel(members: Array, epsilon: float) -> Array:
-    """Report z is likelier by ``e^eps`` where ``w z`` is among the members: (2^p, 2^p).
+    """Report z is likelier by ``e^eps`` if ``w z`` is among the members: (2^p, 2^p).
 
-    ``members`` says of each point of the cube whether it is one; every set of them is a channel.
+    ``members`` marks points of the cube; every set of them is a channel.
     """
     number = np.arange(len(members))
     # w z has a 1 bit where w and z agree
@@ -67,7 +67,7 @@ def channels(p: int, epsilon: float, rng: np.random.Generator) -> Iterator[tuple
 
 
 def joint_distribution(tables: list[Array]) -> Array:
-    """The joint law of several users' reports, from (points, outcomes) each: (points, product)."""
+    """The joint distribution of independent reports, (points, outcomes) each: (points, product)."""
     return reduce(lambda one, more: (one[:, :, None] * more[:, None]).reshape(len(one), -1), tables)
 
 
@@ -85,5 +85,5 @@ def kl_divergences(first: Array, second: Array) -> Array:
 
 
 def best_decoding_rate(law: Array) -> float:
-    """How often the likeliest point is the right one."""
+    """The probability that the likeliest point is the right one."""
     return float(law.max(axis=0).sum() / len(law))

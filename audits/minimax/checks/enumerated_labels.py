@@ -1,4 +1,4 @@
-"""Private labels, enumerated: any laws by their distances, and the signs of paired labels."""
+"""Private labels, enumerated: distributions by their distances, and signs of paired labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def subset_channel(k: int, size: int, epsilon: float) -> Array:
 
 
 def check_distances(rng: np.random.Generator) -> Iterator[tuple[str, str, str, float, float]]:
-    """Rows of `enumeration`: random laws on k labels, and the pairs that are furthest apart."""
+    """Rows of `enumeration`: random distributions on k labels, by the distances of their pairs."""
     for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
         for _ in range(60):
             k, points = int(rng.integers(2, 7)), int(rng.integers(2, 6))
@@ -47,7 +47,7 @@ def check_distances(rng: np.random.Generator) -> Iterator[tuple[str, str, str, f
 
 
 def check_signs() -> Iterator[tuple[str, str, str, float, float]]:
-    """Rows of `enumeration`: how well the signs of paired labels are known after n reports."""
+    """Rows of `enumeration`: the correlation of n reports with the signs of paired labels."""
     for k, epsilon, d in itertools.product((2, 4, 6), (0.1, 1.0, 3.0), (0.1, 0.5, 1.0)):
         family = LabelFamily(k, d)
         law = np.array([family.shares(which) for which in range(family.points)])

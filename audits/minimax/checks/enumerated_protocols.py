@@ -1,4 +1,4 @@
-"""Protocols in turn, enumerated: a tree of reports, each user's question chosen by those before."""
+"""Sequential protocols, enumerated: a tree of reports, whose channels depend on earlier ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ChannelChoice = Callable[[Array], Array]
 def check_sequential(
     family: SignedBasis, epsilon: float, users: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, str, str, float, float]]:
-    """Rows of `enumeration`: trees asking for the likeliest coordinate, for any, or for sets."""
+    """Rows of `enumeration`: trees that ask for the likeliest coordinate, a random one, or sets."""
     p, group = family.p, f"p = {family.p}"
     questions = [coordinate_response(p, at, epsilon) for at in range(p)]
 
@@ -58,7 +58,7 @@ def check_sequential(
 
 
 def _report_tree(law: Array, users: int, ask: ChannelChoice) -> tuple[Array, Array]:
-    """The laws of all reports under every point, (points, 2^users), and under P_0, (2^users,)."""
+    """Distributions of all reports: (points, 2^users) under the points, (2^users,) under P_0."""
     joint, none = np.ones((len(law), 1)), np.ones(1)
     for _ in range(users):
         nodes, empty = [], []

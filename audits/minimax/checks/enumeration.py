@@ -1,6 +1,6 @@
-"""Every inequality against channels that can be enumerated: nothing may exceed its bound.
+"""Every inequality against channels that can be enumerated: no exact value may exceed its bound.
 
-`enumerate_checks` gives the rows that the command line prints, the closest to its bound of each.
+`enumerate_checks` returns the rows that the command line prints, of each claim the closest one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,26 @@ _OUTCOMES = 20_000
 @final
 @dataclass(frozen=True, slots=True)
 class Check:
-    """An exact value beside what bounds it; ``case`` says of which channel, p, n and epsilon."""
+    """An exact value beside its bound.
+
+    Parameters
+    ----------
+    claim : str
+        What is bounded.
+    case : str
+        The channel, p, n and epsilon.
+    exact : float
+        The exact value, by enumeration.
+    bound : float
+        The upper bound that the theorem gives.
+
+    Examples
+    --------
+    >>> from audits.minimax import Check
+    >>> check = Check("P(right decode)", "p = 2, n = 1", exact=0.45, bound=0.5)
+    >>> check.holds, check.tightness
+    (True, 0.9)
+    """
 
     claim: str
     case: str
@@ -48,17 +67,45 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether the bound holds, but for the rounding of sums."""
+        """True if the bound holds, up to the rounding of sums."""
         return self.exact <= self.bound * (1 + 1e-9) + 1e-13
 
     @property
     def tightness(self) -> float:
-        """``exact / bound``: 1 where the channel attains it; 0 where there is nothing to tell."""
+        """``exact / bound``: 1 if the channel attains the bound; 0 if the bound is below 1e-9."""
         return self.exact / self.bound if self.bound > 1e-9 else 0.0
 
 
 def enumerate_checks(rng: Rng = 0, largest_p: int = 6, users: int = 4) -> list[Check]:
-    """The closest check of each claim at each p, or the first that fails; under 20 s."""
+    """Check every inequality against private channels on small p, by enumeration.
+
+    Parameters
+    ----------
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator of the random channels.
+    largest_p : int, optional
+        Largest number of features, 2 to 12.
+    users : int, optional
+        Largest number of users, 1 to 8.
+
+    Returns
+    -------
+    list of Check
+        Of each claim at each p the check closest to its bound, or the first that fails.  Exact
+        values are not rounded; `Check.holds` allows a relative 1e-9.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from audits.minimax import enumerate_checks
+    >>> checks = enumerate_checks(largest_p=2, users=1)
+    >>> all(check.holds for check in checks)
+    True
+    """
     source, users = generator(rng), IntegerRange(1, 8).check("users", users)
     largest_p = IntegerRange(2, 12).check("largest_p", largest_p)
     closest: dict[tuple[str, str], Check] = {}
@@ -104,12 +151,12 @@ def _noninteractive_rows(
             if channel.shape[1] ** n > _OUTCOMES:
                 break
             # a sign of another coordinate of every user; the other channels are the same for all
-            turned = [
+            shifted = [
                 np.roll(law.reshape(2, family.p, -1), i, axis=1).reshape(law.shape) @ channel
                 for i in range(n)
             ]
             joint, none = (
-                joint_distribution(turned),
+                joint_distribution(shifted),
                 joint_distribution([channel.mean(axis=0)[None]] * n),
             )
             case = f", n = {n}, epsilon = {epsilon:g}, d = {family.d:g}, {name}"
@@ -137,12 +184,12 @@ def _noninteractive_rows(
 
 
 def _chi_squared(channel: Array) -> float:
-    """The greatest chi-squared between the reports of two inputs: ``sum q_w^2 / q_w' - 1``."""
+    """The largest chi-squared divergence between the reports of two inputs."""
     return float(np.max((channel**2) @ (1 / channel).T)) - 1
 
 
 def c_infinity(law: Array) -> float:
-    """``sup avg_v (E_v g - E_0 g)^2`` over all g of -1 and 1, where it is attained."""
+    """``sup avg_v (E_v g - E_0 g)^2`` over all g of -1 and 1, at which it is attained."""
     shift = law - law.mean(axis=0)
     inputs = law.shape[1]
     greatest = 0.0

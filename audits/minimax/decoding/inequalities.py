@@ -1,4 +1,4 @@
-"""From what reports tell to how often a decode is wrong: Fano's and Le Cam's inequalities.
+"""From the information in reports to the probability of a wrong decode: Fano and Le Cam.
 
 References: Duchi, Jordan & Wainwright (2018); Wang & Xu (2021), Lemmas 8 to 11.
 """
@@ -20,16 +20,47 @@ from audits.minimax.information.contraction import fano_information, le_cam_dive
 @final
 @dataclass(frozen=True, slots=True)
 class DecodingErrorBound:
-    """A lower bound on the chance of a wrong decode: ``sharp`` ours, ``published`` the paper's."""
+    """A lower bound on the probability of a wrong decode: our own, and the published one."""
 
     sharp: float
     published: float
 
 
 def private_fano(family: SignedBasis, n: int, epsilon: float) -> DecodingErrorBound:
-    """A decode of a uniform point from epsilon-LDP reports without interaction.
+    """Bound the probability of a wrong decode of a uniform point, reports all at once.
 
-    Ours inverts ``kl(s || 1 / M) <= I``; the paper's is ``1 - (I + ln 2) / ln M`` of its I.
+    Ours inverts ``kl(s || 1 / M) <= I`` for M points; the paper's is ``1 - (I + ln 2) / ln M`` of
+    its own I.
+
+    Parameters
+    ----------
+    family : SignedBasis
+        The hard family.
+    n : int
+        Number of users, each epsilon-LDP.
+    epsilon : float
+        0 to 300.
+
+    Returns
+    -------
+    DecodingErrorBound
+        Lower bounds; ``sharp`` is rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Duchi, Jordan & Wainwright (2018); Wang & Xu (2021), Lemma 8.
+
+    Examples
+    --------
+    >>> from audits.minimax import SignedBasis, private_fano
+    >>> error = private_fano(SignedBasis(p=10, d=0.5), n=50, epsilon=1.0)
+    >>> round(error.sharp, 3), round(error.published, 3)
+    (0.781, 0.461)
     """
     known = fano_information(family, n, epsilon)
     right = most_right_given_information(known.sharp, family.points)
@@ -38,9 +69,40 @@ def private_fano(family: SignedBasis, n: int, epsilon: float) -> DecodingErrorBo
 
 
 def private_le_cam(family: SignedBasis, n: int, epsilon: float) -> DecodingErrorBound:
-    """A test of theta = 0 against the mixture of all points, reports in turn: sum of both errors.
+    """Bound both errors of a test of theta = 0 against the mixture of all points, in sum.
 
-    ``1 - TV`` by Pinsker's inequality.  Our divergence bounds the mean over v, so the mixture's.
+    Users report one after another, each knowing the reports before.  The bound is ``1 - TV`` by
+    Pinsker's inequality.
+
+    Parameters
+    ----------
+    family : SignedBasis
+        The hard family.
+    n : int
+        Number of users, each epsilon-LDP.
+    epsilon : float
+        0 to 300.
+
+    Returns
+    -------
+    DecodingErrorBound
+        Lower bounds on the sum of both error probabilities.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Duchi, Jordan & Wainwright (2018); Wang & Xu (2021), Lemmas 9 to 11.
+
+    Examples
+    --------
+    >>> from audits.minimax import SignedBasis, private_le_cam
+    >>> error = private_le_cam(SignedBasis(p=10, d=0.5), n=50, epsilon=1.0)
+    >>> round(error.sharp, 3), round(error.published, 3)
+    (0.705, 0.321)
     """
     known = le_cam_divergence(family, n, epsilon)
     return DecodingErrorBound(
@@ -49,10 +111,40 @@ def private_le_cam(family: SignedBasis, n: int, epsilon: float) -> DecodingError
 
 
 def private_many_points(family: SignedBasis, n: int, epsilon: float) -> DecodingErrorBound:
-    """A decode of a uniform point, reports in turn: ``kl(1 / M || s) <= mean KL(M_0 || M_v)``.
+    """Bound the probability of a wrong decode of a uniform point, reports one after another.
 
-    Not in the papers, whose Theorem 2 tests two hypotheses: ``published`` is half of
-    `DecodingErrorBound` there.
+    Ours inverts ``kl(1 / M || s) <= mean KL(M_0 || M_v)`` for M points.  The papers test two
+    hypotheses: ``published`` is half of the sum of both errors of `private_le_cam`.
+
+    Parameters
+    ----------
+    family : SignedBasis
+        The hard family.
+    n : int
+        Number of users, each epsilon-LDP.
+    epsilon : float
+        0 to 300.
+
+    Returns
+    -------
+    DecodingErrorBound
+        Lower bounds; ``sharp`` is rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Wang & Xu (2021), Theorem 2, for two hypotheses.  Proof: ``docs/proofs/decoding_records.md``.
+
+    Examples
+    --------
+    >>> from audits.minimax import SignedBasis, private_many_points
+    >>> error = private_many_points(SignedBasis(p=10, d=0.5), n=50, epsilon=1.0)
+    >>> round(error.sharp, 3), round(error.published, 3)
+    (0.722, 0.16)
     """
     known = le_cam_divergence(family, n, epsilon)
     right = most_right_given_divergence(known.sharp, family.points)

@@ -1,8 +1,8 @@
-"""How often an algorithm that hides labels alone can tell the points of a family apart, at most.
+"""The largest probability of decoding a point of a family if only labels are private.
 
 Features are public.  Given them a label is one of two values, and any (epsilon, delta)-private
-report of one of two values is made from this one alone: the value itself with probability delta,
-else a randomised response of epsilon (Kairouz, Oh & Viswanath 2015).  See
+report of one of two values can be simulated from this one: the value itself with probability
+delta, else a randomised response of epsilon (Kairouz, Oh & Viswanath 2015).  See
 docs/proofs/audits_by_coins.md.
 """
 
@@ -18,9 +18,9 @@ from audits.minimax.information.theorem_domains import LOCAL_EPSILON, USERS
 
 
 def most_right_of_labels(family: SignedBasis, n: int, epsilon: float, delta: float = 0.0) -> float:
-    """The greatest chance to decode a uniform point from n private labels, public features.
+    """The largest probability of decoding a uniform point from n private labels.
 
-    Every user reports once, at once or one after another; rounded up.
+    Features are public.  Every user reports once, at once or one after another; rounded up.
     """
     known = label_information(family, n, epsilon, delta)
     return most_right_given_information(known, family.points)
@@ -29,8 +29,8 @@ def most_right_of_labels(family: SignedBasis, n: int, epsilon: float, delta: flo
 def label_information(family: SignedBasis, n: int, epsilon: float, delta: float = 0.0) -> float:
     """``n [(1 - delta) g(lean tanh(eps / 2)) + delta g(lean)]`` nats.
 
-    ``g(t) = [(1 + t) ln(1 + t) + (1 - t) ln(1 - t)] / 2`` is the divergence of a coin that leans
-    by t from a fair one; the label leans by the family's lean, its response by tanh(eps/2) of that.
+    ``g(t) = [(1 + t) ln(1 + t) + (1 - t) ln(1 - t)] / 2`` is the divergence of Bernoulli((1 + t) /
+    2) from a fair one; the label has t = lean, its response t = tanh(eps/2) lean.
     """
     n = USERS.check("n", n)
     epsilon, delta = LOCAL_EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)

@@ -1,6 +1,7 @@
-"""How often a private algorithm can tell the points of a family apart, at most.
+"""The largest probability with which a private algorithm decodes a point of a family of records.
 
-Derived in `methods.md`, section 4; sharper than the papers, for every epsilon.
+It holds for every epsilon and is sharper than the papers'.  Proof:
+`docs/proofs/decoding_records.md`.
 """
 
 from __future__ import annotations
@@ -38,9 +39,38 @@ __all__ = [
 def most_right(
     family: SignedBasis, n: int, epsilon: float, interaction: Interaction = "none"
 ) -> float:
-    """The greatest chance that an epsilon-LDP protocol decodes a uniform point; rounded up.
+    """Bound the probability that an epsilon-LDP protocol decodes a uniform point.
 
-    n users, each reporting once with delta 0, all at once or one after another.
+    Parameters
+    ----------
+    family : SignedBasis
+        The hard family.
+    n : int
+        Number of users, each reporting once with delta 0.
+    epsilon : float
+        0 to 300.
+    interaction : {"none", "sequential"}, optional
+        Whether users report at once, or one after another.
+
+    Returns
+    -------
+    float
+        The probability, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Proof: ``docs/proofs/decoding_records.md``.
+
+    Examples
+    --------
+    >>> from audits.minimax import SignedBasis, most_right
+    >>> round(most_right(SignedBasis(p=10, d=0.5), n=50, epsilon=1.0), 4)
+    0.2195
     """
     n = USERS.check("n", n)
     epsilon = LOCAL_EPSILON.check("epsilon", epsilon)
@@ -54,9 +84,39 @@ def most_right(
 
 
 def most_right_chi_squared(family: SignedBasis, n: int, chi2: float) -> float:
-    """The same for reports whose chi-squared between two inputs is at most ``chi2``, in turn.
+    """Bound the probability of decoding a uniform point under bounded chi-squared divergence.
 
-    ``chi2 = e^(xi + 2 rho) - 1`` for (xi, rho)-zCDP, ``eps^2`` for (2, ln(1 + eps^2))-RDP.
+    Users report one after another.  ``chi2`` is ``e^(xi + 2 rho) - 1`` for (xi, rho)-zCDP, and
+    ``epsilon^2`` for (2, ln(1 + epsilon^2))-RDP.
+
+    Parameters
+    ----------
+    family : SignedBasis
+        The hard family.
+    n : int
+        Number of users, each reporting once.
+    chi2 : float
+        Largest chi-squared divergence between the reports of two inputs, at least 0.
+
+    Returns
+    -------
+    float
+        The probability, rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Wang & Xu (2021), Theorem 4, for the setting; ``docs/proofs/decoding_records.md``.
+
+    Examples
+    --------
+    >>> from audits.minimax import SignedBasis, most_right_chi_squared
+    >>> round(most_right_chi_squared(SignedBasis(p=10, d=0.5), n=50, chi2=0.5), 4)
+    0.4182
     """
     n, chi2 = USERS.check("n", n), NON_NEGATIVE.check("chi2", chi2)
     divergence = chi_squared_divergence(family, n, chi2).sharp

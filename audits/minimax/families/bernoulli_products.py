@@ -1,4 +1,4 @@
-"""Products of signs with random means: an accurate answer correlates with the rows it came from.
+"""Products of random signs: an accurate answer correlates with the rows of its data.
 
 References: Bun, Ullman & Vadhan (2014), Dwork, Smith, Steinke, Ullman & Vadhan (2015) for the
 lemma on uniform means; Tardos (2008) for arcsine ones.
@@ -26,10 +26,38 @@ ColumnAnswer = Callable[[Array], Array]
 @final
 @dataclass(frozen=True, slots=True)
 class BernoulliProducts:
-    """Rows of independent signs, column j of mean ``means[j]``, and a law of the means.
+    """Rows of independent signs with random column means.
 
-    "uniform" means are uniform on [-1, 1]; "arcsine" ones are ``sin(u)`` for u uniform on
+    "uniform" means are uniform on [-1, 1].  "arcsine" means are ``sin(u)`` for u uniform on
     ``[-reach pi, reach pi]``, and so lie near -1 and 1, where columns are nearly unanimous.
+
+    Parameters
+    ----------
+    features : int
+        Number of columns.
+    law : {"arcsine", "uniform"}, optional
+        Distribution of the column means.
+    reach : float, optional
+        Range of the arcsine means, in (0, 0.5].
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Bun, Ullman & Vadhan (2014); Tardos (2008).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from audits.minimax import BernoulliProducts
+    >>> family, rng = BernoulliProducts(features=4), np.random.default_rng(0)
+    >>> family.sample(family.means(rng), 3, rng)
+    array([[-1., -1., -1., -1.],
+           [ 1., -1., -1.,  1.],
+           [-1.,  1., -1., -1.]])
     """
 
     features: int
@@ -42,13 +70,39 @@ class BernoulliProducts:
         REACH.check("reach", self.reach)
 
     def means(self, rng: np.random.Generator) -> Array:
-        """Draw one mean for each column."""
+        """Draw one mean for each column.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            The generator.
+
+        Returns
+        -------
+        array
+            Means in [-1, 1], shape (features,).
+        """
         if self.law == "uniform":
             return rng.uniform(-1.0, 1.0, self.features)
         return np.sin(rng.uniform(-self.reach * np.pi, self.reach * np.pi, self.features))
 
     def sample(self, means: Array, n: int, rng: np.random.Generator) -> Array:
-        """Draw ``n`` rows of signs."""
+        """Draw ``n`` rows of signs.
+
+        Parameters
+        ----------
+        means : array
+            Column means in [-1, 1], shape (features,).
+        n : int
+            Number of rows.
+        rng : numpy.random.Generator
+            The generator.
+
+        Returns
+        -------
+        array
+            Signs -1 and 1, shape (n, features).
+        """
         return np.where(rng.random((n, self.features)) < (1 + means) / 2, 1.0, -1.0)
 
 
@@ -65,10 +119,10 @@ def fingerprinting_sum(answer: ColumnAnswer, n: int) -> float:
 
 
 def least_fingerprinting_sum(n: int) -> float:
-    """The least that `fingerprinting_sum` is for any answer: ``(n + 4) / (3 (n + 2)) > 1/3``.
+    """The least `fingerprinting_sum` of any answer: ``(n + 4) / (3 (n + 2)) > 1/3``.
 
     Given x the sum is ``f c + (f - m)^2`` with ``c = 2 n m / (n + 2)``, least at
-    ``f = m - c / 2``; then ``E[m^2] = (n + 2) / (3 n)`` gives the value.  No answer escapes.
+    ``f = m - c / 2``; then ``E[m^2] = (n + 2) / (3 n)`` gives the value.
     """
     n = IntegerRange(1).check("n", n)
     return (n + 4) / (3 * (n + 2))
@@ -78,7 +132,8 @@ def column_score(answer: ColumnAnswer, n: int, reach: float = 0.45) -> float:
     """``E[f(x) sum_i (x_i - mu) / sqrt(1 - mu^2)]`` of one column under arcsine means, exactly.
 
     With g(mu) = E[f | mu] it is ``(g(sin a) - g(-sin a)) / 2 a`` for a = reach pi, since
-    ``E[f sum_i (x_i - mu)] = (1 - mu^2) g'(mu)``: whoever follows unanimous columns scores 1 / a.
+    ``E[f sum_i (x_i - mu)] = (1 - mu^2) g'(mu)``.  An answer that follows unanimous columns scores
+    ``1 / a``.
     """
     end = REACH.check("reach", reach) * math.pi
     top, bottom = (_mean_answer(answer, n, side * math.sin(end)) for side in (1.0, -1.0))
@@ -105,7 +160,7 @@ def _mean_answer(answer: ColumnAnswer, n: int, mean: float) -> float:
 
 
 def _probabilities(n: int, mean: float) -> Array:
-    """Of 0 .. n ones among n signs of this mean."""
+    """The probabilities of 0 to n ones among n signs of this mean, shape (n + 1,)."""
     from scipy.stats import binom
 
     found: Array = binom.pmf(np.arange(n + 1), n, (1 + mean) / 2)

@@ -1,4 +1,4 @@
-"""Data on which a good fit must remember its rows: a code of traceable rows beside a ridge.
+"""Data on which a good fit must memorise rows: a code of traceable rows beside a ridge.
 
 References: Talwar, Thakurta & Zhang (2015), Theorem 3.1, in a scaling that fits a computer.
 """
@@ -23,12 +23,12 @@ LOSS_FACTOR = Interval(1.0, 2.0, "()")
 @final
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What holds of the data sets, computed and not assumed.
+    """Properties of the data sets, computed and not assumed.
 
     ``orthogonal``: columns of the ridge are, exactly.  ``unanimous`` is the share of columns on
     which all rows agree.  ``agreement`` is the share of unanimous columns whose signs every theta
     with ``|theta|_1 <= 1`` and loss below ``loss_factor tau w`` must have by the scaled Lemma 3.3;
-    0 where the lemma says nothing, and the data sets carry an attack, not the theorem.
+    it is 0 if the lemma does not apply, and then the data sets carry an attack, not the theorem.
     """
 
     orthogonal: bool
@@ -41,11 +41,40 @@ class Certificate:
 @final
 @dataclass(frozen=True, slots=True)
 class Fingerprints:
-    """``rows + 1`` data sets, each without one row of a code: who is missing?
+    """``rows + 1`` data sets, each without one row of a common code.
 
-    A data set is ``rows`` signs vectors with target 1 and, as a ridge, the rows of a
-    Sylvester-Hadamard matrix with target 0.  ``features`` is a power of two.  The
-    code is drawn from ``seed``: means ``sin(u)``, u uniform on ``[-reach pi, reach pi]``.
+    A data set has ``rows`` sign vectors with target 1 and, as a ridge, the rows of a
+    Sylvester-Hadamard matrix with target 0.  The code is drawn from ``seed`` with arcsine column
+    means.
+
+    Parameters
+    ----------
+    rows : int, optional
+        Number of code rows in a data set, 2 to 1000.
+    features : int, optional
+        Number of columns, a power of two up to 2^14.
+    reach : float, optional
+        Range of the arcsine means, in (0, 0.5].
+    seed : int, optional
+        Seed of the code.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Talwar, Thakurta & Zhang (2015), Theorem 3.1.
+
+    Examples
+    --------
+    >>> from audits.minimax import Fingerprints
+    >>> family = Fingerprints(rows=5, features=512)
+    >>> family.decode(family.parameter(2))
+    2
+    >>> family.certify().orthogonal
+    True
     """
 
     rows: int = 24
@@ -66,24 +95,50 @@ class Fingerprints:
 
     @property
     def points(self) -> int:
-        """How many data sets there are."""
+        """``rows + 1``, the number of data sets."""
         return self.rows + 1
 
     @property
     def separation(self) -> float:
-        """The least l1 distance of two parameters: columns where majorities differ count."""
+        """The least l1 distance of two parameters, computed over all pairs."""
         centres = np.stack([self.parameter(which) for which in range(self.points)])
         gaps = np.abs(centres[:, None] - centres[None]).sum(axis=-1)
         return float(gaps[~np.eye(self.points, dtype=bool)].min())
 
     def parameter(self, which: int) -> Array:
-        """Signs of the columns' sums without row ``which``, over the number of columns."""
+        """Compute the signs of the columns' sums without one row, over the number of columns.
+
+        Parameters
+        ----------
+        which : int
+            The missing row, from 0 to ``rows``.
+
+        Returns
+        -------
+        array
+            A vector of l1 norm at most 1, shape (features,).
+        """
         which = IntegerRange(0, self.points - 1).check("which", which)
         signs: Array = np.sign(self.code.sum(axis=0) - self.code[which])
         return signs / self.features
 
     def sample(self, which: int, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """The data set without row ``which``, (X, y), in random order; n is rows + features."""
+        """Draw the data set without one row, in random order.
+
+        Parameters
+        ----------
+        which : int
+            The missing row, from 0 to ``rows``.
+        n : int
+            Number of records, which must be ``rows + features``.
+        rng : numpy.random.Generator
+            The generator of the order.
+
+        Returns
+        -------
+        tuple of arrays
+            X of shape (n, features) and y of shape (n,).
+        """
         which = IntegerRange(0, self.points - 1).check("which", which)
         if n != self.rows + self.features:
             raise ParameterError("n", n, f"rows + features = {self.rows + self.features}")
@@ -92,11 +147,33 @@ class Fingerprints:
         return x[order], y[order]
 
     def decode(self, estimate: Array) -> int:
-        """The row of the code that the estimate knows least of."""
+        """Find the row of the code that correlates least with an estimate.
+
+        Parameters
+        ----------
+        estimate : array
+            Coefficients, shape (features,).
+
+        Returns
+        -------
+        int
+            The row, from 0 to ``rows``.
+        """
         return int(np.argmin(tracing_scores(estimate, self.code, self.means)))
 
     def certify(self, loss_factor: float = 1.1) -> Certificate:
-        """Check the ridge, count unanimous columns, and apply the scaled lemma."""
+        """Check the ridge, count the unanimous columns, and apply the scaled Lemma 3.3.
+
+        Parameters
+        ----------
+        loss_factor : float, optional
+            Factor of the allowed loss, in (1, 2).
+
+        Returns
+        -------
+        Certificate
+            The properties of the data sets; ``agreement`` is 0 if the lemma does not apply.
+        """
         a = LOSS_FACTOR.check("loss_factor", loss_factor)
         ridge = hadamard(self.features)
         gram = ridge.T @ ridge  # sums of at most 2^14 signs: floats are exact
@@ -109,9 +186,9 @@ class Fingerprints:
 
 
 def agreement(loss_factor: float, split: float, tau: float) -> float:
-    """The greatest b of the scaled lemma; ``split`` is the share of columns not unanimous.
+    """The largest b of the scaled lemma; ``split`` is the share of columns not unanimous.
 
-    Loss below ``a tau w`` forces agreement on b of the unanimous columns where
+    Loss below ``a tau w`` forces agreement on b of the unanimous columns if
     ``(1 - sqrt(a b) - sqrt(a split))^2 >= a tau`` and ``4 split^2 < (a - 1) tau``.
     """
     a = loss_factor
@@ -137,7 +214,7 @@ def append_ridge(members: Array) -> tuple[Array, Array]:
 
 
 def append_ridge_twice(x: Array, y: Array) -> tuple[Array, Array]:
-    """The same for losses of labels -1 and 1: each ridge row comes with both of them."""
+    """The same data for losses with labels -1 and 1: each ridge row occurs with both labels."""
     ridge = x[y == 0]
     labels = np.where(y == 1, 1.0, -1.0)
     return np.vstack([x, ridge]), np.append(labels, np.ones(len(ridge)))
@@ -146,7 +223,7 @@ def append_ridge_twice(x: Array, y: Array) -> tuple[Array, Array]:
 def tracing_scores(estimate: Array, rows: Array, means: Array) -> Array:
     """``sum_j sgn(theta_j) (x_j - mu_j) / sqrt(sum_{theta_j != 0} (1 - mu_j^2))`` of each row.
 
-    Of a row that the estimate has not seen it has mean 0 and variance 1.
+    For a row that did not enter the estimate it has mean 0 and variance 1.
     """
     signs = np.sign(np.asarray(estimate, dtype=float))
     spread = math.sqrt(float(np.abs(signs) @ (1 - means**2)))
@@ -155,7 +232,7 @@ def tracing_scores(estimate: Array, rows: Array, means: Array) -> Array:
 
 
 def checked_features(features: object) -> int:
-    """A power of two, or `ParameterError`."""
+    """A power of two from 2 to 2^14, else `ParameterError`."""
     whole = IntegerRange(MIN_FEATURES, MAX_FEATURES).check("features", features)
     if whole & (whole - 1):
         raise ParameterError(

@@ -1,4 +1,4 @@
-"""Vectors of s signs among p places that lie far apart: how many there are, and how to find some.
+"""Vectors of s signs among p places that lie far apart: how many exist, and how to construct some.
 
 Distance is the number of places in which two vectors differ.  References: Gilbert (1952) and
 Varshamov (1957) for the count; Raskutti, Wainwright & Yu (2011), Lemma 5, for the printed one.
@@ -29,7 +29,7 @@ def log_points_printed(p: int, s: int) -> float:
 
 
 def log_points(p: int, s: int, squared: int) -> float:
-    """Log of a number of points that surely exist with squared Euclidean distance ``squared``.
+    """Log of a number of points that exist at squared Euclidean distance ``squared``; rounded down.
 
     All ``C(p, s) 2^s`` vectors over those closer to one of them: a largest packing covers.
     """
@@ -53,7 +53,7 @@ def _log_ball_sizes(p: int, s: int) -> Array:
     # moved places with any signs, flipped signs among those that stay
     logs = choose(s, moved) + choose(p - s, moved) + moved * math.log(2)
     logs += choose(s - moved, flipped)
-    # a place given up and one taken count 1 each, a sign turned counts 4
+    # a place left and a place taken count 1 each, a flipped sign counts 4
     order = np.argsort(2 * moved + 4 * flipped, kind="stable")
     running = np.logaddexp.accumulate(logs[order])
     ends = np.searchsorted((2 * moved + 4 * flipped)[order], np.arange(4 * s + 1), side="right")
@@ -62,10 +62,43 @@ def _log_ball_sizes(p: int, s: int) -> Array:
 
 
 def greedy_packing(p: int, s: int, points: int, distance: int, tries: int = 200_000) -> Signs:
-    """The first vectors in lexicographic order that keep their distance, (points, p) of int8.
+    """Collect sign vectors in lexicographic order that keep their distance.
 
-    Raises `ParameterError` with how many were found where ``tries`` candidates, or all there are,
-    do not suffice.
+    Parameters
+    ----------
+    p : int
+        Length of a vector, at most 10^7.
+    s : int
+        Number of signs in a vector, 1 to p.
+    points : int
+        Number of vectors, 2 to 10^6.
+    distance : int
+        Least number of places in which two vectors differ.
+    tries : int, optional
+        Largest number of candidates.
+
+    Returns
+    -------
+    array of int8
+        Entries -1, 0 and 1, shape (points, p).
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range, or the candidates do not suffice; the message has the
+        number of vectors found.
+
+    References
+    ----------
+    Gilbert (1952); Varshamov (1957).
+
+    Examples
+    --------
+    >>> from audits.minimax import greedy_packing
+    >>> greedy_packing(p=4, s=2, points=3, distance=3)
+    array([[ 1,  1,  0,  0],
+           [-1,  0,  1,  0],
+           [ 0, -1, -1,  0]], dtype=int8)
     """
     p, s, points, distance = _checked(p, s, points, distance)
     ordered = (
@@ -82,9 +115,41 @@ def greedy_packing(p: int, s: int, points: int, distance: int, tries: int = 200_
 def random_packing(
     p: int, s: int, points: int, distance: int, rng: np.random.Generator, tries: int = 200_000
 ) -> Signs:
-    """Vectors drawn at random that keep their distance, (points, p) of int8.
+    """Draw sign vectors at random that keep their distance.
 
-    Raises `ParameterError` with how many were found in ``tries`` draws.
+    Parameters
+    ----------
+    p : int
+        Length of a vector, at most 10^7.
+    s : int
+        Number of signs in a vector, 1 to p.
+    points : int
+        Number of vectors, 2 to 10^6.
+    distance : int
+        Least number of places in which two vectors differ.
+    rng : numpy.random.Generator
+        The generator.
+    tries : int, optional
+        Largest number of draws.
+
+    Returns
+    -------
+    array of int8
+        Entries -1, 0 and 1, shape (points, p).
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range, or the draws do not suffice; the message has the number
+        of vectors found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from audits.minimax import random_packing
+    >>> vectors = random_packing(p=30, s=5, points=8, distance=5, rng=np.random.default_rng(0))
+    >>> vectors.shape, int(np.abs(vectors).sum(axis=1).max())
+    ((8, 30), 5)
     """
     p, s, points, distance = _checked(p, s, points, distance)
     tries = IntegerRange(1).check("tries", tries)
@@ -99,9 +164,35 @@ def random_packing(
 
 
 def disjoint_packing(p: int, s: int, points: int) -> Signs:
-    """Signs on separate blocks of s places, and their opposites: s places apart at least.
+    """Put signs on separate blocks of s places, each block with both signs.
 
-    Raises `ParameterError` with the number there is where it is below ``points``.
+    Parameters
+    ----------
+    p : int
+        Length of a vector, at most 10^7.
+    s : int
+        Number of signs in a vector, 1 to p; any two vectors differ in at least s places.
+    points : int
+        Number of vectors, at most ``2 floor(p / s)``.
+
+    Returns
+    -------
+    array of int8
+        Entries -1, 0 and 1, shape (points, p).
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range, or there are fewer than ``points`` such vectors.
+
+    Examples
+    --------
+    >>> from audits.minimax import disjoint_packing
+    >>> disjoint_packing(p=4, s=2, points=4)
+    array([[ 1,  1,  0,  0],
+           [-1, -1,  0,  0],
+           [ 0,  0,  1,  1],
+           [ 0,  0, -1, -1]], dtype=int8)
     """
     p, s, points, _ = _checked(p, s, points, 1)
     if points > 2 * (p // s):
@@ -153,5 +244,5 @@ def _select_separated(batches: Iterator[Signs], points: int, distance: int, how:
         if len(kept) >= points:
             return np.array(kept[:points])
     raise ParameterError(
-        "points", points, f"at most {len(kept)}, as far as was got at distance {distance} {how}"
+        "points", points, f"at most {len(kept)}, the number found at distance {distance} {how}"
     )

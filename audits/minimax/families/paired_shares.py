@@ -27,14 +27,40 @@ SHIFT = Interval(0.0, 1.0, "(]")
 @final
 @dataclass(frozen=True, slots=True)
 class PairedShares:
-    """Labels 2j and 2j + 1 have shares ``(1 + shift v_j) / k`` and ``(1 - shift v_j) / k``.
+    """Labels in pairs with shares ``(1 + shift v_j) / k`` and ``(1 - shift v_j) / k``.
 
-    Point v is one of ``2^floor(k/2)``; of an odd number of labels the last one has ``1 / k``.
+    Point v is one of ``2^floor(k/2)`` sign vectors.  If k is odd, the last label has share ``1 /
+    k``.
+
+    Parameters
+    ----------
+    k : int
+        Number of labels, at least 2.
+    shift : float, optional
+        Relative shift of a pair's shares, in (0, 1].
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Duchi, Jordan & Wainwright (2018).  Proof: ``docs/proofs/minimax_histogram.md``.
+
+    Examples
+    --------
+    >>> from audits.minimax import PairedShares
+    >>> family = PairedShares(k=4, shift=0.5)
+    >>> family.parameter(1)
+    array([0.125, 0.375, 0.375, 0.125])
+    >>> round(family.most_right(n=100, epsilon=1.0), 4)
+    0.9946
     """
 
     k: int
     shift: float = 1.0
-    central: ClassVar[bool] = False  # who is trusted with the data
+    central: ClassVar[bool] = False  # the local model
 
     def __post_init__(self) -> None:
         LABELS.check("k", self.k)
@@ -42,37 +68,74 @@ class PairedShares:
 
     @property
     def pairs(self) -> int:
-        """Half the labels."""
+        """``floor(k / 2)``, the number of pairs."""
         return self.k // 2
 
     @property
     def points(self) -> int:
-        """``2^pairs``, a number of any size."""
+        """``2^pairs``, an integer of any size."""
         return 1 << self.pairs
 
     @property
     def separation(self) -> float:
-        """Euclidean distance of shares that differ in one pair."""
+        """The Euclidean distance of shares that differ in one pair."""
         return 2 * math.sqrt(2) * self.shift / self.k
 
     def parameter(self, which: int) -> Array:
-        """The shares, (k,)."""
+        """Compute the shares of the labels at a point.
+
+        Parameters
+        ----------
+        which : int
+            The point, from 0 to ``points - 1``.
+
+        Returns
+        -------
+        array
+            Shares that sum to 1, shape (k,).
+        """
         signs = signs_of(which, self.pairs)
         shares = np.ones(self.k)
         shares[: 2 * self.pairs] += self.shift * np.repeat(signs, 2) * np.tile([1, -1], self.pairs)
         return shares / self.k
 
     def sample(self, which: int, n: int, rng: np.random.Generator) -> Any:
-        """Labels of n users."""
+        """Draw the labels of ``n`` users.
+
+        Parameters
+        ----------
+        which : int
+            The point, from 0 to ``points - 1``.
+        n : int
+            Number of users.
+        rng : numpy.random.Generator
+            The generator.
+
+        Returns
+        -------
+        array of int
+            Labels from 0 to ``k - 1``, shape (n,).
+        """
         labels = rng.integers(self.k, size=IntegerRange(1).check("n", n))
         signs = signs_of(which, self.pairs)
         own = np.minimum(labels // 2, self.pairs - 1)
-        # whoever has the rarer label of a pair takes the other one with probability shift
+        # a user with the rarer label of a pair takes the other one with probability shift
         rarer = (labels < 2 * self.pairs) & ((labels % 2 == 1) == (signs[own] > 0))
         return np.where(rarer & (rng.random(n) < self.shift), labels ^ 1, labels)
 
     def decode(self, estimate: Array) -> int:
-        """The greater share of each pair."""
+        """Find the larger estimated share of each pair.
+
+        Parameters
+        ----------
+        estimate : array
+            Estimated shares, shape (k,).
+
+        Returns
+        -------
+        int
+            The point, from 0 to ``points - 1``.
+        """
         given = np.asarray(estimate, dtype=float)
         if given.shape != (self.k,):
             raise ParameterError("estimate", f"shape {given.shape}", f"shape ({self.k},)")
@@ -80,13 +143,26 @@ class PairedShares:
         return index_of_signs(first - second, self.pairs)
 
     def most_right(self, n: int, epsilon: float) -> float:
-        """Largest probability of a right decode, non-interactive epsilon-LDP; see the proof."""
+        """Bound the probability of a right decode from non-interactive epsilon-LDP reports.
+
+        Parameters
+        ----------
+        n : int
+            Number of users.
+        epsilon : float
+            Positive.
+
+        Returns
+        -------
+        float
+            The probability, rounded up.
+        """
         known = IntegerRange(1).check("n", n) * report_information(self.k, self.shift, epsilon)
         return most_right_given_information(known, power_of_two(self.pairs))
 
 
 def report_information(k: int, shift: float, epsilon: float) -> float:
-    """Most nats that a user's report tells of the pairs' signs."""
+    """Upper bound in nats on the information of one report about the pairs' signs; rounded up."""
     epsilon = POSITIVE.check("epsilon", epsilon)
     # E (1+L) ln(1+L) of a symmetric L in [-t, t] is at most c_2(t) E L^2, and E L^2 at most
     # d^2 / k f (E-1)^2 / (1 + f (E-1))^2, where one label of each of f k pairs is the likelier one

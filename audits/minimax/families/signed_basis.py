@@ -1,4 +1,4 @@
-"""The 2p points of sparse regression: labels that lean on one coordinate, one way or the other.
+"""The 2p points of sparse regression: labels that correlate with one coordinate, or its opposite.
 
 Reference: Wang & Xu (2021), the family of Theorems 1 to 4; every constant is exact here.
 """
@@ -20,11 +20,38 @@ from accountant.numerics.rounding import ULP
 @final
 @dataclass(frozen=True, slots=True)
 class SignedBasis:
-    """``P_v(x, y) = (1 + d y <x, v> / a^2) / 2^(p + 1)`` on ``{-1, 1}^p x {-a, a}``, ``v = +-e_j``.
+    """Signs x and labels y whose mean is ``d <x, v>`` for a point ``v = +-e_j``.
 
-    ``a = noise_bound / 2``; the parameter of v is ``d v`` and the noise ``y - d <x, v>`` has mean 0
-    given x and at most ``noise_bound``.  ``d`` is at most ``min(1, a)``: in the unit ball, and a
-    distribution.  Points 0 to p - 1 are ``e_j``, p to 2p - 1 are ``-e_j``.
+    ``P_v(x, y) = (1 + d y <x, v> / a^2) / 2^(p + 1)`` on ``{-1, 1}^p x {-a, a}``, with ``a =
+    noise_bound / 2``.  The parameter of v is ``d v``; the noise ``y - d <x, v>`` has mean 0 given x
+    and size at most ``noise_bound``.  Points 0 to p - 1 are ``e_j``, p to 2p - 1 are ``-e_j``.
+
+    Parameters
+    ----------
+    p : int
+        Number of features, at most 10^9.
+    d : float
+        Size of the one coefficient, in (0, min(1, noise_bound / 2)].
+    noise_bound : float, optional
+        Largest size of the noise, positive.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Wang & Xu (2021), Theorems 1 to 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from audits.minimax import SignedBasis
+    >>> family = SignedBasis(p=3, d=0.5)
+    >>> x, y = family.sample(4, n=1000, rng=np.random.default_rng(0), dtype=float)
+    >>> family.parameter(4), family.decode(x.T @ y)
+    (array([ 0. , -0.5,  0. ]), 4)
     """
 
     p: int
@@ -40,17 +67,17 @@ class SignedBasis:
 
     @property
     def points(self) -> int:
-        """``2 p``."""
+        """``2 p``, the number of points."""
         return 2 * self.p
 
     @property
     def label(self) -> float:
-        """The size of a label."""
+        """The size of every label, ``noise_bound / 2``."""
         return self.noise_bound / 2
 
     @property
     def lean(self) -> float:
-        """``d / a``: how far a label leans from a fair coin, given x."""
+        """``d / a``: twice the distance of a label's probability from 1/2, given x; in (0, 1]."""
         return min(1.0, self.d / self.label)
 
     @property
@@ -60,18 +87,29 @@ class SignedBasis:
 
     @property
     def c_infinity(self) -> float:
-        """``sup_g avg_v (E_v g - E_0 g)^2`` over ``|g| <= 1``, which is ``lean^2 / p`` exactly."""
+        """``lean^2 / p``, the ``sup_g avg_v (E_v g - E_0 g)^2`` over ``|g| <= 1``, exactly."""
         # E_v g - E_0 g = lean <E[g W], v> with W = y x / a uniform on the cube, the average over v
         # is lean^2 ||E[g W]||^2 / p, and sup_g ||E[g W]|| = sup_u E |<u, W>| = 1, at u = e_1
         return self.lean**2 / self.p
 
     @property
     def c_two(self) -> float:
-        """The same over ``E_0 g^2 <= 1``: ``lean^2 / p``, by Bessel's inequality."""
+        """``lean^2 / p``, the ``sup_g avg_v (E_v g - E_0 g)^2`` over ``E_0 g^2 <= 1`` (Bessel)."""
         return self.lean**2 / self.p
 
     def parameter(self, which: int) -> Array:
-        """``d v``, in R^p."""
+        """Compute the parameter ``d v`` of a point.
+
+        Parameters
+        ----------
+        which : int
+            The point, from 0 to ``2p - 1``.
+
+        Returns
+        -------
+        array
+            The parameter, shape (p,).
+        """
         at, sign = self._place(which)
         theta = np.zeros(self.p)
         theta[at] = sign * self.d
@@ -80,10 +118,24 @@ class SignedBasis:
     def sample(
         self, which: int, n: int, rng: np.random.Generator, dtype: Any = np.int8
     ) -> tuple[Any, Array]:
-        """``(X, y)`` of n users: X of shape (n, p) in ``{-1, 1}``, y in ``{-a, a}``.
+        """Draw the records of ``n`` users.
 
-        A byte an entry unless another ``dtype`` is asked for; sums of bytes wrap around, so give
-        ``dtype=float`` to code that multiplies X by itself.
+        Parameters
+        ----------
+        which : int
+            The point, from 0 to ``2p - 1``.
+        n : int
+            Number of users.
+        rng : numpy.random.Generator
+            The generator.
+        dtype : dtype, optional
+            Type of x.  Sums of the default bytes wrap around, so give ``float`` to code that
+            multiplies x by itself.
+
+        Returns
+        -------
+        tuple of arrays
+            X of shape (n, p) with entries -1 and 1, and y of shape (n,) with entries -a and a.
         """
         at, sign = self._place(which)
         n = IntegerRange(1).check("n", n)
@@ -97,7 +149,18 @@ class SignedBasis:
         return (x if np.dtype(dtype) == np.int8 else x.astype(dtype)), y
 
     def decode(self, estimate: Array) -> int:
-        """The point an estimate means: its entry of largest size, and the sign of that."""
+        """Find the point that an estimate means: its largest entry in size, and the sign of that.
+
+        Parameters
+        ----------
+        estimate : array
+            An estimate of the parameter, shape (p,).
+
+        Returns
+        -------
+        int
+            The point, from 0 to ``2p - 1``.
+        """
         theta = np.asarray(estimate, dtype=float)
         if theta.shape != (self.p,):
             raise ParameterError("estimate", theta.shape, f"an array of shape ({self.p},)")
@@ -105,7 +168,13 @@ class SignedBasis:
         return at if theta[at] >= 0 else self.p + at
 
     def atoms(self) -> tuple[Array, Array]:
-        """All of ``{-1, 1}^p x {-a, a}``: X of shape (2^(p + 1), p) and y."""
+        """List all records ``{-1, 1}^p x {-a, a}``, for p up to 20.
+
+        Returns
+        -------
+        tuple of arrays
+            X of shape (2^(p + 1), p) and y of shape (2^(p + 1),).
+        """
         if self.p > self.largest:
             raise ParameterError("p", self.p, f"at most {self.largest} where atoms are listed")
         bits = (np.arange(2 ** (self.p + 1))[:, None] >> np.arange(self.p + 1)) & 1
@@ -113,7 +182,18 @@ class SignedBasis:
         return signs[:, :-1], self.label * signs[:, -1]
 
     def distribution(self, which: int) -> Array:
-        """The probabilities of the atoms."""
+        """Compute the probabilities of the `atoms` at a point.
+
+        Parameters
+        ----------
+        which : int
+            The point, from 0 to ``2p - 1``.
+
+        Returns
+        -------
+        array
+            Probabilities, shape (2^(p + 1),); not rounded to either side.
+        """
         at, sign = self._place(which)
         x, y = self.atoms()
         law: Array = (1 + self.lean * sign * x[:, at] * (y / self.label)) / len(y)

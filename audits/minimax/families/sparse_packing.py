@@ -1,4 +1,4 @@
-"""The packing of sparse parameters that private labels have to tell apart.
+"""The packing of sparse parameters that private labels have to distinguish.
 
 Reference: Wang & Xu (2021), Theorems 5, 7 and 10.
 """
@@ -21,9 +21,34 @@ from audits.minimax.families.packings import Signs, least_distance
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SparsePacking:
-    """``y = <x, norm v / sqrt(s)> + U[-noise_bound, noise_bound]`` of public x, v a row of signs.
+    """Linear models ``y = <x, norm v / sqrt(s)> + noise`` for rows v of a sign packing.
 
-    ``vectors`` has s entries of +-1 in each row and zeros else; ``norm`` is that of a parameter.
+    x is public and the noise uniform on ``[-noise_bound, noise_bound]``.
+
+    Parameters
+    ----------
+    vectors : array of int8
+        Rows with s entries -1 or 1 and zeros else, shape (points, p).
+    norm : float
+        Euclidean norm of a parameter, in (0, 1].
+    noise_bound : float, optional
+        Largest size of the noise, positive.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Wang & Xu (2021), Theorems 5, 7 and 10.
+
+    Examples
+    --------
+    >>> from audits.minimax import SparsePacking, disjoint_packing
+    >>> family = SparsePacking(disjoint_packing(p=4, s=2, points=4), norm=0.5)
+    >>> family.points, round(family.separation, 4), family.decode(family.parameter(3))
+    (4, 0.7071, 3)
     """
 
     vectors: Signs
@@ -52,17 +77,17 @@ class SparsePacking:
 
     @property
     def s(self) -> int:
-        """How many entries of a parameter are not 0."""
+        """The number of non-zero entries of a parameter."""
         return int(np.count_nonzero(self.vectors[0]))
 
     @property
     def distance(self) -> int:
-        """The least number of places in which two rows differ, counted over all pairs."""
+        """The least number of places in which two rows differ, over all pairs."""
         return least_distance(self.vectors)
 
     @property
     def separation(self) -> float:
-        """The least Euclidean distance of two parameters, over all pairs, rounded down."""
+        """The least Euclidean distance of two parameters, over all pairs; rounded down."""
         wide = self.vectors.astype(np.int32)
         least = min(
             int(((wide[i + 1 :] - wide[i]) ** 2).sum(axis=1).min()) for i in range(len(wide) - 1)
@@ -70,13 +95,39 @@ class SparsePacking:
         return self.norm * math.sqrt(least / self.s) * (1 - 8 * ULP)
 
     def parameter(self, which: int) -> Array:
-        """``norm v / sqrt(s)``, in R^p."""
+        """Compute the parameter ``norm v / sqrt(s)`` of a point.
+
+        Parameters
+        ----------
+        which : int
+            The row, from 0 to ``points - 1``.
+
+        Returns
+        -------
+        array
+            The parameter, shape (p,).
+        """
         which = IntegerRange(0, self.points - 1).check("which", which)
         theta: Array = self.vectors[which] * (self.norm / math.sqrt(self.s))
         return theta
 
     def sample(self, which: int, n: int, rng: np.random.Generator) -> tuple[Any, Array]:
-        """``(X, y)`` of n users; X of bytes, uniform in ``{-1, 1}`` (n, p), y of shape (n,)."""
+        """Draw the records of ``n`` users.
+
+        Parameters
+        ----------
+        which : int
+            The row, from 0 to ``points - 1``.
+        n : int
+            Number of users.
+        rng : numpy.random.Generator
+            The generator.
+
+        Returns
+        -------
+        tuple of arrays
+            X of int8 -1 and 1, shape (n, p), and y of shape (n,).
+        """
         theta = self.parameter(which)
         x = rng.integers(0, 2, (IntegerRange(1).check("n", n), len(theta)), dtype=np.int8)
         x <<= 1
@@ -86,7 +137,18 @@ class SparsePacking:
         return x, x[:, support] @ theta[support] + noise
 
     def decode(self, estimate: Array) -> int:
-        """The row whose parameter is nearest."""
+        """Find the row whose parameter is nearest to an estimate.
+
+        Parameters
+        ----------
+        estimate : array
+            An estimate of the parameter, shape (p,).
+
+        Returns
+        -------
+        int
+            The row, from 0 to ``points - 1``.
+        """
         theta = np.asarray(estimate, dtype=float)
         if theta.shape != self.vectors.shape[1:]:
             raise ParameterError("estimate", theta.shape, f"shape {self.vectors.shape[1:]}")

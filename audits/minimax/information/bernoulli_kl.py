@@ -1,4 +1,4 @@
-"""From information to the chance of a right guess: inequalities between two coins, inverted."""
+"""From information to the probability of a right guess: Bernoulli divergences, inverted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROUNDING = 1e-12
 
 
 def kl(first: float, second: float) -> float:
-    """Divergence of a coin from another, ``first ln(first / second) + ...``, in nats."""
+    """The KL divergence of two Bernoulli distributions by their success probabilities, in nats."""
     # by what they differ: of coins nearly alike the logs would cancel
     more = first - second
     total = first * _log_ratio(first, second, more) if first > 0 else 0.0
@@ -28,7 +28,7 @@ def _log_ratio(first: float, second: float, more: float) -> float:
 
 
 def most_right_given_information(information: float, points: float) -> float:
-    """The greatest s with ``kl(s || 1 / points) <= information``: Fano's inequality, exactly.
+    """The largest s with ``kl(s || 1 / points) <= information``: Fano's inequality without slack.
 
     A guess of a uniform V from Z is right with probability at most s, by data processing of
     ``I(V; Z)``.  ``points`` may be any number below the true one.  Rounded up.
@@ -38,17 +38,17 @@ def most_right_given_information(information: float, points: float) -> float:
 
 
 def most_right_given_divergence(divergence: float, points: float) -> float:
-    """The greatest s with ``kl(1 / points || s) <= divergence``: Le Cam's method, many points.
+    """The largest s with ``kl(1 / points || s) <= divergence``: Le Cam's method, many points.
 
-    Under a law M_0 that knows nothing of V a guess is right with chance 1 / points; s bounds it
-    under the M_v, by data processing of the mean of ``KL(M_0 || M_v)``.  Rounded up.
+    Under a distribution M_0 that does not depend on V a guess is right with probability 1 / points;
+    s bounds it under the M_v, by data processing of the mean of ``KL(M_0 || M_v)``.  Rounded up.
     """
     chance = 1 / points
     return _greatest_within(lambda s: kl(chance, s), chance, divergence)
 
 
 def _greatest_within(rising: Callable[[float], float], low: float, budget: float) -> float:
-    """The last point of ``[low, 1]`` where a rising function is within the budget, rounded up."""
+    """The last point of ``[low, 1]`` at which a rising function is within budget, rounded up."""
 
     def beyond(s: float) -> bool:
         # kl is a difference of two terms of the size of s - low

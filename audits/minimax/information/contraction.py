@@ -1,7 +1,8 @@
-"""What private reports can tell of a point: nats, in our sharper form and in the papers'.
+"""The information that private reports carry about a point, in nats: our bounds and the papers'.
 
 References: Duchi, Jordan & Wainwright (2018) and Wang & Xu (2021) for the published forms; the
-sharper ones are derived in `methods.md`, section 4, and enumerated in `enumeration`.
+sharper ones are proved in `docs/proofs/decoding_records.md` and enumerated in
+`audits.minimax.checks.enumeration`.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from typing import Protocol, final
 from accountant.domains import NON_NEGATIVE, Interval
 from audits.minimax.information.theorem_domains import LOCAL_EPSILON, USERS
 
-# a number that is no infinity, so that 0 times it is 0
+# large and finite, so that 0 times it is 0
 LARGE_FINITE = 1e300
 
 
 class SymmetricFamily(Protocol):
     """A family that holds ``-v`` with each v, whose ``P_v / P_0`` is ``1 + lean`` or ``1 - lean``.
 
-    Each with chance 1/2 under ``P_0``; its C_infinity and C_2 are those of the contractions.
+    Both values have probability 1/2 under ``P_0``.
     """
 
     @property
     def lean(self) -> float:
-        """How far ``P_v / P_0`` is from 1."""
+        """The distance of ``P_v / P_0`` from 1."""
         ...
 
     @property
@@ -42,30 +43,105 @@ class SymmetricFamily(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """An upper bound in nats: ``sharp`` ours, ``published`` the papers' with explicit constants."""
+    """An upper bound in nats, in two forms.
+
+    Parameters
+    ----------
+    sharp : float
+        Our bound.
+    published : float
+        The papers' bound with explicit constants.
+
+    Examples
+    --------
+    >>> from audits.minimax import Contraction, SignedBasis, fano_information
+    >>> nats = fano_information(SignedBasis(p=10, d=0.5), n=50, epsilon=1.0)
+    >>> round(nats.sharp, 4), round(nats.published, 4)
+    (0.1713, 0.9227)
+    """
 
     sharp: float
     published: float
 
 
 def fano_information(family: SymmetricFamily, n: int, epsilon: float) -> Contraction:
-    """``I(V; Z_1 .. Z_n)`` of epsilon-LDP reports without interaction.
+    """Bound the information ``I(V; Z_1 .. Z_n)`` of epsilon-LDP reports without interaction.
 
-    Ours ``c_2(t) n sinh^2(eps / 2) C_2`` with ``t = lean tanh(eps / 2)``; the paper's
+    Ours is ``c_2(t) n sinh^2(eps / 2) C_2`` with ``t = lean tanh(eps / 2)``; the papers' is
     ``n (e^eps - 1)^2 C_infinity / 4``.
+
+    Parameters
+    ----------
+    family : SymmetricFamily
+        The hard family, such as `SignedBasis`.
+    n : int
+        Number of users.
+    epsilon : float
+        0 to 300.
+
+    Returns
+    -------
+    Contraction
+        Upper bounds in nats, not rounded.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Duchi, Jordan & Wainwright (2018).  Proof: ``docs/proofs/decoding_records.md``.
+
+    Examples
+    --------
+    >>> from audits.minimax import SignedBasis, fano_information
+    >>> nats = fano_information(SignedBasis(p=10, d=0.5), n=50, epsilon=1.0)
+    >>> round(nats.sharp, 4), round(nats.published, 4)
+    (0.1713, 0.9227)
     """
     n, epsilon = USERS.check("n", n), LOCAL_EPSILON.check("epsilon", epsilon)
     private = entropy_factor(_density_deviation(family, epsilon)) * _energy(family, n, epsilon)
-    # nor do reports tell more than the data they are of
+    # reports carry no more information than their data
     sharp = min(private, entropy_factor(family.lean) * n * family.lean**2)
     return Contraction(sharp, published_information(n, epsilon, family.c_infinity))
 
 
 def le_cam_divergence(family: SymmetricFamily, n: int, epsilon: float) -> Contraction:
-    """The mean over v of ``KL(M_0 || M_v)`` of epsilon-LDP reports, each knowing those before.
+    """Bound the mean over v of ``KL(M_0 || M_v)`` of epsilon-LDP reports, one after another.
 
-    Ours ``c_1(t) n sinh^2(eps / 2) C_2 / 2``.  The paper's bounds ``KL(M_0 || avg_v M_v)``, which
-    is smaller, and by ``n (e^eps - 1)^2 C_infinity / 4``.
+    Ours is ``c_1(t) n sinh^2(eps / 2) C_2 / 2``.  The papers bound ``KL(M_0 || avg_v M_v)``, which
+    is smaller, by ``n (e^eps - 1)^2 C_infinity / 4``.
+
+    Parameters
+    ----------
+    family : SymmetricFamily
+        The hard family, such as `SignedBasis`.
+    n : int
+        Number of users, each knowing the reports before.
+    epsilon : float
+        0 to 300.
+
+    Returns
+    -------
+    Contraction
+        Upper bounds in nats, not rounded.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Wang & Xu (2021), Theorem 2.  Proof: ``docs/proofs/decoding_records.md``.
+
+    Examples
+    --------
+    >>> from audits.minimax import SignedBasis, le_cam_divergence
+    >>> nats = le_cam_divergence(SignedBasis(p=10, d=0.5), n=50, epsilon=1.0)
+    >>> round(nats.sharp, 4), round(nats.published, 4)
+    (0.1744, 0.9227)
     """
     n, epsilon = USERS.check("n", n), LOCAL_EPSILON.check("epsilon", epsilon)
     private = log_factor(_density_deviation(family, epsilon)) / 2 * _energy(family, n, epsilon)
@@ -76,10 +152,41 @@ def le_cam_divergence(family: SymmetricFamily, n: int, epsilon: float) -> Contra
 
 
 def chi_squared_divergence(family: SymmetricFamily, n: int, chi2: float) -> Contraction:
-    """The mean of ``KL(M_0 || M_v)`` where two inputs' reports have chi-squared at most ``chi2``.
+    """Bound the mean of ``KL(M_0 || M_v)`` of reports with bounded chi-squared divergence.
 
-    ``chi2 = e^(xi + 2 rho) - 1`` for (xi, rho)-zCDP, ``eps^2`` for (2, ln(1 + eps^2))-RDP; reports
-    in turn.  Ours ``c_1(lean) n chi2 C_2 / 2``, the paper's ``n chi2 C_2 / (1 - lean)``.
+    ``chi2`` is ``e^(xi + 2 rho) - 1`` for (xi, rho)-zCDP, and ``eps^2`` for (2, ln(1 + eps^2))-RDP.
+    Users report one after another.  Ours is ``c_1(lean) n chi2 C_2 / 2``, the papers' is
+    ``n chi2 C_2 / (1 - lean)``.
+
+    Parameters
+    ----------
+    family : SymmetricFamily
+        The hard family, such as `SignedBasis`.
+    n : int
+        Number of users.
+    chi2 : float
+        Largest chi-squared divergence between the reports of two inputs, at least 0.
+
+    Returns
+    -------
+    Contraction
+        Upper bounds in nats, at most 1e300, not rounded.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Wang & Xu (2021), Theorem 4.
+
+    Examples
+    --------
+    >>> from audits.minimax import SignedBasis, chi_squared_divergence
+    >>> nats = chi_squared_divergence(SignedBasis(p=10, d=0.5), n=50, chi2=0.5)
+    >>> round(nats.sharp, 4), round(nats.published, 4)
+    (0.3596, 1.25)
     """
     n, chi2 = USERS.check("n", n), NON_NEGATIVE.check("chi2", chi2)
     energy = n * chi2 * family.c_two
@@ -89,9 +196,38 @@ def chi_squared_divergence(family: SymmetricFamily, n: int, chi2: float) -> Cont
 
 
 def distance_information(n: int, epsilon: float, mean_squared_tv: float) -> Contraction:
-    """``I(V; Z_1 .. Z_n)`` without interaction from the mean of ``TV(P_v, P_w)^2`` over pairs.
+    """Bound the information in n reports by the mean of ``TV(P_v, P_w)^2`` over pairs of points.
 
-    The mean runs over all ordered pairs, equal ones too, and over users.  Any finite family.
+    Parameters
+    ----------
+    n : int
+        Number of users, whose reports are epsilon-LDP without interaction.
+    epsilon : float
+        0 to 300.
+    mean_squared_tv : float
+        Mean of the squared total variation over all ordered pairs, equal ones too, and over users;
+        in [0, 1].
+
+    Returns
+    -------
+    Contraction
+        Upper bounds in nats, not rounded.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Duchi, Jordan & Wainwright (2018); Bhatia & Davis (2000) for the variance.
+
+    Examples
+    --------
+    >>> from audits.minimax import distance_information
+    >>> nats = distance_information(n=50, epsilon=1.0, mean_squared_tv=0.01)
+    >>> round(nats.sharp, 4), round(nats.published, 4)
+    (0.7381, 5.905)
     """
     n, epsilon = USERS.check("n", n), LOCAL_EPSILON.check("epsilon", epsilon)
     mean_squared_tv = Interval(0.0, 1.0).check("mean_squared_tv", mean_squared_tv)
@@ -109,7 +245,7 @@ def published_information(n: int, epsilon: float, c_infinity: float) -> float:
 
 
 def _data_divergence(family: SymmetricFamily, n: int) -> float:
-    """``KL(P_0 || P_v)`` of the data, ``-n ln(1 - lean^2) / 2``: reports tell no more."""
+    """``KL(P_0 || P_v) = -n ln(1 - lean^2) / 2`` of the data, which bounds that of the reports."""
     return log_factor(family.lean) / 2 * n * family.lean**2
 
 

@@ -1,4 +1,4 @@
-"""Data sets a few records apart: how often a curator's algorithm can tell which, at most.
+"""Group privacy: the largest probability of telling data sets apart that differ in a few records.
 
 Proof: `docs/proofs/minimax_mean.md`, 6.
 """
@@ -14,9 +14,10 @@ from accountant.numerics.rounding import ULP, round_up
 def most_right_at_distance(
     log_points: float, records: int, epsilon: float, delta: float = 0.0
 ) -> float:  # fmt: skip
-    """Largest probability of a right decode where all data sets are so many records apart.
+    """The largest probability of a right decode if any two data sets are ``records`` records apart.
 
-    ``1 / (1 + (N-1) e^-K) + delta_K`` with ``K = records * epsilon``, delta_K of the group.
+    ``1 / (1 + (N-1) e^-K) + delta_K`` with ``K = records * epsilon``, delta_K of the group; rounded
+    up.
     """
     epsilon, delta = POSITIVE.check("epsilon", epsilon), DELTA.check("delta", delta)
     reach = records * epsilon

@@ -1,4 +1,4 @@
-"""Vectors of signs by number: bits of whole numbers of any size."""
+"""Vectors of signs by their number: bits of integers of any size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accountant.numerics import Array
 
 
 def power_of_two(bits: int) -> float:
-    """``2^bits``, or a float below it where it is none."""
+    """``2^bits``, or a float below it if it is too large for a float."""
     return 2.0 ** min(bits, 990)
 
 
@@ -24,7 +24,7 @@ def signs_of(which: int, dimension: int) -> Array:
 
 
 def index_of_signs(estimate: Array, dimension: int) -> int:
-    """The number whose signs these are."""
+    """The number whose bits are the signs of an estimate; the inverse of `signs_of`."""
     given = np.asarray(estimate, dtype=float)
     if given.shape != (dimension,):
         raise ParameterError("estimate", f"shape {given.shape}", f"shape ({dimension},)")
@@ -34,7 +34,7 @@ def index_of_signs(estimate: Array, dimension: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WholeBelow:
-    """Whole numbers below a power of two, which may be greater than any float."""
+    """The integers from 0 to 2^bits - 1, which may be larger than any float."""
 
     bits: int
 

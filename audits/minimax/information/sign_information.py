@@ -1,4 +1,4 @@
-"""What reports of bounded ratio can tell: nats and variances, and the error on a sign.
+"""Information in reports of bounded likelihood ratio: nats, variances, and the error on a sign.
 
 Proofs: `docs/proofs/minimax_mean.md`.
 """
@@ -19,9 +19,9 @@ SMALL = 1e-3
 
 
 def posterior_divergence(epsilon: float) -> float:
-    """Greatest KL divergence of a posterior from its prior, in nats, under ``epsilon``; rounded up.
+    """The largest KL divergence of a posterior from its prior under ``epsilon``; rounded up.
 
-    ``A - 1 - ln A`` with ``A = epsilon / (1 - e^-epsilon)``, whatever the prior; at most
+    In nats, ``A - 1 - ln A`` with ``A = epsilon / (1 - e^-epsilon)``, for every prior; at most
     ``epsilon^2 / 8``, which it approaches for a small epsilon.
     """
     epsilon = POSITIVE.check("epsilon", epsilon)
@@ -45,9 +45,9 @@ def sign_information(mean: Array) -> Array:
 
 
 def sign_error(information: Array) -> Array:
-    """Least ``E (guess - sign)^2`` of a fair sign when so many nats are known; rounded down.
+    """Least ``E (guess - sign)^2`` of a fair sign given information in nats; rounded down.
 
-    ``1 - m^2`` with `sign_information` of m equal to what is known.
+    ``1 - m^2`` for the m whose `sign_information` is the information.
     """
     known = np.asarray(information, dtype=float)
 

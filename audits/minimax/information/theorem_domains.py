@@ -1,4 +1,4 @@
-"""The ranges of the theorems: a domain whose error names the theorem it comes from."""
+"""The ranges of the theorems: a domain whose error message names its theorem."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCALE = Interval(1e-6, 1e6)
 @final
 @dataclass(frozen=True, slots=True)
 class TheoremDomain:
-    """A domain that a theorem asks for."""
+    """A domain that a theorem requires."""
 
     domain: Domain
     theorem: str
@@ -36,11 +36,11 @@ class TheoremDomain:
             raise ParameterError(argument, value, str(self)) from None
 
     def number(self, argument: str, value: object) -> float:
-        """The same, of a real number."""
+        """The value as a float of the domain, or `ParameterError` with the theorem."""
         return cast("float", self.check(argument, value))
 
     def whole(self, argument: str, value: object) -> int:
-        """The same, of a whole number."""
+        """The value as an integer of the domain, or `ParameterError` with the theorem."""
         return cast("int", self.check(argument, value))
 
     def __str__(self) -> str:
@@ -48,5 +48,5 @@ class TheoremDomain:
 
 
 def is_sequential(interaction: object) -> bool:
-    """Whether users speak one after another, each knowing what those before have said."""
+    """True if users report one after another, each knowing the reports before."""
     return INTERACTION.check("interaction", interaction) == "sequential"

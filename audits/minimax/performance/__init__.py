@@ -1,1 +1,4 @@
-"""Performance."""
+"""Performance: the project's algorithms on the hard families, beside bound and theorem.
+
+It may import `problems`, `bounds` and the rooms below; it does not know `checks`.
+"""

@@ -1,4 +1,4 @@
-"""One run of each algorithm of the project on a lower bound's hard family: what it loses."""
+"""One run of each algorithm of the project on a lower bound's hard family: its loss."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def squared_distance(found: Array, truth: Array) -> float:
 
 
 def uniform_index(points: int, rng: np.random.Generator) -> int:
-    """One of any number of points."""
+    """A uniform index below ``points``, which may be of any size."""
     return int.from_bytes(rng.bytes(points.bit_length() // 8 + 9), "little") % points
 
 
@@ -48,12 +48,12 @@ def estimator_loss(make: Any, family: Any = None, power: float = 2.0) -> Any:
 
 
 def nearby_parameter(setting: Setting, bound: LowerBound) -> SignedBasis:
-    """One coefficient of about the size at which the bound's error is made."""
+    """One coefficient of about the size at which the bound's error arises."""
     return SignedBasis(setting["p"], min(1.0, 2 * bound.value))
 
 
 def as_pure_epsilon(setting: Setting) -> float:
-    """The pure epsilon whose reports meet the setting's privacy, of whatever notion."""
+    """The pure epsilon whose reports meet the setting's privacy, in any of its notions."""
     if "rho" in setting:
         # zCDP of epsilon-DP: rho = epsilon^2 / 2
         return math.sqrt(2 * setting["rho"])
@@ -61,7 +61,7 @@ def as_pure_epsilon(setting: Setting) -> float:
 
 
 def chi_squared_epsilon(setting: Setting) -> float:
-    """The pure epsilon whose greatest chi-squared is ``epsilon^2``: ``4 sinh^2(eps0 / 2)``."""
+    """The pure epsilon whose largest chi-squared is ``epsilon^2``: ``2 asinh(epsilon / 2)``."""
     return 2 * math.asinh(setting["epsilon"] / 2)
 
 
@@ -112,7 +112,7 @@ def central_mean_loss(
 
 
 def private_mean_estimator(setting: Setting) -> Any:
-    """The mean of records by a trusted curator."""
+    """The estimator of the mean of records under central privacy."""
     from algorithms.statistics.private_mean import PrivateMean
 
     return PrivateMean(epsilon=setting["epsilon"], delta=setting.get("delta", 0.0))
@@ -121,7 +121,7 @@ def private_mean_estimator(setting: Setting) -> Any:
 def selection_loss(
     setting: Setting, bound: LowerBound, rng: np.random.Generator, noise: float
 ) -> float:
-    """What `PrivateSelection` releases of the sums of scores; without noise the best is chosen."""
+    """The gap of the candidate that `PrivateSelection` chooses; without noise it is the best."""
     from algorithms.statistics.private_selection import PrivateSelection
 
     family: Any = bound.construction

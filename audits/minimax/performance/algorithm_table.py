@@ -1,4 +1,4 @@
-"""Which algorithms of the project meet which bound."""
+"""Which algorithms of the project are compared with which bound."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ TheoremBound = Callable[[Setting, LowerBound], float | None]
 class AlgorithmEntry:
     """An algorithm for a problem of `problems.PROBLEMS`.
 
-    ``loss(setting, bound, rng, noise)`` is that of one run on the hard family; ``theorem_bound`` is
-    what its theorem proves of the risk, None where it says nothing there.  ``setting`` is an
-    example.
+    ``loss(setting, bound, rng, noise)`` is the loss of one run on the hard family;
+    ``theorem_bound`` is the upper bound of its theorem, None if that does not apply.  ``setting``
+    is an example.
     """
 
     problem: str

@@ -1,4 +1,4 @@
-"""What the command line answers of a problem: bound, construction, checks, our algorithms."""
+"""The report on one problem: bound, construction, and the project's algorithms on its family."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from audits.minimax.problems import bound_function, lower_bound, sample_size
 @final
 @dataclass(frozen=True, slots=True)
 class ProblemReport:
-    """Of one problem at one setting; ``users`` is the n below which ``error`` is out of reach."""
+    """One problem at one setting; below ``users`` users no private algorithm reaches ``error``."""
 
     problem: str
     setting: dict[str, Any]
@@ -38,8 +38,9 @@ def report_problem(
     rng: np.random.Generator,
     on_progress: Callable[[str], None] = lambda _: None,
 ) -> ProblemReport:
-    """The problem with what is given in place of its example's values; ``on_progress`` hears
-    progress.
+    """The report on a problem, with ``given`` in place of its example's values.
+
+    ``on_progress`` is called with a line for each algorithm.
     """
     examples = [one.setting for one in algorithms_for(problem)]
     accepted = inspect.signature(bound_function(problem)).parameters
@@ -69,12 +70,12 @@ def _model(setting: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def size_text(points: int) -> str:
-    """A number of any size."""
+    """A number of any size as text: exact below 10^9, else a power of two."""
     return f"{points:,}" if points < 10**9 else f"2^{math.log2(points):.4g}"
 
 
 def setting_text(setting: Mapping[str, Any]) -> str:
-    """As ``n = 10,000, p = 20``."""
+    """The setting as text, such as ``n = 10,000, p = 20``."""
     return ", ".join(
         f"{name} = {value:,}" if isinstance(value, int) else f"{name} = {value}"
         for name, value in setting.items()

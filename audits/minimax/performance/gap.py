@@ -1,4 +1,4 @@
-"""How far an algorithm is from the best that privacy allows: its risk beside the bounds."""
+"""The gap between an algorithm's risk and the lower bound of its problem."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from audits.minimax.problems import lower_bound
 class RiskGap:
     """An algorithm's mean loss on the hard family of a bound, in runs of their own.
 
-    ``risk`` and ``noiseless_risk``, without noise, come with standard errors; ``theorem_bound`` is
-    the upper bound of its theorem, None where there is none.  ``ratio`` is risk over bound: a large
-    one may be the algorithm's fault or the bound's.
+    ``risk`` and ``noiseless_risk``, without noise, have standard errors; ``theorem_bound`` is the
+    upper bound of its theorem, None without one.  ``ratio`` is risk over bound: a large one may be
+    the algorithm's fault or the bound's.
     """
 
     algorithm: str

@@ -1,4 +1,4 @@
-"""What the theorems behind the project's algorithms prove of their risk, with constants."""
+"""The upper bounds on risk that theorems prove for the project's algorithms, with constants."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from audits.minimax.performance.algorithm_losses import (
 def thresholded_records_risk(setting: Setting, bound: LowerBound) -> float | None:
     """``(|theta| / 2 + 3.5 eta sqrt(17) |error|_inf)^2``, with probability 1 - 4 / p.
 
-    One round of working sparsity 8; every coordinate of the mean of n reports of length B, and
-    of n noises times signs, by Bernstein's inequality.  (methods.md 3.1, with constants.)
+    One round of working sparsity 8; Bernstein's inequality for every coordinate of the mean of n
+    reports of length B, and of n noises times signs.  Wang & Xu (2021), with constants made
+    explicit.
     """
     from algorithms.base.hard_thresholding import default_step
     from mechanisms import HemisphereL2
@@ -53,7 +54,7 @@ def thresholded_labels_risk(setting: Setting, bound: LowerBound) -> float | None
 
 
 def one_pass_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """``D L sqrt(V / n)``."""
+    """``D L sqrt(V / n)``, V the second moment of the reports (Chua and others 2026)."""
     from algorithms.label_privacy.label_sgd import LabelSGD
 
     family: Any = bound.construction
@@ -73,7 +74,7 @@ def local_mean_risk(setting: Setting, bound: LowerBound) -> float | None:
 
 
 def added_noise_risk(setting: Setting, bound: LowerBound) -> float | None:
-    """The noise's second moment."""
+    """The second moment of the added noise."""
     del bound
     n, p = setting["n"], setting["dimension"]
     plan: Any = private_mean_estimator(setting).plan((n, p))
@@ -108,6 +109,6 @@ def frank_wolfe_risk(setting: Setting, bound: LowerBound) -> float | None:
 
 
 def no_theorem(setting: Setting, bound: LowerBound) -> float | None:
-    """No theorem about this loss on this family."""
+    """None: no theorem covers this loss on this family."""
     del setting, bound
     return None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -184,7 +185,10 @@ def test_a_false_claim_exits_1(capsys, monkeypatch):
 
     object.__setattr__(lying, "check", relabelled)
     assert main(["half", "--seed", "1", "--samples", "20000"]) == 1
-    assert "1 not: half_the_noise" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "0 of 1 as expected." in shown
+    assert re.search(r"1 violation: half_the_noise leaks ε ≥ 1\.\d+, claimed 1\.\n", shown)
+    assert "wrong is at most one in a million" in shown
 
 
 def test_too_few_runs_are_inconclusive_under_strict(capsys):
@@ -204,7 +208,7 @@ def test_an_interrupt_exits_130_and_leaves_no_file(tmp_path):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert err == "interrupted: nothing was written\n"
+    assert err == "interrupted: no rows were saved\n"
     assert out == ""
     assert list(tmp_path.iterdir()) == []
 
@@ -246,7 +250,7 @@ def test_a_row_that_was_done_is_in_the_part(tmp_path, monkeypatch, capsys):
     assert main([*QUICK, "--json", str(target)]) == 130
     part = tmp_path / "r.json.part"
     assert capsys.readouterr().err == (
-        f"interrupted: 1 of 3 rows are in {part}; go on with --resume\n"
+        f"interrupted: 1 of 3 rows are in {part}; continue with --resume\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["r.json.part"]
     monkeypatch.undo()
@@ -267,7 +271,7 @@ def test_ctrl_c_leaves_what_is_done_and_the_rest_is_resumed(tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert err == f"interrupted: 2 of 3 rows are in {target}.part; go on with --resume\n"
+    assert err == f"interrupted: 2 of 3 rows are in {target}.part; continue with --resume\n"
     left = json.loads((tmp_path / "r.json.part").read_text())
     assert [row["subject"] for row in left["findings"]] == ["peek", "gossip"]
     # with fewer samples, or it would take hours: the rows of replays do not depend on them
@@ -331,7 +335,7 @@ def test_replay_says_whether_the_same_bytes_come_out(tmp_path, capsys):
     assert main([*QUICK, "--json", str(path)]) == 0
     capsys.readouterr()
     assert main(["replay", str(path)]) == 0
-    assert "the same bytes, times aside: 3 rows, seed 7" in capsys.readouterr().out
+    assert "identical but for times: 3 rows, seed 7" in capsys.readouterr().out
     document = json.loads(path.read_text())
     document["findings"][0]["epsilon_lower"] += 1e-15
     path.write_text(json.dumps(document))

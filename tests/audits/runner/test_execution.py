@@ -98,7 +98,7 @@ def test_an_interruption_leaves_what_is_done(command, tmp_path, monkeypatch, cap
 
     monkeypatch.setattr("audits.runner.execution.run_all", stopped)
     assert done(command, path=path, status=130) is None
-    assert f"rows are in {path}.part; go on with --resume" in capsys.readouterr().err
+    assert f"rows are in {path}.part; continue with --resume" in capsys.readouterr().err
     left = document(tmp_path / "r.json.part")
     assert len(left.get("scores", left.get("findings"))) == 1
     ran = []
@@ -170,7 +170,7 @@ def test_a_worker_that_raises_is_named_and_the_others_are_kept(jobs, tmp_path, m
     assert "half_the_noise must be audited without an error" in err
     assert "RuntimeError: no luck" in err
     if jobs == "1":
-        assert f"1 of 2 rows are in {path}.part; go on with --resume" in err
+        assert f"1 of 2 rows are in {path}.part; continue with --resume" in err
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     if jobs == "1":

@@ -35,7 +35,7 @@ def test_rows_keep_their_distance(rows, distance, s):
 
 
 def test_an_impossible_packing_says_how_far_it_got():
-    with pytest.raises(ParameterError, match="at most 2, as far as was got at distance 4"):
+    with pytest.raises(ParameterError, match="at most 2, the number found at distance 4"):
         greedy_packing(4, 4, 3, 4)
     with pytest.raises(ParameterError, match="in 500 random draws"):
         random_packing(6, 2, 60, 4, np.random.default_rng(0), tries=500)

@@ -1,0 +1,32 @@
+"""The closing lines of the terminal report: violations and missed faults by name."""
+
+import io
+
+from rich.console import Console
+
+from audits.claims.findings import Outcome
+from audits.report.terminal import print_report
+from tests.audits.results.report_rows import result, row
+
+
+def last_words(*rows):
+    screen = Console(record=True, width=400, file=io.StringIO())
+    print_report(result(*rows), screen)
+    return screen.export_text()
+
+
+def test_the_terminal_names_violations_and_missed_faults():
+    lies = row("sum", wrong=True, verdict_lower=1.98765, claim=(1.0, 1e-5))
+    leaks = row("replayed", wrong=True, verdict_lower=None)
+    missed = row("broken", expected=Outcome.FALSIFIED)
+    text = last_words(row("honest"), lies, leaks, missed)
+    assert "1 of 4 as expected." in text
+    # rounded down, at the confidence of the verdict
+    assert "2 violations: sum leaks ε ≥ 1.987, claimed 1 at δ = 1e-05; " in text
+    assert "replayed breaks its claim, ε = 1." in text
+    assert "1 known fault not found: broken." in text
+    assert "wrong is at most one in a million. Repeat with --seed 7." in text
+    few = last_words(row("few", decisive=False))
+    assert "1 of 1 as expected, 1 (marked ?) with too few runs to decide." in few
+    assert "violation" not in few.replace("saw no violation", "")
+    assert "fault" not in few
