@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -26,6 +27,14 @@ def check_writable(targets: dict[str, str | None]) -> None:
     if len({path.resolve() for path in given.values()}) < len(given):
         *_, last = given
         raise ParameterError(last, targets[last], "another file than the others")
+
+
+def write_text(name: str | None, text: str) -> None:
+    """Write the text to the file that an option names: ``-`` is stdout, None is nowhere."""
+    if name == "-":
+        sys.stdout.write(text)
+    elif name is not None:
+        write_atomically(Path(name), text)
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

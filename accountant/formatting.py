@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
@@ -16,11 +15,6 @@ def escape_control(words: object) -> str:
     become ``\x1b``, ``\n``, ``\u202e``: what is shown is what is there.
     """
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(words))
-
-
-def escape_html(words: object) -> str:
-    """The words as HTML."""
-    return html.escape(escape_control(words))
 
 
 def format_upper(x: float, digits: int = DIGITS) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -77,10 +76,7 @@ def compare(
 
 
 def _report(table: Comparison, json: str | None) -> None:
-    from accountant.files import write_atomically
+    from accountant.files import write_text
 
     print(table, file=sys.stderr if json == "-" else sys.stdout)
-    if json == "-":
-        sys.stdout.write(table.to_json())
-    elif json is not None:
-        write_atomically(Path(json), table.to_json())
+    write_text(json, table.to_json())

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from accountant.cli.exit_status import parse_number, print_error
-from accountant.cli.options import EXCEEDED, Delta, Epsilon, PlanName, budget_of
+from accountant.cli.options import EXCEEDED, Delta, Epsilon, Force, PlanName, budget_of
 
 
 def fit(
@@ -19,7 +19,7 @@ def fit(
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the fitted plan: .toml or .json.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+    force: Force = False,
     more: Annotated[
         str | None,
         typer.Option(metavar="F", help="As if all were means, of F times as many records."),

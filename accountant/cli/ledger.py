@@ -172,7 +172,7 @@ def export(
     from accountant.book import export as made
     from accountant.domains import OneOf
     from accountant.errors import ParameterError
-    from accountant.files import check_writable, write_atomically
+    from accountant.files import check_writable, write_text
     from accountant.plans.adjacency import check_relation
 
     kind = "json" if out == "-" else Path(out).suffix[1:].lower()
@@ -189,10 +189,7 @@ def export(
         text = made.registry_json(rows) if kind == "json" else made.registry_csv(rows)
     else:
         text = made.history_json(told, lines) if kind == "json" else made.history_csv(lines)
-    if out == "-":
-        sys.stdout.write(text)
-    else:
-        write_atomically(Path(out), text)
+    write_text(out, text)
 
 
 def _print_status(book: Book, names: list[str]) -> None:

@@ -18,6 +18,7 @@ Delta = Annotated[
     str | None, typer.Option(metavar="D", help="The budget's delta, not that of the file.")
 ]
 Json = Annotated[str | None, typer.Option(metavar="FILE|-", help="Write JSON; - is stdout.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")]
 EXCEEDED = 1
 
 

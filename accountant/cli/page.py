@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from accountant.cli.options import Delta, Epsilon, budget_of
+from accountant.cli.options import Delta, Epsilon, Force, budget_of
 
 PROGRAM = "python -m accountant page"
 
@@ -26,7 +26,7 @@ def page(
     dataset: Annotated[
         str | None, typer.Option(metavar="NAME", help="Which data set of the ledger.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Write one self-contained page: a plan against its budget, or what a ledger has spent.
 

@@ -1,53 +1,44 @@
-"""The frame of every page: one file, no request to anywhere, nothing inline but what is hashed."""
+"""Pages from templates: one file each, no request to anywhere, every value escaped."""
 
 from __future__ import annotations
 
 import base64
 import functools
 import hashlib
-import json
-from collections.abc import Iterable
-from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from accountant.formatting import escape_html
+from accountant.formatting import escape_control, format_lower, format_short, format_upper
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def render(template: str, *packages: str, **values: Any) -> str:
+    """The page of a template of ``packages``, or of this one, with the values in it."""
+    return _environment(*packages, "accountant.reports").get_template(template).render(values)
 
 
 @functools.cache
-def read_asset(name: str) -> str:
-    """A style or script that lies beside this module."""
-    return files("accountant.reports").joinpath(name).read_text(encoding="utf-8")
+def _environment(*packages: str) -> Environment:
+    """The templates of packages; what lacks a value raises, and only assets are markup."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    loader = ChoiceLoader([PackageLoader(one) for one in packages])
+    made = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True,
+        finalize=lambda value: value if isinstance(value, Markup) else escape_control(value),
+    )  # fmt: skip
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    made.globals["asset"] = lambda name: Markup(loader.get_source(made, name)[0])
+    made.filters |= {
+        "csp_hash": _csp_hash, "thousands": "{:,}".format, "px": "{:.1f}".format,
+        "format_upper": format_upper, "format_lower": format_lower, "format_short": format_short,
+    }  # fmt: skip
+    return made
 
 
-def html_page(title: str, body: Iterable[str], data: dict[str, Any] | None = None) -> str:
-    """The page; with ``data`` the script is there too, and finds it as ``#data``."""
-    style, script = read_asset("base.css") + read_asset("page.css"), read_asset("page.js")
-    # forbids every request, also one that a mistake in here would make
-    policy = f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; base-uri 'none'; "
-    policy += f"form-action 'none'; script-src '{_hash(script)}'" if data else "form-action 'none'"
-    parts = [
-        "<!doctype html><html lang=en><head><meta charset=utf-8>",
-        f'<meta http-equiv=Content-Security-Policy content="{policy}">',
-        "<meta name=viewport content='width=device-width,initial-scale=1'>",
-        "<meta name=color-scheme content='light dark'><meta name=referrer content=no-referrer>",
-        # an icon of its own, or a browser asks for one
-        f"<link rel=icon "
-        f"href='data:,'><title>{escape_html(title)}</title><style>{style}</style></head>",
-        "<body><main>", *body, "</main>",
-    ]  # fmt: skip
-    if data:
-        parts.append(f"<script type='application/json' id=data>{_embedded(data)}</script>")
-        parts.append(f"<script>{script}</script>")
-    return "\n".join([*parts, "</body></html>"]) + "\n"
-
-
-def _hash(source: str) -> str:
+def _csp_hash(source: str) -> str:
+    """A style or script as a content security policy names it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
-
-
-def _embedded(data: dict[str, Any]) -> str:
-    """JSON that no HTML parser takes for markup."""
-    words = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    for character in "<>&":
-        words = words.replace(character, f"\\u{ord(character):04x}")
-    return words

@@ -1,85 +1,166 @@
-"""Two logarithmic axes as inline SVG; a script that draws along has the same ones."""
+"""Axes of a picture: scales with their ticks at round numbers, and places of values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, final
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, final
 
-from accountant.formatting import escape_html, format_short
+from accountant.formatting import format_short
 
-LEFT, RIGHT, TOP, BOTTOM = 74, 22, 14, 50
+Value_contra = TypeVar("Value_contra", contravariant=True)
+X = TypeVar("X")
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Axes:
-    """Places in a picture of values from ``x`` and ``y``, (least, greatest) each."""
+class Tick:
+    """A label of a scale at a share of its length; ``anchor`` is the part of the text there."""
 
-    x: tuple[float, float]
-    y: tuple[float, float]
-    width: int = 640
+    share: float
+    label: str
+    anchor: str = "middle"
+
+
+class Scale(Protocol[Value_contra]):
+    """Where values lie between the two ends of an axis."""
+
+    @property
+    def low(self) -> Any:
+        """The value at the start of the axis."""
+
+    @property
+    def high(self) -> Any:
+        """The value at its end."""
+
+    def share(self, value: Value_contra) -> float:
+        """Share of the axis' length: 0 at its low end, 1 at its high end."""
+
+    def ticks(self) -> list[Tick]:
+        """The labels of the axis."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LogScale:
+    """A logarithmic scale; ticks at ``steps`` times powers of ten, of which ``every`` so many."""
+
+    low: float
+    high: float
+    steps: Sequence[float] = (1, 2, 5)
+    every: int = 1
+    label: Callable[[float], str] = format_short
+
+    def share(self, value: float) -> float:
+        """See `Scale`; a value far beyond an end lies a factor of 1000 beyond it."""
+        kept = min(max(value, self.low / 1e3), self.high * 1e3)
+        return math.log(kept / self.low) / math.log(self.high / self.low)
+
+    def ticks(self) -> list[Tick]:
+        """See `Scale`; finer steps on less than a decade, whole powers on more than six."""
+        low, high, steps = self.low, self.high, self.steps
+        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        if high < 6 * low:
+            steps = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+        elif len(powers) > 6:
+            steps = (1,)
+        # decimal words, so that 5e-6 is not 4.999e-6
+        found = [float(f"{step}e{power}") for power in powers for step in steps]
+        shown = [value for value in found if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)]
+        return [Tick(self.share(value), self.label(value)) for value in shown[:: self.every]]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LinearScale:
+    """A linear scale; what lies beyond an end is drawn at that end."""
+
+    low: float
+    high: float
+
+    def share(self, value: float) -> float:
+        """See `Scale`."""
+        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+
+    def ticks(self) -> list[Tick]:
+        """See `Scale`; at about five multiples of 1, 2 or 5 times a power of ten."""
+        span = self.high - self.low
+        size = 10.0 ** math.floor(math.log10(span / 5))
+        step = size * next(one for one in (1, 2, 5, 10) if span / (size * one) <= 6)
+        multiples = range(math.ceil(self.low / step - 1e-9), int(self.high / step + 1e-9) + 1)
+        values = [float(f"{k * step:.6g}") for k in multiples]
+        return [Tick(self.share(value), format_short(value)) for value in values]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TimeScale:
+    """A span of time, labelled at its start, middle and end."""
+
+    low: datetime
+    high: datetime
+
+    def share(self, value: datetime) -> float:
+        """See `Scale`."""
+        return (value - self.low).total_seconds() / max(self._span.total_seconds(), 1e-6)
+
+    def ticks(self) -> list[Tick]:
+        """See `Scale`; as days, minutes or seconds."""
+        form = "%Y-%m-%d %H:%M" if self._span > timedelta(hours=1) else "%H:%M:%S"
+        form = "%Y-%m-%d" if self._span > timedelta(days=3) else form
+        ends = ((0.0, "start"), (0.5, "middle"), (1.0, "end"))
+        return [Tick(at, (self.low + at * self._span).strftime(form), end) for at, end in ends]
+
+    @property
+    def _span(self) -> timedelta:
+        return self.high - self.low
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Axes(Generic[X]):
+    """The axes of a picture and their names; places are in the units of its viewBox."""
+
+    x: Scale[X]
+    y: Scale[float]
+    x_name: str
+    y_name: str
     height: int = 330
+    width: ClassVar[int] = 640
+    left: ClassVar[int] = 74
+    right: ClassVar[int] = 22
+    top: ClassVar[int] = 14
+    bottom: ClassVar[int] = 50
 
-    def across(self, value: float) -> float:
+    @property
+    def inner_width(self) -> int:
+        """Length of the x axis."""
+        return self.width - self.left - self.right
+
+    @property
+    def inner_height(self) -> int:
+        """Length of the y axis."""
+        return self.height - self.top - self.bottom
+
+    def across(self, value: X) -> float:
         """Place along the picture."""
-        return LEFT + (self.width - LEFT - RIGHT) * _log_fraction(value, self.x)
+        return self.left + self.inner_width * self.x.share(value)
 
     def down(self, value: float) -> float:
         """Place down the picture."""
-        return self.height - BOTTOM - (self.height - TOP - BOTTOM) * _log_fraction(value, self.y)
+        return self.top + self.inner_height * (1 - self.y.share(value))
 
-    def points(self, points: Iterable[tuple[float, float]]) -> str:
+    def points(self, points: Iterable[tuple[X, float]]) -> str:
         """Places of points, as SVG wants them."""
         return " ".join(f"{self.across(a):.1f},{self.down(b):.1f}" for a, b in points)
 
     def as_data(self) -> dict[str, Any]:
-        """What a script needs to place the same points."""
-        return {**asdict(self), "left": LEFT, "right": RIGHT, "top": TOP, "bottom": BOTTOM}
-
-    def frame(self, across: str, down: str) -> list[str]:
-        """Grid lines, ticks, and the names of the axes."""
-        left, right = self.across(self.x[0]), self.across(self.x[1])
-        top, bottom = self.down(self.y[1]), self.down(self.y[0])
-        parts = []
-        for value in _ticks(self.y, (1, 2, 5)):
-            y = self.down(value)
-            parts.append(f'<line x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            parts.append(svg_text(left - 8, y + 4, format_short(value), "end"))
-        for place, value in enumerate(_ticks(self.x, (1,))):
-            x, kind = self.across(value), "tick odd" if place % 2 else "tick"
-            parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{bottom}" y2="{bottom + 4}"/>')
-            parts.append(svg_text(x, bottom + 20, format_short(value), "middle", kind))
-        parts.append(svg_text((left + right) / 2, self.height - 6, across, "middle", "axis"))
-        middle = (top + bottom) / 2
-        parts.append(
-            f'<text class="axis" x="16" y="{middle:.0f}" text-anchor="middle" '
-            f'transform="rotate(-90 16 {middle:.0f})">{escape_html(down)}</text>'
-        )
-        return parts
-
-    def clip(self, name: str) -> str:
-        """A clip path of the picture's inside."""
-        return (
-            f'<clipPath id="{name}"><rect x="{LEFT}" y="{TOP}" '
-            f'width="{self.width - LEFT - RIGHT}" height="{self.height - TOP - BOTTOM}"/>'
-            "</clipPath>"
-        )
-
-    def drawing(self, parts: Sequence[str], words: str, name: str = "") -> str:
-        """The picture, with words for whoever does not see it."""
-        known = f' id="{name}"' if name else ""
-        return (
-            f'<svg{known} viewBox="0 0 {self.width} {self.height}" role="img" '
-            f'aria-label="{escape_html(words)}">{"".join(parts)}</svg>'
-        )
-
-
-def svg_text(x: float, y: float, words: str, anchor: str, kind: str = "tick") -> str:
-    """Words in a picture."""
-    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f'<text class="{kind}" {place}>{escape_html(words)}</text>'
+        """What a script needs to draw at the same places."""
+        names = ("width", "height", "left", "right", "top", "bottom")
+        ends = {"x": (self.x.low, self.x.high), "y": (self.y.low, self.y.high)}
+        return {**ends, **{name: getattr(self, name) for name in names}}
 
 
 def padded_range(values: Iterable[float]) -> tuple[float, float]:
@@ -88,20 +169,3 @@ def padded_range(values: Iterable[float]) -> tuple[float, float]:
     low, high = min(seen), max(seen)
     air = max((high / low) ** 0.06, math.sqrt(2 / min(high / low, 2)), 1.05)
     return low / air, high * air
-
-
-def _log_fraction(value: float, ends: tuple[float, float]) -> float:
-    low, high = ends
-    return math.log(min(max(value, low / 1e3), high * 1e3) / low) / math.log(high / low)
-
-
-def _ticks(ends: tuple[float, float], steps: Sequence[float]) -> list[float]:
-    low, high = ends
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    if high < 6 * low:
-        steps = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
-    elif len(powers) > 6:
-        steps = (1,)
-    # decimal words, so that 5e-6 is not 4.999e-6
-    found = [float(f"{step}e{power}") for power in powers for step in steps]
-    return [value for value in found if low * (1 - 1e-9) <= value <= high * (1 + 1e-9)]

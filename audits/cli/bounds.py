@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audits.cli.options import Html, Json, Seed
+from audits.cli.options import Options, takes
 
 if TYPE_CHECKING:
     from audits.minimax.performance.answers import ProblemReport
@@ -19,6 +19,7 @@ def _option(words: str, metavar: str = "X") -> Any:
     return typer.Option(metavar=metavar, help=words)
 
 
+@takes("seed", "json", "html", seed="0")
 def bounds(
     problem: Annotated[
         str | None, typer.Argument(metavar="[PROBLEM]", help="One of those below; all if none.")
@@ -48,9 +49,8 @@ def bounds(
     thorough: Annotated[
         bool, typer.Option("--thorough", help="Enumerate up to p = 6, n = 4: some 20 s.")
     ] = False,
-    seed: Seed = "0",
-    json: Json = None,
-    html: Html = None,
+    *,
+    options: Options,
 ) -> None:
     """Compute the least error of any private algorithm, and run ours on the hardest data.
 
@@ -66,14 +66,13 @@ def bounds(
 
     Exit status: 0 answered, 1 an inequality failed, 2 bad usage, 130 interrupted.
     """
-    import sys
     from pathlib import Path
 
     from rich.console import Console
 
     from accountant.cli.exit_status import parse_number
     from accountant.domains import POSITIVE, IntegerRange, OneOf
-    from accountant.files import check_writable, write_atomically
+    from accountant.files import check_writable, write_atomically, write_text
     from audits.minimax.problems import PROBLEMS
 
     words = {
@@ -88,7 +87,8 @@ def bounds(
         _refuse_options(given, error)
     least = None if error is None else POSITIVE.check("--error", parse_number(error))
     often = IntegerRange(2, 100_000).check("--runs", parse_number(runs))
-    start = IntegerRange(0).check("--seed", parse_number(seed or "0"))
+    start = IntegerRange(0).check("--seed", parse_number(options.seed or "0"))
+    json, html = options.json, options.html
     check_writable({"--json": None if json == "-" else json, "--html": html})
     answers, checks = _problem_reports(
         chosen, given, least, often, start, THOROUGH if thorough else QUICK
@@ -101,7 +101,7 @@ def bounds(
         import json as encoder
 
         text = encoder.dumps(as_document(answers, checks, start), indent=2, allow_nan=False) + "\n"
-        sys.stdout.write(text) if json == "-" else write_atomically(Path(json), text)
+        write_text(json, text)
     if html is not None:
         from audits.report.bounds_page import to_html
 

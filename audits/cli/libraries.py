@@ -2,38 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
-from audits.cli.options import (
-    CONFIDENCE,
-    Confidence,
-    Dask,
-    Html,
-    Jobs,
-    Json,
-    Junit,
-    Names,
-    Options,
-    Resume,
-    Samples,
-    Seed,
-    Strict,
-)
+from audits.cli.options import REPORTS, Options, takes
 
 
-def libraries(
-    names: Names = None,
-    samples: Samples = "20000",
-    confidence: Confidence = CONFIDENCE,
-    seed: Seed = None,
-    jobs: Jobs = "1",
-    dask: Dask = None,
-    json: Json = None,
-    html: Html = None,
-    junit: Junit = None,
-    resume: Resume = False,
-    strict: Strict = False,
-) -> None:
+@takes(*REPORTS, samples="20000", jobs="1")
+def libraries(options: Options) -> None:
     """Audit other libraries: pinned faults must be found, sound mechanisms must survive.
 
     A library that is not installed is reported and skipped; `pip install 'dp-attest[libraries]'`
@@ -45,16 +18,13 @@ def libraries(
     Exit status: 0 all as known, 1 a fault was missed or a sound control was falsified, 2 bad
     usage, 3 inconclusive under --strict, 130 interrupted.
     """  # fmt: skip
-    from audits.cli.perform import exit_status, parse_request, run_cases, write_reports
+    from audits.cli.perform import parse_request, run_and_report
     from audits.libraries import LIBRARIES, available_cases
     from audits.runner.execution import select_cases
 
-    options = Options(samples, confidence, seed, jobs, dask, json, html, junit, resume, strict)
-    request, threads = parse_request("libraries", names, options)
+    request, threads = parse_request("libraries", options.names, options)
     every, missing = available_cases(list(request.names))
     # a library that is not there is no misspelt name
     left = [one for one in request.names if not any(one.strip().lower() in m for m in missing)]
     todo = select_cases(left, every) if left or not request.names else []
-    result = run_cases("libraries", todo, request, threads, options, missing, tuple(LIBRARIES))
-    write_reports(result, options)
-    raise typer.Exit(exit_status(result.rows, strict))
+    run_and_report("libraries", todo, request, threads, options, missing, tuple(LIBRARIES))

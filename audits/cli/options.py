@@ -1,47 +1,92 @@
-"""The options that several commands share."""
+"""The options that several commands share, each declared once, and the commands that take them."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, final
+from typing import Annotated, Any, final, get_type_hints
 
 import typer
 
-Names = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[NAME]...", help="Parts of subject names; all if none."),
-]
-Samples = Annotated[
-    str, typer.Option(metavar="N", help="Runs of each guess test, learning included.")
-]
-Confidence = Annotated[str, typer.Option(metavar="C", help="Confidence of the bounds shown.")]
-Seed = Annotated[str | None, typer.Option(metavar="S", help="Repeats a report exactly.")]
-Jobs = Annotated[str | None, typer.Option(metavar="J", help="Threads; no row depends on them.")]
-Dask = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster; the same rows.")
-]
-Json = Annotated[str | None, typer.Option(metavar="FILE|-", help="Write JSON; - is stdout.")]
-Html = Annotated[str | None, typer.Option(metavar="FILE", help="Write one self-contained page.")]
-Junit = Annotated[str | None, typer.Option(metavar="FILE", help="Write JUnit XML, a case a row.")]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on from FILE.part of --json FILE, after Ctrl-C.")
-]
-Strict = Annotated[bool, typer.Option("--strict", help="Exit 3 where runs are too few to decide.")]
-SAMPLES, CONFIDENCE = "200000", "0.95"
+from accountant.cli.options import Json
+
+REPORTS = ("names", "samples", "confidence", "seed", "jobs", "dask", "json", "html", "junit",
+           "resume", "strict")  # fmt: skip
+Text = str | None
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The words of the options, not yet checked."""
+    """The words of the options, not yet checked; a command takes those that `takes` names."""
 
-    samples: str = SAMPLES
-    confidence: str = CONFIDENCE
-    seed: str | None = None
-    jobs: str | None = None
-    dask: str | None = None
-    json: str | None = None
-    html: str | None = None
-    junit: str | None = None
-    resume: bool = False
-    strict: bool = False
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Parts of subject names; all if none."),
+    ] = None
+    samples: Annotated[
+        str, typer.Option(metavar="N", help="Runs of each guess test, learning included.")
+    ] = "200000"
+    confidence: Annotated[
+        str, typer.Option(metavar="C", help="Confidence of the bounds shown.")
+    ] = "0.95"
+    seed: Annotated[Text, typer.Option(metavar="S", help="Repeats a report exactly.")] = None
+    repeats: Annotated[
+        str, typer.Option(metavar="R", help="Audits of each specimen at N runs, for alarms.")
+    ] = "1"
+    jobs: Annotated[Text, typer.Option(metavar="J", help="Threads; no row depends on them.")] = None
+    dask: Annotated[
+        Text, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster; the same rows.")
+    ] = None
+    json: Json = None
+    html: Annotated[Text, typer.Option(metavar="FILE", help="Write one self-contained page.")] = (
+        None
+    )
+    junit: Annotated[Text, typer.Option(metavar="FILE", help="Write JUnit XML, a case a row.")] = (
+        None
+    )
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from FILE.part of --json FILE, after Ctrl-C.")
+    ] = False
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit 3 where runs are too few to decide.")
+    ] = False
+
+
+Command = Callable[..., None]
+
+
+def takes(*names: str, **defaults: str) -> Callable[[Command], Command]:
+    """A command that takes these options where it has the parameter ``options``.
+
+    ``defaults`` are of this command alone.
+    """
+    hints = get_type_hints(Options, include_extras=True)
+    usual = {one.name: one.default for one in dataclasses.fields(Options)} | defaults
+    shared = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=usual[name], annotation=hints[name]
+        )
+        for name in names
+    ]
+
+    def with_options(command: Command) -> Command:
+        parameters: list[inspect.Parameter] = []
+        for one in inspect.signature(command, eval_str=True).parameters.values():
+            own = one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            parameters += shared if one.name == "options" else [own]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            options = Options(**{name: given.pop(name) for name in names})
+            command(options=options, **given)
+
+        # typer reads these
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return with_options

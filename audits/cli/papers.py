@@ -2,39 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
-from audits.cli.options import (
-    CONFIDENCE,
-    SAMPLES,
-    Confidence,
-    Dask,
-    Html,
-    Jobs,
-    Json,
-    Junit,
-    Names,
-    Options,
-    Resume,
-    Samples,
-    Seed,
-    Strict,
-)
+from audits.cli.options import REPORTS, Options, takes
 
 
-def papers(
-    names: Names = None,
-    samples: Samples = SAMPLES,
-    confidence: Confidence = CONFIDENCE,
-    seed: Seed = None,
-    jobs: Jobs = None,
-    dask: Dask = None,
-    json: Json = None,
-    html: Html = None,
-    junit: Junit = None,
-    resume: Resume = False,
-    strict: Strict = False,
-) -> None:
+@takes(*REPORTS)
+def papers(options: Options) -> None:
     """Audit published claims: what is printed, what can be proved, what an attack shows.
 
     "provable" is the accountants' upper bound; "at least" is what an attack shows, where one is
@@ -44,12 +16,9 @@ def papers(
 
     Exit status: 0 all as known, 1 a verdict is not what it was, 2 bad usage, 130 interrupted.
     """  # fmt: skip
-    from audits.cli.perform import exit_status, parse_request, run_cases, write_reports
+    from audits.cli.perform import parse_request, run_and_report
     from audits.papers.cases import cases
     from audits.runner.execution import select_cases
 
-    options = Options(samples, confidence, seed, jobs, dask, json, html, junit, resume, strict)
-    request, threads = parse_request("papers", names, options)
-    result = run_cases("papers", select_cases(request.names, cases()), request, threads, options)
-    write_reports(result, options)
-    raise typer.Exit(exit_status(result.rows, strict))
+    request, threads = parse_request("papers", options.names, options)
+    run_and_report("papers", select_cases(request.names, cases()), request, threads, options)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+import typer
 
 from accountant.cli.exit_status import parse_number
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
-from accountant.files import check_writable, write_atomically
+from accountant.files import check_writable, write_text
 from audits.cli.options import Options
 from audits.cli.resume import RowFormat, run_remaining
 from audits.results.result_file import Request, Result, read_result, to_json, versions
@@ -30,9 +30,7 @@ def parse_request(
 
     runs = RUNS.check("--samples", parse_number(options.samples))
     level = CONFIDENCE.check("--confidence", parse_number(options.confidence))
-    threads = os.cpu_count() or 1
-    if options.jobs is not None:
-        threads = IntegerRange(1, 1024).check("--jobs", parse_number(options.jobs))
+    threads = parse_threads(options) or os.cpu_count() or 1
     start = (
         None
         if options.seed is None
@@ -44,6 +42,13 @@ def parse_request(
         command, tuple(names or []), runs, level, used, options.html is not None, more or {}
     )
     return request, threads
+
+
+def parse_threads(options: Options) -> int | None:
+    """The number of threads that was asked for."""
+    if options.jobs is None:
+        return None
+    return IntegerRange(1, 1024).check("--jobs", parse_number(options.jobs))
 
 
 def check_reports(options: Options) -> None:
@@ -76,6 +81,21 @@ def run_cases(
     return result(*run_remaining(family, todo, request, threads, options, form))
 
 
+def run_and_report(
+    family: str,
+    todo: list[AuditCase],
+    request: Request,
+    threads: int,
+    options: Options,
+    absent: dict[str, str] | None = None,
+    extra: tuple[str, ...] = (),
+) -> NoReturn:
+    """Run the cases, write every report, and exit with the status of the rows."""
+    result = run_cases(family, todo, request, threads, options, absent, extra)
+    write_reports(result, options)
+    raise typer.Exit(exit_status(result.rows, options.strict))
+
+
 def write_reports(result: Result, options: Options) -> None:
     """Print the table on stdout (on stderr if stdout is JSON), and write the requested files."""
     from rich.console import Console
@@ -83,19 +103,15 @@ def write_reports(result: Result, options: Options) -> None:
     from audits.report.terminal import print_report
 
     print_report(result, Console(stderr=options.json == "-"))
-    written = to_json(result)
-    if options.json == "-":
-        sys.stdout.write(written)
-    elif options.json is not None:
-        write_atomically(Path(options.json), written)
+    write_text(options.json, to_json(result))
     if options.junit is not None:
         from audits.report.junit import to_junit
 
-        write_atomically(Path(options.junit), to_junit(result))
+        write_text(options.junit, to_junit(result))
     if options.html is not None:
         from audits.report.page import to_html
 
-        write_atomically(Path(options.html), to_html(result))
+        write_text(options.html, to_html(result))
 
 
 def exit_status(rows: list[ReportRow], strict: bool) -> int:

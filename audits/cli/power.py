@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from audits.cli.options import CONFIDENCE, Confidence, Json
+from audits.cli.options import Options, takes
 
 if TYPE_CHECKING:
     from audits.known_densities.sample_size import RunsNeeded
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 POWERS = (0.5, 0.95)
 
 
+@takes("confidence", "json")
 def power(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="Part of a mechanism's name.")
@@ -23,8 +24,8 @@ def power(
     claim: Annotated[str, typer.Option(metavar="E", help="The epsilon that is claimed.")] = "1",
     truth: Annotated[str, typer.Option(metavar="E", help="The true epsilon.")] = "1.25",
     delta: Annotated[str, typer.Option(metavar="D", help="The delta of both.")] = "0",
-    confidence: Confidence = CONFIDENCE,
-    json: Json = None,
+    *,
+    options: Options,
 ) -> None:
     """Compute how many runs detect a violation: with the best possible test, and the guess test.
 
@@ -41,15 +42,15 @@ def power(
     from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA, Interval
     from accountant.files import check_writable
-    from audits.claims.arguments import CONFIDENCE as LEVEL
+    from audits.claims.arguments import CONFIDENCE
     from audits.known_densities.outcome_models import example_pairs, worst_outcome_pair
     from audits.known_densities.sample_size import check_truth, runs_needed
 
     epsilon = Interval(0.0, 50.0).check("--claim", parse_number(claim))
     true = Interval(0.0, 50.0, "(]").check("--truth", parse_number(truth))
     at = DELTA.check("--delta", parse_number(delta))
-    level = LEVEL.check("--confidence", parse_number(confidence))
-    check_writable({"--json": None if json == "-" else json})
+    level = CONFIDENCE.check("--confidence", parse_number(options.confidence))
+    check_writable({"--json": None if options.json == "-" else options.json})
     if name is None:
         check_truth(epsilon, true)
         pairs = example_pairs(true, at)
@@ -59,7 +60,9 @@ def power(
         [runs_needed(pair, epsilon, at, 1 - level, share) for share in POWERS] for pair in pairs
     ]
     claimed = f"claim {epsilon:g}" + (f", truth {true:g}" if name is None else "")
-    _show_runs_needed(f"{claimed}, delta {at:g}, confidence {level:g}: runs in all", found, json)
+    _show_runs_needed(
+        f"{claimed}, delta {at:g}, confidence {level:g}: runs in all", found, options.json
+    )
 
 
 def _named_mechanisms(name: str) -> list[Mechanism]:
@@ -74,12 +77,10 @@ def _named_mechanisms(name: str) -> list[Mechanism]:
 def _show_runs_needed(title: str, found: list[list[RunsNeeded]], json: str | None) -> None:
     import dataclasses
     import json as encoder
-    import sys
-    from pathlib import Path
 
     from rich.console import Console
 
-    from accountant.files import write_atomically
+    from accountant.files import write_text
     from audits.report.terminal import borderless_table, literal_text
 
     table = borderless_table(title)
@@ -106,10 +107,7 @@ def _show_runs_needed(title: str, found: list[list[RunsNeeded]], json: str | Non
         for one in few
     ]
     text = encoder.dumps({"schema": 1, "title": title, "needed": rows}, indent=2) + "\n"
-    if json == "-":
-        sys.stdout.write(text)
-    elif json is not None:
-        write_atomically(Path(json), text)
+    write_text(json, text)
 
 
 def _runs_text(x: float) -> str:

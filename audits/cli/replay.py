@@ -6,14 +6,15 @@ from typing import Annotated
 
 import typer
 
-from audits.cli.options import Jobs
+from audits.cli.options import Options, takes
 
 CHANGED = 1
 
 
+@takes("jobs")
 def replay(
     result: Annotated[str, typer.Argument(metavar="RESULT.json", help="Written by --json.")],
-    jobs: Jobs = None,
+    options: Options,
     allow_import: Annotated[
         bool, typer.Option("--allow-import", help="Import the target that the file names.")
     ] = False,
@@ -28,13 +29,12 @@ def replay(
     """
     from rich.console import Console
 
-    from accountant.cli.exit_status import parse_number
-    from accountant.domains import IntegerRange
+    from audits.cli.perform import parse_threads
     from audits.cli.rerun import differences, rerun
     from audits.report.terminal import literal_text
     from audits.results.result_file import read_result, without_times
 
-    threads = None if jobs is None else IntegerRange(1, 1024).check("--jobs", parse_number(jobs))
+    threads = parse_threads(options)
     before = read_result(result, "RESULT.json")
     now = rerun(before, threads, allow_import)
     screen = Console()

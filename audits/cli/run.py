@@ -2,39 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
-from audits.cli.options import (
-    CONFIDENCE,
-    SAMPLES,
-    Confidence,
-    Dask,
-    Html,
-    Jobs,
-    Json,
-    Junit,
-    Names,
-    Options,
-    Resume,
-    Samples,
-    Seed,
-    Strict,
-)
+from audits.cli.options import REPORTS, Options, takes
 
 
-def run(
-    names: Names = None,
-    samples: Samples = SAMPLES,
-    confidence: Confidence = CONFIDENCE,
-    seed: Seed = None,
-    jobs: Jobs = None,
-    dask: Dask = None,
-    json: Json = None,
-    html: Html = None,
-    junit: Junit = None,
-    resume: Resume = False,
-    strict: Strict = False,
-) -> None:
+@takes(*REPORTS)
+def run(options: Options) -> None:
     """Audit mechanisms, the zoo and algorithms: claimed, exact, attacked, replayed.
 
     A claim is FALSIFIED when an attacker guesses better than it allows, or when a run on other
@@ -51,14 +23,11 @@ def run(
     Exit status: 0 all as expected, 1 a claim was falsified or a broken specimen survived,
     2 bad usage or input, 3 inconclusive under --strict, 130 interrupted.
     """  # fmt: skip
-    from audits.cli.perform import exit_status, parse_request, run_cases, write_reports
+    from audits.cli.perform import parse_request, run_and_report
     from audits.runner.execution import select_cases
 
-    options = Options(samples, confidence, seed, jobs, dask, json, html, junit, resume, strict)
-    request, threads = parse_request("run", names, options)
-    result = run_cases("run", select_cases(request.names), request, threads, options)
-    write_reports(result, options)
-    raise typer.Exit(exit_status(result.rows, strict))
+    request, threads = parse_request("run", options.names, options)
+    run_and_report("run", select_cases(request.names), request, threads, options)
 
 
 def list_() -> None:

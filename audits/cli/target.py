@@ -6,23 +6,10 @@ from typing import Annotated
 
 import typer
 
-from audits.cli.options import (
-    CONFIDENCE,
-    SAMPLES,
-    Confidence,
-    Dask,
-    Html,
-    Jobs,
-    Json,
-    Junit,
-    Options,
-    Resume,
-    Samples,
-    Seed,
-    Strict,
-)
+from audits.cli.options import REPORTS, Options, takes
 
 
+@takes(*REPORTS[1:], jobs="1")
 def target(
     name: Annotated[str, typer.Argument(metavar="PKG.MODULE:FUNCTION", help="What to audit.")],
     epsilon: Annotated[str, typer.Option(metavar="E", help="The claim.")],
@@ -36,16 +23,8 @@ def target(
     bits: Annotated[
         bool, typer.Option("--bits", help="Also look at the low-order bits of its numbers.")
     ] = False,
-    samples: Samples = SAMPLES,
-    confidence: Confidence = CONFIDENCE,
-    seed: Seed = None,
-    jobs: Jobs = "1",
-    dask: Dask = None,
-    json: Json = None,
-    html: Html = None,
-    junit: Junit = None,
-    resume: Resume = False,
-    strict: Strict = False,
+    *,
+    options: Options,
 ) -> None:
     """Audit a function of your own against a claim, on a pair of neighbouring values.
 
@@ -64,21 +43,18 @@ def target(
     from pathlib import Path
 
     from accountant.errors import ParameterError
-    from audits.cli.perform import exit_status, parse_request, run_cases, write_reports
+    from audits.cli.perform import parse_request, run_and_report
     from audits.runner.target import TargetRequest, target_cases
 
     if not allow_import:
         raise ParameterError("--allow-import", name, "given, for the target's code will run")
-    if dask is not None:
-        raise ParameterError("--dask", dask, "left out: a target stays in one process of this "
-                             "machine, where --jobs gives it threads")  # fmt: skip
-    options = Options(samples, confidence, seed, jobs, None, json, html, junit, resume, strict)
+    if options.dask is not None:
+        raise ParameterError("--dask", options.dask, "left out: a target stays in one process "
+                             "of this machine, where --jobs gives it threads")  # fmt: skip
     more = {
         "epsilon": epsilon, "delta": delta, "pair": [str(Path(one)) for one in pair],
         "bits": bits, "allow-import": True,
     }  # fmt: skip
     request, threads = parse_request("target", [name], options, more)
     todo = target_cases(TargetRequest.from_request(request))
-    result = run_cases("target", todo, request, threads, options)
-    write_reports(result, options)
-    raise typer.Exit(exit_status(result.rows, strict))
+    run_and_report("target", todo, request, threads, options)

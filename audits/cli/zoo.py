@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from audits.cli.options import (
-    CONFIDENCE,
-    Confidence,
-    Dask,
-    Jobs,
-    Json,
-    Names,
-    Options,
-    Resume,
-    Samples,
-    Seed,
-)
+from audits.cli.options import Options, takes
 
 WRONG = 1
 
 
-def zoo(
-    names: Names = None,
-    samples: Samples = "100000",
-    confidence: Confidence = CONFIDENCE,
-    seed: Seed = "0",
-    repeats: Annotated[
-        str, typer.Option(metavar="R", help="Audits of each specimen at N runs, for alarms.")
-    ] = "1",
-    jobs: Jobs = "1",
-    dask: Dask = None,
-    json: Json = None,
-    resume: Resume = False,
-) -> None:
+@takes("names", "samples", "confidence", "seed", "repeats", "jobs", "dask", "json", "resume",
+       samples="100000", seed="0", jobs="1")  # fmt: skip
+def zoo(options: Options) -> None:
     """Score the auditor: runs to detection, bound over truth, false alarms, seconds.
 
     Honest specimens must survive, broken ones must be falsified; the chance that any verdict is
@@ -45,31 +24,23 @@ def zoo(
 
     Exit status: 0 all as expected, 1 one is not, 2 bad usage, 130 interrupted.
     """
-    import sys
-    from pathlib import Path
-
     from rich.console import Console
 
     from accountant.cli.exit_status import parse_number
     from accountant.domains import IntegerRange
-    from accountant.files import write_atomically
+    from accountant.files import write_text
     from audits.cli.perform import parse_request
     from audits.cli.resume import RowFormat, run_remaining
     from audits.runner.execution import select_cases
     from audits.zoo import scorecard_file as scored
     from audits.zoo.scorecard import cases
 
-    options = Options(samples, confidence, seed, jobs, dask, json, resume=resume)
-    times = IntegerRange(1, 10_000).check("--repeats", parse_number(repeats))
-    request, threads = parse_request("zoo", names, options, {"repeats": times})
+    times = IntegerRange(1, 10_000).check("--repeats", parse_number(options.repeats))
+    request, threads = parse_request("zoo", options.names, options, {"repeats": times})
     todo, form = select_cases(request.names, cases()), RowFormat(scored.read_scores, scored.to_json)
     request, rows = run_remaining("zoo", todo, request, threads, options, form)
-    _show(rows, request.samples, request.confidence, Console(stderr=json == "-"))
-    text = scored.to_json(request, rows)
-    if json == "-":
-        sys.stdout.write(text)
-    elif json is not None:
-        write_atomically(Path(json), text)
+    _show(rows, request.samples, request.confidence, Console(stderr=options.json == "-"))
+    write_text(options.json, scored.to_json(request, rows))
     raise typer.Exit(0 if all(row.as_expected for row in rows) else WRONG)
 
 
