@@ -14,7 +14,7 @@ from accountant.domains import POSITIVE, REAL
 from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
-from accountant.numerics.quadrature import legendre
+from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.rounding import round_up_ratio
 from accountant.randomness import Rng, generator
 from mechanisms.base import (
@@ -144,10 +144,7 @@ def log_first_above_probabilities(heights: Array) -> Array:
     steps = (
         2 * np.round(kinks / 2)[:, None] + QUADRATURE_STEPS
     )  # even, so that ladders share their steps
-    edges = np.unique(np.append(steps, kinks))
-    x, w = legendre(12)
-    half = np.diff(edges)[:, None] / 2
-    z = (edges[:-1, None] + half * (x + 1)).ravel()
+    z, weights, _ = gauss_legendre_panels(np.unique(np.append(steps, kinks)), 12)
     away = (z[:, None] - heights) / 2
     tail = -np.abs(away) - np.log(2)
     rest = np.log1p(-np.exp(tail))
@@ -155,5 +152,5 @@ def log_first_above_probabilities(heights: Array) -> Array:
     terms = np.zeros((z.size, heights.size + 1))
     np.cumsum(log_below, axis=1, out=terms[:, 1:])
     terms[:, :-1] += log_above
-    terms += (np.log((half * w).ravel()) - np.abs(z) - np.log(2))[:, None]
+    terms += (np.log(weights) - np.abs(z) - np.log(2))[:, None]
     return logsumexp(terms, axis=0)

@@ -15,7 +15,8 @@ from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import Array
-from accountant.numerics.quadrature import legendre
+from accountant.numerics.logspace import logsumexp
+from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.randomness import Rng, generator
 from mechanisms.base import (
     IDEALISED,
@@ -146,16 +147,12 @@ def laplace_log_win_probabilities(scores: Array) -> Array:
     s = scores - scores.max()
     # Forty below the largest score no candidate wins more often than e^-40 of the rest.
     kinks = np.unique(np.concatenate([s[s > -40.0], np.linspace(-40.0, 40.0, 41)]))
-    x, w = legendre(20)
-    width = np.diff(kinks)[:, None]
-    v = (kinks[:-1, None] + width * (x + 1) / 2).ravel()
-    log_weight = np.log((width * w / 2).ravel())
+    v, weights, _ = gauss_legendre_panels(kinks, 20)
     away = np.abs(v[:, None] - s)
     # ln f and ln F of the Laplace distribution at v - s_j
     log_f = -away - np.log(2)
     log_cdf = np.where(v[:, None] < s, log_f, np.log1p(-np.exp(log_f)))
-    terms = log_weight[:, None] + log_f - log_cdf + log_cdf.sum(axis=1, keepdims=True)
-    top = terms.max(axis=0)
-    total: Array = np.log(np.exp(terms - top).sum(axis=0)) + top
+    terms = np.log(weights)[:, None] + log_f - log_cdf + log_cdf.sum(axis=1, keepdims=True)
+    total = logsumexp(terms, axis=0)
     normalised: Array = total - np.log(np.exp(total).sum())
     return normalised

@@ -1,10 +1,10 @@
-"""Thresholds and peaks: each answer was evaluated, or is an end that the caller answers for.
+"""Searches for thresholds and peaks: each answer was evaluated, or is an end of the caller's.
 
-A threshold search is given a predicate that changes once between two ends, and returns the last
-point at which it was seen to hold; where it was seen nowhere, the end at which it should hold. A
-predicate that changes more often makes an answer less sharp, never unchecked; NaN holds nowhere.
-`smallest_root` asks about many points at a time; `falling_root` and the secants of
-`planning.calibration` are for functions that are slow and smooth: they need fewer questions.
+A threshold search takes a predicate that changes once between two ends. It returns the last point
+at which the predicate was seen to hold; if there was none, the end at which it should hold. If it
+changes more often, the answer may be less sharp, but it was still seen to hold.
+`smallest_root` evaluates many points at a time. `falling_root` and the secants of
+`planning.calibration` are the fast forms, for functions that are slow and smooth.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Number = TypeVar("Number", int, float)
 
 MAX_STEPS = 2200  # of bisection: from any float to any other
 LADDER_DEPTH = 170  # as a logarithm: below e^-170 products of n, e^eps and 1 / p overflow
-GOLDEN_RATIO, GOLDEN_STEPS = (math.sqrt(5) - 1) / 2, 40
+GOLDEN_RATIO, GOLDEN_STEPS = (math.sqrt(5) - 1) / 2, 39
 
 
 def arithmetic_mean(a: float, b: float) -> float:
@@ -233,4 +233,4 @@ def maximum_of_one_peak(f: Callable[[float], float], high: float) -> tuple[float
             low, left, at_left = left, right, at_right
             right = low + GOLDEN_RATIO * (up - low)
             at_right = at(math.exp(right))
-    return found
+    return max(found, at_left, at_right)

@@ -12,6 +12,7 @@ import numpy as np
 
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
+from accountant.numerics.quadrature import gauss_legendre_panels
 from audits.attacks.evaluation import RuleResult, count_correct
 from audits.claims.findings import ClaimPoint
 from audits.classifiers.decision_rules import DecisionRule, ScoreFunction, ThresholdRule, best_cuts
@@ -19,7 +20,7 @@ from audits.classifiers.likelihood_ratio import likelihood_ratio_score
 from audits.classifiers.objective import ExpectedOutcome, Objective
 from audits.runs.parallel_runs import draw_both
 from mechanisms.base.mechanism import Mechanism
-from mechanisms.base.supports import Lattice, RealLine, gauss_legendre_panels
+from mechanisms.base.supports import Lattice, RealLine
 
 # Where to look for the worst pair: at these shares of the claim's epsilon.
 EPSILON_SHARES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98)

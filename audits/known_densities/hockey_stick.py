@@ -14,9 +14,10 @@ import numpy as np
 from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.search import furthest_that, greatest_float_that, grow_until
 from mechanisms.base.mechanism import Mechanism
-from mechanisms.base.supports import RealLine, gauss_legendre_panels
+from mechanisms.base.supports import RealLine
 
 
 def exact(mechanism: Mechanism, epsilon: float) -> float:

@@ -26,7 +26,6 @@ from mechanisms.base.supports import (
     RealLine,
     Support,
     bit_rows,
-    gauss_legendre_panels,
 )
 from mechanisms.base.values import (
     Ball,
@@ -62,7 +61,6 @@ __all__ = [
     "declare",
     "draw_shape",
     "finite_floats",
-    "gauss_legendre_panels",
     "norms",
     "param",
     "refuse_size_for_batch",

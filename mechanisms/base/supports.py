@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.numerics.quadrature import legendre
 
 MAX_CELLS = 1 << 22  # more cells than this are not listed
 
@@ -143,14 +142,6 @@ def _row_hashes(rows: NDArray[Any]) -> NDArray[np.uint64]:
     mixed = (words ^ (words >> np.uint64(29))) * (2 * odd + np.uint64(1))
     keys: NDArray[np.uint64] = (mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
     return keys
-
-
-def gauss_legendre_panels(edges: Array) -> tuple[Array, Array, NDArray[np.intp]]:
-    """Return Gauss-Legendre nodes between neighbouring edges, their weights and panel indices."""
-    x, w = legendre(24)
-    half = np.diff(edges)[:, None] / 2
-    nodes = edges[:-1, None] + half * (x + 1)
-    return nodes.ravel(), (half * w).ravel(), np.repeat(np.arange(half.size), x.size)
 
 
 def bit_rows(length: int, ones: int | None = None) -> NDArray[np.uint8]:

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from accountant.numerics.quadrature import legendre
+from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
 
 EULER_GAMMA = 0.5772156649015329
@@ -32,9 +32,7 @@ def expected_max_abs_gaussian(count: int) -> float:
     from scipy.special import log_ndtr
 
     # E max = int_0^inf 1 - (1 - 2 Q(t))^count dt; beyond 40 nothing is left of 2^53 of them
-    x, w = legendre(16)
-    starts = np.arange(0.0, 40.0, 0.25)
-    t = (starts[:, None] + 0.25 * (x + 1) / 2).ravel()
+    t, weights, _ = gauss_legendre_panels(np.arange(0.0, 40.25, 0.25), 16)
     outside = np.minimum(2 * np.exp(log_ndtr(-t)), LARGEST_BELOW_ONE)
     missed = -np.expm1(count * np.log1p(-outside))
-    return float(missed @ np.tile(0.125 * w, starts.size))
+    return float(missed @ weights)

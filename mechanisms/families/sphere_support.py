@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from mechanisms.base import Cells, Support, gauss_legendre_panels
+from accountant.numerics.quadrature import gauss_legendre_panels
+from mechanisms.base import Cells, Support
 
 
 @dataclass(frozen=True, slots=True)
