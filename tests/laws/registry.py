@@ -19,6 +19,7 @@ from tests.laws import (
     test_accountants,
     test_calibration,
     test_certificates,
+    test_composition_notions,
     test_decoders,
     test_exact,
     test_hockey_stick,
@@ -40,6 +41,7 @@ from tests.mutants import (
     lasso,
     ledgers,
     local,
+    notions,
     regressions,
     selection,
     sign_vote,
@@ -185,6 +187,7 @@ LEDGER_MUTANTS = {
         ledgers.WantsTheSameObject,
     ],
     test_ledger.test_what_is_no_mechanism_is_refused: [ledgers.TakesAnything],
+    test_ledger.test_a_label_is_refused_where_no_answers_are_stored: [ledgers.IgnoresLabels],
     test_ledger.test_a_failing_query_is_charged_and_recorded: [ledgers.FailedQueryNotCharged],
     test_ledger.test_a_value_that_is_none_is_charged_too: [ledgers.RefundsBadValues],
     test_ledger.test_outputs_are_read_only_and_the_transcript_keeps_them: [
@@ -243,6 +246,68 @@ for _law in LEDGER_LAWS:
     register(
         f"ledger: {_law.__name__.removeprefix('test_')}", ledger_violation(_law),
         {wrong.__name__: (wrong, Ledger) for wrong in LEDGER_MUTANTS.get(_law, [])},
+    )  # fmt: skip
+
+# --- notions of composition: every test of tests/laws/test_composition_notions.py is a law
+
+NOTION_MUTANTS = {
+    test_composition_notions.test_a_sum_is_never_below_the_exact_one: {
+        notions.rounds_sums_to_nearest: "zcdp", notions.forgets_masses_at_infinity: "pure",
+    },
+    test_composition_notions.test_a_product_is_never_below_the_exact_one: {
+        notions.rounds_products_to_nearest: "zcdp", notions.counts_one_more: "pure",
+    },
+    test_composition_notions.test_the_largest_is_no_less_than_any_in_either_coordinate: {
+        notions.takes_the_last_part: "pure", notions.compares_what_was_spent_alone: "gdp",
+    },
+    test_composition_notions.test_the_limit_is_one_of_both_coordinates: {
+        notions.limits_what_was_spent_alone: "pure",
+        notions.limits_masses_at_infinity_alone: "rdp",
+    },
+    test_composition_notions.test_a_total_within_the_limit_is_within_the_budget: {
+        notions.takes_a_tenth_more_delta: "zcdp",
+    },
+    test_composition_notions.test_a_total_comes_back_from_its_words_to_the_last_bit: {
+        notions.writes_six_digits: "pure", notions.drops_the_last_bits: "gdp",
+    },
+    test_composition_notions.test_a_loss_costs_the_same_in_both_directions: {
+        notions.looks_at_one_direction: "rdp",
+    },
+    test_composition_notions.test_a_notion_holds_no_total: {
+        notions.goes_on_from_the_last_total: "zcdp",
+    },
+    test_composition_notions.test_a_plan_costs_its_parts_and_a_parallel_its_largest: {
+        notions.adds_parts_up: "rdp",
+    },
+}  # fmt: skip
+NOTION_LAWS = [
+    found for name, found in vars(test_composition_notions).items() if name.startswith("test_")
+]
+
+
+def notion_violation(law: Callable[..., None]) -> Callable[[Any], str]:
+    """A test of notions as a law: what it says of one notion, under a patch or none."""
+    given = {"count": 7} if "count" in inspect.signature(law).parameters else {}
+
+    def violation(case: tuple[str, Callable[[Any], Any] | None]) -> str:
+        name, patched = case
+        with pytest.MonkeyPatch.context() as patch:
+            if patched is not None:
+                patched(patch)
+            try:
+                law(name=name, **given)
+            except (AssertionError, pytest.fail.Exception) as error:
+                return repr(error)
+        return ""
+
+    return violation
+
+
+for _law in NOTION_LAWS:
+    register(
+        f"notions: {_law.__name__.removeprefix('test_')}", notion_violation(_law),
+        {wrong.__name__: ((name, wrong), (name, None))
+         for wrong, name in NOTION_MUTANTS.get(_law, {}).items()},
     )  # fmt: skip
 
 # --- algorithms

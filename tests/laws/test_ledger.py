@@ -64,6 +64,14 @@ def test_what_is_no_mechanism_is_refused(wrong):
     assert "mechanism" in words
 
 
+def test_a_label_is_refused_where_no_answers_are_stored():
+    ledger = Ledger(DATA, A, rng=1)
+    words = refused(ledger, lambda spy: ledger.release(A, spy, label="sum"), ParameterError)
+    assert "label must be None at this gate: only the ledger of a book" in words
+    ledger.release(A, Spy(), label=None)
+    assert ledger.next is None
+
+
 def test_a_failing_query_is_charged_and_recorded():
     ledger = Ledger(DATA, 2 * A, rng=1)
     with pytest.raises(ZeroDivisionError):

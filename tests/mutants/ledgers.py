@@ -39,6 +39,13 @@ class NeverCharges(Ledger):
         return self._answer(mechanism, query, who)
 
 
+class IgnoresLabels(Ledger):
+    """Releases, and forgets the name that the answer was given."""
+
+    def _release_once(self, mechanism, query, label):
+        return self._charge_and_answer(mechanism, query, None)
+
+
 class ReturnsTranscriptArray(Ledger):
     """Hands out the very array that the transcript keeps, open to change."""
 

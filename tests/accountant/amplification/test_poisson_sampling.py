@@ -153,3 +153,16 @@ def test_a_loss_of_bound_zero_can_be_sampled_and_composed():
     assert Tight().epsilon(plan, 1e-3) == pytest.approx(0.298, abs=1e-3)
     assert sampled_gaussian(1.0, 0.0).delta_at(0.1) == 0.0
     assert SampledWithoutReplacement(GaussianLoss(1.0), 0, 10).epsilon_at(0.1) == 0.0
+
+
+def test_a_sample_holds_each_user_with_the_rate_and_comes_back_with_the_seed():
+    node, users = PoissonSampled(LaplaceLoss(0.7), 0.3), 400_000
+    sample = node.sampler.select(users, np.random.default_rng(5))
+    assert sample.tolist() == sorted(set(sample.tolist()))
+    assert np.array_equal(sample, node.select(users, np.random.default_rng(5)))
+    # Hoeffding: a sample so far from the rate has a chance below 1e-9
+    assert abs(sample.size / users - 0.3) < math.sqrt(math.log(2e9) / (2 * users))
+    assert PoissonSampled(LaplaceLoss(0.7), 0.0).select(users, np.random.default_rng(5)).size == 0
+    whole = PoissonSampled(LaplaceLoss(0.7), 1.0).select(users, np.random.default_rng(5))
+    assert np.array_equal(whole, np.arange(users))
+    assert node.part.sampler is None

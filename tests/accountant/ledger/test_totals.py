@@ -1,4 +1,4 @@
-"""Totals of a book: many repetitions at once cost what they cost one by one."""
+"""Totals: many repetitions at once cost what they cost one by one."""
 
 import pytest
 
