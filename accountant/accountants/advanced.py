@@ -52,8 +52,9 @@ class Advanced(Accountant):
 
     adaptive: bool = True
 
-    def _epsilon(self, plan: Plan, delta: float) -> float:
-        basic = Basic()._epsilon(plan, delta)
+    def one_way_epsilon(self, plan: Plan, delta: float) -> float:
+        """The optimum of one direction."""
+        basic = Basic().one_way_epsilon(plan, delta)
         bounds = _pure_epsilons(plan)
         if bounds is None or not bounds:
             return basic
@@ -82,7 +83,8 @@ class Advanced(Accountant):
             return adaptive_epsilon(loss.epsilon, count, delta)
         return math.inf
 
-    def _delta(self, plan: Plan, epsilon: float) -> float:
+    def one_way_delta(self, plan: Plan, epsilon: float) -> float:
+        """The optimum of one direction."""
         bounds, items = _pure_epsilons(plan), list(plan.losses())
         loss, count = items[0] if len(items) == 1 else (None, 0)
         if (
@@ -92,7 +94,7 @@ class Advanced(Accountant):
         ):
             return adaptive_delta(loss.epsilon, count, epsilon)
         if not bounds or len(bounds) > MAX_DISTINCT_EPSILONS:
-            return Accountant._delta(self, plan, epsilon)
+            return Accountant.one_way_delta(self, plan, epsilon)
         mass = infinity_mass(plan, worse_direction=True)
         ((bound, number), *others) = bounds.items()
         if not others and number <= MAX_BINOMIAL_RELEASES:

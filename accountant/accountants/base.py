@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -26,31 +27,37 @@ class Accountant(ABC):
     def epsilon(self, plan: Plan, delta: float) -> float:
         """Return an upper bound on the plan's epsilon at ``delta``; infinite where it has none."""
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
-        found = [self._epsilon(way, delta) for way in directions(plan)]
+        found = [self.one_way_epsilon(way, delta) for way in directions(plan)]
         return math.inf if any(map(math.isnan, found)) else max(0.0, *found)
 
     def delta(self, plan: Plan, epsilon: float) -> float:
         """Return an upper bound on the plan's delta at ``epsilon``."""
         plan, epsilon = as_plan(plan), EPSILON.check("epsilon", epsilon)
-        found = [self._delta(way, epsilon) for way in directions(plan)]
+        found = [self.one_way_delta(way, epsilon) for way in directions(plan)]
         return 1.0 if any(map(math.isnan, found)) else min(1.0, max(0.0, *found))
+
+    def epsilons(self, plan: Plan, deltas: Sequence[float] | Array) -> Array:
+        """Upper bounds on epsilon at each of many deltas, in their order."""
+        return np.array([self.epsilon(plan, float(delta)) for delta in deltas])
 
     def deltas(self, plan: Plan, epsilons: Array) -> Array:
         """`delta` at each of many epsilons."""
         return np.array([self.delta(plan, float(e)) for e in epsilons])
 
     @abstractmethod
-    def _epsilon(self, plan: Plan, delta: float) -> float:
+    def one_way_epsilon(self, plan: Plan, delta: float) -> float:
         """Epsilon of one direction of a checked plan."""
 
-    def _delta(self, plan: Plan, epsilon: float) -> float:
-        """Delta of one direction: where `_epsilon` has come down to ``epsilon``."""
+    def one_way_delta(self, plan: Plan, epsilon: float) -> float:
+        """Delta of one direction: where `one_way_epsilon` has come down to ``epsilon``."""
         # epsilon(delta) decreases, so search -ln delta between 0 (trivial) and 700 (1e-304).
-        if self._epsilon(plan, 0.0) <= epsilon:
+        if self.one_way_epsilon(plan, 0.0) <= epsilon:
             return 0.0
 
         def excess(nats: Array) -> Array:
-            return np.array([-self._epsilon(plan, math.exp(-x)) for x in np.maximum(nats, 1e-12)])
+            return np.array(
+                [-self.one_way_epsilon(plan, math.exp(-x)) for x in np.maximum(nats, 1e-12)]
+            )
 
         # the smallest -ln delta at which epsilon is too large, less one step
         too_far = smallest_root(excess, -math.nextafter(epsilon, math.inf), 700.0)

@@ -28,7 +28,8 @@ class Basic(Accountant):
     Epsilons are added in decimal as they are printed, so ten times 0.1 is 1.0 exactly.
     """
 
-    def _epsilon(self, plan: Plan, delta: float) -> float:
+    def one_way_epsilon(self, plan: Plan, delta: float) -> float:
+        """Sum of the epsilons of one direction."""
         items = list(plan.losses())
         leaky = sum(count for item, count in items if not math.isfinite(_pure_epsilon(item)))
         # each keeps its own mass at infinity, the rest is shared
@@ -56,14 +57,14 @@ class Basic(Accountant):
 
     def _item_epsilon(self, item: Item, delta: float) -> float:
         if isinstance(item, Parallel):
-            return max(self._epsilon(part, delta) for part in item.distinct)
+            return max(self.one_way_epsilon(part, delta) for part in item.distinct)
         loss = single_loss(item)
-        return loss._epsilon_of_delta(delta) if delta > loss.infinity else loss.max_loss
+        return loss.inverse_profile(delta) if delta > loss.infinity else loss.max_loss
 
 
 def _pure_epsilon(item: Item) -> float:
     if isinstance(item, Parallel):
-        return max(Basic()._epsilon(part, 0.0) for part in item.distinct)
+        return max(Basic().one_way_epsilon(part, 0.0) for part in item.distinct)
     return single_loss(item).pure
 
 

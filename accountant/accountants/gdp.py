@@ -32,13 +32,15 @@ class GDP(Accountant):
             raise UnsupportedPlan(bad, self.name, "no mu bounds it; ask Tight")
         return round_up(math.sqrt(square), 8)
 
-    def _epsilon(self, plan: Plan, delta: float) -> float:
+    def one_way_epsilon(self, plan: Plan, delta: float) -> float:
+        """That of the Gaussian with the total mu."""
         mu = self.mu(plan)
         if mu == 0:
             return 0.0
-        return GaussianLoss(mu)._epsilon_of_delta(delta) if delta else math.inf
+        return GaussianLoss(mu).inverse_profile(delta) if delta else math.inf
 
-    def _delta(self, plan: Plan, epsilon: float) -> float:
+    def one_way_delta(self, plan: Plan, epsilon: float) -> float:
+        """That of the Gaussian with the total mu."""
         mu = self.mu(plan)
         return GaussianLoss(mu).delta_at(epsilon) if mu else 0.0
 

@@ -6,6 +6,7 @@ References: Koskela, Jälkö & Honkela (2020); Doroshenko et al. (2022), connect
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -61,9 +62,24 @@ class PLD(Accountant):
                 asked = grid.infinity * (1 + 1e-9)
             lower = max(lower, grid.epsilon(asked) if asked < 1 else 0.0)
         mixed = any(isinstance(i, Parallel) and len(i.distinct) > 1 for i, _ in plan.losses())
-        if mixed or any(loss.is_upper_envelope for loss, _ in _losses_with_counts(plan)):
+        if mixed or any(loss.numerics.is_upper_envelope for loss, _ in _losses_with_counts(plan)):
             lower = 0.0
         return lower, self.epsilon(plan, delta)
+
+    def epsilons(self, plan: Plan, deltas: Sequence[float] | Array) -> Array:
+        """Upper bounds on epsilon at many deltas, from the grid that the smallest one needs."""
+        plan, given = as_plan(plan), [DELTA.check("deltas", delta) for delta in deltas]
+        at_zero = self.epsilon(plan, 0.0) if 0.0 in given else math.inf
+        least = min((delta for delta in given if delta > 0), default=1.0)
+        grids = [self._grid(way, least, upper=True) for way in directions(plan)]
+        return np.array(
+            [
+                max(round_up(grid.epsilon(delta - grid.delta_error)) for grid in grids)
+                if delta
+                else at_zero
+                for delta in given
+            ]
+        )
 
     def deltas(self, plan: Plan, epsilons: Array) -> Array:
         """`delta` at each of many epsilons, from one grid."""
@@ -72,13 +88,15 @@ class PLD(Accountant):
         capped: Array = np.minimum(found * (1 + 4 * ULP), 1.0)
         return capped
 
-    def _epsilon(self, plan: Plan, delta: float) -> float:
+    def one_way_epsilon(self, plan: Plan, delta: float) -> float:
+        """That of one grid, made for this delta."""
         if delta == 0:
-            return Basic()._epsilon(plan, 0.0)
+            return Basic().one_way_epsilon(plan, 0.0)
         grid = self._grid(plan, delta, upper=True)
         return round_up(grid.epsilon(delta - grid.delta_error))
 
-    def _delta(self, plan: Plan, epsilon: float) -> float:
+    def one_way_delta(self, plan: Plan, epsilon: float) -> float:
+        """That of one grid."""
         grid = self._grid(plan, 1e-12, upper=True)
         return round_up(float(grid.delta(np.array(epsilon))) + grid.delta_error)
 
@@ -124,9 +142,9 @@ class PLD(Accountant):
             (_deviation(loss), n) for loss, n in _losses_with_counts(plan) if 0 < loss.rho < 1e99
         ]
         step = min([self.interval, *(deviation / 50 for deviation, _ in spread)])
-        reach = 2 * min(widest, ZCDP()._epsilon(plan, tail) + 1.0)
+        reach = 2 * min(widest, ZCDP().one_way_epsilon(plan, tail) + 1.0)
         if reach > 100:  # the sharper bound costs more, and would only say less
-            reach = min(reach, 2 * RDP()._epsilon(plan, tail) + 2.0)
+            reach = min(reach, 2 * RDP().one_way_epsilon(plan, tail) + 2.0)
         step = max(step, reach / MAX_GRID_POINTS, 1e-12)
         # Connecting dots that are wider apart than a loss adds about step * deviation of variance.
         added = sum(count * step * min(step, deviation) for deviation, count in spread)
@@ -177,5 +195,5 @@ def _loss_quantile(loss: Loss, tail: float) -> float:
 
 def _composed_loss_quantile(plan: Plan, tail: float) -> float:
     # mass at infinity is kept apart; beyond it `tail` may be moved there
-    by_rho = ZCDP()._epsilon(plan, min(tail + infinity_mass(plan), 1.0))
+    by_rho = ZCDP().one_way_epsilon(plan, min(tail + infinity_mass(plan), 1.0))
     return min(by_rho, float(fold_plan(plan, lambda loss: loss.pure)), 1e6)

@@ -29,10 +29,11 @@ class RDP(Accountant):
         """Total Rényi divergence of one direction at each ``order``."""
         return fold_plan(plan, lambda loss: loss.renyi(order)) * np.ones_like(order)
 
-    def _epsilon(self, plan: Plan, delta: float) -> float:
+    def one_way_epsilon(self, plan: Plan, delta: float) -> float:
+        """The least conversion of the total curve over orders."""
         left = delta - infinity_mass(plan)
         if delta == 0 and left == 0:
-            return Basic()._epsilon(plan, 0.0)  # the limit of large orders
+            return Basic().one_way_epsilon(plan, 0.0)  # the limit of large orders
         if left <= 0:
             return math.inf
 
@@ -43,7 +44,9 @@ class RDP(Accountant):
 
         return round_up(minimum_of_one_valley(epsilon)[1], 16)
 
-    def _delta(self, plan: Plan, epsilon: float) -> float:
+    def one_way_delta(self, plan: Plan, epsilon: float) -> float:
+        """The least conversion of the total curve over orders."""
+
         def log_delta(a: Array) -> Array:
             size = a * (self.curve(plan, a + 1) - epsilon) - a * np.log1p(1 / a) - np.log1p(a)
             return np.minimum(size, 0.0)

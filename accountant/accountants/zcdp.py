@@ -25,7 +25,8 @@ class ZCDP(Accountant):
         """Total rho of one direction of the plan."""
         return round_up(float(fold_plan(plan, lambda loss: loss.rho)))
 
-    def _epsilon(self, plan: Plan, delta: float) -> float:
+    def one_way_epsilon(self, plan: Plan, delta: float) -> float:
+        """Conversion of the total rho."""
         rho, left = self.rho(plan), delta - infinity_mass(plan)
         if rho == 0:
             return 0.0 if left >= 0 else math.inf
@@ -33,7 +34,8 @@ class ZCDP(Accountant):
             return math.inf
         return ZCDPLoss(max(rho, 1e-300)).epsilon_at(left)
 
-    def _delta(self, plan: Plan, epsilon: float) -> float:
+    def one_way_delta(self, plan: Plan, epsilon: float) -> float:
+        """Conversion of the total rho."""
         rho = self.rho(plan)
         if not rho < 1e300:
             return 1.0

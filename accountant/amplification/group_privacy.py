@@ -17,8 +17,9 @@ from accountant.composition.composed_loss import loss_of_item
 from accountant.domains import RECORDS
 from accountant.losses.connect_the_dots import lower_hull
 from accountant.losses.discretised import discretised
-from accountant.losses.finite import FiniteLoss
+from accountant.losses.finite import FINITE_CGF, FiniteLoss
 from accountant.losses.loss import Loss, epsilons, orders
+from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
 from accountant.plans.plan import Item, Plan, as_plan
@@ -99,9 +100,9 @@ class GroupLoss(FiniteLoss):
         return round_up(self.size**2 * max(self.loss.rho, self.loss.reversed.rho))
 
     @property
-    def is_numerical(self) -> bool:
-        """Unless the loss has finitely many outcomes."""
-        return self.loss.loss_pmf is None
+    def numerics(self) -> LossNumerics:
+        """A finite sum, numerical unless the loss itself has finitely many outcomes."""
+        return LossNumerics(FINITE_CGF, is_numerical=self.loss.loss_pmf is None)
 
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
@@ -114,7 +115,7 @@ class GroupLoss(FiniteLoss):
     def renyi(self, order: ArrayLike) -> Array:
         """That of the finite sum."""
         a = orders(order) - 1
-        value, error = self.real_cgf(a)
+        value, error = FINITE_CGF.sum_cgf([self], np.ones(1), a)
         divergence: Array = (value + error) / a
         return divergence
 

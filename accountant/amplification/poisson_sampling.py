@@ -7,27 +7,29 @@ Theorem 11 (Poisson sampling of any dominating pair); Ullman (2017) for pure los
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from accountant.amplification.sampled_cgf import SampledCGF
 from accountant.amplification.sampled_gaussian_cgf import SampledGaussian
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import Interval, OneOf
 from accountant.errors import ParameterError
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, orders
-from accountant.numerics import Array, Complex
-from accountant.numerics.exponential_sums import product_of_cf_ratios, sum_of_finite_cgfs
+from accountant.losses.loss_numerics import LossNumerics
+from accountant.numerics import Array
 from accountant.numerics.logspace import log_mixture
 from accountant.numerics.rounding import round_up, round_up_square
 from accountant.plans.adjacency import ADD_REMOVE
 from accountant.plans.plan import Item, Plan, as_plan
 
 RATE = Interval(0.0, 1.0)
+CGF = SampledCGF()
 
 
 @final
@@ -138,40 +140,36 @@ class PoissonSampled(Loss):
         part = np.maximum(self.loss.renyi(a), self.loss.reversed.renyi(a))
         if self._infinity_becomes_finite:
             part = np.full(a.shape, self.max_loss)
-        if not self.has_exact_cgf:
+        if not self.numerics.has_exact_cgf:
             return np.minimum(Loss.renyi(self, a), part)
-        value, error = self.sum_cgf([self], np.ones(1), (a - 1).astype(complex))
+        value, error = CGF.sum_cgf([self], np.ones(1), (a - 1).astype(complex))
         with np.errstate(invalid="ignore"):
             moment = np.where(np.isfinite(value.real), (value.real + error) / (a - 1), np.inf)
         return np.minimum(moment, part)
 
     @property
-    def is_upper_envelope(self) -> bool:
-        """Where the part is one."""
-        return self.loss.is_upper_envelope
-
-    @property
-    def is_numerical(self) -> bool:
-        """Where the part is."""
-        return self.loss.is_numerical
+    def numerics(self) -> LossNumerics:
+        """The part's; cumulants are exact for Gaussian parts and those of finitely many values."""
+        part = self.loss.numerics
+        exact = isinstance(self.loss, GaussianLoss) or self.loss_pmf is not None
+        return LossNumerics(CGF if exact else None, part.is_upper_envelope, part.is_numerical)
 
     @property
     def attained_pair(self) -> Loss:
         """The sampled pair that the part covers."""
-        if not self.loss.is_upper_envelope:
+        if not self.loss.numerics.is_upper_envelope:
             return self
         return PoissonSampled(self.loss.attained_pair, self.rate, self.relation, self._added)
-
-    @property
-    def has_exact_cgf(self) -> bool:
-        """For Gaussian parts, and those of finitely many outcomes."""
-        return isinstance(self.loss, GaussianLoss) or self.loss_pmf is not None
 
     @property
     def loss_pmf(self) -> tuple[Array, Array] | None:
         """``ln(1 - q + q e^loss)`` of the part's outcomes."""
         loss, q = self.loss, self.rate
-        if loss.is_upper_envelope or loss.loss_pmf is None or loss.reversed.loss_pmf is None:
+        if (
+            loss.numerics.is_upper_envelope
+            or loss.loss_pmf is None
+            or loss.reversed.loss_pmf is None
+        ):
             return None
         # masses of P' = (1 - q) Q + q P and of Q; where P has none, the loss is ln(1 - q)
         ratio, p = loss.loss_pmf
@@ -186,55 +184,17 @@ class PoissonSampled(Loss):
     def cumulant(self, z: ArrayLike) -> Any:
         """By quadrature over the output, by a finite sum, or by quadrature of the profile."""
         s = np.asarray(z, dtype=complex)
-        if not self.has_exact_cgf:
+        if not self.numerics.has_exact_cgf:
             return Loss.cumulant(self, s)
-        return self.sum_cgf([self], np.ones(1), s)[0][()]
+        return CGF.sum_cgf([self], np.ones(1), s)[0][()]
 
-    @classmethod
-    def sum_cgf(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
-        """Gaussian parts by quadrature, finite parts by their sums."""
-        total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            found = loss.loss_pmf
-            if found is not None:
-                value, error = sum_of_finite_cgfs([found], np.ones(1), z)
-            else:
-                value, error = loss._sampled_gaussian().cgf(z)
-            total, size = total + count * value, size + count * error
-        return total, size
-
-    @classmethod
-    def cf_ratios(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
-        """Gaussian parts by quadrature, finite parts by their sums."""
-        product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            found = loss.loss_pmf
-            if found is not None:
-                value, error = product_of_cf_ratios([found], np.array([count]), z)
-            else:
-                value, error = loss._sampled_gaussian().cf_ratio(z, int(count))
-            product, missed = product * value, missed + error
-        return product, missed
-
-    @classmethod
-    def log_cf_bounds(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
-        """By parts, for Gaussian parts."""
-        total = np.zeros(u.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            if isinstance(loss.loss, GaussianLoss):
-                total += count * loss._sampled_gaussian().log_cf_bound(a, u)
-        return total
-
-    def quadrature_terms(self, frequency: float) -> float:
-        """The points of the quadrature."""
-        if isinstance(self.loss, GaussianLoss):
-            return self._sampled_gaussian().quadrature_terms(frequency)
-        return Loss.quadrature_terms(self, frequency)
-
-    def _sampled_gaussian(self) -> SampledGaussian:
+    @property
+    def sampled_gaussian(self) -> SampledGaussian | None:
+        """The pair itself where the part is Gaussian."""
         inner = self.loss
-        mu = inner.mu if isinstance(inner, GaussianLoss) else math.nan
-        return SampledGaussian(mu, self.rate, self._added)
+        if not isinstance(inner, GaussianLoss):
+            return None
+        return SampledGaussian(inner.mu, self.rate, self._added)
 
 
 def sampled_max_loss(max_loss: float, rate: float) -> float:

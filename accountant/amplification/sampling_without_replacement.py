@@ -18,6 +18,7 @@ from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import IntegerRange, OneOf
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
+from accountant.losses.loss_numerics import MANY_PAIRS, LossNumerics
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE_ONE
 from accountant.plans.plan import Item, Plan, as_plan
@@ -80,9 +81,9 @@ class SampledWithoutReplacement(SymmetricLoss):
         return sampled_max_loss(worst, self.sample / self.population)
 
     @property
-    def is_upper_envelope(self) -> bool:
-        """Always: the worst records beside the sample depend on epsilon."""
-        return True
+    def numerics(self) -> LossNumerics:
+        """A bound on many pairs: the worst records beside the sample depend on epsilon."""
+        return MANY_PAIRS
 
     @property
     def rho(self) -> float:

@@ -24,6 +24,7 @@ from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
+from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY
 from accountant.numerics.search import falling_root
@@ -33,6 +34,8 @@ from accountant.plans.plan import Item, Plan, as_plan
 USERS = IntegerRange(1, 10**9)
 MAX_ENUMERATED_USERS = 1000
 MAX_LISTED_USERS = 5000
+# fewer points than other losses: the profile at each takes milliseconds
+NUMERICS = LossNumerics(is_upper_envelope=True, discretisation_points=512)
 
 
 @final
@@ -91,11 +94,6 @@ class Shuffled(SymmetricLoss):
         return np.where(flat < self.max_loss, found, 0.0).reshape(e.shape)
 
     @property
-    def discretisation_points(self) -> int:
-        """Fewer: each costs milliseconds."""
-        return 512
-
-    @property
     def infinity(self) -> float:
         """Nothing is impossible."""
         return 0.0
@@ -106,9 +104,9 @@ class Shuffled(SymmetricLoss):
         return self.loss.pure
 
     @property
-    def is_upper_envelope(self) -> bool:
-        """Always: what the others say is not known."""
-        return True
+    def numerics(self) -> LossNumerics:
+        """A bound on many pairs: what the others say is not known."""
+        return NUMERICS
 
     @property
     def attained_pair(self) -> Loss:
@@ -120,9 +118,10 @@ class Shuffled(SymmetricLoss):
             for yes in (0, self.users - 1)
         ]
         pairs = [PairLoss(p / p.sum(), q / q.sum()) for p, q in laws]
-        return max(pairs, key=lambda pair: pair._epsilon_of_delta(1e-6))
+        return max(pairs, key=lambda pair: pair.inverse_profile(1e-6))
 
-    def _epsilon_of_delta(self, delta: float) -> float:
+    def inverse_profile(self, delta: float) -> float:
+        """By guarded secants: every profile costs milliseconds."""
         asked = math.log(delta) - ACCURACY
 
         def excess(e: float) -> float:

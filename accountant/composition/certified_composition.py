@@ -8,31 +8,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from accountant.composition.certificate import Certificate, bracket_epsilon
-from accountant.composition.cgf import PlanCGF
-from accountant.composition.closed_form import ClosedForm, Engine, closed_form
-from accountant.composition.contour import Contour
-from accountant.composition.enumeration import MAX_SUMS, Enumeration, number_of_sums
-from accountant.composition.lattice import MAX_LATTICE_POINTS, Lattice, common_unit
+from accountant.composition.cgf import PlanCGF, exact_cgf
+from accountant.composition.closed_form import Engine, closed_form
+from accountant.composition.engines import engines_near
 from accountant.composition.saddlepoint import saddlepoint
 from accountant.losses.gaussian import GaussianLoss, sum_of_squared_mu
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
 
-MAX_UNSMOOTHED_NODES = 2**13  # a contour of so many nodes is cheap: nothing needs smoothing
-MAX_CONTOUR_NODES = 2**20
-CHEAP_SUMS = 5_000  # enumerated before anything else is tried
-MAX_OPERATIONS = 2e8  # exponentials, multiplied in half a second
-PROFILE_DELTAS = (
-    0.2,
-    0.03,
-    1e-3,
-    1e-5,
-    1e-8,
-    1e-12,
-    1e-20,
-    1e-50,
-)  # deltas that a profile is aimed at
+PROFILE_DELTAS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)  # one engine each
 TILT_FACTORS = np.geomspace(0.5, 2.0, 21)  # tilts around the best one
 
 
@@ -41,15 +26,18 @@ ignore_overflow = np.errstate(over="ignore", under="ignore", invalid="ignore", d
 
 
 class CertifiedComposition:
-    """Losses with counts in one direction, each with a certified cumulant."""
+    """Losses with counts in one direction, each with an exact cumulant.
+
+    ``width`` is how far apart the two ends of an answer may be, relative to epsilon.
+    """
 
     def __init__(self, items: list[tuple[Loss, int]], width: float) -> None:
-        self._items, self._width = items, width
+        self.items, self.width = items, width
         if items and all(isinstance(loss, GaussianLoss) for loss, _ in items):
             # one Gaussian; its mu is inexact by a few ulps, which its accuracy covers
             counts = np.array([n for _, n in items], dtype=float)
             square = sum_of_squared_mu([loss for loss, _ in items], counts)
-            self._items = [(GaussianLoss(math.sqrt(square)), 1)] if 0 < square < 1e300 else items
+            self.items = [(GaussianLoss(math.sqrt(square)), 1)] if 0 < square < 1e300 else items
         atoms = [(loss.infinity, n) for loss, n in items if loss.infinity]
         certain = any(d >= 1 for d, _ in atoms)
         nats = math.inf if certain else math.fsum(-n * math.log1p(-d) for d, n in atoms)
@@ -57,13 +45,13 @@ class CertifiedComposition:
         self.max_loss = math.inf
         if all(math.isfinite(loss.max_loss) for loss, _ in items):
             self.max_loss = round_up(math.fsum(n * loss.max_loss for loss, n in items), 8)
-        self._cgf = PlanCGF(self._items)
+        self._cgf = PlanCGF(self.items)
 
     @ignore_overflow
     def certify(self, delta: float) -> Certificate:
         """Return the interval that holds epsilon at ``delta > 0``."""
-        if len(self._items) == 1 and self._items[0][1] == 1:
-            return closed_form(self._items[0][0], delta)
+        if len(self.items) == 1 and self.items[0][1] == 1:
+            return closed_form(self.items[0][0], delta)
         # what is left for the finite part, its two ends
         spread = 8 * ULP * self.infinity
         low, high = delta - self.infinity - spread, delta - self.infinity + spread
@@ -71,22 +59,22 @@ class CertifiedComposition:
             return Certificate(math.inf, math.inf, "mass at infinity")
         if low <= 0:
             return Certificate(0.0, self.max_loss, "mass at infinity")
-        if self.max_loss == 0 or not self._items:
+        if self.max_loss == 0 or not self.items:
             return Certificate(0.0, 0.0, "closed form")
         log_delta = (math.log(low), math.log(high))
         least = self._lower_bound_of_largest_loss(high)
-        if math.isfinite(self.max_loss) and self.max_loss - least <= self._width * self.max_loss:
+        if math.isfinite(self.max_loss) and self.max_loss - least <= self.width * self.max_loss:
             return Certificate(least, self.max_loss, "greatest outcome")
-        a, epsilon = self._tilt_and_epsilon(log_delta[0])
+        a, epsilon = self.tilt_and_epsilon(log_delta[0])
         best: Certificate | None = None
-        for engine in self._engines(a, epsilon):
+        for engine in self.engines(a, epsilon):
             lower, upper = bracket_epsilon(engine.bounds, log_delta, epsilon, a, self.max_loss)
             upper = min(upper, self.max_loss)
             lower = min(max(lower, least), upper)
             found = Certificate(lower, upper, engine.name, math.ceil(engine.nodes))
             if best is None or found.width < best.width:
                 best = found
-            if found.width <= self._width * found.upper:
+            if found.width <= self.width * found.upper:
                 break
         return best or Certificate(least, self.max_loss, "sum of the bounds")
 
@@ -94,8 +82,8 @@ class CertifiedComposition:
     def chernoff(self, delta: float) -> float:
         """An upper bound on epsilon from real tilts alone."""
         left = delta - self.infinity * (1 + 8 * ULP)
-        if left <= 0 or not self._items:
-            return math.inf if self._items else 0.0
+        if left <= 0 or not self.items:
+            return math.inf if self.items else 0.0
         a = saddlepoint(self._cgf, log_delta=math.log(left))
         near = a * TILT_FACTORS
         size = self._cgf.log_chernoff(near) - math.log(left)
@@ -105,18 +93,18 @@ class CertifiedComposition:
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Return a lower and an upper bound on delta at ``epsilon``."""
         low = 0.0
-        if epsilon >= self.max_loss or not self._items:
+        if epsilon >= self.max_loss or not self.items:
             return self.infinity * (1 - 8 * ULP), round_up(self.infinity, 16)
         a = saddlepoint(self._cgf, epsilon=epsilon)
         # real tilts alone give a bound already
         size = self._cgf.log_chernoff(a * TILT_FACTORS) - a * TILT_FACTORS * epsilon
         least = float(np.min(size[np.isfinite(size)], initial=0.0))
         high = math.exp(min(least + 1e-12 * (1 + abs(least)), 0.0))
-        for engine in self._engines(a, epsilon):
+        for engine in self.engines(a, epsilon):
             logs = engine.bounds(epsilon)
             low, high = max(low, math.exp(logs[0])), min(high, math.exp(min(logs[1], 0.0)))
             # a width of epsilon is about `a` times as much of delta
-            if high - low <= 4 * max(1.0, a * epsilon) * self._width * high:
+            if high - low <= 4 * max(1.0, a * epsilon) * self.width * high:
                 break
         return self.infinity * (1 - 8 * ULP) + low, round_up(self.infinity + high, 16)
 
@@ -126,16 +114,16 @@ class CertifiedComposition:
         flat = np.ravel(epsilons)
         inside = flat < self.max_loss
         result = np.full(flat.shape, round_up(self.infinity, 16))
-        if not self._items or not inside.any():
+        if not self.items or not inside.any():
             return result.reshape(np.shape(epsilons))
         aims = [(saddlepoint(self._cgf, epsilon=0.0), 0.0)]
-        aims += [self._tilt_and_epsilon(math.log(delta)) for delta in PROFILE_DELTAS]
+        aims += [self.tilt_and_epsilon(math.log(delta)) for delta in PROFILE_DELTAS]
         aims = sorted({e: a for a, e in aims if e >= 0}.items())
         served = np.searchsorted([e for e, _ in aims[1:]], flat, side="right")
         for i, (epsilon, a) in enumerate(aims):
             some = inside & (served == i)
             if some.any():
-                engine = next(self._engines(a, epsilon), None)
+                engine = next(self.engines(a, epsilon), None)
                 if engine is None:
                     result[some] = 1.0
                     continue
@@ -144,8 +132,8 @@ class CertifiedComposition:
         capped: Array = np.minimum(result, 1.0).reshape(np.shape(epsilons))
         return capped
 
-    def _tilt_and_epsilon(self, log_delta: float) -> tuple[float, float]:
-        """The tilt, and about the epsilon at which delta has this logarithm."""
+    def tilt_and_epsilon(self, log_delta: float) -> tuple[float, float]:
+        """Return the tilt, and about the epsilon, at which delta has this logarithm."""
         a = saddlepoint(self._cgf, log_delta=log_delta)
         # the integrand is about Gaussian: delta = its height / sqrt(2 pi K'')
         around = a * np.array([0.97, 1.0, 1.03])
@@ -157,66 +145,16 @@ class CertifiedComposition:
     def _lower_bound_of_largest_loss(self, delta: float) -> float:
         """A lower bound on epsilon from the greatest outcome alone."""
         # delta(e) >= p_top (1 - e^{e - top})
-        if math.isinf(self.max_loss) or any(loss.max_loss_mass <= 0 for loss, _ in self._items):
+        if math.isinf(self.max_loss):
             return 0.0
-        share = math.log(delta)
-        share -= math.fsum(count * math.log(loss.max_loss_mass) for loss, count in self._items)
+        masses = [(exact_cgf(loss).max_loss_mass(loss), count) for loss, count in self.items]
+        if any(mass <= 0 for mass, _ in masses):
+            return 0.0
+        share = math.log(delta) - math.fsum(count * math.log(mass) for mass, count in masses)
         if share >= 0:
             return 0.0
         return max(0.0, self.max_loss * (1 - 32 * ULP) + math.log1p(-math.exp(share)))
 
-    def _engines(self, a: float, epsilon: float) -> Iterator[Engine]:
-        """Engines to ask, in turn, until one is narrow enough."""
-        if len(self._items) == 1 and self._items[0][1] == 1:
-            yield ClosedForm(self._items[0][0])
-            return
-        sums = number_of_sums(self._items)
-        if sums <= CHEAP_SUMS:
-            yield Enumeration(self._items)
-            return
-        unit = common_unit(self._items)
-        if unit is not None:
-            lattice = Lattice(self._cgf, a, epsilon, unit)
-            if lattice.nodes <= MAX_LATTICE_POINTS:
-                lattice.integrate(self._cgf)
-                yield lattice
-        yield from self._contours(a, epsilon)
-        if sums <= MAX_SUMS:
-            yield Enumeration(self._items)
-
-    def _contours(self, a: float, epsilon: float) -> Iterator[Engine]:
-        direct = Contour(self._cgf, a, epsilon, 0.0)
-        for share in (0.9, 0.75, 0.5):
-            # near the edge of where the cumulant is small, a smaller tilt needs fewer nodes
-            if direct.nodes > MAX_UNSMOOTHED_NODES / 4:
-                other = Contour(self._cgf, share * a, epsilon, 0.0)
-                direct = min(direct, other, key=lambda one: one.operations)
-        if direct.nodes <= MAX_UNSMOOTHED_NODES and direct.operations <= MAX_OPERATIONS:
-            direct.integrate()
-            yield direct
-            return
-        # the sandwich is about S (a + 1) wide
-        smoothing = self._width * max(epsilon, 1e-3 / a) / (a + 1) * 0.7
-        for _ in range(4):
-            contour = self._smoothed(a, epsilon, smoothing)
-            if affordable(direct) and direct.operations <= contour.operations:
-                contour = direct
-            elif not affordable(contour):
-                return
-            contour.integrate()
-            yield contour
-            if contour is direct or contour.smoothing > smoothing:
-                return  # nothing finer is to be had
-            smoothing /= 4
-
-    def _smoothed(self, a: float, epsilon: float, smoothing: float) -> Contour:
-        """A contour with this smoothing, or the least above it that is affordable."""
-        contour = Contour(self._cgf, a, epsilon, smoothing)
-        while not affordable(contour) and contour.smoothing < 1:
-            contour = Contour(self._cgf, a, epsilon, 4 * contour.smoothing)
-        return contour
-
-
-def affordable(contour: Contour) -> bool:
-    """Whether time and memory are for it."""
-    return contour.nodes <= MAX_CONTOUR_NODES and contour.operations <= MAX_OPERATIONS
+    def engines(self, a: float, epsilon: float) -> Iterator[Engine]:
+        """Engines to ask about ``epsilon``, in turn, until one is narrow enough."""
+        return engines_near(self.items, self._cgf, a, epsilon, self.width)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from accountant.losses.loss import Loss
+from accountant.losses.loss_numerics import ExactCGF
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import cf_ratios_from_cgf
 from accountant.numerics.rounding import ULP
@@ -19,7 +20,7 @@ CHEAP_TERMS = 16  # losses of more terms than these are powers all the same, log
 
 
 class PlanCGF:
-    """``K(z) = sum count ln E e^{zL}`` of certified losses, all in one direction.
+    """``K(z) = sum count ln E e^{zL}`` of losses with exact cumulants, all in one direction.
 
     ``smoothing`` is the square of the mu of a fictitious Gaussian release beside them.
     """
@@ -30,15 +31,15 @@ class PlanCGF:
             losses, counts = families.setdefault(type(loss), ([], []))
             losses.append(loss)
             counts.append(count)
-        self._losses_by_class = [
-            (kind, one, np.array(many)) for kind, (one, many) in families.items()
+        self._families = [
+            (exact_cgf(losses[0]), losses, np.array(counts)) for losses, counts in families.values()
         ]
         self.smoothing = smoothing
 
     def with_smoothing(self, smoothing: float) -> PlanCGF:
         """The same with another smoothing."""
         other = PlanCGF([], smoothing)
-        other._losses_by_class = self._losses_by_class
+        other._families = self._families
         return other
 
     def upper_at(self, a: Array) -> Array:
@@ -58,8 +59,8 @@ class PlanCGF:
         """``K(z)``, at real or complex ``z``, and a bound on its round-off."""
         total = self.smoothing * (z * z + z) / 2
         size = 4 * ULP * np.abs(total)
-        for kind, losses, counts in self._losses_by_class:
-            value, error = kind.sum_cgf(losses, counts, z)
+        for cgf, losses, counts in self._families:
+            value, error = cgf.sum_cgf(losses, counts, z)
             total, size = total + value, size + error
         return total, size
 
@@ -68,11 +69,14 @@ class PlanCGF:
         exponent = self.smoothing * (z * z + z - z[0, 0] * (z[0, 0] + 1)) / 2
         product = np.exp(exponent)
         missed = 4 * ULP * np.abs(exponent) * np.abs(product)
-        for kind, losses, counts in self._losses_by_class:
-            if np.max(counts) > MAX_POWER_COUNT and losses[0].quadrature_terms(0.0) <= CHEAP_TERMS:
-                one, error = cf_ratios_from_cgf(kind.sum_cgf, losses, counts, z)
+        for cgf, losses, counts in self._families:
+            if (
+                np.max(counts) > MAX_POWER_COUNT
+                and cgf.quadrature_terms(losses[0], 0.0) <= CHEAP_TERMS
+            ):
+                one, error = cf_ratios_from_cgf(cgf.sum_cgf, losses, counts, z)
             else:
-                one, error = kind.cf_ratios(losses, counts, z)
+                one, error = cgf.cf_ratios(losses, counts, z)
             # no factor is above 1
             missed = missed * np.minimum(np.abs(one) + error, 1.0) + error * np.abs(product)
             product *= one
@@ -81,10 +85,10 @@ class PlanCGF:
     def quadrature_terms(self, frequency: float) -> tuple[float, float]:
         """Exponentials of a contour's node, up to ``frequency``: in all, and of one loss."""
         total = most = 0.0
-        for kind, losses, _ in self._losses_by_class:
+        for cgf, losses, _ in self._families:
             some = losses[:50]
-            each = [one.quadrature_terms(frequency) for one in some]
-            number = min(len(losses), kind.distinct_cost_cap)
+            each = [cgf.quadrature_terms(one, frequency) for one in some]
+            number = min(len(losses), cgf.distinct_cost_cap)
             total += sum(each) * max(1.0, number / len(some))
             most = max(most, *each)
         return total, most
@@ -92,6 +96,14 @@ class PlanCGF:
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
         total = -self.smoothing * u * u / 2
-        for kind, losses, counts in self._losses_by_class:
-            total = total + kind.log_cf_bounds(losses, counts, a, u)
+        for cgf, losses, counts in self._families:
+            total = total + cgf.log_cf_bounds(losses, counts, a, u)
         return np.minimum(total, 0.0)
+
+
+def exact_cgf(loss: Loss) -> ExactCGF[Any]:
+    """The exact cumulants of the loss's family; a loss without them is refused."""
+    found = loss.numerics.cgf
+    if found is None:
+        raise TypeError(f"no exact cumulant: {type(loss).__name__}")
+    return found

@@ -47,16 +47,16 @@ class ClosedForm:
 def closed_form(loss: Loss, delta: float) -> Certificate:
     """One release of one loss: its profile, inverted."""
     upper = one_way_epsilon(loss, delta)
-    if loss.is_numerical:
+    if loss.numerics.is_numerical:
         return Certificate(0.0, upper, ENVELOPE)
     # the profile is inexact by ACCURACY of itself, and the inverse asks for as much less
     lower = one_way_epsilon(loss.attained_pair, min(delta * (1 + 4 * ACCURACY), LARGEST_BELOW_ONE))
     lower = min(lower * (1 - 64 * ULP), upper)  # an inverse is rounded up
-    return Certificate(lower, upper, ENVELOPE if loss.is_upper_envelope else "closed form")
+    return Certificate(lower, upper, ENVELOPE if loss.numerics.is_upper_envelope else "closed form")
 
 
 def one_way_epsilon(loss: Loss, delta: float) -> float:
     """Smallest epsilon of one direction at ``delta``, rounded up; infinite where there is none."""
     if delta <= loss.infinity:
         return loss.max_loss if delta == loss.infinity else math.inf
-    return loss._epsilon_of_delta(delta)
+    return loss.inverse_profile(delta)

@@ -11,16 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.composition.certified_composition import CertifiedComposition
+from accountant.composition.exact_cgf import with_exact_cgf
 from accountant.composition.plan_totals import infinity_mass
-from accountant.losses.discretised import discretised
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, single_loss
+from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
-
-HIGH_FREQUENCY = 1e5
 
 
 def loss_of_plan(plan: Plan) -> Loss:
@@ -95,14 +94,11 @@ class ComposedLoss(Loss):
         return total
 
     @property
-    def is_upper_envelope(self) -> bool:
-        """Where a part is one."""
-        return any(loss_of_item(item).is_upper_envelope for item, _ in self.plan.losses())
-
-    @property
-    def is_numerical(self) -> bool:
-        """Yes."""
-        return True
+    def numerics(self) -> LossNumerics:
+        """A numerical bound, on many pairs where that of a part is."""
+        parts = (loss_of_item(item).numerics for item, _ in self.plan.losses())
+        many = any(part.is_upper_envelope for part in parts)
+        return LossNumerics(is_upper_envelope=many, is_numerical=True)
 
     @property
     def attained_pair(self) -> Loss:
@@ -150,14 +146,10 @@ class PointwiseMaximum(Loss):
         return greatest
 
     @property
-    def is_upper_envelope(self) -> bool:
-        """Always."""
-        return True
-
-    @property
-    def is_numerical(self) -> bool:
-        """Where a part is."""
-        return any(part.is_numerical for part in self.parts)
+    def numerics(self) -> LossNumerics:
+        """A bound on many pairs, numerical where that of a part is."""
+        numerical = any(part.numerics.is_numerical for part in self.parts)
+        return LossNumerics(is_upper_envelope=True, is_numerical=numerical)
 
     @property
     def attained_pair(self) -> Loss:
@@ -173,22 +165,3 @@ def _composition(plan: Plan) -> CertifiedComposition:
         [(loss_of_item(item), n) for item, n in plan.losses()], 1e-14, upper=True
     )
     return CertifiedComposition(items, 1e-6)
-
-
-def with_exact_cgf(
-    items: list[tuple[Loss, int]], delta: float, *, upper: bool, max_terms: float = math.inf
-) -> list[tuple[Loss, int]]:
-    """The losses, some replaced by dots above or below them.
-
-    Those without a certified cumulant, and those of more than ``max_terms`` terms far up a contour.
-    """
-    releases = sum(n for _, n in items)
-    # what may be moved to infinity in all changes delta by a ten-millionth
-    tail = delta * 1e-7 / max(releases, 1)
-    kept = [
-        one.has_exact_cgf and one.quadrature_terms(HIGH_FREQUENCY) <= max_terms for one, _ in items
-    ]
-    return [
-        (one if keep else discretised(one, tail, upper=upper), n)
-        for (one, n), keep in zip(items, kept, strict=True)
-    ]

@@ -1,7 +1,7 @@
 """Privacy-loss distributions on a grid, above or below the true one: connect the dots.
 
-A profile's finite pairs above and below (`dots.py`) are put on a grid and convolved; domination
-survives composition.
+A profile's finite pairs above and below (`connect_the_dots.py`) are put on a grid and convolved;
+domination survives composition.
 """
 
 from __future__ import annotations
@@ -88,16 +88,17 @@ def convolve(
         laws = [a.compose(b) for a, b in zip(laws[::2], laws[1::2], strict=False)] + rest
     whole = laws[0]
     # The library offers no other way to its arrays.
-    mass, first = math.exp(kept) * np.asarray(whole._probs), whole._lower_loss
+    mass, first = math.exp(kept) * np.asarray(whole._probs), whole._lower_loss  # noqa: SLF001
+    cut_off = float(whole._infinity_mass)  # noqa: SLF001
     # Round-off of a Fourier transform is about white: what shows where there should be nothing,
     # or is negative, is its size; every entry may be as wrong.
     # The sums from the top, which are at most 2 together, cancel to a few units of theirs.
     noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5 + 16 * ULP
     loss = interval * (first + np.arange(mass.size))
     if upper:
-        nats -= math.log1p(-min(float(whole._infinity_mass), 0.5))
+        nats -= math.log1p(-min(cut_off, 0.5))
     else:
-        noise += float(whole._infinity_mass)
+        noise += cut_off
     return PLDGrid(loss, np.maximum(mass, 0.0), -math.expm1(-nats), noise)
 
 

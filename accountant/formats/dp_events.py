@@ -84,7 +84,7 @@ def _loss_event(loss: Loss, relation: str) -> Any:
         # discrete Laplace noise on a whole number is binary randomised response
         return dp_event.DiscreteLaplaceDpEvent(loss.epsilon, 1)
     if isinstance(loss, ZCDPLoss):
-        return dp_event.ZCDpEvent(loss._rho, loss.xi)
+        return dp_event.ZCDpEvent(loss.rho_per_order, loss.xi)
     return None
 
 

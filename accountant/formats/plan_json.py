@@ -66,7 +66,7 @@ def to_dict(plan: Plan) -> dict[str, Any]:
     for key, one in constructor_fields(type(plan)).items():
         value = getattr(plan, one.name if hasattr(plan, one.name) else f"_{one.name}")
         if name == "ZCDPLoss" and key == "rho":  # its property adds xi
-            value = plan._rho  # type: ignore[attr-defined]
+            value = plan.rho_per_order  # type: ignore[attr-defined]
         if one.default is inspect.Parameter.empty or value != one.default:
             result[key] = to_plain_value(value)
     return result

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from accountant.domains import POSITIVE, RECORDS
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
+from accountant.losses.loss_numerics import MANY_PAIRS_BY_RENYI, LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import log1mexp
 from accountant.numerics.rounding import round_up, round_up_square, round_up_sum
@@ -58,14 +59,9 @@ class BoundedRangeLoss(BoundedLoss):
         return greatest
 
     @property
-    def is_upper_envelope(self) -> bool:
-        """Always: no pair attains the profile everywhere."""
-        return True
-
-    @property
-    def determined_by_rdp(self) -> bool:
-        """Yes."""
-        return True
+    def numerics(self) -> LossNumerics:
+        """No pair attains the profile everywhere, and the Rényi curve says all."""
+        return MANY_PAIRS_BY_RENYI
 
     @property
     def attained_pair(self) -> Loss:

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.losses.loss_numerics import LossNumerics
 from accountant.losses.mgf import Profiled
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP
@@ -34,8 +35,8 @@ class Discretisable(Profiled, Protocol):
     """The part of a loss that a discretisation reads."""
 
     @property
-    def discretisation_points(self) -> int:
-        """Number of points of the discretisation."""
+    def numerics(self) -> LossNumerics:
+        """How many points a discretisation has."""
         ...
 
     @property
@@ -86,10 +87,9 @@ def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
     size = max(2.5 * float(loss.profile(0.0)), 1e-12)
     high, low = _truncation_point(loss, tail, size), _truncation_point(loss.reversed, tail, size)
     ends = np.arcsinh(np.array([-low, high]) / size)
-    near = size * np.sinh(np.linspace(ends[0], ends[1], loss.discretisation_points // 2))
-    points = np.unique(
-        np.concatenate([near, np.linspace(-low, high, loss.discretisation_points // 2), [0.0]])
-    )
+    half = loss.numerics.discretisation_points // 2
+    near = size * np.sinh(np.linspace(ends[0], ends[1], half))
+    points = np.unique(np.concatenate([near, np.linspace(-low, high, half), [0.0]]))
     points = points[np.diff(np.exp(points), prepend=0.0) > 0]
     if upper:
         # at its bound a profile is `infinity`, whatever round-off says

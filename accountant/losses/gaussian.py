@@ -5,17 +5,39 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, RECORDS
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
+from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import log1mexp, log_ndtr
 from accountant.numerics.quadrature import legendre
 from accountant.numerics.rounding import ACCURACY, ULP, round_up, round_up_square
+
+
+@final
+class GaussianCGF(ExactCGF["GaussianLoss"]):
+    """``mu^2 (z^2 + z) / 2``: all Gaussians of a plan are one."""
+
+    distinct_cost_cap = 1
+
+    def sum_cgf(self, losses: Sequence[GaussianLoss], counts: Array, z: Any) -> tuple[Any, Array]:
+        """The polynomial of the sum of squares."""
+        total = sum_of_squared_mu(losses, counts) / 2 * (z * z + z)
+        return total, 8 * ULP * np.abs(total)
+
+    def log_cf_bounds(
+        self, losses: Sequence[GaussianLoss], counts: Array, a: float, u: Array
+    ) -> Array:
+        """``-mu^2 u^2 / 2``."""
+        return -sum_of_squared_mu(losses, counts) * (1 - 1e-12) * u * u / 2
+
+
+NUMERICS = LossNumerics(GaussianCGF())
 
 
 @final
@@ -27,7 +49,6 @@ class GaussianLoss(SymmetricLoss):
     """
 
     mu: float
-    distinct_cost_cap: ClassVar[float] = 1  # all are one
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", POSITIVE.check("mu", self.mu))
@@ -71,9 +92,9 @@ class GaussianLoss(SymmetricLoss):
         return self.mu
 
     @property
-    def has_exact_cgf(self) -> bool:
+    def numerics(self) -> LossNumerics:
         """Its cumulant is a polynomial."""
-        return True
+        return NUMERICS
 
     def renyi(self, order: ArrayLike) -> Array:
         """``order mu^2 / 2``."""
@@ -84,17 +105,6 @@ class GaussianLoss(SymmetricLoss):
         s = np.asarray(z, dtype=complex)
         return (self.mu * self.mu * (s * s + s) / 2)[()]
 
-    @classmethod
-    def sum_cgf(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
-        """All Gaussians of a plan are one."""
-        total = sum_of_squared_mu(losses, counts) / 2 * (z * z + z)
-        return total, 8 * ULP * np.abs(total)
-
-    @classmethod
-    def log_cf_bounds(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
-        """``-mu^2 u^2 / 2``."""
-        return -sum_of_squared_mu(losses, counts) * (1 - 1e-12) * u * u / 2
-
     def dominates(self, other: Loss) -> bool:
         """A greater shift covers a smaller one."""
         return isinstance(other, GaussianLoss) and self.mu >= other.mu
@@ -103,7 +113,8 @@ class GaussianLoss(SymmetricLoss):
         """``size`` records shift by ``size`` times as much."""
         return GaussianLoss(round_up(RECORDS.check("size", size) * self.mu))
 
-    def _epsilon_of_delta(self, delta: float) -> float:
+    def inverse_profile(self, delta: float) -> float:
+        """By Newton's method on the logarithm."""
         # ln delta(eps) falls with slope -e^{eps + ln Phi(-mu/2 - eps/mu)} / delta(eps): Newton
         target = math.log(delta) - ACCURACY
         if float(self.log_profile(0.0)) <= target:

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, RECORDS
+from accountant.losses.laplace_cgf import LaplaceCGF
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
-from accountant.numerics import Array, Complex
-from accountant.numerics.chebyshev import interpolation_nodes, sum_in_blocks
-from accountant.numerics.exponential_sums import (
-    cf_ratios_from_cgf,
-    complex_power,
-    phases,
-    power_round_off,
-)
-from accountant.numerics.logspace import log1p
+from accountant.losses.loss_numerics import LossNumerics
+from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up, round_up_square, round_up_sum
 
-MAX_EXACT_LOSSES = 2000  # losses; more are interpolated
-INTERPOLATION_LIMIT = 0.1  # |z| shift up to which a cumulant is smooth in the shift
+CGF = LaplaceCGF()
+NUMERICS = LossNumerics(CGF)
 
 
 @final
@@ -36,7 +29,6 @@ class LaplaceLoss(SymmetricLoss):
     """
 
     shift: float
-    distinct_cost_cap: ClassVar[float] = MAX_EXACT_LOSSES  # more are interpolated
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shift", POSITIVE.check("shift", self.shift))
@@ -58,20 +50,15 @@ class LaplaceLoss(SymmetricLoss):
         return 0.0
 
     @property
-    def max_loss_mass(self) -> float:
-        """Half of P lies where the loss is the shift."""
-        return 0.5
-
-    @property
     def rho(self) -> float:
         """``shift - 1 + e^-shift``: the divergence at order 1, where the ratio is greatest."""
         m = self.shift
         return min(round_up_square(m, 2), max(m + math.expm1(-m) + 4 * ULP * m, 1e-300))
 
     @property
-    def has_exact_cgf(self) -> bool:
+    def numerics(self) -> LossNumerics:
         """Its cumulant is a closed form."""
-        return True
+        return NUMERICS
 
     def renyi(self, order: ArrayLike) -> Array:
         """Rényi divergence of two shifted Laplace laws."""
@@ -86,56 +73,7 @@ class LaplaceLoss(SymmetricLoss):
     def cumulant(self, z: ArrayLike) -> Any:
         """``ln [(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``."""
         s = np.asarray(z, dtype=complex)
-        return self.sum_cgf([self], np.ones(1), s)[0][()]
-
-    @classmethod
-    def sum_cgf(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
-        """Sum of the closed forms, many losses at a time."""
-        shifts = np.fromiter((one.shift for one in losses), float, len(losses))
-        if shifts.size <= MAX_EXACT_LOSSES:
-            return sum_in_blocks(_laplace_cgf, shifts, counts, z)
-        near = np.abs(z) * np.max(shifts) <= INTERPOLATION_LIMIT
-        value, error = np.empty(z.shape, dtype=z.dtype), np.empty(z.shape)
-        standing, weights = interpolation_nodes(shifts, counts)
-        some, size = sum_in_blocks(_laplace_cgf, standing, weights, z[near])
-        # what interpolation misses, see `interpolation_nodes`
-        size += 1e-13 * np.abs(z[near] * (z[near] + 1)) * float(counts @ (shifts * shifts))
-        value[near], error[near] = some, size
-        value[~near], error[~near] = sum_in_blocks(_laplace_cgf, shifts, counts, z[~near])
-        return value, error
-
-    @classmethod
-    def cf_ratios(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
-        """``[(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``: two outer products a loss."""
-        if len(losses) > MAX_EXACT_LOSSES:
-            return cf_ratios_from_cgf(cls.sum_cgf, losses, counts, z)
-        a, w = z[0, 0].real, 2 * z + 1
-        product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            m = loss.shift
-            turn = np.outer(phases(z[:, 0].imag * m), phases(z[0].imag * m))
-            # scaled by e^{am}; the second term is that of the conjugate phase
-            low = math.exp(-(2 * a + 1) * m)
-            one = ((z + 1) * turn + low * z * turn.conj()) / w
-            one /= one[0, 0].real
-            product *= complex_power(one, int(count))
-            missed += power_round_off(count, m, z)
-        return product, missed
-
-    @classmethod
-    def log_cf_bounds(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
-        """``(1 + 1/(2u)) / (1 + tanh(w m) / (2w))`` bounds each factor, ``w = a + 1/2``."""
-        # K = -m/2 + ln[cosh(s m) + sinh(s m) / (2s)], s = w + iu; both are below cosh(w m)
-        shifts = np.fromiter((one.shift for one in losses), float, len(losses))
-        w = a + 0.5
-        gain = np.log1p(np.tanh(w * shifts) / (2 * w)) * (1 - 1e-12)
-        order = np.argsort(-gain)
-        gain, counts = gain[order], counts[order]
-        loss = np.log1p(0.5 / u)
-        used = np.searchsorted(-gain, -loss)  # only factors that are below 1 help
-        number = np.append(0.0, np.cumsum(counts))[used]
-        total: Array = number * loss - np.append(0.0, np.cumsum(counts * gain))[used]
-        return np.minimum(total, 0.0)
+        return CGF.sum_cgf([self], np.ones(1), s)[0][()]
 
     def dominates(self, other: Loss) -> bool:
         """A greater shift covers a smaller one."""
@@ -145,25 +83,8 @@ class LaplaceLoss(SymmetricLoss):
         """``size`` records shift by ``size`` times as much."""
         return LaplaceLoss(round_up(RECORDS.check("size", size) * self.shift))
 
-    def _epsilon_of_delta(self, delta: float) -> float:
+    def inverse_profile(self, delta: float) -> float:
+        """The closed form."""
         # 1 - e^{(eps - shift) / 2} = delta
-        return min(self.shift, max(0.0, self.shift + 2 * math.log1p(-delta) + 4 * ULP * self.shift))
-
-
-def _laplace_cgf(shift: Array, z: Any) -> tuple[Any, Array]:
-    # the ratio is 1 + [(z+1) expm1(zm) + z expm1(-(z+1)m)] / (2z+1); where e^{zm} would overflow
-    # it is e^{zm} [(z+1) + z e^{-(2z+1)m}] / (2z+1)
-    far = shift * (z.real + 1) > 30
-    with np.errstate(over="ignore", invalid="ignore"):
-        m = np.where(far, 0.0, shift)
-        near = ((z + 1) * np.expm1(z * m) + z * np.expm1(-(z + 1) * m)) / (2 * z + 1)
-        value = log1p(near)
-        if far.any():
-            s = np.broadcast_to(2 * z + 1, far.shape)[far]
-            large = np.broadcast_to(shift * z, far.shape)[far]
-            tail = np.exp(-s * np.broadcast_to(shift, far.shape)[far])
-            value[far] = large + np.log(((s + 1) / 2 + (s - 1) / 2 * tail) / s)
-        # what the terms cancel to is inexact by an ulp of them
-        terms = np.minimum(np.abs(z) * shift, 1.0) * np.exp(z.real * shift - value.real)
-        size = terms + np.abs(value) + far
-    return value, 16 * ULP * size
+        found = self.shift + 2 * math.log1p(-delta) + 4 * ULP * self.shift
+        return min(self.shift, max(0.0, found))

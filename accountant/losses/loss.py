@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike
 from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
 from accountant.losses.connect_the_dots import pair_above_all
+from accountant.losses.loss_numerics import PROFILE_ONLY, LossNumerics
 from accountant.losses.mgf import MAX_EXPONENT, moment
-from accountant.numerics import Array, Complex
-from accountant.numerics.exponential_sums import cf_ratios_from_cgf, sum_of_finite_cgfs
-from accountant.numerics.rounding import ACCURACY, ULP, round_up, round_up_square
+from accountant.numerics import Array
+from accountant.numerics.exponential_sums import sum_of_finite_cgfs
+from accountant.numerics.rounding import ACCURACY, round_up, round_up_square
 from accountant.numerics.search import smallest_root
 from accountant.plans.plan import Item, Release
 
@@ -62,11 +63,6 @@ class Loss(Item, Release):
         return max(one.max_loss for one in both) if clean else math.inf
 
     @property
-    def is_upper_envelope(self) -> bool:
-        """Whether the profile is an upper bound on many pairs that no pair need attain."""
-        return False
-
-    @property
     def rho(self) -> float:
         """Least rho such that every Rényi divergence is at most rho times its order."""
         # Bun & Steinke (2016), Proposition 3.3
@@ -96,75 +92,15 @@ class Loss(Item, Release):
         each = np.vectorize(lambda one: moment(self, one), otypes=[complex])
         return np.log(each(np.asarray(z, dtype=complex)))[()]
 
-    @classmethod
-    def sum_cgf(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
-        """Return ``sum_i counts[i] K_i(z)`` over losses of one class, and a bound on its round-off.
-
-        ``z`` is an array, real or complex.  Classes with `has_exact_cgf` cumulants only; the rest
-        is answered from above and below.
-        """
-        total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            one = count * (loss.cumulant(z) if np.iscomplexobj(z) else loss.cumulant(z).real)
-            total += one
-            # an exponent z L is inexact by an ulp of itself
-            size += 16 * ULP * (count * (1 + np.abs(z) * loss.max_loss) + np.abs(one))
-        return total, size
-
-    @classmethod
-    def cf_ratios(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
-        """Return ``prod_i (E e^{zL_i} / E e^{aL_i})^{counts[i]}``, ``a = Re z``, and its round-off.
-
-        ``z`` is a matrix of equidistant nodes, ``z[r, c] = a + i h (r C + c)``.
-        """
-        return cf_ratios_from_cgf(cls.sum_cgf, losses, counts, z)
-
-    @classmethod
-    def log_cf_bounds(cls, losses: Sequence[Self], counts: Array, a: float, u: Array) -> Array:
-        """Bound ``sum_i counts[i] ln |E e^{(a+iv)L_i} / E e^{aL_i}|`` for every ``v >= u``."""
-        return np.zeros(u.shape)
-
-    # how many different losses of a class cost something each
-    distinct_cost_cap: ClassVar[float] = math.inf
-
-    def quadrature_terms(self, frequency: float) -> float:
-        """How many exponentials stand for it on a contour that reaches up to ``frequency``."""
-        found = self.loss_pmf
-        return 2.0 if found is None else float(found[0].size)
-
     @property
-    def has_exact_cgf(self) -> bool:
-        """Whether `cumulant` is a closed form, exact up to round-off."""
-        return False
-
-    @property
-    def discretisation_points(self) -> int:
-        """How many dots stand for it where its profile is needed point by point."""
-        return 4096
+    def numerics(self) -> LossNumerics:
+        """How composition may treat it: by its profile alone, unless a family knows more."""
+        return PROFILE_ONLY
 
     @property
     def loss_pmf(self) -> tuple[Array, Array] | None:
         """The losses and their masses under P, where there are finitely many; the finite part."""
         return None
-
-    @property
-    def max_loss_mass(self) -> float:
-        """Mass of the greatest finite loss where that is `max_loss`; 0 where it is not known."""
-        found = self.loss_pmf
-        if found is None or found[0].size == 0 or math.isinf(self.max_loss):
-            return 0.0
-        first = int(np.argmax(found[0]))
-        return float(found[1][first]) if found[0][first] >= self.max_loss * (1 - 8 * ULP) else 0.0
-
-    @property
-    def determined_by_rdp(self) -> bool:
-        """Whether its Rényi curve says all there is to know: its profile adds nothing."""
-        return False
-
-    @property
-    def is_numerical(self) -> bool:
-        """Whether the profile is a numerical upper bound, not a formula."""
-        return False
 
     def for_group(self, size: int) -> Loss | None:
         """What a group of ``size`` records costs; None where there is no closed form."""
@@ -176,7 +112,7 @@ class Loss(Item, Release):
 
     @property
     def attained_pair(self) -> Loss:
-        """A loss of one pair that this one covers: itself, unless it is an `is_upper_envelope`."""
+        """A loss of one pair that this one covers: itself, unless it is an upper envelope."""
         return self
 
     def log_profile(self, epsilon: ArrayLike) -> Array:
@@ -199,7 +135,7 @@ class Loss(Item, Release):
         worst = max(self.infinity, self.reversed.infinity)
         if delta <= worst:
             return max(self.max_loss, self.reversed.max_loss) if delta == worst else math.inf
-        return max(one._epsilon_of_delta(delta) for one in {self, self.reversed})
+        return max(one.inverse_profile(delta) for one in {self, self.reversed})
 
     def profile_any_epsilon(self, epsilon: Array) -> Array:
         """The profile at any real epsilon."""
@@ -212,7 +148,8 @@ class Loss(Item, Release):
         """Yield itself, once."""
         yield self, 1
 
-    def _epsilon_of_delta(self, delta: float) -> float:
+    def inverse_profile(self, delta: float) -> float:
+        """Smallest epsilon of this direction at ``delta > infinity``, rounded up."""
         # the profile is inaccurate by a hair: ask for slightly less of what may be spent
         asked = delta - ACCURACY * (delta - self.infinity)
         found = smallest_root(self.profile, asked, self.max_loss)

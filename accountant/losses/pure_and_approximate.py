@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,11 +12,14 @@ from numpy.typing import ArrayLike
 from accountant.domains import DELTA, EPSILON, POSITIVE, RECORDS
 from accountant.losses.bounded_range import BoundedLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
-from accountant.numerics import Array, Complex
-from accountant.numerics.chebyshev import sum_in_blocks
-from accountant.numerics.exponential_sums import product_of_cf_ratios
-from accountant.numerics.logspace import log1p
+from accountant.losses.loss_numerics import ExactCGF, LossNumerics
+from accountant.losses.randomised_response import ResponseCGF, response_cgf, response_pmf
+from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up, round_up_square, round_up_sum
+
+PURE_CGF = ResponseCGF()
+PURE = LossNumerics(PURE_CGF)
+APPROXIMATE = LossNumerics(ExactCGF())
 
 
 @final
@@ -49,30 +51,19 @@ class PureLoss(BoundedLoss):
         return divergence
 
     @property
-    def has_exact_cgf(self) -> bool:
+    def numerics(self) -> LossNumerics:
         """Its cumulant is a closed form."""
-        return True
+        return PURE
 
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
         """``+-epsilon``."""
-        return _randomised_response(self.epsilon)
+        return response_pmf(self.epsilon)
 
     def cumulant(self, z: ArrayLike) -> Any:
         """``ln E[e^{zL}]`` of the two outcomes ``+-epsilon``."""
         s = np.asarray(z, dtype=complex)
-        return self.sum_cgf([self], np.ones(1), s)[0][()]
-
-    @classmethod
-    def sum_cgf(cls, losses: Sequence[Self], counts: Array, z: Any) -> tuple[Any, Array]:
-        """Sum of the closed forms, many losses at a time."""
-        sizes = np.fromiter((one.epsilon for one in losses), float, len(losses))
-        return sum_in_blocks(_randomised_response_cgf, sizes, counts, z)
-
-    @classmethod
-    def cf_ratios(cls, losses: Sequence[Self], counts: Array, z: Complex) -> tuple[Complex, Array]:
-        """Product over the losses, one matrix product each."""
-        return product_of_cf_ratios([one.loss_pmf for one in losses], counts, z)
+        return PURE_CGF.sum_cgf([self], np.ones(1), s)[0][()]
 
     def dominates(self, other: Loss) -> bool:
         """Every loss that is bounded by its epsilon."""
@@ -82,11 +73,12 @@ class PureLoss(BoundedLoss):
         """``size`` records cost ``size`` times as much."""
         return PureLoss(round_up(RECORDS.check("size", size) * self.epsilon))
 
-    def _epsilon_of_delta(self, delta: float) -> float:
+    def inverse_profile(self, delta: float) -> float:
+        """The closed form."""
         # (e^e0 - e^eps) / (1 + e^e0) = delta
         share = delta * (1 + math.exp(-self.epsilon))
         if share > 0.5:
-            return Loss._epsilon_of_delta(self, delta)
+            return Loss.inverse_profile(self, delta)
         e = self.epsilon + math.log1p(-share)
         return min(self.epsilon, max(0.0, e + 8 * ULP * self.epsilon))
 
@@ -124,20 +116,20 @@ class ApproxLoss(SymmetricLoss):
         return self.delta
 
     @property
-    def has_exact_cgf(self) -> bool:
+    def numerics(self) -> LossNumerics:
         """Its cumulant is a closed form."""
-        return True
+        return APPROXIMATE
 
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
         """``+-epsilon``, of mass ``1 - delta`` together."""
-        loss, mass = _randomised_response(self.epsilon)
+        loss, mass = response_pmf(self.epsilon)
         return loss, mass * (1 - self.delta)
 
     def cumulant(self, z: ArrayLike) -> Any:
         """``ln (1 - delta)`` and the cumulant of randomised response."""
         s = np.asarray(z, dtype=complex)
-        value, _ = _randomised_response_cgf(np.array(self.epsilon), s)
+        value, _ = response_cgf(np.array(self.epsilon), s)
         return (value + math.log1p(-self.delta))[()]
 
     @property
@@ -151,26 +143,3 @@ class ApproxLoss(SymmetricLoss):
         log_moment = np.logaddexp(a * e0, (1 - a) * e0) - np.logaddexp(0, e0)
         divergence: Array = (round_up_sum(log_moment, a * e0) + math.log1p(-self.delta)) / (a - 1)
         return divergence
-
-
-def _randomised_response(epsilon: float) -> tuple[Array, Array]:
-    """Losses and masses of binary randomised response."""
-    high = 1 / (1 + math.exp(-epsilon))
-    return np.array([epsilon, -epsilon]), np.array([high, high * math.exp(-epsilon)])
-
-
-def _randomised_response_cgf(epsilon: Array, z: Any) -> tuple[Any, Array]:
-    # E e^{zL} = cosh((z + 1/2) e) / cosh(e/2) = 1 + 2 sinh((z+1) e/2) sinh(z e/2) / cosh(e/2);
-    # where that would overflow, e^{ze} (1 + e^{-(2z+1)e}) / (1 + e^-e)
-    far = epsilon * (z.real + 1) > 30
-    with np.errstate(over="ignore", invalid="ignore"):
-        e = np.where(far, 0.0, epsilon)
-        near = 2 * np.sinh((z + 1) * e / 2) * np.sinh(z * e / 2) / np.cosh(e / 2)
-        value = log1p(near)
-        if far.any():
-            s = np.broadcast_to(z, far.shape)[far]
-            x = np.broadcast_to(epsilon, far.shape)[far]
-            value[far] = s * x + np.log1p(np.exp(-(2 * s + 1) * x)) - np.log1p(np.exp(-x))
-        terms = np.minimum(np.abs(z) * epsilon, 1.0) * np.exp(z.real * epsilon - value.real)
-        size = terms + np.abs(value) + far
-    return value, 16 * ULP * size

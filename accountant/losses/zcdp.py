@@ -13,6 +13,7 @@ from accountant.domains import NON_NEGATIVE, POSITIVE, RECORDS
 from accountant.errors import UnsupportedPlan
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
+from accountant.losses.loss_numerics import MANY_PAIRS_BY_RENYI, LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
 from accountant.numerics.search import furthest_that, minimum_of_one_valley
@@ -26,7 +27,7 @@ class ZCDPLoss(SymmetricLoss):
     Source: Bun & Steinke (2016); its profile by Canonne, Kamath & Steinke (2020), Proposition 12.
     """
 
-    # rho is also the name of the property every loss has, so the fields hide behind it
+    # every loss has a property rho, so the field hides behind `rho_per_order`
     _rho: float
     xi: float
 
@@ -35,9 +36,14 @@ class ZCDPLoss(SymmetricLoss):
         object.__setattr__(self, "xi", NON_NEGATIVE.check("xi", xi))
 
     @property
-    def is_upper_envelope(self) -> bool:
-        """Always: many mechanisms have this rho."""
-        return True
+    def rho_per_order(self) -> float:
+        """The rho of ``xi + rho * order``."""
+        return self._rho
+
+    @property
+    def numerics(self) -> LossNumerics:
+        """Many mechanisms have this rho, and it says all."""
+        return MANY_PAIRS_BY_RENYI
 
     @property
     def rho(self) -> float:
@@ -78,11 +84,6 @@ class ZCDPLoss(SymmetricLoss):
         return (s * self.xi + self._rho * (s * s + s))[()]
 
     @property
-    def determined_by_rdp(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
     def attained_pair(self) -> Loss:
         """The Gaussian with this rho."""
         return GaussianLoss(math.sqrt(2 * self._rho) * (1 - 4 * ULP))
@@ -93,7 +94,9 @@ class ZCDPLoss(SymmetricLoss):
             raise UnsupportedPlan(self, "Grouped", "xi > 0 has no group bound; use ApproxLoss")
         return ZCDPLoss(round_up(RECORDS.check("size", size) ** 2 * self._rho))
 
-    def _epsilon_of_delta(self, delta: float) -> float:
+    def inverse_profile(self, delta: float) -> float:
+        """The least over tilts."""
+
         # Least over a of rho (a+1) + xi + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a.
         def epsilon(a: Array) -> Array:
             rest = -math.log(delta) - a * np.log1p(1 / a) - np.log1p(a)

@@ -121,7 +121,7 @@ def cf_ratios_from_cgf(
     counts: Array,
     z: Complex,
 ) -> tuple[Complex, Array]:
-    """`Loss.cf_ratios` by way of logarithms."""
+    """`ExactCGF.cf_ratios` by way of logarithms."""
     height, _ = sum_cgf(losses, counts, z[:1, :1].real)
     value, error = sum_cgf(losses, counts, z)
     with np.errstate(under="ignore"):

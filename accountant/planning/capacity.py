@@ -11,7 +11,7 @@ import numpy as np
 from accountant.accountants.basic import Basic
 from accountant.accountants.budget import Budget
 from accountant.accountants.rdp import RDP
-from accountant.accountants.tight_curve import upper_epsilons
+from accountant.accountants.tight import Tight
 from accountant.errors import UnsupportedPlan
 from accountant.plans.plan import Plan, Repeat, Sequential
 
@@ -29,7 +29,7 @@ def remaining_capacity(plan: Plan, part: Plan, budget: Budget) -> int:
 
     @functools.cache
     def cost(n: int) -> float:
-        return upper_epsilons(with_more(n), [budget.delta])[0]
+        return float(Tight().epsilons(with_more(n), [budget.delta])[0])
 
     if cost(0) > budget.epsilon * COST_TOLERANCE:
         return 0

@@ -9,13 +9,10 @@ from typing import final
 
 from accountant.accountants.base import Accountant
 from accountant.accountants.budget import Budget
-from accountant.accountants.pld import PLD
 from accountant.accountants.tight import Tight
-from accountant.accountants.tight_curve import upper_epsilons
 from accountant.errors import UnsupportedPlan
-from accountant.numerics.rounding import round_up
 from accountant.planning.capacity import capacity_if_known
-from accountant.plans.plan import Plan, Repeat, directions
+from accountant.plans.plan import Plan, Repeat
 from accountant.reports.comparison import ALL_ACCOUNTANTS
 from accountant.reports.plan_lines import PlanLine, plan_of
 from accountant.reports.what_if_grid import (
@@ -92,7 +89,7 @@ def _costs(
 ) -> Iterator[LineCost]:
     for place, line in enumerate(lines):
         both = (line.part, Repeat(line.part, line.count))
-        one, alone = (upper_epsilons(part, [budget.delta])[0] for part in both)
+        one, alone = (float(Tight().epsilons(part, [budget.delta])[0]) for part in both)
         asked = place < MAX_CAPACITY_LINES
         # that others do not help the plan says nothing of the plan with many more
         room = capacity_if_known(plan, line.part, budget) if asked else None
@@ -103,20 +100,6 @@ def _costs(
 def _curve(one: Accountant, plan: Plan, deltas: Sequence[float]) -> tuple[float, ...]:
     """An accountant's epsilons; NaN where it has no answer."""
     try:
-        if isinstance(one, PLD):
-            return _one_grid(one, plan, deltas)
-        return tuple(one.epsilon(plan, delta) for delta in deltas)
+        return tuple(one.epsilons(plan, deltas).tolist())
     except UnsupportedPlan:
         return (math.nan,) * len(deltas)
-
-
-def _one_grid(one: PLD, plan: Plan, deltas: Sequence[float]) -> tuple[float, ...]:
-    """Those of a grid that is fine enough for the smallest delta, and so for all."""
-    least = min(delta for delta in deltas if delta > 0)
-    grids = [one._grid(way, least, upper=True) for way in directions(plan)]
-    return tuple(
-        max(round_up(grid.epsilon(delta - grid.delta_error)) for grid in grids)
-        if delta
-        else one.epsilon(plan, 0.0)
-        for delta in deltas
-    )

@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
-from accountant.accountants.tight_curve import improved_by_envelope_accountants, upper_epsilons
+from accountant.composition.composed_loss import losses_of_items
 from accountant.errors import ParameterError, UnsupportedPlan
+from accountant.plans.plan import Plan, directions
 from accountant.reports.plan_lines import PlanLine, has_noise_scale, plan_of, scaled_count
 
 NOISE_FACTORS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 4.0)
@@ -55,7 +58,7 @@ def what_if(
     """Return the grid; ``on_step`` is called after every cell."""
     deltas, noise = delta_axis(budget), _noise_factors(lines)
     whole = plan_of(lines)
-    others = improved_by_envelope_accountants(whole, (deltas[-1], budget.delta or deltas[1]))
+    with_envelopes = _envelopes_help(whole, (deltas[-1], budget.delta or deltas[1]))
     # small counts stay the same at other factors, too
     own = (1.0, *(line.count for line in lines))
     known: dict[tuple[object, ...], tuple[float, ...]] = {
@@ -68,7 +71,7 @@ def what_if(
             # rounded up, small counts repeat
             key = (factor, *(scaled_count(line.count, often) for line in lines))
             if key not in known:
-                known[key] = _cell(lines, factor, often, deltas, others)
+                known[key] = _cell(lines, factor, often, deltas, with_envelopes)
             row.append(known[key])
             on_step()
         rows.append(tuple(row))
@@ -83,16 +86,26 @@ def _cell(
     factor: float,
     count_factor: float,
     deltas: Sequence[float],
-    envelope_accountants: bool,
+    with_envelopes: bool,
 ) -> tuple[float, ...]:
     try:
         plan = plan_of(lines, factor, count_factor)
     except ParameterError:  # a mechanism that has no such noise
         return (math.nan,) * len(deltas)
     try:
-        return tuple(upper_epsilons(plan, deltas, envelope_accountants=envelope_accountants))
+        return tuple(Tight().epsilons(plan, deltas, with_envelopes=with_envelopes).tolist())
     except UnsupportedPlan:
         return (math.nan,) * len(deltas)
+
+
+def _envelopes_help(plan: Plan, deltas: Sequence[float]) -> bool:
+    """Whether accountants with facts of their own lower an epsilon."""
+    ways = directions(plan)
+    losses = [loss for way in ways for loss, _ in losses_of_items([*way.losses()])]
+    if not any(loss.numerics.is_upper_envelope for loss in losses):
+        return False
+    without = Tight().epsilons(plan, deltas, with_envelopes=False)
+    return not np.array_equal(Tight().epsilons(plan, deltas), without)
 
 
 def _noise_factors(lines: Sequence[PlanLine]) -> tuple[float, ...]:

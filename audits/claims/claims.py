@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from accountant.domains import NON_NEGATIVE, POSITIVE, Interval
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
+from accountant.losses.loss_numerics import MANY_PAIRS, LossNumerics
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
@@ -45,9 +46,9 @@ class RenyiLoss(SymmetricLoss):
         object.__setattr__(self, "value", POSITIVE.check("value", self.value))
 
     @property
-    def is_upper_envelope(self) -> bool:
-        """Always: many mechanisms have this divergence."""
-        return True
+    def numerics(self) -> LossNumerics:
+        """A bound on many pairs: many mechanisms have this divergence."""
+        return MANY_PAIRS
 
     @property
     def infinity(self) -> float:
@@ -82,9 +83,9 @@ class TradeoffLoss(SymmetricLoss):
         object.__setattr__(self, "points", tuple(sorted(set(line))))
 
     @property
-    def is_upper_envelope(self) -> bool:
-        """Always: a claim, of no pair."""
-        return True
+    def numerics(self) -> LossNumerics:
+        """A bound on many pairs: a claim, of no pair."""
+        return MANY_PAIRS
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """``max 1 - type II - e^eps type I`` over the corners of the curve, both ways."""
@@ -127,13 +128,14 @@ def claim_points(claim: Loss) -> list[tuple[float, float]]:
     """
     if isinstance(claim, (PureLoss, ApproxLoss)):
         return []
-    if isinstance(claim, RenyiLoss) or claim.determined_by_rdp:
+    by_renyi = claim.numerics.determined_by_rdp
+    if isinstance(claim, RenyiLoss) or by_renyi:
         top = claim.epsilon_at(float(TAIL_DELTAS[-1]))
         found = np.concatenate([[0.0], top * np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0])])
         orders = 1 + np.geomspace(1e-3, 1e3, 25)
-        values = claim.renyi(orders) if claim.determined_by_rdp else np.empty(0)
+        values = claim.renyi(orders) if by_renyi else np.empty(0)
         deltas = np.array([claim.delta_at(float(e)) for e in found])
-        if claim.determined_by_rdp:
+        if by_renyi:
             deltas = np.minimum(deltas, bernoulli_profile(found, orders, np.asarray(values)))
         return [(float(e), float(d)) for e, d in zip(found, deltas, strict=True) if d < 1]
     tails = [(claim.epsilon_at(float(d)), float(d)) for d in TAIL_DELTAS]

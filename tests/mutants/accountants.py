@@ -8,15 +8,15 @@ from accountant import PLD, RDP, ZCDP, Advanced, Basic, Sequential
 class CountForgotten(PLD):
     """Composes every loss once, whatever its count."""
 
-    def _epsilon(self, plan, delta):
-        return super()._epsilon(Sequential([loss for loss, _ in plan.losses()]), delta)
+    def one_way_epsilon(self, plan, delta):
+        return super().one_way_epsilon(Sequential([loss for loss, _ in plan.losses()]), delta)
 
 
 class ConversionWithoutPenalty(RDP):
     """Takes the best divergence for epsilon and forgets what delta costs."""
 
-    def _epsilon(self, plan, delta):
-        return super()._epsilon(plan, 0.99)
+    def one_way_epsilon(self, plan, delta):
+        return super().one_way_epsilon(plan, 0.99)
 
 
 class HalfTheRho(ZCDP):
@@ -29,14 +29,14 @@ class HalfTheRho(ZCDP):
 class DeltaSpentTwice(Basic):
     """Gives every release the whole delta."""
 
-    def _epsilon(self, plan, delta):
+    def one_way_epsilon(self, plan, delta):
         return sum(count * loss.epsilon_at(delta) for loss, count in plan.losses())
 
 
 class DriftForgotten(Advanced):
     """Square-root composition without its drift, of a tenth of the losses."""
 
-    def _epsilon(self, plan, delta):
+    def one_way_epsilon(self, plan, delta):
         square = sum(count * loss.max_loss**2 for loss, count in plan.losses())
         return math.sqrt(2 * math.log(1 / delta) * square) / 10
 
@@ -44,19 +44,19 @@ class DriftForgotten(Advanced):
 class DeltaHalved(PLD):
     """Answers half of delta."""
 
-    def _delta(self, plan, epsilon):
-        return super()._delta(plan, epsilon) / 2
+    def one_way_delta(self, plan, epsilon):
+        return super().one_way_delta(plan, epsilon) / 2
 
 
 class EpsilonInsteadOfItsPower(Basic):
     """Takes what is beyond epsilon as if e^epsilon were 1 + epsilon."""
 
-    def _delta(self, plan, epsilon):
-        return super()._delta(plan, math.expm1(epsilon))
+    def one_way_delta(self, plan, epsilon):
+        return super().one_way_delta(plan, math.expm1(epsilon))
 
 
 class DeltaUpsideDown(RDP):
     """Asks for 1 / delta where delta is small."""
 
-    def _epsilon(self, plan, delta):
-        return super()._epsilon(plan, 1e-8 / delta)
+    def one_way_epsilon(self, plan, delta):
+        return super().one_way_epsilon(plan, 1e-8 / delta)

@@ -125,7 +125,7 @@ def test_at_delta_zero_it_is_the_sum_of_the_bounds():
 
 def test_both_directions_count():
     plan = 50 * PoissonSampled(GaussianLoss(1.0), 0.1)
-    forth, back = (Tight()._certify(way, 1e-5).upper for way in (plan, plan.reversed))
+    forth, back = (Tight().certify_one_way(way, 1e-5).upper for way in (plan, plan.reversed))
     assert forth > back * 1.1
     assert Tight().epsilon(plan, 1e-5) == Tight().epsilon(plan.reversed, 1e-5) == forth
 
@@ -238,7 +238,7 @@ def sampled_gaussian(mu, rate):
     ids=range(5),
 )  # fmt: skip
 def test_certificates_hold_where_they_once_did_not(plan, delta, truth):
-    found = Tight()._certify(plan, delta)
+    found = Tight().certify_one_way(plan, delta)
     assert found.lower <= truth * (1 + 1e-6)
     assert found.upper >= truth * (1 - 1e-6)
     assert found.width < 1e-4 * truth

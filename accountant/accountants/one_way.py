@@ -1,0 +1,174 @@
+"""One direction of a plan: which route leads to its epsilon, and the answers by that route."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from accountant.accountants.advanced import Advanced
+from accountant.accountants.base import Accountant
+from accountant.accountants.basic import Basic
+from accountant.accountants.rdp import RDP
+from accountant.accountants.zcdp import ZCDP
+from accountant.composition.certificate import Certificate
+from accountant.composition.certified_composition import CertifiedComposition
+from accountant.composition.closed_form import ENVELOPE, closed_form
+from accountant.composition.composed_loss import losses_of_items
+from accountant.composition.epsilon_curve import upper_epsilons
+from accountant.composition.exact_cgf import with_coarse_cgf, with_exact_cgf
+from accountant.losses.loss import Loss
+from accountant.numerics.rounding import ACCURACY
+from accountant.plans.parallel import Parallel
+from accountant.plans.plan import Plan
+
+DISCRETISATION_ERROR = 1e-6  # of epsilon: by how much a discretised loss is too large
+CURVE_WIDTH = 1e-4  # of epsilon: the same where many deltas are asked for
+LOOSE_WIDTH = 0.01
+MAX_TERMS = 5000
+# what they know of a plan, its dominating pairs do not know
+ENVELOPE_ACCOUNTANTS: tuple[Accountant, ...] = (Basic(), Advanced(), ZCDP(), RDP())
+
+
+class Route(enum.Enum):
+    """The way to an answer, from the quickest to the one that is left."""
+
+    SUM_OF_BOUNDS = enum.auto()  # the largest losses add up: all there is to say at a delta of 0
+    CLOSED_FORM = enum.auto()  # one release: its own profile
+    PARALLEL = enum.auto()  # one release of parallel plans: the part that costs most
+    EXACT_COMPOSITION = enum.auto()  # exact cumulants: enumeration, lattice or contour
+    DISCRETISED_COMPOSITION = enum.auto()  # finite losses above and below those without
+    ENVELOPE_ACCOUNTANTS = enum.auto()  # Rényi curves say all: no composition is sharper
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OneWay:
+    """One direction of a plan; ``width`` is that of `Tight`."""
+
+    plan: Plan
+    width: float
+    route: Route
+    losses: list[tuple[Loss, int]]
+    parts: tuple[OneWay, ...] = ()
+
+    def certify(self, delta: float) -> Certificate:
+        """Return the interval that holds epsilon at ``delta``."""
+        match self.route:
+            case Route.SUM_OF_BOUNDS:
+                total = Basic().one_way_epsilon(self.plan, delta)
+                return Certificate(total, total, "sum of the bounds")
+            case Route.CLOSED_FORM:
+                return closed_form(self.losses[0][0], delta)
+            case Route.PARALLEL:
+                parts = [part.certify(delta) for part in self.parts]
+                worst = max(parts, key=lambda one: one.upper)
+                lower = max(one.lower for one in parts)
+                return Certificate(lower, worst.upper, worst.engine, worst.nodes)
+            case Route.EXACT_COMPOSITION:
+                found = CertifiedComposition(self.losses, self.width).certify(delta)
+                narrow = found.width <= DISCRETISATION_ERROR * min(found.upper, 1e300)
+                if narrow or math.isinf(found.lower):
+                    return found
+                # few smooth losses, far up a contour: finite ones need fewer terms
+                other = self._certify_discretised(delta, max_terms=MAX_TERMS)
+                return min(found, other, key=lambda one: one.width)
+            case _:
+                return self._certify_discretised(delta)
+
+    def upper_epsilons(self, deltas: Sequence[float], *, with_envelopes: bool) -> list[float]:
+        """Upper bounds at ``deltas``, positive and descending, about `CURVE_WIDTH` too large.
+
+        Without envelopes `ENVELOPE_ACCOUNTANTS` are left out where there is another bound.
+        """
+        if self.route in {Route.SUM_OF_BOUNDS, Route.CLOSED_FORM, Route.PARALLEL}:
+            return [self.certify(delta).upper for delta in deltas]
+        found, alone = [math.inf] * len(deltas), self.route is Route.ENVELOPE_ACCOUNTANTS
+        if deltas and not alone:
+            finite = with_coarse_cgf(self.losses, deltas[-1])
+            found = upper_epsilons(CertifiedComposition(finite, CURVE_WIDTH), deltas)
+        if self.has_envelopes and (with_envelopes or alone):
+            others = [self._envelope_epsilon(delta) for delta in deltas]
+            found = [min(pair) for pair in zip(found, others, strict=True)]
+        return found
+
+    def upper_delta(self, epsilon: float) -> float:
+        """Return an upper bound on delta at ``epsilon``."""
+        match self.route:
+            case Route.SUM_OF_BOUNDS:
+                return Basic().one_way_delta(self.plan, epsilon)
+            case Route.CLOSED_FORM:
+                return min(1.0, float(self.losses[0][0].profile(epsilon)) * (1 + ACCURACY))
+            case Route.PARALLEL:
+                return max(part.upper_delta(epsilon) for part in self.parts)
+        found = 1.0
+        if self.route is not Route.ENVELOPE_ACCOUNTANTS:
+            exact = all(one.numerics.has_exact_cgf for one, _ in self.losses)
+            width = self.width if exact else max(self.width, DISCRETISATION_ERROR)
+            finite = with_exact_cgf(self.losses, 1e-12, upper=True)
+            found = CertifiedComposition(finite, width).delta(epsilon)[1]
+        if self.has_envelopes:
+            others = (one.one_way_delta(self.plan, epsilon) for one in ENVELOPE_ACCOUNTANTS)
+            found = min(found, *others)
+        return found
+
+    @property
+    def has_envelopes(self) -> bool:
+        """Whether the profile of some loss is a bound on many pairs."""
+        return any(one.numerics.is_upper_envelope for one, _ in self.losses)
+
+    def _envelope_epsilon(self, delta: float) -> float:
+        return min(one.one_way_epsilon(self.plan, delta) for one in ENVELOPE_ACCOUNTANTS)
+
+    def _certify_discretised(self, delta: float, max_terms: float = math.inf) -> Certificate:
+        """Finite losses above and below what has no exact cumulant, one pair below many."""
+        width = max(self.width, DISCRETISATION_ERROR)
+        above = Certificate(0.0, math.inf, ENVELOPE)
+        if self.route is not Route.ENVELOPE_ACCOUNTANTS:
+            finite = with_exact_cgf(self.losses, delta, upper=True, max_terms=max_terms)
+            above = CertifiedComposition(finite, width).certify(delta)
+        upper, lower = above.upper, 0.0
+        if self.has_envelopes or not above.width < LOOSE_WIDTH * above.upper:
+            upper = min(upper, self._envelope_epsilon(delta))
+        upper = max(0.0, upper)
+        if not any(one.numerics.is_numerical for one, _ in self.losses):
+            pairs = [(one.attained_pair, n) for one, n in self.losses]
+            finite = with_exact_cgf(pairs, delta, upper=False, max_terms=max_terms)
+            lower = CertifiedComposition(finite, width).certify(delta).lower
+        engine = f"{above.engine}, dots" if upper == above.upper else ENVELOPE
+        return Certificate(min(lower, upper), upper, engine, above.nodes)
+
+
+def one_way(plan: Plan, width: float, *, at_zero: bool = False) -> OneWay:
+    """Choose the route for one direction of a plan; ``at_zero``: for a delta of 0."""
+    if at_zero:
+        return OneWay(plan, width, Route.SUM_OF_BOUNDS, [])
+    items = list(plan.losses())
+    match items:
+        case [(Parallel() as parallel, 1)]:
+            parts = tuple(one_way(part, width) for part in parallel.distinct)
+            return OneWay(plan, width, Route.PARALLEL, [], parts)
+    losses, route = losses_of_items(items), Route.EXACT_COMPOSITION
+    if len(items) == 1 and items[0][1] == 1:
+        route = Route.CLOSED_FORM
+    elif not all(one.numerics.is_exact for one, _ in losses):
+        by_renyi = all(one.numerics.determined_by_rdp for one, _ in losses)
+        route = Route.ENVELOPE_ACCOUNTANTS if by_renyi else Route.DISCRETISED_COMPOSITION
+    return OneWay(plan, width, route, losses)
+
+
+def chernoff_epsilon(plan: Plan, delta: float) -> float:
+    """A bound on one direction by one sweep over orders; infinite where it is not at hand.
+
+    A direction whose bound is below the other's epsilon needs no route.
+    """
+    items = [
+        (item, n)
+        for item, n in plan.losses()
+        if isinstance(item, Loss) and item.numerics.has_exact_cgf
+    ]
+    if delta == 0 or len(items) < len(list(plan.losses())):
+        return math.inf
+    return CertifiedComposition(items, CURVE_WIDTH).chernoff(delta)

@@ -1,0 +1,81 @@
+"""The engines of one composition, cheapest first: enumeration, lattice, contour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from accountant.composition.cgf import PlanCGF
+from accountant.composition.closed_form import ClosedForm, Engine
+from accountant.composition.contour import Contour
+from accountant.composition.enumeration import MAX_SUMS, Enumeration, number_of_sums
+from accountant.composition.lattice import MAX_LATTICE_POINTS, Lattice, common_unit
+from accountant.losses.loss import Loss
+
+MAX_UNSMOOTHED_NODES = 2**13  # a contour of so many nodes is cheap: nothing needs smoothing
+MAX_CONTOUR_NODES = 2**20
+CHEAP_SUMS = 5_000  # enumerated before anything else is tried
+MAX_OPERATIONS = 2e8  # exponentials, multiplied in half a second
+
+
+def engines_near(
+    items: list[tuple[Loss, int]], cgf: PlanCGF, a: float, epsilon: float, width: float
+) -> Iterator[Engine]:
+    """Yield engines at tilt ``a``, near ``epsilon``, until one is narrow enough for the caller.
+
+    ``width``, relative to epsilon, is what a smoothed contour aims at.
+    """
+    if len(items) == 1 and items[0][1] == 1:
+        yield ClosedForm(items[0][0])
+        return
+    sums = number_of_sums(items)
+    if sums <= CHEAP_SUMS:
+        yield Enumeration(items)
+        return
+    unit = common_unit(items)
+    if unit is not None:
+        lattice = Lattice(cgf, a, epsilon, unit)
+        if lattice.nodes <= MAX_LATTICE_POINTS:
+            lattice.integrate(cgf)
+            yield lattice
+    yield from _contours(cgf, a, epsilon, width)
+    if sums <= MAX_SUMS:
+        yield Enumeration(items)
+
+
+def _contours(cgf: PlanCGF, a: float, epsilon: float, width: float) -> Iterator[Engine]:
+    direct = Contour(cgf, a, epsilon, 0.0)
+    for share in (0.9, 0.75, 0.5):
+        # near the edge of where the cumulant is small, a smaller tilt needs fewer nodes
+        if direct.nodes > MAX_UNSMOOTHED_NODES / 4:
+            other = Contour(cgf, share * a, epsilon, 0.0)
+            direct = min(direct, other, key=lambda one: one.operations)
+    if direct.nodes <= MAX_UNSMOOTHED_NODES and direct.operations <= MAX_OPERATIONS:
+        direct.integrate()
+        yield direct
+        return
+    # the sandwich is about S (a + 1) wide
+    smoothing = width * max(epsilon, 1e-3 / a) / (a + 1) * 0.7
+    for _ in range(4):
+        contour = _smoothed(cgf, a, epsilon, smoothing)
+        if _is_affordable(direct) and direct.operations <= contour.operations:
+            contour = direct
+        elif not _is_affordable(contour):
+            return
+        contour.integrate()
+        yield contour
+        if contour is direct or contour.smoothing > smoothing:
+            return  # nothing finer is to be had
+        smoothing /= 4
+
+
+def _smoothed(cgf: PlanCGF, a: float, epsilon: float, smoothing: float) -> Contour:
+    """A contour with this smoothing, or the least above it that is affordable."""
+    contour = Contour(cgf, a, epsilon, smoothing)
+    while not _is_affordable(contour) and contour.smoothing < 1:
+        contour = Contour(cgf, a, epsilon, 4 * contour.smoothing)
+    return contour
+
+
+def _is_affordable(contour: Contour) -> bool:
+    """Whether time and memory suffice for it."""
+    return contour.nodes <= MAX_CONTOUR_NODES and contour.operations <= MAX_OPERATIONS

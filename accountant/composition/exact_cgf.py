@@ -1,0 +1,56 @@
+"""Losses replaced by finite ones wherever their own cumulant is no closed form."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from accountant.losses.discretised import DiscretisedLoss, discretised, dominating_pair
+from accountant.losses.loss import Loss
+
+TAIL_SHARE = 1e-7  # of delta: what discretisations may move to infinity in all
+HIGH_FREQUENCY = 1e5
+THINNING_FACTOR = 8
+
+
+def with_exact_cgf(
+    items: list[tuple[Loss, int]], delta: float, *, upper: bool, max_terms: float = math.inf
+) -> list[tuple[Loss, int]]:
+    """The losses, some replaced by finite ones above or below them.
+
+    Those without an exact cumulant, and those of more than ``max_terms`` terms far up a contour.
+    """
+    releases = sum(n for _, n in items)
+    tail = delta * TAIL_SHARE / max(releases, 1)
+    return [
+        (one if _is_cheap(one, max_terms) else discretised(one, tail, upper=upper), n)
+        for one, n in items
+    ]
+
+
+def with_coarse_cgf(items: list[tuple[Loss, int]], least_delta: float) -> list[tuple[Loss, int]]:
+    """The losses, coarse finite ones above those without an exact cumulant.
+
+    They are the same for counts of the same power of ten, so that a plan with a few more releases
+    finds them already made.
+    """
+    releases = sum(n for _, n in items)
+    tail = least_delta * TAIL_SHARE / 10.0 ** math.ceil(math.log10(max(releases, 1)))
+    return [(loss if loss.numerics.has_exact_cgf else _coarse(loss, tail), n) for loss, n in items]
+
+
+@functools.lru_cache(maxsize=512)
+def _coarse(loss: Loss, tail: float) -> DiscretisedLoss:
+    """A finite loss above ``loss``, and then one of an eighth of its points above that."""
+    fine = discretised(loss, tail, upper=True)
+    kept = np.union1d(fine.loss[::THINNING_FACTOR], fine.loss[[0, -1]])
+    if kept.size <= 2:
+        return fine
+    return dominating_pair(fine.profile_any_epsilon, kept, fine.infinity_mass)
+
+
+def _is_cheap(loss: Loss, max_terms: float) -> bool:
+    cgf = loss.numerics.cgf
+    return cgf is not None and cgf.quadrature_terms(loss, HIGH_FREQUENCY) <= max_terms

@@ -1,0 +1,118 @@
+"""What composition needs of a loss beyond its profile: exact cumulants, and where they end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, final
+
+import numpy as np
+
+from accountant.numerics import Array, Complex
+from accountant.numerics.exponential_sums import cf_ratios_from_cgf
+from accountant.numerics.rounding import ULP
+
+
+class HasCumulant(Protocol):
+    """The part of a loss that its family's cumulants are made from."""
+
+    @property
+    def max_loss(self) -> float:
+        """Epsilon beyond which the profile stays at its limit."""
+        ...
+
+    @property
+    def loss_pmf(self) -> tuple[Array, Array] | None:
+        """The losses and their masses, where there are finitely many."""
+        ...
+
+    def cumulant(self, z: Any) -> Any:
+        """``ln E_P[e^{zL}; L finite]``."""
+        ...
+
+
+Member = TypeVar("Member", bound=HasCumulant)
+
+
+class ExactCGF(Generic[Member]):
+    """The cumulants of one family of losses: closed forms, exact up to round-off.
+
+    A family overrides what it can do for many losses at a time.
+    """
+
+    # how many different losses of the family cost something each
+    distinct_cost_cap = math.inf
+
+    def sum_cgf(self, losses: Sequence[Member], counts: Array, z: Any) -> tuple[Any, Array]:
+        """Return ``sum_i counts[i] K_i(z)``, and a bound on its round-off.
+
+        ``z`` is an array, real or complex.
+        """
+        total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
+        for loss, count in zip(losses, counts.tolist(), strict=True):
+            one = count * (loss.cumulant(z) if np.iscomplexobj(z) else loss.cumulant(z).real)
+            total += one
+            # an exponent z L is inexact by an ulp of itself
+            size += 16 * ULP * (count * (1 + np.abs(z) * loss.max_loss) + np.abs(one))
+        return total, size
+
+    def cf_ratios(
+        self, losses: Sequence[Member], counts: Array, z: Complex
+    ) -> tuple[Complex, Array]:
+        """Return ``prod_i (E e^{zL_i} / E e^{aL_i})^{counts[i]}``, ``a = Re z``, and its round-off.
+
+        ``z`` is a matrix of equidistant nodes, ``z[r, c] = a + i h (r C + c)``.
+        """
+        return cf_ratios_from_cgf(self.sum_cgf, losses, counts, z)
+
+    def log_cf_bounds(self, losses: Sequence[Member], counts: Array, a: float, u: Array) -> Array:
+        """Bound ``sum_i counts[i] ln |E e^{(a+iv)L_i} / E e^{aL_i}|`` for every ``v >= u``."""
+        return np.zeros(u.shape)
+
+    def quadrature_terms(self, loss: Member, frequency: float) -> float:
+        """How many exponentials stand for a loss on a contour that reaches up to ``frequency``."""
+        found = loss.loss_pmf
+        return 2.0 if found is None else float(found[0].size)
+
+    def max_loss_mass(self, loss: Member) -> float:
+        """Mass of the greatest finite loss where that is `max_loss`; 0 where it is not known."""
+        found = loss.loss_pmf
+        if found is None or found[0].size == 0 or math.isinf(loss.max_loss):
+            return 0.0
+        first = int(np.argmax(found[0]))
+        return float(found[1][first]) if found[0][first] >= loss.max_loss * (1 - 8 * ULP) else 0.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LossNumerics:
+    """How composition may treat one loss.
+
+    ``is_upper_envelope``: the profile is an upper bound on many pairs that no pair need attain.
+    ``is_numerical``: the profile is a numerical upper bound, not a formula.
+    ``determined_by_rdp``: the Rényi curve says all there is to know, the profile adds nothing.
+    ``discretisation_points``: how many values a finite loss above or below this one has.
+    ``cgf``: the exact cumulants of its family; None where the profile alone is known.
+    """
+
+    cgf: ExactCGF[Any] | None = None
+    is_upper_envelope: bool = False
+    is_numerical: bool = False
+    determined_by_rdp: bool = False
+    discretisation_points: int = 4096
+
+    @property
+    def has_exact_cgf(self) -> bool:
+        """Whether the cumulant is a closed form, exact up to round-off."""
+        return self.cgf is not None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the cumulant is exact, and that of a pair which attains the profile."""
+        return not (self.cgf is None or self.is_upper_envelope or self.is_numerical)
+
+
+PROFILE_ONLY = LossNumerics()
+MANY_PAIRS = LossNumerics(is_upper_envelope=True)
+MANY_PAIRS_BY_RENYI = LossNumerics(is_upper_envelope=True, determined_by_rdp=True)
