@@ -44,15 +44,15 @@ class DriftForgotten(Advanced):
 class DeltaHalved(PLD):
     """Answers half of delta."""
 
-    def _delta(self, plan, epsilon):
-        return super()._delta(plan, epsilon) / 2
+    def one_way_delta(self, plan, epsilon):
+        return super().one_way_delta(plan, epsilon) / 2
 
 
 class EpsilonInsteadOfItsPower(Basic):
     """Takes what is beyond epsilon as if e^epsilon were 1 + epsilon."""
 
-    def _delta(self, plan, epsilon):
-        return super()._delta(plan, math.expm1(epsilon))
+    def one_way_delta(self, plan, epsilon):
+        return super().one_way_delta(plan, math.expm1(epsilon))
 
 
 class DeltaUpsideDown(RDP):
