@@ -28,6 +28,9 @@ orders = st.floats(1.001, 500.0)  # of a Renyi divergence
 priors = st.floats(1e-9, 0.999)
 small_deltas = st.sampled_from([1e-9, 1e-5, 1e-2])
 positive_floats = st.floats(1e-300, 1e300)
+signed_floats = st.floats(-1e9, 1e9) | st.floats(-1e-300, 1e-300)
+positive_roots = st.floats(1e-9, 1e3)
+seeds = st.integers(0, 2**32 - 1)
 any_floats = st.one_of(
     st.floats(allow_nan=True, allow_infinity=True), st.sampled_from([0.0, 1.0, 2.0, math.nan])
 )

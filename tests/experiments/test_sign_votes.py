@@ -48,6 +48,7 @@ def test_values_are_printed(run, curves, name):
     assert "power, DPVote, calibrated: " in said
 
 
+@pytest.mark.slow  # tests/audits/papers/test_sign_votes.py has the same values
 def test_the_errata_are_printed(run):
     _, said, _ = run("sign-votes-claims")
     assert "E12 four votes of five: stability 3, 2 changed votes end the majority" in said

@@ -4,6 +4,7 @@ A law is a function of what it judges: where it fails, "" where it holds.  A mut
 the right one, on which the law must hold.
 """
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -11,9 +12,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from accountant import Ledger, calibrate
+from accountant.numerics import search
 from algorithms.label_privacy.report_decoders import RotatedGradientDecoder, SupportSetDecoder
 from algorithms.voting.vote_collection import VoteCollector
 from mechanisms import Laplace
+from tests.accountant.numerics import test_search
 from tests.laws import (
     algorithms,
     test_accountants,
@@ -43,6 +46,7 @@ from tests.mutants import (
     local,
     notions,
     regressions,
+    searches,
     selection,
     sign_vote,
     specimens,
@@ -176,6 +180,30 @@ register(
     {"target_without_its_sign": ((-1.0, calibrations.target_without_its_sign), (-1.0, calibrate)),
      "truth_for_one": ((True, calibrations.truth_for_one), (True, calibrate))},
 )  # fmt: skip
+
+# --- searches
+
+BISECTIONS = (
+    searches.unchecked_midpoint, searches.failing_end, searches.exchanged, searches.evaluated_end,
+)  # fmt: skip
+
+
+def search_violation(check: Callable[..., None], bisection: Callable[..., float]) -> str:
+    """What a search promises and does not keep with another bisection."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "_bisect", bisection)
+        try:
+            check(0.0, 1.0, 0.3)
+        except (AssertionError, KeyError) as error:
+            return repr(error)
+    return ""
+
+
+for _check in (test_search.check_least, test_search.check_greatest):
+    register(
+        f"search: {_check.__name__}", functools.partial(search_violation, _check),
+        {wrong.__name__: (wrong, search._bisect) for wrong in BISECTIONS},
+    )  # fmt: skip
 
 # --- ledgers: every test of tests/laws/test_ledger.py is a law
 
