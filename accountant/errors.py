@@ -4,7 +4,26 @@ from __future__ import annotations
 
 
 class ParameterError(ValueError):
-    """An argument is not what it must be: names the argument, its value and the allowed range."""
+    """An argument is not what it must be.
+
+    Parameters
+    ----------
+    argument : str
+        Its name.
+    value : object
+        What was given; never a private value.
+    allowed : str
+        What is allowed.
+
+    Examples
+    --------
+    >>> from accountant import ParameterError, PureLoss
+    >>> try:
+    ...     PureLoss(-1.0)
+    ... except ParameterError as error:
+    ...     print(error)
+    epsilon must be a number in [1e-300, 1e+300], got -1.0
+    """
 
     def __init__(self, argument: str, value: object, allowed: str) -> None:
         self.argument, self.value, self.allowed = argument, value, allowed
@@ -18,9 +37,28 @@ class ParameterError(ValueError):
 
 
 class PrivateValueError(ParameterError):
-    """A private value is not what it must be: says which rule it broke and where, never the value.
+    """A private value is not what it must be: the message names the rule, never the value.
 
-    ``index`` is the place of the first wrong entry, None where the whole value is wrong.
+    Parameters
+    ----------
+    argument : str
+        Its name.
+    allowed : str
+        What is allowed.
+    index : tuple of int, optional
+        Place of the first wrong entry; None where the whole value is wrong.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accountant import Budget, Filter, PrivateValueError
+    >>> from mechanisms import Laplace
+    >>> gate = Filter(np.array([1.0, 2.0]), Budget(1.0))
+    >>> try:
+    ...     gate.release(Laplace(1.0), lambda data: data / 0 * 0 if data.size > 9 else "text")
+    ... except PrivateValueError as error:
+    ...     print(type(error).__name__)
+    PrivateValueError
     """
 
     def __init__(self, argument: str, allowed: str, index: tuple[int, ...] | None = None) -> None:
@@ -35,7 +73,26 @@ class PrivateValueError(ParameterError):
 
 
 class UnsupportedPlan(RuntimeError):
-    """An accountant cannot bound a plan: names the node, the accountant and what would work."""
+    """An accountant cannot bound a plan.
+
+    Parameters
+    ----------
+    node : object
+        The part of the plan that it cannot bound.
+    accountant : str
+        Its name.
+    instead : str
+        The remedy: what would work.
+
+    Examples
+    --------
+    >>> from accountant import GDP, UnsupportedPlan, ZCDPLoss
+    >>> try:
+    ...     GDP().epsilon(ZCDPLoss(0.1), delta=1e-6)
+    ... except UnsupportedPlan as error:
+    ...     print(error.accountant)
+    GDP
+    """
 
     def __init__(self, node: object, accountant: str, instead: str) -> None:
         self.node, self.accountant, self.instead = node, accountant, instead
@@ -46,7 +103,29 @@ class UnsupportedPlan(RuntimeError):
 
 
 class OffPlan(RuntimeError):
-    """A release the plan does not allow was asked for: nothing spent, looked at or drawn."""
+    """A release that the plan does not allow was asked for: nothing was spent, read or drawn.
+
+    Parameters
+    ----------
+    asked : object
+        The mechanism that was asked for.
+    allowed : object
+        What the plan allows next; None at its end.
+    why : str
+        Further words, such as which users were already asked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accountant import Ledger, OffPlan
+    >>> from mechanisms import Laplace
+    >>> ledger = Ledger(np.arange(3.0), 1 * Laplace(2.0))
+    >>> try:
+    ...     ledger.release(Laplace(1.0), np.sum)
+    ... except OffPlan as error:
+    ...     print(error.allowed)
+    Laplace(scale=2.0, sensitivity=1.0, arithmetic=IDEALISED)
+    """
 
     def __init__(self, asked: object, allowed: object, why: str = "") -> None:
         self.asked, self.allowed, self.why = asked, allowed, why
@@ -60,9 +139,29 @@ class OffPlan(RuntimeError):
 
 
 class BudgetExceeded(RuntimeError):
-    """More than the budget was asked for: names what was spent, what was asked and the budget.
+    """More was asked for than the budget has left: nothing was spent, read or drawn.
 
-    ``unit`` is what the two numbers count: epsilon, or what a filter adds up.
+    Parameters
+    ----------
+    spent : float
+        Spent before, in ``unit``.
+    asked : float
+        Asked for, in ``unit``.
+    budget : object
+        The budget.
+    unit : str
+        What both numbers count: epsilon, or what a filter adds up, such as rho.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accountant import Budget, BudgetExceeded, Filter
+    >>> from mechanisms import Laplace
+    >>> try:
+    ...     Filter(np.arange(3.0), Budget(1.0)).release(Laplace(0.5), np.sum)
+    ... except BudgetExceeded as error:
+    ...     print(error.spent, error.asked, error.unit)
+    0.0 2.0 epsilon
     """
 
     def __init__(self, spent: float, asked: float, budget: object, unit: str = "epsilon") -> None:
@@ -75,7 +174,21 @@ class BudgetExceeded(RuntimeError):
 
 
 class LedgerBusy(RuntimeError):
-    """Others kept a book locked for as long as one waits: nothing spent, looked at or drawn."""
+    """Others kept a book locked for as long as one waits: nothing was spent, read or drawn.
+
+    Parameters
+    ----------
+    book : str
+        Its name, without a password.
+    seconds : float
+        How long was waited.
+
+    Examples
+    --------
+    >>> from accountant import LedgerBusy
+    >>> issubclass(LedgerBusy, RuntimeError)
+    True
+    """
 
     def __init__(self, book: str, seconds: float) -> None:
         self.book, self.seconds = book, seconds
@@ -86,7 +199,23 @@ class LedgerBusy(RuntimeError):
 
 
 class LedgerCorrupt(RuntimeError):
-    """A book is not what was written into it: names the book, what is wrong, and the entry."""
+    """A book is not what was written into it.
+
+    Parameters
+    ----------
+    book : str
+        Its name, without a password.
+    why : str
+        What is wrong.
+    entry : int, optional
+        Number of the wrong entry, where one is.
+
+    Examples
+    --------
+    >>> from accountant import LedgerCorrupt
+    >>> LedgerCorrupt("book.db", "a hash is wrong", 3).entry
+    3
+    """
 
     def __init__(self, book: str, why: str, entry: int | None = None) -> None:
         self.book, self.why, self.entry = book, why, entry
@@ -98,11 +227,30 @@ class LedgerCorrupt(RuntimeError):
 
 
 class LedgerUnwritable(OSError):
-    """A book cannot be written, its disk full, read-only or failing: nothing was answered."""
+    """A book cannot be written, its disk full, read-only or failing: nothing was answered.
+
+    Examples
+    --------
+    >>> from accountant import LedgerUnwritable
+    >>> issubclass(LedgerUnwritable, OSError)
+    True
+    """
 
 
 class UnhealthyRandomness(RuntimeError):
-    """The generator of noise repeats itself, or what it gave before: nothing spent or looked at."""
+    """The noise generator repeats itself, or what it gave before: nothing was spent or read.
+
+    Parameters
+    ----------
+    why : str
+        What was noticed.
+
+    Examples
+    --------
+    >>> from accountant import UnhealthyRandomness
+    >>> issubclass(UnhealthyRandomness, RuntimeError)
+    True
+    """
 
     def __init__(self, why: str) -> None:
         self.why = why

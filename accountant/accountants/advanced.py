@@ -43,11 +43,26 @@ MAX_RANGE = 5.0
 @final
 @dataclass(frozen=True, slots=True)
 class Advanced(Accountant):
-    """The optimum over all releases with these bounds, never above `Basic`.
+    """Advanced composition: the optimum over all releases with these bounds, never above `Basic`.
 
-    For (epsilon, delta)-DP releases: exact for equal epsilons, certified to 1e-8 for unequal ones.
-    For exponential mechanisms of one range: the optimum, within 0.2 %, where each may follow the
-    answers before it; ``adaptive=False`` is for those that are all chosen in advance, and exact.
+    For (epsilon, delta)-DP releases it is exact for equal epsilons and certified to 1e-8 for
+    unequal ones.  For exponential mechanisms of one range it is the optimum within 0.2 %.
+
+    Parameters
+    ----------
+    adaptive : bool
+        Whether an exponential mechanism may follow the answers before it.  False is for those
+        that are all chosen in advance, and exact.
+
+    References
+    ----------
+    Kairouz, Oh & Viswanath (2015); Dong, Durfee & Rogers (2020).
+
+    Examples
+    --------
+    >>> from accountant import Advanced, PureLoss
+    >>> round(Advanced().epsilon(100 * PureLoss(0.1), delta=1e-6), 3)
+    4.775
     """
 
     adaptive: bool = True

@@ -25,13 +25,44 @@ class Accountant(ABC):
         return type(self).__name__
 
     def epsilon(self, plan: Plan, delta: float) -> float:
-        """Return an upper bound on the plan's epsilon at ``delta``; infinite where it has none."""
+        """Return an upper bound on the epsilon of a plan at ``delta``.
+
+        Parameters
+        ----------
+        plan : Plan
+            A plan, a loss or a mechanism.
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        float
+            Rounded up, over both directions of the neighbours; infinite where there is no bound.
+
+        Raises
+        ------
+        UnsupportedPlan
+            If this accountant cannot bound the plan.
+        """
         plan, delta = as_plan(plan), DELTA.check("delta", delta)
         found = [self.one_way_epsilon(way, delta) for way in directions(plan)]
         return math.inf if any(map(math.isnan, found)) else max(0.0, *found)
 
     def delta(self, plan: Plan, epsilon: float) -> float:
-        """Return an upper bound on the plan's delta at ``epsilon``."""
+        """Return an upper bound on the delta of a plan at ``epsilon``.
+
+        Parameters
+        ----------
+        plan : Plan
+            A plan, a loss or a mechanism.
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Rounded up, over both directions of the neighbours; at most 1.
+        """
         plan, epsilon = as_plan(plan), EPSILON.check("epsilon", epsilon)
         found = [self.one_way_delta(way, epsilon) for way in directions(plan)]
         return 1.0 if any(map(math.isnan, found)) else min(1.0, max(0.0, *found))
@@ -41,7 +72,20 @@ class Accountant(ABC):
         return np.array([self.epsilon(plan, float(delta)) for delta in deltas])
 
     def deltas(self, plan: Plan, epsilons: Array) -> Array:
-        """`delta` at each of many epsilons."""
+        """Return an upper bound on the delta of a plan at each of many epsilons.
+
+        Parameters
+        ----------
+        plan : Plan
+            A plan, a loss or a mechanism.
+        epsilons : array of shape (n,)
+            Each at least 0.
+
+        Returns
+        -------
+        array of shape (n,)
+            `delta` at each epsilon, rounded up.
+        """
         return np.array([self.delta(plan, float(e)) for e in epsilons])
 
     @abstractmethod

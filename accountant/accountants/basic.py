@@ -23,9 +23,19 @@ DECIMAL_CONTEXT = Context(prec=700, rounding=ROUND_UP)
 @final
 @dataclass(frozen=True, slots=True)
 class Basic(Accountant):
-    """Sum of the epsilons; delta is shared equally among the releases that are not pure.
+    """Basic composition: epsilons add, and delta is shared equally among the releases not pure.
 
     Epsilons are added in decimal as they are printed, so ten times 0.1 is 1.0 exactly.
+
+    References
+    ----------
+    Dwork, Kenthapadi, McSherry, Mironov & Naor (2006), Theorem 1.
+
+    Examples
+    --------
+    >>> from accountant import Basic, PureLoss
+    >>> Basic().epsilon(10 * PureLoss(0.1), delta=0.0)
+    1.0
     """
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:

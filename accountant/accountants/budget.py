@@ -14,7 +14,21 @@ from accountant.plans.plan import Plan
 @final
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """An (epsilon, delta) that must not be exceeded; ``delta = 0`` is pure."""
+    """An (epsilon, delta) that must not be exceeded.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0, finite.
+    delta : float
+        In [0, 1); 0 is pure.
+
+    Examples
+    --------
+    >>> from accountant import Budget, PureLoss
+    >>> Budget(1.0).admits(10 * PureLoss(0.1))
+    True
+    """
 
     epsilon: float
     delta: float = 0.0
@@ -24,11 +38,38 @@ class Budget:
         object.__setattr__(self, "delta", DELTA.check("delta", self.delta))
 
     def admits(self, plan: Plan) -> bool:
-        """Whether the least sound bound on the plan's epsilon is within the budget."""
+        """Return whether a plan costs at most the budget.
+
+        Parameters
+        ----------
+        plan : Plan
+            A plan, a loss or a mechanism.
+
+        Returns
+        -------
+        bool
+            True where the least sound bound on its epsilon at the budget's delta is within it.
+        """
         return Tight().epsilon(plan, self.delta) <= self.epsilon
 
     def check(self, plan: Plan) -> float:
-        """Return the plan's epsilon at the budget's delta, or raise `BudgetExceeded`."""
+        """Return the epsilon of a plan at the budget's delta, or refuse the plan.
+
+        Parameters
+        ----------
+        plan : Plan
+            A plan, a loss or a mechanism.
+
+        Returns
+        -------
+        float
+            Rounded up.
+
+        Raises
+        ------
+        BudgetExceeded
+            If it is more than the budget has.
+        """
         asked = Tight().epsilon(plan, self.delta)
         if not asked <= self.epsilon:
             raise BudgetExceeded(0.0, asked, self)

@@ -19,10 +19,32 @@ POINTS = 512
 
 
 def tradeoff(plan: Plan, alpha: ArrayLike) -> Array:
-    """Least type II error at each type I error ``alpha`` in [0, 1]: rounded down, both ways.
+    """Return the least type II error of any test of a plan's outputs at each type I error.
 
     Every epsilon gives a line below the curve, ``beta >= 1 - delta(eps) - e^eps alpha``; this is
-    the greatest of 512 of them, so no test of any release of ``plan`` does better.
+    the greatest of 512 of them.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan, a loss or a mechanism.
+    alpha : array
+        Type I errors, in [0, 1].
+
+    Returns
+    -------
+    array
+        Of the shape of ``alpha``, rounded down, over both directions.
+
+    References
+    ----------
+    Dong, Roth & Su (2022), Proposition 2.12.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss, tradeoff
+    >>> tradeoff(PureLoss(1.0), [0.0, 0.5]).round(4).tolist()
+    [1.0, 0.1839]
     """
     plan, level = as_plan(plan), np.asarray(alpha, dtype=float)
     if not np.all((level >= 0) & (level <= 1)):

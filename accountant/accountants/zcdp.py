@@ -19,10 +19,34 @@ from accountant.plans.plan import Plan
 @final
 @dataclass(frozen=True, slots=True)
 class ZCDP(Accountant):
-    """Sum of the rhos, converted by the tight formula; mass at infinity is paid in delta."""
+    """Zero-concentrated DP: rhos add, and are converted by the tight formula.
+
+    Mass at infinity is paid in delta.
+
+    References
+    ----------
+    Bun & Steinke (2016); Canonne, Kamath & Steinke (2020), Proposition 12.
+
+    Examples
+    --------
+    >>> from accountant import GaussianLoss, ZCDP
+    >>> round(ZCDP().rho(100 * GaussianLoss(0.1)), 6)
+    0.5
+    """
 
     def rho(self, plan: Plan) -> float:
-        """Total rho of one direction of the plan."""
+        """Return the total rho of one direction of a plan.
+
+        Parameters
+        ----------
+        plan : Plan
+            A plan, a loss or a mechanism.
+
+        Returns
+        -------
+        float
+            The sum of the rhos, rounded up.
+        """
         return round_up(float(fold_plan(plan, lambda loss: loss.rho)))
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:

@@ -29,10 +29,27 @@ from accountant.plans.plan import Item, Plan, as_plan
 @final
 @dataclass(frozen=True, slots=True)
 class Grouped(Plan):
-    """``part`` seen by a group of ``size`` records that all change.
+    """A plan as a group of ``size`` records sees it, all of which change.
 
     Noise that is added to a value costs what its sensitivity times ``size`` would; of any other
     loss the trade-off curve is iterated.
+
+    Parameters
+    ----------
+    part : Plan
+        The plan as one record sees it.
+    size : int
+        Records in the group, at least 1.
+
+    References
+    ----------
+    Dong, Roth & Su (2022), Theorem 2.14.
+
+    Examples
+    --------
+    >>> from accountant import Grouped, PureLoss, Tight
+    >>> round(Tight().epsilon(Grouped(PureLoss(0.1), 3), delta=0.0), 9)
+    0.3
     """
 
     part: Plan

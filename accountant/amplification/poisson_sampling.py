@@ -35,11 +35,31 @@ CGF = SampledCGF()
 @final
 @dataclass(frozen=True, slots=True)
 class PoissonSampled(Loss):
-    """``part`` on a sample that holds every record independently with probability ``rate``.
+    """A plan on a sample that holds every record independently with probability ``rate``.
 
-    Stated for add/remove neighbours: P has the record, Q has not.  A part with several releases
+    Stated for add-remove neighbours: P has the record, Q has not.  A part with several releases
     sees one and the same sample.  Replacing a record would compare two mixtures, for which no
     formula of the part's loss alone is known: such parts are refused.
+
+    Parameters
+    ----------
+    part : Plan
+        What is released from the sample.
+    rate : float
+        Sampling probability, in [0, 1].
+    relation : str
+        "add-remove".
+
+    References
+    ----------
+    Zhu, Dong & Wang (2022), Theorem 11; Mironov, Talwar & Zhang (2019) for the Gaussian.
+
+    Examples
+    --------
+    >>> from accountant import GaussianLoss, PoissonSampled, Tight
+    >>> dp_sgd = 15_000 * PoissonSampled(GaussianLoss(1 / 0.8), rate=0.004)
+    >>> round(Tight().epsilon(dp_sgd, delta=1e-5), 6)
+    4.379474
     """
 
     part: Plan

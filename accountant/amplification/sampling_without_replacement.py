@@ -29,9 +29,28 @@ SIZE = IntegerRange(1)
 @final
 @dataclass(frozen=True, slots=True)
 class SampledWithoutReplacement(SymmetricLoss):
-    """``part`` on a uniform sample of ``sample`` of the ``population`` records.
+    """A plan on a uniform sample of ``sample`` of the ``population`` records.
 
-    Stated for replace-one neighbours, as the part must be.
+    Parameters
+    ----------
+    part : Plan
+        What is released from the sample; stated for replace-one neighbours, or for none.
+    sample : int
+        Records in the sample, from 0 to ``population``.
+    population : int
+        Records in all, at least 1.
+    relation : str
+        "replace-one".
+
+    References
+    ----------
+    Balle, Barthe & Gaboardi (2018), Theorem 9.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss, SampledWithoutReplacement, Tight
+    >>> round(Tight().epsilon(SampledWithoutReplacement(PureLoss(1.0), 10, 100), delta=0.0), 4)
+    0.1586
     """
 
     part: Plan

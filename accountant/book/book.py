@@ -25,12 +25,31 @@ from accountant.randomness import Rng
 
 @final
 class Book:
-    """Data sets, their budgets, and every spend of them, in a log that only grows.
+    """The durable ledger: data sets, their budgets and every spend, in a log that only grows.
 
-    Threads may share a book; every process opens its own.  A reservation is on disk before the
-    data are looked at and an answer before it is returned, so a crash can waste budget and never
-    leaks.  Entries are chained by hashes; ``pin`` is a file, best on another machine, that
-    holds the last one's, so that a book put back from a backup is noticed.
+    Threads may share a book; every process opens its own, with `Book.open`.  A reservation is on
+    disk before the data are read and an answer before it is returned, so a crash can waste budget
+    and never leaks.  Entries are chained by hashes.
+
+    Parameters
+    ----------
+    log : Log
+        What `Book.open` opens.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from accountant import Book, Budget
+    >>> from mechanisms import Laplace
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> book = Book.open(f"sqlite:///{folder.name}/budgets.db")
+    >>> status = book.dataset("ages", budget=Budget(1.0))
+    >>> with book.ledger("ages", np.arange(50.0)) as ledger:
+    ...     answer = ledger.release(Laplace(4.0), np.sum)
+    >>> book.spent("ages"), len(book.history("ages"))
+    (0.25, 1)
+    >>> book.close(); folder.cleanup()
     """
 
     def __init__(self, log: Log) -> None:
@@ -47,11 +66,33 @@ class Book:
         create: bool = True,
         author: str | None = None,
     ) -> Self:
-        """Open or create the book at ``sqlite:///PATH`` or ``postgresql://...``.
+        """Open or create a book.
 
-        ``wait`` seconds at most for others to finish, then `LedgerBusy`.  ``author`` is who
-        spends, by default the user of the operating system.  Raises `LedgerCorrupt` when the
-        last entries do not hang together; `verify` looks at all.
+        Parameters
+        ----------
+        url : str
+            ``sqlite:///PATH`` or ``postgresql://...``.
+        pin : path, optional
+            A file, best on another machine, that holds the last entry's hash, so that a book put
+            back from a backup is noticed.
+        wait : float
+            Seconds to wait for others at most.
+        create : bool
+            Whether a book that is not there is made.
+        author : str, optional
+            Who spends; by default the user of the operating system.
+
+        Returns
+        -------
+        Book
+            The book.
+
+        Raises
+        ------
+        LedgerBusy
+            If others kept it locked for ``wait`` seconds.
+        LedgerCorrupt
+            If the last entries do not fit together; `verify` checks all.
         """
         who = None if author is None else checked_name("author", author)
         log = Log(connect(url, wait, create), None if pin is None else HeadPin(pin), who)
@@ -85,9 +126,31 @@ class Book:
     ) -> Status:
         """Create a data set with its budget, or open the one that is there.
 
-        ``notion``, ``order``: as `Filter` has them.  With ``users`` each user has the budget for
-        himself: `release_each` is paid by those who answer, `release` by all.  ``unit`` says who is
-        protected, "one row" by default.  Anything else than what is there: `ParameterError`.
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        budget : Budget, optional
+            Needed to create it.
+        notion : {"pure", "zcdp", "rdp", "gdp"}, optional
+            As in `Filter`.
+        order : float, optional
+            As in `Filter`.
+        users : int, optional
+            Each of so many users has the budget: `release_each` is paid by those who answer,
+            `release` by all.
+        unit : str, optional
+            Who is protected; "one row" by default.
+
+        Returns
+        -------
+        Status
+            Where the data set stands.
+
+        Raises
+        ------
+        ParameterError
+            If the data set is there with other terms.
         """
         asked = DatasetTerms(budget, notion, order, users, unit)
         if budget is not None and self._found(checked_name("name", name)) is None:
@@ -106,11 +169,34 @@ class Book:
         public: Any = None,
         run: str | None = None,
     ) -> BookLedger:
-        """A gate to ``data`` that spends the budget of the data set.
+        """Return a gate to data that spends the budget of a data set.
 
-        A ``plan`` is paid for as a whole at once; with a name, ``run``, it is paid for once, and
-        after a crash goes on where it stopped.  ``rng`` repeats a run in tests: only with
-        ``insecure_seed=True``, never twice in a book, and its entries say so.
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        data : array or tuple of arrays
+            One row a user.
+        plan : Plan, optional
+            Paid for as a whole at once.
+        rng : int or numpy.random.Generator, optional
+            Repeats a run in tests: needs ``insecure_seed=True``, never twice in a book.
+        insecure_seed : bool
+            Whether a seed is wanted; entries say so.
+        public : Any
+            What is public beside the data.
+        run : str, optional
+            Name of a plan's run: it is paid for once, and after a crash goes on where it stopped.
+
+        Returns
+        -------
+        BookLedger
+            A context manager; closed at its end.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the plan does not fit; nothing is spent.
         """
         if rng is not None and insecure_seed is not True:
             allowed = "None: noise that can be made again protects nobody; insecure_seed=True"
@@ -128,10 +214,20 @@ class Book:
         return [row[0] for row in found]
 
     def spent(self, name: str) -> float:
-        """Epsilon at the budget's delta of what was spent, reservations included, rounded up.
+        """Return the epsilon at the budget's delta of all spends, reservations included.
 
-        What a fixed plan of that cost has; while answers still choose what comes next the
-        guarantee is the budget.  With users, the worst-off one's.
+        It is what a fixed plan of that cost has; while answers still choose what comes next the
+        guarantee is the budget.  With users, it is the largest of theirs.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+
+        Returns
+        -------
+        float
+            Rounded up.
         """
         account = self._account(name)
         with self._log.reading():
@@ -139,37 +235,94 @@ class Book:
         return account.notion.epsilon(total)
 
     def spent_each(self, name: str) -> NDArray[np.float64]:
-        """What `spent` says, for each user of a data set that was opened with ``users``."""
+        """Return `spent` for each user of a data set that was opened with ``users``.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+
+        Returns
+        -------
+        array of shape (users,)
+            Rounded up.
+        """
         account = self._account(name)
         with self._log.reading():
             return account.user_totals().per_user(account.notion.epsilon)
 
     def status(self, name: str) -> Status:
-        """Budget, notion, total and limit of a data set."""
+        """Return budget, notion, total and limit of a data set.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+
+        Returns
+        -------
+        Status
+            Its ``epsilon`` is rounded up.
+        """
         account = self._account(name)
         with self._log.reading():
             return status_of(account)
 
     def history(self, name: str) -> list[Line]:
-        """Every spend of a data set in order: when, by whom, for what, and what came of it."""
+        """Return every spend of a data set in order: when, by whom, for what, and its outcome.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+
+        Returns
+        -------
+        list of Line
+            The oldest first.
+        """
         account = self._account(name)
         with self._log.reading():
             return history_lines(account)
 
     def answer(self, line: Line) -> Any:
-        """The stored answer of a line of the history; None where there is none."""
+        """Return the stored answer of a line of the history.
+
+        Parameters
+        ----------
+        line : Line
+            One of `history`.
+
+        Returns
+        -------
+        Any
+            The answer; None where there is none.
+        """
         with self._log.reading():
             return stored_answer(self._log, line)
 
     def verify(self, head: str | None = None) -> Verified:
-        """Check every hash, total, user and answer, and pin the end; ``head``: one noted earlier.
+        """Check every hash, total, user and answer, and pin the end.
 
-        Raises `LedgerCorrupt` for what was changed, cut off, removed or put back.
+        Parameters
+        ----------
+        head : str, optional
+            ``NUMBER:HASH`` of an earlier check.
+
+        Returns
+        -------
+        Verified
+            Number of entries, and the head to note.
+
+        Raises
+        ------
+        LedgerCorrupt
+            If something was changed, cut off, removed or put back.
         """
         return verify_log(self._log, head)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection to the database."""
         self._log.close()
 
     def __enter__(self) -> Self:

@@ -13,9 +13,25 @@ from accountant.numerics.search import falling_root, grow_until
 @final
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The true epsilon lies in ``[lower, upper]``; ``engine`` says who answered.
+    """The true epsilon lies in ``[lower, upper]``.
 
-    ``nodes`` is the number of terms of its sum; 0 for closed forms.
+    Parameters
+    ----------
+    lower : float
+        Rounded down.
+    upper : float
+        Rounded up.
+    engine : str
+        The method that answered, such as "closed form" or "contour".
+    nodes : int
+        Number of terms of its sum; 0 for closed forms.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss, Tight
+    >>> found = Tight().certify(10 * PureLoss(0.1), delta=1e-6)
+    >>> found.lower <= found.upper, found.width < 1e-8
+    (True, True)
     """
 
     lower: float

@@ -32,10 +32,30 @@ STEP_RANGE = IntegerRange(1, 10_000)
 
 
 def to_dp_event(plan: Plan) -> Any:
-    """Return ``plan`` as a `dp_accounting.DpEvent`, or raise `UnsupportedPlan`.
+    """Return a plan as a `dp_accounting.DpEvent`.
 
-    The event is for readers of the neighbours ``plan`` was stated for: add-remove by default,
-    replace-one where it says so, as sampling without replacement does.
+    The event is for readers of the neighbours the plan was stated for: add-remove by default.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan, a loss or a mechanism.
+
+    Returns
+    -------
+    dp_accounting.DpEvent
+        The event.
+
+    Raises
+    ------
+    UnsupportedPlan
+        If no event has this loss.
+
+    Examples
+    --------
+    >>> from accountant import GaussianLoss, to_dp_event
+    >>> to_dp_event(10 * GaussianLoss(0.5)).count
+    10
     """
     plan = as_plan(plan)
     relation = plan.relation or Adjacency.ADD_REMOVE
@@ -88,9 +108,31 @@ def _loss_event(loss: Loss, relation: Adjacency) -> Any:
 
 
 def from_dp_event(event: Any, relation: str = Adjacency.ADD_REMOVE) -> Plan:
-    """Return the plan of a `dp_accounting.DpEvent` for neighbours of ``relation``, or refuse.
+    """Return the plan of a `dp_accounting.DpEvent`.
 
-    "add-remove" or "replace-one".  Events whose loss is not known exactly raise `UnsupportedPlan`.
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+        An event whose loss is known exactly.
+    relation : str
+        "add-remove" or "replace-one": the neighbours that the event's numbers are for.
+
+    Returns
+    -------
+    Plan
+        The plan.
+
+    Raises
+    ------
+    UnsupportedPlan
+        If the event's loss is not known exactly.
+
+    Examples
+    --------
+    >>> from dp_accounting import dp_event
+    >>> from accountant import from_dp_event
+    >>> from_dp_event(dp_event.GaussianDpEvent(2.0))
+    GaussianLoss(mu=0.5)
     """
     stated = check_relation("relation", relation, RECORD_RELATIONS)
     name = type(event).__name__
@@ -193,11 +235,26 @@ REFUSED = {
 
 
 def from_opacus(history: Iterable[Any]) -> Plan:
-    """Return the plan of an Opacus accountant's ``history`` (or of its ``state_dict()``).
+    """Return the plan of an Opacus accountant's history.
 
-    Steps are (noise_multiplier, sample_rate, steps) of Poisson sampling, add/remove neighbours.
     Opacus writes the same history with ``poisson_sampling=False``, whose batches are no Poisson
     samples: then this plan is not what was run.
+
+    Parameters
+    ----------
+    history : iterable
+        Steps (noise_multiplier, sample_rate, steps), or the accountant's ``state_dict()``.
+
+    Returns
+    -------
+    Plan
+        Poisson-sampled Gaussians, for add-remove neighbours.
+
+    Examples
+    --------
+    >>> from accountant import from_opacus
+    >>> from_opacus([(2.0, 0.01, 100)]).parts[0].count
+    100
     """
     steps = history.get("history") if isinstance(history, dict) else history
     if isinstance(steps, str) or not isinstance(steps, Iterable):

@@ -24,13 +24,57 @@ class PlanFileError(ParameterError):
 
 
 def to_json(plan: Plan) -> str:
-    """Return the plan as JSON; `from_json` gives an equal plan back."""
+    """Return a plan as JSON; `from_json` gives an equal plan back.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan, a loss or a mechanism.
+
+    Returns
+    -------
+    str
+        A document with its schema's number.
+
+    Raises
+    ------
+    ParameterError
+        If a part is no declared kind, such as a function.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss, from_json, to_json
+    >>> from_json(to_json(3 * PureLoss(0.5))) == 3 * PureLoss(0.5)
+    True
+    """
     document = {"schema": SCHEMA, "plan": to_dict(as_plan(plan))}
     return json.dumps(document, allow_nan=False, indent=2) + "\n"
 
 
 def from_json(text: str) -> Plan:
-    """Return the plan of a JSON document, or raise `PlanFileError`."""
+    """Return the plan of a JSON document.
+
+    Parameters
+    ----------
+    text : str
+        What `to_json` wrote.
+
+    Returns
+    -------
+    Plan
+        The plan.
+
+    Raises
+    ------
+    ParameterError
+        If the document is wrong: a `PlanFileError`, which names the place and the remedy.
+
+    Examples
+    --------
+    >>> from accountant import from_json
+    >>> from_json('{"schema": 1, "plan": {"kind": "PureLoss", "epsilon": 0.5}}')
+    PureLoss(epsilon=0.5)
+    """
     document = parse_document(text)
     if set(document) != {"plan"}:
         raise PlanFileError((), sorted(document), "an object with 'schema' and 'plan'")

@@ -15,11 +15,25 @@ from accountant.ledger.private_data import Users, checked_data, first_array, tak
 
 @final
 class Chunks:
-    """Users in pieces of any length: arrays, or tuples of arrays with one row a user.
+    """Users in pieces of any length: data too large for memory.
 
-    ``pieces`` is an iterable, or a function that starts one anew wherever the data are read more
-    than once: the same every time.  ``shape`` is that of all users' first array, known in advance.
     Every piece is checked when it is read, which is after its users were charged.
+
+    Parameters
+    ----------
+    pieces : iterable or callable
+        Arrays, or tuples of arrays, with one row a user; or a function that starts an iterable
+        anew wherever the data are read more than once, the same every time.
+    shape : tuple of int
+        Shape of all users' first array, known in advance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accountant import Chunks
+    >>> parts = [np.zeros((3, 2)), np.ones((2, 2))]
+    >>> Chunks(lambda: iter(parts), shape=(5, 2)).shape
+    (5, 2)
     """
 
     checked_as_read = True
@@ -56,7 +70,20 @@ class Chunks:
         return self._sparse
 
     def mapped(self, function: Callable[[Any], Any], shape: tuple[int, ...]) -> Chunks:
-        """A function of every piece, of ``shape`` in all."""
+        """Return the users with a function of every piece in place of the piece.
+
+        Parameters
+        ----------
+        function : callable
+            Keeps one row a user.
+        shape : tuple of int
+            Shape of all users' first array afterwards.
+
+        Returns
+        -------
+        Chunks
+            Read when asked.
+        """
         found = Chunks(lambda: map(function, self._start_reading()), shape)
         found.restarts = self.restarts
         return found

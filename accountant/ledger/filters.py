@@ -34,12 +34,42 @@ class FilterMeter:
 
 @final
 class Filter(Ledger):
-    """Data that can be asked anything, in any order, until ``budget`` is spent.
+    """Data that can be asked anything, in any order, until a budget is spent; in memory.
 
-    ``notion`` is what is added up: "pure" (by default when the budget's delta is 0), "zcdp" (by
-    default otherwise), "rdp" (at one ``order``, fixed here) or "gdp".  Each has a theorem that
-    allows the next release to depend on earlier answers; profiles and grids have none and are
-    refused.  A release that does not fit raises `BudgetExceeded` before anything is looked at.
+    Each notion has a theorem that allows the next release to depend on earlier answers; profiles
+    and grids have none and are refused.
+
+    Parameters
+    ----------
+    data : array or tuple of arrays
+        One row a user.
+    budget : Budget
+        What may be spent in all.
+    notion : {"pure", "zcdp", "rdp", "gdp"}, optional
+        What is added up: by default "pure" where the budget's delta is 0, else "zcdp".
+    rng : int or numpy.random.Generator, optional
+        Repeats a run, for audits and tests.
+    public : Any
+        What is public beside the data.
+    transcript : {"full", "digest"}
+        As in `Ledger`.
+    order : float, optional
+        The Rényi order of "rdp", above 1, fixed here.
+
+    References
+    ----------
+    Rogers, Roth, Ullman & Vadhan (2016); Feldman & Zrnic (2021); Whitehouse, Ramdas, Rogers & Wu
+    (2023).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accountant import Budget, Filter
+    >>> from mechanisms import Laplace
+    >>> gate = Filter(np.arange(10.0), Budget(1.0), rng=0)
+    >>> answer = gate.release(Laplace(10.0, arithmetic="exact"), np.sum)
+    >>> gate.spent <= 0.1000001
+    True
     """
 
     def __init__(
@@ -59,7 +89,18 @@ class Filter(Ledger):
         self.budget = budget
 
     def spend(self, mechanism: Releasable) -> None:
-        """Charge a release that was made elsewhere on the same data; refused like any other."""
+        """Charge a release that was made elsewhere on the same data.
+
+        Parameters
+        ----------
+        mechanism : Mechanism, loss or plan
+            What was released.
+
+        Raises
+        ------
+        BudgetExceeded
+            If it does not fit; nothing is spent.
+        """
         with self._lock:
             self._filter_meter.charge(mechanism, None)
 
@@ -75,10 +116,35 @@ class Filter(Ledger):
 
 @final
 class Odometer(Ledger):
-    """Data that can be asked anything; `epsilon` holds whenever one chooses to stop.
+    """Data that can be asked anything, without a limit; `epsilon` holds at any stop.
 
     A running total of rho is no guarantee at a stop that depends on the answers: with ``delta``
     it is read off 81 filters of fixed size, each of which was given its share of ``delta``.
+
+    Parameters
+    ----------
+    data : array or tuple of arrays
+        One row a user.
+    delta : float
+        In [0, 1).
+    rng : int or numpy.random.Generator, optional
+        Repeats a run, for audits and tests.
+    public : Any
+        What is public beside the data.
+
+    References
+    ----------
+    Rogers, Roth, Ullman & Vadhan (2016).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accountant import Odometer
+    >>> from mechanisms import Laplace
+    >>> odometer = Odometer(np.arange(10.0), rng=0)
+    >>> answer = odometer.release(Laplace(4.0), np.sum)
+    >>> odometer.epsilon
+    0.25
     """
 
     def __init__(self, data: Any, delta: float = 0.0, rng: Rng = None, public: Any = None) -> None:

@@ -35,9 +35,20 @@ from accountant.plans.plan import Plan, Release, Sampler, Sequential, as_plan
 
 
 class Gate(ABC):
-    """Data, plan, public facts and public coins; every gate charges its meter first.
+    """Data, plan, public facts and coins; every gate charges its meter before it reads data.
 
-    ``coins`` is public randomness, made from ``coin_words`` alone.
+    Parameters
+    ----------
+    data : array or tuple of arrays
+        One row a user.
+    plan : Plan or None
+        What may be released; None where a meter alone decides.
+    public : Any
+        What is public beside the data.
+    coin_words : sequence of int
+        What ``coins``, the public randomness, is made from.
+    meter : PrivacyMeter, optional
+        Charged before every release.
     """
 
     def __init__(
@@ -74,14 +85,32 @@ class Gate(ABC):
 
     @final
     def release(self, mechanism: Releasable, query: Query, label: str | None = None) -> Any:
-        """Charge ``mechanism`` to the plan, then look at the data and release ``query(data)``.
+        """Charge a mechanism, then read the data and release ``query(data)``.
 
-        Raises `OffPlan` before anything is spent, looked at or drawn.  A query that fails is
-        charged; one that asks the gate itself is refused.  The answer is read-only.  The query of
-        a `PoissonSampled` mechanism gets the rows of a secret sample, none at all now and then.
+        A query that fails is charged; one that asks the gate itself is refused.  The query of a
+        sampled mechanism gets the rows of a secret sample, none at all now and then.
 
-        ``label`` names the answer in a book, so that the release is made only once; a gate that
-        stores no answers refuses it.
+        Parameters
+        ----------
+        mechanism : Mechanism or loss
+            What is released.
+        query : callable
+            A function of the data; its value is released by the mechanism, never returned.
+        label : str, optional
+            Name of the answer in a `Book`, which gives it again for the same label; gates in memory
+            refuse one.
+
+        Returns
+        -------
+        Any
+            The mechanism's output, read-only.
+
+        Raises
+        ------
+        OffPlan
+            If the plan does not allow it; before anything is spent, read or drawn.
+        BudgetExceeded
+            If the budget does not suffice; before anything is spent, read or drawn.
         """
         if label is None:
             return self._charge_and_answer(mechanism, query, None)
@@ -89,10 +118,21 @@ class Gate(ABC):
 
     @final
     def release_each(self, mechanism: Releasable, query: Query, who: Any = None) -> Any:
-        """Let every user in ``who`` (all by default) randomise their own row of ``query(rows)``.
+        """Let every user randomise their own row of ``query(rows)``.
 
-        ``who`` holds distinct indices, a mask or a slice; the query gets only their rows.  See
-        `release`.
+        Parameters
+        ----------
+        mechanism : Mechanism or loss
+            What is released.
+        query : callable
+            A function of the rows of those users alone, one value a row.
+        who : slice, mask or indices, optional
+            Distinct users; all by default.
+
+        Returns
+        -------
+        Any
+            One output a user, read-only.
         """
         return self._charge_and_answer(mechanism, query, checked_users(who, self._users))
 
@@ -106,9 +146,25 @@ class Gate(ABC):
     ) -> Iterator[Any]:
         """Yield what `release_each` gives for every block of users, one block after another.
 
-        ``executor`` (threads by default; processes get pickled rows and query) works on some blocks
-        at a time, each with noise of its own: the same seed gives the same bits on any executor.
-        Until the last block was taken nothing else is answered.
+        The same seed gives the same bits on any executor.  Until the last block was taken nothing
+        else is answered.
+
+        Parameters
+        ----------
+        mechanism : Mechanism or loss
+            What is released.
+        query : callable
+            As in `release_each`.
+        blocks : iterable
+            Users of each block, as ``who`` of `release_each`.
+        executor : concurrent.futures.Executor, optional
+            Works on some blocks at a time; threads by default.  Processes get pickled rows and
+            query.
+
+        Yields
+        ------
+        Any
+            The outputs of one block.
         """
         self._refuse_unless_releasable(mechanism, query)
         if mechanism.sampler is not None:

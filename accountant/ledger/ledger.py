@@ -30,13 +30,33 @@ TRANSCRIPT = OneOf(("full", "digest"))
 
 
 class Ledger(Gate):
-    """Data that can only be asked through a plan, one release at a time.
+    """Data that can only be asked through a fixed plan, one release at a time, in memory.
 
-    Noise comes from the operating system; ``rng`` (a seed, or a generator made from one) repeats
-    a run for audits and tests, and marks every entry of the transcript.
+    Noise comes from the operating system's generator.
 
-    ``data`` is an array or a tuple of arrays with one row a user; ``public`` whatever is public
-    beside it.  ``transcript="digest"`` keeps SHA-256 digests in place of the answers.
+    Parameters
+    ----------
+    data : array or tuple of arrays
+        One row a user.
+    plan : Plan or None
+        What may be released, in order.
+    rng : int or numpy.random.Generator, optional
+        Repeats a run, for audits and tests, and marks every entry of the transcript.
+    public : Any
+        What is public beside the data.
+    transcript : {"full", "digest"}
+        "digest" keeps SHA-256 digests in place of the answers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accountant import Ledger
+    >>> from mechanisms import Laplace
+    >>> count = Laplace(2.0, arithmetic="exact")
+    >>> ledger = Ledger(np.arange(50.0), 2 * count, rng=0)
+    >>> answer = ledger.release(count, lambda data: float((data > 20).sum()))
+    >>> len(ledger.transcript), ledger.next == count
+    (1, True)
     """
 
     def __init__(

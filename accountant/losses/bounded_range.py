@@ -41,7 +41,21 @@ class BoundedRangeLoss(BoundedLoss):
     """Any release with log-ratios in ``[t - epsilon, t]`` for some t: the exponential mechanism.
 
     A supremum over many pairs: profile, rho and Rényi curve are facts of their own.
-    Source: Durfee & Rogers (2019); Dong, Durfee & Rogers (2020), Lemma 3.2; Cesar & Rogers (2021).
+
+    Parameters
+    ----------
+    epsilon : float
+        Width of the range of log-ratios, above 0.
+
+    References
+    ----------
+    Durfee & Rogers (2019); Dong, Durfee & Rogers (2020), Lemma 3.2; Cesar & Rogers (2021).
+
+    Examples
+    --------
+    >>> from accountant import BoundedRangeLoss
+    >>> round(BoundedRangeLoss(1.0).rho, 3)
+    0.125
     """
 
     epsilon: float

@@ -24,6 +24,19 @@ class PairLoss(FiniteLoss):
     """Two finite distributions: outcome i has probability ``p[i]``, and ``q[i]`` on the neighbour.
 
     Outcomes of equal ratio are merged and sorted, so equality is meaning.
+
+    Parameters
+    ----------
+    p : sequence of float
+        Probabilities that sum to 1.
+    q : sequence of float
+        Probabilities that sum to 1, as many.
+
+    Examples
+    --------
+    >>> from accountant import PairLoss
+    >>> round(PairLoss([0.75, 0.25], [0.25, 0.75]).pure, 4)
+    1.0986
     """
 
     p: tuple[float, ...]

@@ -43,9 +43,22 @@ NUMERICS = LossNumerics(GaussianCGF())
 @final
 @dataclass(frozen=True, slots=True)
 class GaussianLoss(SymmetricLoss):
-    """N(mu, 1) against N(0, 1), ``mu`` the shift in standard deviations.
+    """N(mu, 1) against N(0, 1): the loss of Gaussian noise.
 
-    Source: Balle & Wang (2018), Theorem 8; Dong, Roth & Su (2022) for its composition.
+    Parameters
+    ----------
+    mu : float
+        Sensitivity over noise scale, above 0.
+
+    References
+    ----------
+    Balle & Wang (2018), Theorem 8; Dong, Roth & Su (2022) for its composition.
+
+    Examples
+    --------
+    >>> from accountant import GaussianLoss
+    >>> round(GaussianLoss(mu=0.5).epsilon_at(1e-6), 4)
+    2.2541
     """
 
     mu: float

@@ -23,9 +23,22 @@ NUMERICS = LossNumerics(CGF)
 @final
 @dataclass(frozen=True, slots=True)
 class LaplaceLoss(SymmetricLoss):
-    """Laplace(0, 1) against Laplace(shift, 1).
+    """Laplace(0, 1) against Laplace(shift, 1): the loss of Laplace noise.
 
-    Source: Dwork, McSherry, Nissim & Smith (2006); Mironov (2017), Table II for its Rényi curve.
+    Parameters
+    ----------
+    shift : float
+        Sensitivity over noise scale, above 0.
+
+    References
+    ----------
+    Dwork, McSherry, Nissim & Smith (2006); Mironov (2017), Table II for its Rényi curve.
+
+    Examples
+    --------
+    >>> from accountant import LaplaceLoss
+    >>> LaplaceLoss(shift=0.5).epsilon_at(0.0)
+    0.5
     """
 
     shift: float

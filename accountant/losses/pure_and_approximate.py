@@ -27,7 +27,20 @@ APPROXIMATE = LossNumerics(ExactCGF())
 class PureLoss(BoundedLoss):
     """Any epsilon-DP release: dominated by binary randomised response.
 
-    Source: Kairouz, Oh & Viswanath (2015), Theorem 3.1.
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+
+    References
+    ----------
+    Kairouz, Oh & Viswanath (2015), Theorem 3.1.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss
+    >>> round(PureLoss(1.0).delta_at(0.5), 4)
+    0.2876
     """
 
     epsilon: float
@@ -86,9 +99,24 @@ class PureLoss(BoundedLoss):
 @final
 @dataclass(frozen=True, slots=True)
 class ApproxLoss(SymmetricLoss):
-    """Any (epsilon, delta)-DP release, as a claim or a black box; ``epsilon = 0`` is legal.
+    """Any (epsilon, delta)-DP release, as a claim or a black box.
 
-    Source: Kairouz, Oh & Viswanath (2015), Theorem 3.1.
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    delta : float
+        In [0, 1).
+
+    References
+    ----------
+    Kairouz, Oh & Viswanath (2015), Theorem 3.1.
+
+    Examples
+    --------
+    >>> from accountant import ApproxLoss
+    >>> ApproxLoss(1.0, 1e-6).epsilon_at(1e-6)
+    1.0
     """
 
     epsilon: float

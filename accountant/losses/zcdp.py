@@ -24,7 +24,22 @@ from accountant.numerics.search import furthest_that, minimum_of_one_valley
 class ZCDPLoss(SymmetricLoss):
     """Any release with Rényi divergence at most ``xi + rho * order``.
 
-    Source: Bun & Steinke (2016); its profile by Canonne, Kamath & Steinke (2020), Proposition 12.
+    Parameters
+    ----------
+    rho : float
+        Above 0.
+    xi : float
+        At least 0.
+
+    References
+    ----------
+    Bun & Steinke (2016); its profile by Canonne, Kamath & Steinke (2020), Proposition 12.
+
+    Examples
+    --------
+    >>> from accountant import ZCDPLoss
+    >>> round(ZCDPLoss(0.5).epsilon_at(1e-6), 4)
+    5.2215
     """
 
     # every loss has a property rho, so the field hides behind `rho_per_order`

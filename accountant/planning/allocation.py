@@ -17,13 +17,36 @@ from accountant.plans.plan import Plan, Sequential
 
 
 def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
-    """Return the noise scales with the least weighted error whose exact cost is in the budget.
+    """Return the noise scales of least weighted error whose exact cost is within the budget.
 
-    What is minimised is the sum of count times weight times error.  Releases with a scale or a
-    target come first: the most noise that meets a target is what meets it at least cost.  The rest
-    share what is left, equal ones equally.  Of more than 64 that share, scales are moved by up to
-    4.4 % to fewer different ones.  Raises `BudgetExceeded` where the releases whose noise is
-    settled cost more than the budget.  Never sees data.
+    The sum of count times weight times error is made small.  Releases with a scale or a target
+    come first; the rest share what is left, equal ones equally.  Of more than 64 that share,
+    scales are moved by up to 4.4 % to fewer different ones.  Never sees data.
+
+    Parameters
+    ----------
+    releases : iterable of Wanted
+        What is to be released.
+    budget : Budget
+        What it may cost in all.
+
+    Returns
+    -------
+    Allocation
+        The scales; its ``epsilon`` is rounded up and never above the budget's.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the releases whose noise is settled cost more than the budget.
+
+    Examples
+    --------
+    >>> from accountant import Budget, Deviation, Wanted, allocate
+    >>> from mechanisms import Gaussian
+    >>> found = allocate([Wanted(Gaussian, Deviation(), weight=1.0, count=4)], Budget(1.0, 1e-6))
+    >>> round(found.scales[0], 2), found.epsilon <= 1.0
+    (8.45, True)
     """
     wanted = _checked_requests(releases)
     if not isinstance(budget, Budget):

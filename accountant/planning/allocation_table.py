@@ -17,10 +17,26 @@ from accountant.plans.plan import Plan, Repeat, Sequential
 @final
 @dataclass(frozen=True)
 class Allocation:
-    """Wanted releases with the noise ``scales`` that were found for them.  Prints a table.
+    """Wanted releases with the noise scales that were found for them.  Prints a table.
 
-    A scale is None where the family was a plan, which has its noise.  ``epsilon`` is an upper
-    bound at the budget's delta, by `Tight`.
+    Parameters
+    ----------
+    releases : tuple of Wanted
+        What was asked for.
+    scales : tuple of float or None
+        One a release; None where the family was a plan, which has its noise.
+    budget : Budget
+        What it may cost.
+    epsilon : float
+        Upper bound on the cost at the budget's delta, by `Tight`.
+
+    Examples
+    --------
+    >>> from accountant import Budget, Deviation, Wanted, allocate
+    >>> from mechanisms import Laplace
+    >>> found = allocate([Wanted(Laplace, Deviation(), weight=1.0)], Budget(0.5))
+    >>> round(found.scales[0], 3), round(found.total, 3)
+    (2.0, 2.828)
     """
 
     releases: tuple[Wanted, ...]

@@ -58,13 +58,45 @@ def calibrate(
     bracket: tuple[float, float] | None = None,
     **fixed: Any,
 ) -> Any:
-    """Return the knob value, mechanism or plan that costs ``epsilon`` at ``delta``, never more.
+    """Return the least noise whose epsilon at ``delta`` does not exceed the target.
 
-    ``plan_of`` maps a positive number to a plan (the knob value is returned), or is a mechanism
-    class whose other fields are given as keywords (the mechanism is returned), or is a plan of
-    mechanisms, all knobs of which are multiplied by one common factor (the plan is returned).
-    The knob may turn either way.  The cost of the answer lies in ``[(1 - 1e-6) epsilon, epsilon]``
-    wherever the plan's cost is continuous in the knob.
+    The cost of the answer lies in ``[(1 - 1e-6) epsilon, epsilon]`` wherever the cost is continuous
+    in the parameter, which may raise or lower it.
+
+    Parameters
+    ----------
+    plan_of : callable, Mechanism class or Plan
+        A function from a positive number to a plan; or a mechanism class whose other fields are
+        given as keywords; or a plan of mechanisms, all noise of which is scaled by one factor.
+    epsilon : float
+        The target, above 0.
+    delta : float
+        In [0, 1).
+    accountant : Accountant, optional
+        Who says what a plan costs; by default `Tight`.
+    bracket : tuple of float, optional
+        Two values of the parameter around the answer; found by itself without.
+    **fixed : Any
+        Fields of the mechanism class.
+
+    Returns
+    -------
+    float, Mechanism or Plan
+        The parameter, the mechanism or the plan, by what ``plan_of`` is.
+
+    Raises
+    ------
+    ParameterError
+        If no value of the parameter meets the target.
+
+    Examples
+    --------
+    >>> from accountant import calibrate
+    >>> from mechanisms import Gaussian, Laplace
+    >>> round(calibrate(Gaussian, epsilon=1.0, delta=1e-5).scale, 4)
+    3.7306
+    >>> round(calibrate(lambda scale: 10 * Laplace(scale), epsilon=1.0), 4)
+    10.0
     """
     target, delta = POSITIVE.check("epsilon", epsilon), DELTA.check("delta", delta)
     judge = Tight() if accountant is None else accountant

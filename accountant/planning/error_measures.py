@@ -28,10 +28,29 @@ class Measure(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """The standard deviation of the noise in a coordinate."""
+    """The standard deviation of the noise in a coordinate.
+
+    Examples
+    --------
+    >>> from accountant import Deviation
+    >>> from mechanisms import Laplace
+    >>> round(Deviation().of(Laplace(1.0)), 4)
+    1.4142
+    """
 
     def of(self, plan: Plan) -> float:
-        """See `Measure`."""
+        """Return the error of one release.
+
+        Parameters
+        ----------
+        plan : Plan
+            A mechanism that declares its deviation.
+
+        Returns
+        -------
+        float
+            In the units of the query.
+        """
         return float(_declared(plan, "deviation", self))
 
     def __str__(self) -> str:
@@ -41,7 +60,20 @@ class Deviation:
 @final
 @dataclass(frozen=True, slots=True)
 class Maximum:
-    """The expected greatest noise in ``dimension`` coordinates."""
+    """The expected greatest noise in several coordinates.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of coordinates, at least 1.
+
+    Examples
+    --------
+    >>> from accountant import Maximum
+    >>> from mechanisms import Laplace
+    >>> round(Maximum(3).of(Laplace(1.0)), 4)
+    1.8333
+    """
 
     dimension: int
 
@@ -49,7 +81,18 @@ class Maximum:
         object.__setattr__(self, "dimension", SIZE.check("maximum", self.dimension))
 
     def of(self, plan: Plan) -> float:
-        """See `Measure`."""
+        """Return the error of one release.
+
+        Parameters
+        ----------
+        plan : Plan
+            A mechanism that declares its expected maximum.
+
+        Returns
+        -------
+        float
+            In the units of the query.
+        """
         return float(_declared(plan, "expected_maximum", self)(self.dimension))
 
     def __str__(self) -> str:
@@ -59,7 +102,20 @@ class Maximum:
 @final
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """How far the score of the winner of ``candidates`` is expected to lie below the best."""
+    """How far the winner's score is expected to lie below the best, at worst.
+
+    Parameters
+    ----------
+    candidates : int
+        Number of candidates, at least 2.
+
+    Examples
+    --------
+    >>> from accountant import Selection
+    >>> from mechanisms import NoisyMax
+    >>> Selection(300).of(NoisyMax(scale=1.0)) > 0
+    True
+    """
 
     candidates: int
 
@@ -67,7 +123,18 @@ class Selection:
         object.__setattr__(self, "candidates", SIZE.check("selection", self.candidates))
 
     def of(self, plan: Plan) -> float:
-        """See `Measure`."""
+        """Return the error of one release.
+
+        Parameters
+        ----------
+        plan : Plan
+            A mechanism that declares its selection error.
+
+        Returns
+        -------
+        float
+            In the units of the scores.
+        """
         return float(_declared(plan, "selection_error", self)(self.candidates))
 
     def __str__(self) -> str:

@@ -35,9 +35,31 @@ def worst_case_posterior(prior: float, epsilon: float) -> float:
 
 
 def explanation(epsilon: float, delta: float, relation: str | None = None) -> str:
-    """Two sentences for a person whose data neighbours of this ``relation`` differ by.
+    """Return what (epsilon, delta) means, in sentences for a person whose data are protected.
 
-    Without one, neighbours are those the sensitivities were stated for, told as one record.
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    delta : float
+        In [0, 1).
+    relation : str, optional
+        The neighbours; without one, those the sensitivities were stated for, as one record.
+
+    Returns
+    -------
+    str
+        The largest belief that an attacker can reach, rounded up, and who must be trusted.
+
+    References
+    ----------
+    Kairouz, Oh & Viswanath (2015), Theorem 3.1, for the part that delta plays.
+
+    Examples
+    --------
+    >>> from accountant import explanation
+    >>> "2.7 %" in explanation(1.0, 1e-6, "add-remove")
+    True
     """
     epsilon, delta = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
     known = check_relation("relation", relation or Adjacency.ADD_REMOVE)

@@ -22,13 +22,38 @@ NOISE_SCALE_RANGE = 1e12  # a knob of such a range is a noise scale
 @final
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """``count`` releases of one family, whose noise is fixed, follows from a target, or is shared.
+    """``count`` releases of one kind whose noise is fixed, follows from a target, or is shared.
 
-    ``family`` is a mechanism class, its other fields given as keywords, a function from a noise
-    scale to a plan, or a plan, which has its noise.  Exactly one of ``scale`` (of its noise),
-    ``target`` (an error not to be exceeded) and ``weight`` (of its error in the sum that
-    `allocate` makes small) is given, none with a plan.  ``error`` is a measure that the mechanism
-    declares, or a function of the scale that does not decrease.
+    Exactly one of ``scale``, ``target`` and ``weight`` is given, none with a plan.
+
+    Parameters
+    ----------
+    family : Mechanism class, callable or Plan
+        A mechanism class, its other fields given as keywords; a function from a noise scale to a
+        plan; or a plan, which has its noise.
+    error : Measure or callable, optional
+        How much noise hurts: `Deviation`, `Maximum`, `Selection`, or a function of the scale that
+        does not decrease.
+    count : int
+        At least 1.
+    scale : float, optional
+        The noise scale, set by hand.
+    target : float, optional
+        An error not to be exceeded.
+    weight : float, optional
+        Weight of the error in the sum that `allocate` makes small.
+    name : str
+        For tables.
+    **fields : Any
+        Other fields of the mechanism class.
+
+    Examples
+    --------
+    >>> from accountant import Deviation, Wanted
+    >>> from mechanisms import Laplace
+    >>> weekly = Wanted(Laplace, Deviation(), target=9.0, count=4, name="weekly count")
+    >>> weekly.label, round(weekly.settled, 3)
+    ('weekly count', 6.364)
     """
 
     family: Family
@@ -93,7 +118,18 @@ class Wanted:
         return self.family, self.error, self.scale, self.target, self.weight, self.fields
 
     def plan(self, scale: float | None) -> Plan:
-        """One release at a noise scale; None where the family has its noise."""
+        """Return one release at a noise scale.
+
+        Parameters
+        ----------
+        scale : float or None
+            In the units of the query; None where the family has its noise.
+
+        Returns
+        -------
+        Plan
+            One release.
+        """
         if isinstance(self.family, Plan):
             return self.family
         if isinstance(self.family, type):
@@ -103,11 +139,35 @@ class Wanted:
         return as_plan(self.family(cast("float", scale)))
 
     def error_at(self, scale: float | None) -> float | None:
-        """The error of one release at a noise scale, in the units of its query."""
+        """Return the error of one release at a noise scale.
+
+        Parameters
+        ----------
+        scale : float or None
+            In the units of the query; None where the family has its noise.
+
+        Returns
+        -------
+        float or None
+            In the units of the query; None where no measure was given.
+        """
         return None if self.error is None else self.error_of(self.plan(scale), scale)
 
     def error_of(self, plan: Plan, scale: float | None) -> float:
-        """The same of the plan that was built at that scale."""
+        """Return the error of the plan that was built at a noise scale.
+
+        Parameters
+        ----------
+        plan : Plan
+            What `plan` returned.
+        scale : float or None
+            The scale it was built at.
+
+        Returns
+        -------
+        float or None
+            In the units of the query; None where no measure was given.
+        """
         measure = getattr(self.error, "of", None)
         found = self.error(scale) if measure is None else measure(plan)  # type: ignore[operator,misc,arg-type]  # a function has no `of`
         if not 0 <= found < math.inf:

@@ -22,10 +22,29 @@ MAX_RECORDS = 2**50
 
 
 def with_more_records(releases: Iterable[Wanted], factor: float) -> tuple[Wanted, ...]:
-    """The same releases of means over ``factor`` times as many records.
+    """Return the same releases of means over more records.
 
-    The sensitivity of a mean is divided by ``factor``. Every release must be of a class with a
-    sensitivity, and its noise must be wanted: fixed noise does not know what it is for.
+    The sensitivity of a mean is divided by ``factor``.
+
+    Parameters
+    ----------
+    releases : iterable of Wanted
+        Of mechanism classes with a sensitivity; their noise not set by hand.
+    factor : float
+        How many times as many records, above 0.
+
+    Returns
+    -------
+    tuple of Wanted
+        The releases, in order.
+
+    Examples
+    --------
+    >>> from accountant import Deviation, Wanted, with_more_records
+    >>> from mechanisms import Laplace
+    >>> mean = Wanted(Laplace, Deviation(), weight=1.0, sensitivity=0.01)
+    >>> round(with_more_records([mean], 2.0)[0].unit, 6)
+    0.005
     """
     factor = POSITIVE.check("factor", factor)
     return tuple(_with_larger_data(one, factor) for one in releases)
@@ -43,26 +62,105 @@ def _with_larger_data(one: Wanted, factor: float) -> Wanted:
 
 
 def one_more(found: Allocation, release: Wanted) -> Allocation:
-    """The same budget, shared with one release more; raises `BudgetExceeded` as `allocate`."""
+    """Return the same budget, shared with one release more.
+
+    Parameters
+    ----------
+    found : Allocation
+        What was shared before.
+    release : Wanted
+        The new release.
+
+    Returns
+    -------
+    Allocation
+        New scales for all.
+
+    Raises
+    ------
+    BudgetExceeded
+        As `allocate`.
+
+    Examples
+    --------
+    >>> from accountant import Budget, Deviation, Wanted, allocate, one_more
+    >>> from mechanisms import Laplace
+    >>> wanted = Wanted(Laplace, Deviation(), weight=1.0)
+    >>> [round(s, 3) for s in one_more(allocate([wanted], Budget(1.0)), wanted).scales]
+    [2.0, 2.0]
+    """
     return allocate((*found.releases, release), found.budget)
 
 
 def at_deltas(plan: Plan, deltas: Iterable[float]) -> tuple[tuple[float, float], ...]:
-    """Pairs (delta, epsilon): what the plan costs at each delta."""
+    """Return what a plan costs at each delta.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan, a loss or a mechanism.
+    deltas : iterable of float
+        Each in [0, 1).
+
+    Returns
+    -------
+    tuple of (delta, epsilon)
+        Epsilons rounded up.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss, at_deltas
+    >>> at_deltas(2 * PureLoss(0.5), [0.0])
+    ((0.0, 1.0),)
+    """
     return tuple((delta, Tight().epsilon(plan, delta)) for delta in deltas)
 
 
 def for_groups(plan: Plan, delta: float, sizes: Iterable[int]) -> tuple[tuple[int, float], ...]:
-    """Pairs (size, epsilon): what the plan promises to groups of people who all are in the data."""
+    """Return what a plan promises to groups of people who all are in the data.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan, a loss or a mechanism.
+    delta : float
+        In [0, 1).
+    sizes : iterable of int
+        Each at least 1.
+
+    Returns
+    -------
+    tuple of (size, epsilon)
+        Epsilons rounded up.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss, for_groups
+    >>> [(size, round(epsilon, 6)) for size, epsilon in for_groups(PureLoss(0.5), 0.0, [1, 2])]
+    [(1, 0.5), (2, 1.0)]
+    """
     return tuple((size, Tight().epsilon(Grouped(plan, size), delta)) for size in sizes)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """``records`` suffice for the error; with fewer than ``lower`` no private algorithm has it.
+    """How many records an error needs.
 
-    ``lower`` is None where nobody stated a lower bound.
+    Parameters
+    ----------
+    records : int
+        So many suffice.
+    error : float
+        The error then.
+    lower : int or None
+        With fewer no private algorithm has it; None where no lower bound was given.
+
+    Examples
+    --------
+    >>> from accountant import Needed
+    >>> Needed(records=1200, error=0.01, lower=300).records
+    1200
     """
 
     records: int
@@ -84,10 +182,37 @@ def records_needed(
     records: int,
     lower_bound: Callable[[float, Budget], int] | None = None,
 ) -> Needed:
-    """How many records bring the error of release number ``which`` down to ``target``.
+    """Return how many records bring the error of one release down to a target.
 
-    All ``releases`` are means whose sensitivities are stated for ``records``; the budget is shared
-    anew for each number tried. ``lower_bound(target, budget)`` says what anybody would need.
+    The budget is shared anew for each number tried.
+
+    Parameters
+    ----------
+    releases : sequence of Wanted
+        Means, their sensitivities stated for ``records``.
+    budget : Budget
+        What they may cost in all.
+    which : int
+        Index of the release.
+    target : float
+        Its error, above 0.
+    records : int
+        Records that the sensitivities were stated for.
+    lower_bound : callable, optional
+        ``lower_bound(target, budget)``: records that any private algorithm needs.
+
+    Returns
+    -------
+    Needed
+        The fewest records found.
+
+    Examples
+    --------
+    >>> from accountant import Budget, Deviation, Wanted, records_needed
+    >>> from mechanisms import Laplace
+    >>> mean = Wanted(Laplace, Deviation(), weight=1.0, sensitivity=0.01)
+    >>> records_needed([mean], Budget(1.0), which=0, target=0.001, records=100).records
+    1415
     """
     target, records = POSITIVE.check("target", target), RECORDS.check("records", records)
     which = IntegerRange(0, len(releases) - 1).check("which", which)

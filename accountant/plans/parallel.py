@@ -22,10 +22,28 @@ GROUPING = OneOf(("index", "value"))
 class Parallel(Item):
     """Plans on disjoint groups of users: a user is in one of them and pays for that one.
 
-    ``by="index"``: who is in which group is public.  ``by="value"``: the record decides.  Then
-    a record that is replaced can move from one group to another, and leaves a trace in both:
-    for replace-one neighbours ``moves`` gives what adding or removing a record costs in each
-    part, in order.  Without it the parts must be stated for adding and removing.
+    A record that is replaced can move from one group to another where its value decides, and
+    leaves a trace in both groups.
+
+    Parameters
+    ----------
+    parts : iterable of Plan
+        One plan a group.
+    by : {"index", "value"}
+        "index": it is public who is in which group.  "value": the record decides.
+    moves : iterable of Plan
+        For replace-one neighbours ``by="value"``: what adding or removing a record costs in each
+        part, in order.  Without it the parts must be stated for adding and removing.
+
+    References
+    ----------
+    McSherry (2009), Theorem 4.
+
+    Examples
+    --------
+    >>> from accountant import Parallel, PureLoss, Tight
+    >>> Tight().epsilon(Parallel([PureLoss(0.1), PureLoss(0.3)]), delta=0.0)
+    0.3
     """
 
     parts: tuple[Plan, ...]
@@ -98,8 +116,20 @@ class Parallel(Item):
 class Stated(Plan):
     """A plan whose sensitivities were stated for the neighbours of ``relation``.
 
-    A relation is an `accountant.plans.adjacency.Adjacency` or its string; relations do not mix in
-    one total.
+    Plans stated for different neighbours do not mix in one total.
+
+    Parameters
+    ----------
+    part : Plan
+        The plan; not stated for other neighbours already.
+    relation : str
+        A value of `accountant.plans.adjacency.Adjacency`, such as "add-remove" or "replace-one".
+
+    Examples
+    --------
+    >>> from accountant import PureLoss, Stated
+    >>> Stated(PureLoss(1.0), "replace-one").relation == "replace-one"
+    True
     """
 
     part: Plan

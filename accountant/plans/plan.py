@@ -23,18 +23,41 @@ DECLARED_PLAN_KINDS: list[type[Plan]] = []  # kinds of plans that other packages
 
 
 class Plan(ABC):
-    """Anything that can be released, once or in composition."""
+    """A value that says what will be released, once or in composition.
+
+    Plans are built from mechanisms and losses: ``500 * a + b`` is a sequence of 500 times ``a``
+    and once ``b``.  They are immutable, hash, compare and serialise, and know no data.
+
+    Examples
+    --------
+    >>> from accountant import GaussianLoss, Plan, PureLoss
+    >>> plan = 3 * GaussianLoss(0.1) + PureLoss(0.5)
+    >>> isinstance(plan, Plan), list(plan.losses())
+    (True, [(GaussianLoss(mu=0.1), 3), (PureLoss(epsilon=0.5), 1)])
+    """
 
     __slots__ = ()
     __array_ufunc__ = None  # so that numpy's integers leave ``count * plan`` to `__rmul__`
 
     @abstractmethod
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield (loss, count): what an accountant adds up, equal losses merged."""
+        """Yield what an accountant adds up, equal losses merged.
+
+        Yields
+        ------
+        tuple of Item and int
+            A loss, or parallel plans, and how often it occurs.
+        """
 
     @abstractmethod
     def leaves(self) -> Iterator[Plan]:
-        """Yield what a ledger will be asked for, in order: single releases and parallels."""
+        """Yield what a ledger will be asked for, in order.
+
+        Yields
+        ------
+        Plan
+            A single release, or parallel plans.
+        """
 
     @property
     @abstractmethod
@@ -98,7 +121,19 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sequential(Plan):
-    """Releases one after another on the same data, each may depend on earlier answers."""
+    """Releases one after another on the same data; each may depend on earlier answers.
+
+    Parameters
+    ----------
+    parts : iterable of Plan
+        In the order of their release; all stated for the same neighbours, or for none.
+
+    Examples
+    --------
+    >>> from accountant import GaussianLoss, PureLoss, Sequential
+    >>> Sequential([PureLoss(0.5), 3 * GaussianLoss(0.1)]) == PureLoss(0.5) + 3 * GaussianLoss(0.1)
+    True
+    """
 
     parts: tuple[Plan, ...]
 
@@ -127,7 +162,21 @@ class Sequential(Plan):
 
 @dataclass(frozen=True, slots=True)
 class Repeat(Plan):
-    """One plan ``count`` times in sequence; ``count = 0`` releases nothing."""
+    """One plan ``count`` times in sequence.
+
+    Parameters
+    ----------
+    part : Plan
+        What is repeated; ``count * part`` is the short form.
+    count : int
+        At least 0; 0 releases nothing.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss, Repeat, Tight
+    >>> Tight().epsilon(Repeat(PureLoss(0.1), 10), delta=0.0)
+    1.0
+    """
 
     part: Plan
     count: int

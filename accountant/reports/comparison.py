@@ -51,7 +51,23 @@ class Row:
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The answers of all accountants for one plan; ``asked`` is what they tell.  Prints a table."""
+    """The answers of all accountants for one plan.  Prints a table.
+
+    Parameters
+    ----------
+    plan : Plan
+        What was asked about.
+    asked : str
+        "epsilon" or "delta": what the answers are.
+    rows : tuple of Row
+        One row an accountant.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss, compare
+    >>> compare(10 * PureLoss(0.1), delta=1e-6).best.accountant
+    'Tight'
+    """
 
     plan: Plan
     asked: str
@@ -83,7 +99,13 @@ class Comparison:
         return "\n".join(lines)
 
     def to_json(self) -> str:
-        """The table as JSON: the plan, and a row an accountant; null for "cannot say"."""
+        """Return the table as JSON: the plan, and a row an accountant.
+
+        Returns
+        -------
+        str
+            With null where an accountant has no bound.
+        """
         from accountant.formats.plan_json import to_dict
 
         rows = [
@@ -96,7 +118,26 @@ class Comparison:
 
 
 def compare(plan: Plan, delta: float) -> Comparison:
-    """Ask every accountant for the epsilon of ``plan`` at ``delta``; one row each."""
+    """Ask every accountant for the epsilon of a plan at ``delta``.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan, a loss or a mechanism.
+    delta : float
+        In [0, 1).
+
+    Returns
+    -------
+    Comparison
+        One row an accountant; upper bounds all.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss, compare
+    >>> round(compare(10 * PureLoss(0.1), delta=0.0).best.epsilon, 6)
+    1.0
+    """
     plan, delta = as_plan(plan), DELTA.check("delta", delta)
     rows = []
     for one in ALL_ACCOUNTANTS:
@@ -115,7 +156,26 @@ def compare(plan: Plan, delta: float) -> Comparison:
 
 
 def compare_deltas(plan: Plan, epsilon: float) -> Comparison:
-    """Ask every accountant for the delta of ``plan`` at ``epsilon``; one row each."""
+    """Ask every accountant for the delta of a plan at ``epsilon``.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan, a loss or a mechanism.
+    epsilon : float
+        At least 0.
+
+    Returns
+    -------
+    Comparison
+        One row an accountant; upper bounds all.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss, compare_deltas
+    >>> compare_deltas(10 * PureLoss(0.1), epsilon=1.0).best.delta
+    0.0
+    """
     plan, epsilon = as_plan(plan), EPSILON.check("epsilon", epsilon)
     rows = []
     for one in ALL_ACCOUNTANTS:
