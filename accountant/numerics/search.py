@@ -71,8 +71,9 @@ def _bisect(
 ) -> float:
     for _ in range(steps):
         middle = mean(good, bad)
-        close = abs(good - bad) <= relative * max(abs(good), abs(bad))
-        if close or not min(good, bad) < middle < max(good, bad):
+        if not (good < middle < bad or bad < middle < good):
+            break
+        if relative and abs(good - bad) <= relative * max(abs(good), abs(bad)):
             break
         good, bad = (middle, bad) if holds(middle) else (good, middle)
     return good
