@@ -149,6 +149,18 @@ def test_row_23_a_wrong_rule_fails_the_check_of_the_log(book, monkeypatch):
         book.verify()
 
 
+def test_one_release_above_the_whole_budget_fails_the_check_of_the_log(book, monkeypatch):
+    from accountant.errors import LedgerCorrupt
+    from accountant.ledger.totals import CompositionNotion
+
+    book.dataset("d", Budget(1.0))
+    with book.ledger("d", DATA) as ledger, monkeypatch.context() as wrong:
+        wrong.setattr(CompositionNotion, "exceeds", lambda self, total: False)  # the planted fault
+        ledger.spend(Laplace(0.5))
+    with pytest.raises(LedgerCorrupt, match="spends more than the budget"):
+        book.verify()
+
+
 def test_row_24_a_query_that_fails_is_charged_and_recorded(book):
     book.dataset("d", Budget(1.0))
     with book.ledger("d", DATA) as ledger:
