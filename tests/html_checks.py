@@ -46,6 +46,6 @@ def harmless(html, scripts):
     assert not {"img", "iframe", "object", "embed", "form", "a"} & set(page.tags)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e\u2028\ud800]", html)
     for forbidden in ("http:", "https:", "url(", "@import", "javascript:", "fetch(", "XMLHttp"):
-        # the name of SVG is an address that nobody asks, and url(#...) is on the page
+        # the name of SVG is an address that is never asked, and url(#...) is on the page
         assert forbidden not in html.replace("http://www.w3.org/2000/svg", "").replace("url(#", "")
     assert "default-src 'none'" in html
