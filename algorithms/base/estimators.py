@@ -26,8 +26,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
     """An estimator that is fitted through a ledger.
 
     A subclass defines `plan` and `run`; its ``fit`` checks the data, makes the plan, and runs the
-    algorithm on a ledger that enforces the plan.  `LabelPrivateClassifier` has no `run`: its
-    ``sgd_`` has.
+    algorithm on a ledger that enforces the plan.
 
     Attributes
     ----------

@@ -52,7 +52,7 @@ class GaussianFrankWolfe(PrivateEstimator):
         Largest Euclidean norm of a row; longer rows are scaled to it.
     y_bound : float
         Largest absolute target; larger ones are clipped.
-    relation : {"replace", "add-remove"}
+    relation : {"replace-one", "add-remove"} or Adjacency
         Neighbours; "add-remove" takes the number of records as public.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.

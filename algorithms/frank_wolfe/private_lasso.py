@@ -165,7 +165,7 @@ class PrivateLasso(L1Estimator):
         Largest absolute feature; larger ones are clipped.
     y_bound : float
         Largest absolute target; larger ones are clipped.
-    relation : {"replace", "add-remove"}
+    relation : {"replace-one", "add-remove"} or Adjacency
         Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
         that adds nothing, a row of zeros.
     random_state : int, numpy.random.Generator or None

@@ -39,7 +39,7 @@ class PrivateLogisticLasso(L1Estimator):
         The selection mechanism.
     x_bound : float
         Largest absolute feature; larger ones are clipped.
-    relation : {"replace", "add-remove"}
+    relation : {"replace-one", "add-remove"} or Adjacency
         Neighbours, as in `PrivateLasso`.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.

@@ -103,6 +103,25 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         users, features = checked_shape(shape)
         return self._sgd(users, len(self._declared_classes())).plan((users, features + 1))
 
+    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
+        """Return the coefficients that `LabelSGD` finds; needs ``classes``.
+
+        Parameters
+        ----------
+        ledger : Ledger
+            A ledger on labels as indices of the sorted classes, with the plan of `plan` and the
+            public rows of `prepared`.
+        executor : concurrent.futures.Executor or None
+            Where labels are randomised; None takes threads.
+
+        Returns
+        -------
+        numpy.ndarray of shape (classes, features + 1)
+            Coefficients, as ``coef_``.
+        """
+        users = ledger.public.shape[0]
+        return self._sgd(users, len(self._declared_classes())).run(ledger, executor)
+
     def fit(self, X: Any, y: Any, executor: Executor | None = None) -> Self:
         """Fit on public features and private labels; nothing is released if the input is bad.
 

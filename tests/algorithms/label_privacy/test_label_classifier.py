@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from accountant import Budget, ParameterError
+from accountant import Budget, Ledger, ParameterError
 from accountant.errors import PrivateValueError
 from algorithms.base.non_private import NotPrivateWarning
 from algorithms.label_privacy.label_classifier import LabelPrivateClassifier
@@ -95,6 +95,15 @@ def test_any_labels_and_classes_that_do_not_occur():
     assert found.summary().startswith("LabelPrivateClassifier: (8, 0)-differential privacy")
     copy = pickle.loads(pickle.dumps(found))
     assert (copy.predict(X) == found.predict(X)).all()
+
+
+def test_a_run_on_a_ledger_of_its_own_plan_is_the_fit():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.where(X[:, 0] > 0, "yes", "no")
+    model = LabelPrivateClassifier(2.0, classes=["yes", "no"], random_state=5).fit(X, y)
+    plan, codes = model.plan(X.shape), np.searchsorted(model.classes_, y)
+    ledger = Ledger(codes, plan, rng=5, public=model.prepared(X))
+    assert model.run(ledger).tolist() == model.coef_.tolist()
 
 
 def test_plans_need_no_data_but_the_classes():
