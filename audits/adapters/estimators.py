@@ -1,7 +1,7 @@
-"""Anything that estimates, as one function of data, generator and the part of its noise.
+"""Any object that estimates, as one function of data, generator and noise factor.
 
-An algorithm with ``plan`` and ``run`` goes through a ledger, which can be told to draw less noise;
-an estimator with ``fit`` is copied for every run; a function is called.
+An algorithm with ``plan`` and ``run`` goes through a ledger that can draw less noise; an
+estimator with ``fit`` is copied for every run; a function is called.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ DataOf = Callable[[Array, Array], Any]
 @final
 @dataclass(frozen=True, slots=True)
 class EstimatorAdapter:
-    """What is audited.
+    """An algorithm, estimator or function under audit.
 
     ``kind`` is "gate" (plan and run), "estimator" (fit) or "function" ``(x, y, rng)``, which may
-    also take ``noise``.  ``data_of`` turns (x, y) into what it is given, but for functions.
-    ``local`` refuses algorithms that ask all users together, or one twice.
+    also take ``noise``.  ``data_of`` maps (x, y) to the input of an algorithm or estimator.
+    ``local`` refuses algorithms that ask all users together, or one user twice.
     """
 
     algorithm: Any
@@ -44,7 +44,7 @@ class EstimatorAdapter:
     def of(
         cls, algorithm: Any, data_of: DataOf | None = None, local: bool = False
     ) -> EstimatorAdapter:
-        """Recognise it, or raise `ParameterError`."""
+        """Recognise the kind of an algorithm, or raise `ParameterError`."""
         if all(callable(getattr(algorithm, name, None)) for name in ("plan", "run")):
             return cls(algorithm, "gate", data_of, local)
         if callable(getattr(algorithm, "fit", None)):
@@ -56,32 +56,32 @@ class EstimatorAdapter:
 
     @property
     def name(self) -> str:
-        """Its class, or the function's name."""
+        """The class of the algorithm, or the function's name."""
         if self.kind == "function":
             return str(getattr(self.algorithm, "__name__", "a function"))
         return type(self.algorithm).__name__
 
     @property
     def labels_only(self) -> bool:
-        """Whether labels alone are private, and features public."""
+        """True if labels alone are private, and features public."""
         return getattr(self.algorithm, "neighbours", None) == Adjacency.LABEL_REPLACE
 
     @property
     def has_adjustable_noise(self) -> bool:
-        """Whether its noise can be turned down."""
+        """True if the noise can be reduced by a factor."""
         if self.kind == "function":
             return "noise" in inspect.signature(self.algorithm).parameters
         return self.kind == "gate"
 
     def plan(self, x: Array, y: Array) -> Plan | None:
-        """What it declares for data of this shape; None where it declares nothing."""
+        """The declared plan for data of this shape; None without a plan."""
         if self.kind != "gate":
             return None
         data, public = self._private_and_public(x, y)
         return declared_plan(self.algorithm, data, public)
 
     def estimate(self, x: Array, y: Array, rng: np.random.Generator, noise: float = 1.0) -> Array:
-        """Its estimate from features ``x`` and targets ``y``, with ``noise`` times its noise."""
+        """The estimate from features ``x`` and targets ``y``, with ``noise`` times the noise."""
         noise = self._checked_noise(noise)
         if self.kind == "function":
             more = {"noise": noise} if self.has_adjustable_noise else {}
@@ -93,7 +93,7 @@ class EstimatorAdapter:
         return _coefficient_vector(self.run(self._private_and_public(x, y), rng, noise))
 
     def release_result(self, data: Any, rng: np.random.Generator, noise: float = 1.0) -> Array:
-        """Its result on data that are all private, with ``noise`` times its noise."""
+        """The result on data that are all private, with ``noise`` times the noise."""
         noise = self._checked_noise(noise)
         if self.kind == "gate":
             return _checked_finite(np.asarray(self.run((data, None), rng, noise), dtype=float))
@@ -105,7 +105,7 @@ class EstimatorAdapter:
         return _checked_finite(np.asarray(self.algorithm(data, rng, **more), dtype=float))
 
     def run(self, inputs: tuple[Any, Any], rng: np.random.Generator, noise: float = 1.0) -> Any:
-        """The result of plan and run on data behind the gate and what is public beside them."""
+        """The result of plan and run on private data behind the gate and on public data."""
         algorithm, (data, public) = self.algorithm, inputs
         if noise == 0 and "non_private" in estimator_parameters(algorithm):
             # its own form without noise, which knows that there is none
@@ -115,7 +115,7 @@ class EstimatorAdapter:
         return algorithm.run(ReducedNoiseLedger(data, plan, noise, rng, public, self.local))
 
     def _checked_noise(self, noise: float) -> float:
-        """The part of its noise, if that can be turned."""
+        """The noise factor, or `ParameterError` if the noise cannot be reduced."""
         noise = NOISE_FACTOR.check("noise", noise)
         if noise != 1 and not self.has_adjustable_noise:
             allowed = f"1: the noise of {self.name} is out of reach (no plan and run)"
@@ -123,7 +123,7 @@ class EstimatorAdapter:
         return noise
 
     def _private_and_public(self, x: Array, y: Array) -> tuple[Any, Any]:
-        """Data behind the gate, and what is public."""
+        """The private data, and the public ones or None."""
         if getattr(self.algorithm, "classes", None) is not None:
             y = (y > 0).astype(np.intp)
         if self.labels_only:
@@ -132,7 +132,7 @@ class EstimatorAdapter:
 
 
 def estimator_parameters(estimator: Any) -> dict[str, Any]:
-    """scikit-learn's parameters; none of what has none."""
+    """The parameters by scikit-learn's ``get_params``; empty without that method."""
     return dict(estimator.get_params(deep=False)) if hasattr(estimator, "get_params") else {}
 
 
@@ -147,14 +147,14 @@ def _fresh_copy(estimator: Any, rng: np.random.Generator) -> Any:
 
 
 def _checked_finite(estimate: Array) -> Array:
-    """An estimate that says something."""
+    """The estimate, or `ParameterError` if an entry is not finite."""
     if not np.isfinite(estimate).all():
         raise ParameterError("algorithm", "an estimate that is not finite", "one of finite numbers")
     return estimate
 
 
 def _coefficient_vector(result: Any) -> Array:
-    """Coefficients as one vector: of several classes, how the second differs from the first."""
+    """Coefficients as one vector; of several classes, the second minus the first."""
     found = np.asarray(result, dtype=float)
     if found.ndim == 2:
         found = found[1] - found[0] if len(found) > 1 else found[0]

@@ -1,7 +1,7 @@
-"""Many tests of one release under one error rate: pairs, claims and events, by Holm's method.
+"""Many tests of one release at one error rate: pairs, claims and events, by Holm's method.
 
 Every guess test looks in both directions of its pair at once, so a direction needs no test of its
-own.  The tests may depend on each other in any way.  Source: Holm (1979).
+own.  The tests may depend on each other in any way.  Reference: Holm (1979).
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def audit_family(
 
 
 def _holm_rejections(findings: Sequence[Finding], error: float) -> set[int]:
-    """Which findings fall: as claims fall, the error is shared by those that are left."""
+    """The places of the rejected claims; the error is shared by the claims that are left."""
     from statsmodels.stats.multitest import multipletests
 
     p_values = [_upper_p_value(one, error, len(findings)) for one in findings]
@@ -212,7 +212,7 @@ def _upper_p_value(finding: Finding, error: float, tests: int) -> float:
 
 
 def _event_release(release: Mechanism | Callable[..., Any], event: Event, name: str) -> Any:
-    """The release as one reads it who only looks at an event."""
+    """The release as seen by an attacker who observes only the event."""
     if not callable(event):
         raise ParameterError(f"events[{name!r}]", event, "a function of outputs")
     draw = release.release if isinstance(release, Mechanism) else vectorised(release)

@@ -86,7 +86,7 @@ def search_pairs(
     rng : int, numpy.random.Generator or None, optional
         Seed or generator.
     relation : str, optional
-        Neighbours in a `Box`: "replace", "add/remove", "each" or "any".
+        Neighbours in a `Box`: "replace-one", "add-remove", "each" or "any".
     confidence : float, optional
         Probability in (0, 1) with which the bound of the final test holds.
     delta : float, optional

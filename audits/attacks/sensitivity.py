@@ -90,7 +90,7 @@ def probe_sensitivity(
         The possible data, or one data set as an array with a row per record: then its own
         neighbours are tried, with records between its extremes.
     relation : str, optional
-        Neighbours: "replace", "add/remove", "each" or "any".
+        Neighbours: "replace-one", "add-remove", "each" or "any".
     declared : float, optional
         The declared sensitivity, at least 0, in the units of the answer.
     norm : float, optional

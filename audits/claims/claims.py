@@ -34,10 +34,32 @@ PROBABILITY = Interval(0.0, 1.0)
 @final
 @dataclass(frozen=True, slots=True)
 class RenyiLoss(SymmetricLoss):
-    """Any release whose Rényi divergence of one order is at most ``value``, both ways.
+    """The claim that the Rényi divergence of one order is at most ``value``, in both directions.
 
-    Its profile is the best that follows: the greatest over pairs of coins, by data processing.
-    Source: Asoodeh, Liao, Calmon, Kosut & Sankar (2021), Theorem 3.
+    Its profile is the largest that the claim allows: the maximum over pairs of Bernoulli
+    distributions with this divergence, by data processing.
+
+    Parameters
+    ----------
+    order : float
+        The order of the divergence, above 1.
+    value : float
+        The divergence in nats, positive.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Asoodeh, Liao, Calmon, Kosut & Sankar (2021), Theorem 3.
+
+    Examples
+    --------
+    >>> from audits import RenyiLoss
+    >>> round(RenyiLoss(order=2.0, value=0.5).delta_at(1.0), 4)
+    0.0897
     """
 
     order: float
@@ -54,20 +76,39 @@ class RenyiLoss(SymmetricLoss):
 
     @property
     def infinity(self) -> float:
-        """Nothing is impossible."""
+        """0: a finite divergence allows no output that is possible on one neighbour alone."""
         return 0.0
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """``max p - e^eps q`` over coins p, q within the divergence."""
+        """``max p - e^eps q`` over Bernoulli p, q within the divergence; rounded up."""
         return bernoulli_profile(epsilons(epsilon), np.array([self.order]), np.array([self.value]))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TradeoffLoss(SymmetricLoss):
-    """No test has a pair of errors below the line through ``points`` of (type I, type II).
+    """The claim that no test of two neighbours has errors below the line through ``points``.
 
-    Source: Dong, Roth & Su (2022); a curve through points is the profile of finitely many lines.
+    Parameters
+    ----------
+    points : tuple of (float, float)
+        Pairs (type I error, type II error) in [0, 1] on a falling convex curve.
+
+    Raises
+    ------
+    ParameterError
+        If the points do not lie on a falling convex curve.
+
+    References
+    ----------
+    Dong, Roth & Su (2022): a curve through points is the profile of finitely many lines.
+
+    Examples
+    --------
+    >>> from audits import TradeoffLoss
+    >>> claim = TradeoffLoss(((0.0, 0.9), (0.3, 0.3), (0.9, 0.0)))
+    >>> round(claim.delta_at(0.0), 6)
+    0.4
     """
 
     points: tuple[tuple[float, float], ...]
@@ -90,7 +131,7 @@ class TradeoffLoss(SymmetricLoss):
         return MANY_PAIRS
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """``max 1 - type II - e^eps type I`` over the corners of the curve, both ways."""
+        """``max 1 - type II - e^eps type I`` over the corners of the curve, both directions."""
         e = epsilons(epsilon)
         corners = np.array(self.points)
         corners = np.concatenate([corners, corners[:, ::-1]])
@@ -103,9 +144,29 @@ class TradeoffLoss(SymmetricLoss):
 @final
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """A deterministic function moves by at most ``value`` between neighbours, in the ``norm``.
+    """The claim that a deterministic function moves by at most ``value`` between neighbours.
 
-    No claim about noise: the probe of deterministic parts tests it (see `audit`).
+    It is no claim about noise: `audit` tests it by the probe of deterministic functions.
+
+    Parameters
+    ----------
+    value : float
+        The sensitivity, at least 0, in the units of the answer.
+    norm : float, optional
+        Order of the norm, at least 1.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    Examples
+    --------
+    >>> from audits import Box, Sensitivity, audit
+    >>> box = Box(0.0, 1.0, shape=(5,))
+    >>> found = audit(lambda data: data.mean(), box, Sensitivity(0.1), runs=100, rng=0)
+    >>> print(found.witness)
+    one low, first low: answers 0.8 and 0.6 are 0.2 apart, 0.1 is declared (100 evaluations)
     """
 
     value: float

@@ -22,7 +22,7 @@ from mechanisms.base.values import Ball, BoundedNumbers, Categories, Integers, R
 @final
 @dataclass(frozen=True, slots=True)
 class NeighbourPair:
-    """Two neighbours, and in words how they were made."""
+    """Two neighbours, and how they were made."""
 
     kind: str
     first: Any
@@ -30,16 +30,43 @@ class NeighbourPair:
 
     @property
     def pair(self) -> tuple[Any, Any]:
-        """What `audit` takes."""
+        """The two values, as `audit` takes them."""
         return self.first, self.second
 
 
 def candidate_pairs(
     space: Box | Values, relation: str = Adjacency.REPLACE_ONE
 ) -> list[NeighbourPair]:
-    """Structured pairs of neighbours: all equal, one off, extremes, halves, ties.
+    """List structured pairs of neighbours: all equal, one different, extremes, halves, ties.
 
-    A mechanism's `Values` know their neighbours, and ``relation`` is not looked at.
+    Parameters
+    ----------
+    space : Box or Values
+        The possible values.  A mechanism's ``values`` have their own neighbours.
+    relation : str, optional
+        Neighbours in a `Box`: "replace-one" (one record or the number changes), "add-remove" (one
+        record more or less), "each" (every number moves by at most 1) or "any" (any two values).
+
+    Returns
+    -------
+    list of NeighbourPair
+        Distinct pairs, each with a name.
+
+    Raises
+    ------
+    ParameterError
+        If the space has no such neighbours.
+
+    References
+    ----------
+    Ding, Wang, Wang, Zhang & Kifer (2018), Table 2.
+
+    Examples
+    --------
+    >>> from audits import Box, candidate_pairs
+    >>> pairs = candidate_pairs(Box(0.0, 1.0, shape=(3,)))
+    >>> pairs[0].kind, pairs[0].pair
+    ('all low, first high', (array([0., 0., 0.]), array([1., 0., 0.])))
     """
     by = checked_relation(relation, space)
     return distinct_pairs(_box_pairs(space, by) if isinstance(space, Box) else _value_pairs(space))

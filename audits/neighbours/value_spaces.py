@@ -1,4 +1,4 @@
-"""What a private value may be, and who its neighbours are: boxes of numbers, named patterns."""
+"""The possible values of private data, and their neighbours: boxes of numbers, named patterns."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class Box:
 
 
 def checked_relation(relation: str, space: Any) -> Relation:
-    """The relation by its name, where the space has such neighbours."""
+    """The relation by its name, or `ParameterError` if the space has no such neighbours."""
     if not (isinstance(space, (Box, np.ndarray)) or hasattr(space, "neighbour")):
         raise ParameterError("space", space, "a Box, or the values of a mechanism")
     by = check_relation("relation", relation, ALL_RELATIONS)
@@ -152,7 +152,7 @@ def checked_relation(relation: str, space: Any) -> Relation:
 
 
 def random_neighbour(space: Box, relation: Relation, value: Any, rng: Generator) -> Any:
-    """Some neighbour of a value, extremes among them."""
+    """A random neighbour of a value, often at an extreme."""
     if relation is ValueMoves.EACH:
         steps = rng.choice([-1.0, 1.0, 1.0, rng.uniform(-1, 1)], size=space.shape)
         return space.array(value + steps)
