@@ -42,5 +42,5 @@ def test_places_are_within_the_frame_and_ticks_where_the_values_are():
 def test_a_page_that_lacks_a_value_is_not_written():
     from jinja2 import UndefinedError
 
-    with pytest.raises(UndefinedError, match="lines"):
+    with pytest.raises(UndefinedError, match="is undefined"):
         render("history.html")
