@@ -1,1 +1,1 @@
-"""Reports."""
+"""Tables, plots and pages: what a plan costs, and what a ledger has spent."""
