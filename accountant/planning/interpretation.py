@@ -1,7 +1,7 @@
-"""What a guarantee means for a person in the data, in two sentences with numbers.
+"""What a guarantee means for a person in the data, in sentences with numbers.
 
-Reference: Kairouz, Oh & Viswanath (2015), Theorem 2.1: answers that are (epsilon, delta)-private
-tell no more than a coin that tells everything with chance delta, and randomised response else.
+Reference: Kairouz, Oh & Viswanath (2015), Theorem 3.1: (epsilon, delta)-private answers reveal no
+more than a release that reveals all with probability delta, and is randomised response else.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from accountant.formatting import format_short, format_upper
 from accountant.plans.adjacency import Adjacency, check_relation
 
 PRIOR = 0.01
-# who is protected, what a reader suspects, and who must be trusted, by what neighbours differ by
+# what an attacker suspects, and who sees the data unprotected, by what neighbours differ by
 SUSPICIONS = {
-    Adjacency.ADD_REMOVE: ("your being in the data", "whoever holds the data"),
-    Adjacency.REPLACE_ONE: ("some guess about your record", "whoever holds the data"),
-    Adjacency.LABEL_REPLACE: ("some guess about your label", "whoever holds the labels"),
-    Adjacency.LOCAL_REPLACE: ("some guess about your record", ""),
+    Adjacency.ADD_REMOVE: ("your record is in the data", "The holder of the data"),
+    Adjacency.REPLACE_ONE: ("a guess about your record is right", "The holder of the data"),
+    Adjacency.LABEL_REPLACE: ("a guess about your label is right", "The holder of the labels"),
+    Adjacency.LOCAL_REPLACE: ("a guess about your record is right", ""),
     Adjacency.MACHINE_REPLACE: (
-        "some guess about the data of your machine",
-        "whoever runs the machine",
+        "a guess about the data of your machine is right",
+        "The operator of the machine",
     ),
 }
 
 
 def worst_case_posterior(prior: float, epsilon: float) -> float:
-    """The most that somebody's belief of ``prior`` can become, short of delta; rounded up."""
+    """Return the largest posterior of a ``prior`` belief, leaving delta aside; rounded up."""
     prior, epsilon = POSITIVE_DELTA.check("prior", prior), EPSILON.check("epsilon", epsilon)
     # p e^eps / (p e^eps + 1 - p)
     odds = (1 - prior) / prior * math.exp(-min(epsilon, 700.0))
@@ -58,32 +58,31 @@ def explanation(epsilon: float, delta: float, relation: str | None = None) -> st
     Examples
     --------
     >>> from accountant import explanation
-    >>> "2.7 %" in explanation(1.0, 1e-6, "add-remove")
+    >>> "2.68 %" in explanation(1.0, 1e-6, "add-remove")
     True
     """
     epsilon, delta = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
     known = check_relation("relation", relation or Adjacency.ADD_REMOVE)
     suspicion, holder = SUSPICIONS[known]
     end = format_upper(min(100 * worst_case_posterior(PRIOR, epsilon), 100.0), 3)
-    first = (
-        f"Somebody who knows everybody else's data and gives 1 chance in 100 to {suspicion} gives "
-        f"it at most {end} chances in 100 after seeing all of these answers"
-        f"{', but for one exception ' if delta else ' '}"
-        f"(epsilon {format_upper(epsilon, 6)}, neighbours differ by {known.difference}"
-        f"{'' if relation else ', or what the sensitivities were stated for'})."
+    stated = "" if relation else ", or what the sensitivities were stated for"
+    limit = (
+        f"Suppose an attacker knows everyone else's data and thinks it {100 * PRIOR:g} % likely that "
+        f"{suspicion}. After all of these answers that can become at most {end} % "
+        f"(epsilon {format_upper(epsilon, 6)}, neighbours differ by {known.difference}{stated})."
     )
     trust = (
-        f"{holder} sees it as it is and is trusted with it"
+        f"{holder} sees it unprotected."
         if holder
-        else "it is randomised before it leaves you, so that nobody need be trusted"
+        else "Your record is randomised before it leaves you, so you need to trust no one."
     )
     if not delta:
-        return f"{first} That holds without exception, whatever they compute; {trust}."
+        return f"{limit} This limit never fails, whatever the attacker computes. {trust}"
     odds = f"1 in {math.floor(1 / delta):,}" if delta > 1e-15 else format_short(delta)
     # not that a belief exceeds the limit with chance delta at most: of Gaussian noise at delta
     # 1e-6 and epsilon 3/4 one in 39,000 does, by little (Meiser 2018)
     exception = (
-        "The exception is that they may tell as much as something would that keeps to this limit "
-        f"and yet, with a chance of at most {odds} (delta {format_short(delta)}), tells all of you"
+        "This limit may fail: the answers reveal no more than a release that keeps it and yet, "
+        f"with a chance of at most {odds} (delta {format_short(delta)}), reveals all about you."
     )
-    return f"{first} {exception}; {trust}."
+    return f"{limit} {exception} {trust}"

@@ -33,29 +33,29 @@ def test_randomised_response_reaches_what_is_told():
     # an answer that is kept with e^eps times the chance of the other moves 1 in 100 just so far
     response = RandomizedResponse(2, keep=0.8)
     epsilon = response.loss.pure
-    told = re.search(r"at most ([\d.]+) chances in 100", explanation(epsilon, 0.0))
+    told = re.search(r"at most ([\d.]+) %", explanation(epsilon, 0.0))
     reached = 100 * 0.01 * 0.8 / (0.01 * 0.8 + 0.99 * 0.2)
     assert reached <= float(told[1]) <= reached + 0.01
 
 
 @pytest.mark.parametrize("relation", [None, *Adjacency])
-def test_two_sentences_that_name_who_and_whom_to_trust(relation):
+def test_sentences_name_the_suspicion_and_who_sees_the_data(relation):
     words = explanation(0.7, 1e-6, relation)
-    assert len(re.findall(r"[.](?: |$)", words)) == 2
+    assert len(re.findall(r"[.](?: |$)", words)) == 4
     assert "1 in 1,000,000 (delta 1e-6)" in words
     assert "epsilon 0.7" in words
-    assert ("nobody need be trusted" in words) == (relation == "local-replace")
+    assert ("trust no one" in words) == (relation == "local-replace")
     assert Adjacency(relation or "add-remove").difference in words
     assert set(SUSPICIONS) == set(Adjacency)
 
 
 def test_the_numbers_are_on_the_safe_side():
-    assert "2.67 chances" not in explanation(1.0, 0.0)  # 2.6730...
-    assert "2.68 chances" in explanation(1.0, 0.0)
+    assert "2.67 %" not in explanation(1.0, 0.0)  # 2.6730...
+    assert "2.68 %" in explanation(1.0, 0.0)
     assert "epsilon 1.00001" in explanation(1.000000001, 0.0)
     assert "1 in 3 " in explanation(1.0, 0.3)
-    assert "100 chances" in explanation(800.0, 0.0)
-    assert "without exception" in explanation(1.0, 0.0)
+    assert "100 %" in explanation(800.0, 0.0)
+    assert "never fails" in explanation(1.0, 0.0)
     for bad in (-1.0, math.nan, math.inf, "1", True):
         with pytest.raises(ParameterError):
             explanation(bad, 0.0)
@@ -67,9 +67,8 @@ def test_the_exception_is_not_told_as_the_chance_that_a_belief_exceeds_the_limit
     epsilon = Tight().epsilon(Gaussian(1 / mu), 1e-6)
     exceeds = norm.sf(epsilon / mu - mu / 2)
     assert exceeds > 20e-6
-    first, second = explanation(epsilon, 1e-6).split(". ")
-    assert "but for one exception" in first
-    assert "chance of at most 1 in 1,000,000 (delta 1e-6) that this fails" not in second
-    # Kairouz, Oh & Viswanath: as much as something that tells all with chance delta
-    assert "may tell as much as something would" in second
-    assert "exception (" not in explanation(epsilon, 0.0)
+    *_, exception, _ = explanation(epsilon, 1e-6).split(". ")
+    assert "chance of at most 1 in 1,000,000 (delta 1e-6) that this fails" not in exception
+    # Kairouz, Oh & Viswanath: no more than a release that reveals all with chance delta
+    assert "reveal no more than a release that keeps it and yet" in exception
+    assert "may fail" not in explanation(epsilon, 0.0)
