@@ -29,7 +29,6 @@ from accountant import (
     Tight,
     ZCDPLoss,
 )
-from accountant.accountants.one_way import Route, one_way
 from tests.accountant.enumeration import delta_by_enumeration
 from tests.processor_time import standard
 from tests.strategies import deltas, epsilons, finite_plans
@@ -116,42 +115,6 @@ def test_delta_and_epsilon_meet(plan, delta):
     found = Tight().certify(plan, delta)
     assert Tight().delta(plan, found.upper) <= delta * (1 + 1e-6)
     assert Tight().delta(plan, found.lower) >= delta * (1 - 1e-6)
-
-
-ROUTES = {
-    Route.CLOSED_FORM: Sequential([GaussianLoss(0.3)]),
-    Route.PARALLEL: Sequential([Parallel([2 * LaplaceLoss(0.2), GaussianLoss(0.3)])]),
-    Route.EXACT_COMPOSITION: 2 * PureLoss(0.3) + LaplaceLoss(0.2),
-    Route.DISCRETISED_COMPOSITION: 2 * PoissonSampled(LaplaceLoss(0.5), 0.3),
-    Route.ENVELOPE_ACCOUNTANTS: 3 * BoundedRangeLoss(0.2) + ZCDPLoss(0.01),
-}
-
-
-@pytest.mark.parametrize("route", ROUTES)
-def test_one_route_is_chosen_and_its_answers_agree(route):
-    plan, deltas = ROUTES[route], [1e-3, 1e-6]
-    way = one_way(plan, 1e-8)
-    assert way.route is route
-    for delta, found in zip(deltas, way.upper_epsilons(deltas, with_envelopes=True), strict=True):
-        certified = way.certify(delta)
-        assert certified.lower * (1 - 1e-12) <= found <= certified.upper * (1 + 3e-4)
-        assert way.upper_delta(found) <= delta * (1 + 1e-6)
-    assert one_way(plan, 1e-8, at_zero=True).route is Route.SUM_OF_BOUNDS
-
-
-@pytest.mark.parametrize("accountant", [Tight(), PLD(), RDP()], ids=lambda one: one.name)
-def test_epsilons_at_many_deltas_come_in_their_order(accountant):
-    plan, deltas = 5 * PoissonSampled(PureLoss(1.0), 0.2), [1e-6, 0.0, 1e-2, 1e-9, 1e-6]
-    found = accountant.epsilons(plan, deltas)
-    assert found.shape == (5,)
-    assert found[0] == found[4]
-    assert found[3] > found[0] > found[2]
-    for delta, epsilon in zip(deltas, found.tolist(), strict=True):
-        assert Tight().bracket(plan, delta)[0] <= epsilon
-        assert epsilon <= accountant.epsilon(plan, delta) * (1 + 1e-3)
-    assert accountant.epsilons(plan, []).size == 0
-    with pytest.raises(ParameterError, match="delta"):
-        accountant.epsilons(plan, [1e-6, 1.5])
 
 
 def test_at_delta_zero_it_is_the_sum_of_the_bounds():
