@@ -22,7 +22,7 @@ POWER = 0.95
 @final
 @dataclass(frozen=True, slots=True)
 class Power:
-    """What so many runs can see: the least violation of `TRUE_EPSILONS`, and the whole curve."""
+    """The smallest violation that so many runs detect: of `TRUE_EPSILONS`, and the whole curve."""
 
     runs: int
     least: float | None
