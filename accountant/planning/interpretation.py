@@ -67,8 +67,8 @@ def explanation(epsilon: float, delta: float, relation: str | None = None) -> st
     end = format_upper(min(100 * worst_case_posterior(PRIOR, epsilon), 100.0), 3)
     stated = "" if relation else ", or what the sensitivities were stated for"
     limit = (
-        f"Suppose an attacker knows everyone else's data and thinks it {100 * PRIOR:g} % likely that "
-        f"{suspicion}. After all of these answers that can become at most {end} % "
+        f"Suppose an attacker knows everyone else's data and thinks it {100 * PRIOR:g} % likely "
+        f"that {suspicion}. After all of these answers that can become at most {end} % "
         f"(epsilon {format_upper(epsilon, 6)}, neighbours differ by {known.difference}{stated})."
     )
     trust = (
