@@ -208,7 +208,7 @@ class Book:
 
     @property
     def names(self) -> list[str]:
-        """The data sets, in the order in which they were opened."""
+        """Return the names of the data sets, in the order in which they were opened."""
         with self._log.reading():
             found = self._log.storage.ask("SELECT dataset FROM datasets ORDER BY seq")
         return [row[0] for row in found]

@@ -14,7 +14,7 @@ USAGE, INTERRUPTED = 2, 130
 
 
 def parse_number(text: str) -> object:
-    """The number that the words mean, or the words themselves."""
+    """Return the number that the text stands for, or the text itself."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -24,7 +24,7 @@ def parse_number(text: str) -> object:
 
 
 def print_error(program: str, words: str) -> None:
-    """One line on stderr, with escapes for what steers a terminal: words may be a file's."""
+    """Print one line on stderr, with control characters escaped: a file may supply the text."""
     from accountant.formatting import escape_control
 
     print(f"{program}: {escape_control(words)}", file=sys.stderr)
@@ -62,7 +62,7 @@ def run_app(app: typer.Typer, program: str, words: list[str]) -> int:
 
 
 def exit_process(program: str, status: int) -> None:
-    """End the process at once, whatever threads still do; a reader that went away is an error."""
+    """End the process at once, even with running threads; a closed reader is an error."""
     try:
         sys.stdout.flush()
     except OSError as error:

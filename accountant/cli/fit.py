@@ -100,7 +100,7 @@ def fit(
 
 
 def _target(out: str | None, force: bool) -> Path | None:
-    """Where to write, checked before anything runs."""
+    """Return the output path, checked before the computation starts."""
     from accountant.errors import ParameterError
     from accountant.files import check_writable
 

@@ -1,4 +1,4 @@
-"""Where the execution of a plan stands, leaf by leaf."""
+"""The position in the execution of a plan, leaf by leaf."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from accountant.plans.plan import Plan
 
 
 class PlanCursor:
-    """Where a plan's execution stands: the leaf that may be released next, users' parts included.
+    """The position in a plan's execution: the leaf that may be released next, users' parts included.
 
-    Costs O(1) a release whatever the plan's length.  `charge` checks everything before it moves.
+    A release costs O(1), however long the plan.  `charge` checks all conditions before it moves.
     """
 
     def __init__(self, plan: Plan, users: int, group_size: int | None = None) -> None:
@@ -35,7 +35,7 @@ class PlanCursor:
 
     @property
     def next(self) -> Plan | None:
-        """The leaf that may be released next; a parallel stays until all its parts are done."""
+        """Return the leaf that may be released next; a parallel stays until all parts are done."""
         return self._next
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
