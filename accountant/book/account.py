@@ -200,7 +200,7 @@ class Account:
         if self.users is None:
             return self.notion.spend(before, asked)
         ends = self.user_totals().totals_after(who, lambda total: self.notion.spend(total, asked))
-        if not ends:  # nobody answers, so nobody pays
+        if not ends:  # no user answers, so no user pays
             self.notion.spend(self.notion.zero, asked)
         held = [before, *ends.values()]
         return largest_total(held)

@@ -199,7 +199,7 @@ class Book:
             If the plan does not fit; nothing is spent.
         """
         if rng is not None and insecure_seed is not True:
-            allowed = "None: noise that can be made again protects nobody; insecure_seed=True"
+            allowed = "None: noise that can be made again gives no privacy; insecure_seed=True"
             raise ParameterError("rng", "a seed or a generator", allowed)
         if run is not None and (plan is None or checked_name("run", run) == ""):
             raise ParameterError("run", run, "given with a plan")

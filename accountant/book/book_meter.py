@@ -18,9 +18,9 @@ from accountant.plans.plan import Plan
 class BookMeter:
     """The meter of a `BookLedger`: a charge is an entry on disk.
 
-    ``fingerprint`` returns the fingerprint of fresh noise; ``is_answering`` returns whether the gate
-    is computing an answer.  ``run`` is set while a plan is followed, ``label`` during a labelled
-    release.
+    ``fingerprint`` returns the fingerprint of fresh noise; ``is_answering`` returns whether the
+    gate is computing an answer.  ``run`` is set while a plan is followed, ``label`` during a
+    labelled release.
     """
 
     def __init__(

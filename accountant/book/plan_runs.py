@@ -98,7 +98,7 @@ class PlanRun:
             raise OffPlan(mechanism, None, "the run that is resumed released something else here")
         if step in self._answers:
             return ReservedRelease(earlier, key, self._answers[step])
-        # reserved, and never answered: whoever looked then may have seen; a second look is paid
+        # reserved, and never answered: the data may have been seen; a second look is paid
         return ReservedRelease(self._account.reserve(mechanism, who, facts, freshness_check), key)
 
     def _recorded(self) -> tuple[dict[int, LogEntry], dict[int, LogEntry]]:

@@ -17,7 +17,7 @@ APPEND_ONLY = (
     """CREATE TRIGGER entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON entries
        EXECUTE FUNCTION entries_stay()""",
 )
-# two writers who make the tables at once wait here; any constant that nobody else locks
+# two writers who make the tables at once wait here; any constant that no other program locks
 CREATION_LOCK = 0x64706174
 BUSY = {"55P03", "40P01", "40001", "57014"}  # lock not available, deadlock, serialisation, timeout
 DAMAGED = ("XX", "42P", "42703")  # internal errors of the server, and tables that are not there

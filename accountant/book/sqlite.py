@@ -135,7 +135,7 @@ class SQLite:
         self._refuse_without_log()
 
     def _refuse_without_log(self) -> None:
-        # Whoever opens and closes the file in this process, to copy it say, lets go of the locks
+        # Code that opens and closes the file in this process, to copy it say, releases the locks
         # that SQLite holds (POSIX); another process then removes the log when it is done.
         if self._wal_handle is not None and os.fstat(self._wal_handle).st_nlink == 0:
             why = "its log was removed while it was open (was the file copied by this process?)"

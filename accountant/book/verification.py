@@ -158,5 +158,5 @@ class _LogCheck:
 def _parse_head(head: str) -> ChainHead:
     number, _, mark = head.partition(":") if isinstance(head, str) else ("", "", "")
     if not number.isascii() or not number.isdigit() or len(mark) != 64 or int(number) == 0:
-        raise ParameterError("head", head, "NUMBER:HASH, as an earlier verify told it")
+        raise ParameterError("head", head, "NUMBER:HASH, as an earlier verify printed it")
     return ChainHead(int(number), mark)

@@ -1,4 +1,4 @@
-"""What every command line of the house does with errors, interruptions and closed pipes."""
+"""What every command line of this project does with errors, interruptions and closed pipes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def print_error(program: str, words: str) -> None:
 
 def run_app(app: typer.Typer, program: str, words: list[str]) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
-    # closed before the program began: nobody wants to read it
+    # closed before the program began: no reader wants it
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # for good  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
@@ -44,7 +44,7 @@ def run_app(app: typer.Typer, program: str, words: list[str]) -> int:
     except CommandLineError as error:
         print_error(program, error.format_message())
         return USAGE
-    except SystemExit:  # rich leaves so when nobody reads its output any more
+    except SystemExit:  # rich exits so when the reader of its output is gone
         return USAGE
     except OSError as error:
         print_error(program, f"could not write: {error.strerror}")

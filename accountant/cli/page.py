@@ -81,7 +81,7 @@ def _plan(name: str, epsilon: str | None, delta: str | None) -> str:
     try:
         lines = lines_of_file(file, budget)
     except BudgetExceeded as error:
-        allowed = f"one that leaves something to share ({error})"
+        allowed = f"one that leaves a budget to share ({error})"
         raise ParameterError("plan", name, allowed) from None
     with _progress_bar(step_count(lines)) as tick:
         told = summarise(lines, budget, tick)

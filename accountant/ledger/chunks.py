@@ -136,7 +136,7 @@ class Chunks:
             rest = take_rows(self._unread_rows, slice(length, None))
             self._unread_rows = rest if first_array(rest).shape[0] else None
             self._position += length
-        if not found and self._no_rows is None:  # nobody is asked for, and nothing was read yet
+        if not found and self._no_rows is None:  # no user is asked for, and no row was read yet
             self._unread_rows = self._next()
         return concatenate_rows(found) if found else self._no_rows
 

@@ -34,7 +34,7 @@ ORDER_RANGE = Interval(1.0, 1e9, "(]")
 def notion_of(
     name: str | None, budget: Budget, order: float | None = None
 ) -> CompositionNotion[Any]:
-    """The notion of a filter, its limit from the budget; by default pure or zCDP, as delta is."""
+    """Return the notion of a filter, limited by the budget; default pure or zCDP, as delta is."""
     if name is None:
         name = "zcdp" if budget.delta else "pure"
     if name in ("profile", "pld", "tight"):

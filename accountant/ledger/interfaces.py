@@ -52,10 +52,10 @@ class PrivacyMeter(Protocol):
 
 
 class Entry(NamedTuple):
-    """One line of a transcript; ``output`` is the answer, its digest, or None if the release failed.
+    """One line of a transcript; ``output`` is the answer, its digest, or None if it failed.
 
-    ``seeded`` marks noise that can be reproduced from a seed: a reader who knows the seed can remove
-    it.
+    ``seeded`` marks noise that can be reproduced from a seed: a reader who knows the seed can
+    remove it.
     """
 
     mechanism: Releasable

@@ -1,4 +1,4 @@
-"""The gate that spends: what was charged is looked up, released with noise, and kept."""
+"""A gate that follows a plan: it charges, evaluates the query, adds noise, and records."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def seed_words(seeds: np.random.SeedSequence) -> list[int]:  # noqa: D103
 
 
 def read_only(output: Any) -> Any:
-    """Return the output; an array is copied and read-only, so in-place arithmetic fails."""
+    """Return the output; an array is owned and read-only, so in-place arithmetic fails."""
     if isinstance(output, np.ndarray):
         output = output if output.base is None else output.copy()
         output.flags.writeable = False

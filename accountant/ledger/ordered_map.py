@@ -23,8 +23,8 @@ def map_in_order(
     """Yield ``function(piece)`` for every piece, in the order of the pieces.
 
     ``executor`` is any `concurrent.futures.Executor`; the default is threads, one for each core.
-    Other processes receive ``function`` and the pieces pickled.  This thread makes the pieces, a few
-    ahead.
+    Other processes receive ``function`` and the pieces pickled.  This thread makes the pieces, a
+    few ahead.
     """
     if executor is None:
         left = iter(arguments)

@@ -34,8 +34,8 @@ def largest_total(totals: Iterable[Total[Any]]) -> Total[Any]:
 class CompositionNotion(ABC, Generic[Amount]):
     """The cost of a loss, the sum of costs, and the ``limit`` of their total.
 
-    Immutable: totals are passed in and returned.  ``order`` is a Rényi order, for the notion that has
-    one.
+    Immutable: totals are passed in and returned.  ``order`` is a Rényi order, for the notion that
+    has one.
     """
 
     budget: Budget
@@ -65,7 +65,7 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     @abstractmethod
     def epsilon(self, total: Total[Amount]) -> float:
-        """The epsilon at the budget's delta that a fixed plan of this total has, rounded up."""
+        """Return the epsilon of a fixed plan of this total, rounded up, at the budget's delta."""
 
     @abstractmethod
     def encode(self, total: Total[Amount]) -> list[str]:
