@@ -1,4 +1,7 @@
-"""The ground floor: what privacy is, how it composes, and the gate to the data.
+"""The core package: plans, privacy losses, composition, accountants, and gates to private data.
+
+Mechanisms, algorithms and audits import it; it imports none of them.  Each room's first lines
+name the theorem behind it.
 
 Glossary: ``scale`` noise scale in the query's units; ``sensitivity``; ``shift = sensitivity /
 scale``; ``mu`` Gaussian shift over standard deviation; ``rho`` zCDP; ``rate`` sampling

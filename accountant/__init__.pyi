@@ -1,4 +1,4 @@
-"""The public names; `lazy_loader` reads where each one lies, and loads it when asked for."""
+"""The public names; `lazy_loader` reads their modules here and loads them on first use."""
 
 from .accountants.advanced import Advanced as Advanced
 from .accountants.basic import Basic as Basic

@@ -19,7 +19,7 @@ PROGRAM = "python -m accountant"
 COMMANDS: dict[str, Callable[..., None]] = {
     "plan": plan, "fit": fit, "compare": compare, "explain": explain, "page": page,
 }  # fmt: skip
-HELP = """Plan a privacy budget before anybody touches the data, and say what it means.
+HELP = """Plan a privacy budget before any data are read, and say what it means.
 
 A plan file has a table for each line of the plan:
 

@@ -1,4 +1,4 @@
-"""What an argument may be, said once: the check, the words of its error, and a search range."""
+"""Domains of arguments: each has a check, an error message and a search range."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Interval:
         return above and below
 
     def check(self, argument: str, value: object) -> float:
-        """Return ``value`` as a float; bools, strings and complex numbers are no real numbers."""
+        """Return ``value`` as a float; refuse bools, strings and complex numbers."""
         x = _real(value)
         if math.isnan(x) or x not in self:
             raise ParameterError(argument, value, str(self))
@@ -50,13 +50,13 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class IntegerRange:
-    """Whole numbers from ``low`` up to what a float holds exactly."""
+    """Whole numbers from ``low`` up to the largest that a float holds exactly."""
 
     low: int
     high: int = 2**53
 
     def check(self, argument: str, value: object) -> int:
-        """Return ``value`` as an int; ``2.0`` and ``True`` are not whole numbers here."""
+        """Return ``value`` as an int; refuse ``2.0`` and ``True``."""
         if isinstance(value, (bool, np.bool_)):
             raise ParameterError(argument, value, str(self))
         try:
@@ -88,7 +88,7 @@ class OneOf:
 
 
 def _real(value: object) -> float:
-    """``value`` as a float, or NaN when it is not a real number."""
+    """Return ``value`` as a float, or NaN if it is not a real number."""
     if isinstance(value, (bool, np.bool_)):
         return math.nan
     if isinstance(value, (int, float, np.integer, np.floating, Rational, Decimal)):
@@ -99,7 +99,7 @@ def _real(value: object) -> float:
     return math.nan
 
 
-# Far enough from the ends of the floats that a square or a ratio of two still means something.
+# Far enough from the ends of the floats that a square or a ratio of two is still finite and above 0.
 POSITIVE = Interval(1e-300, 1e300)
 NON_NEGATIVE = Interval(0.0, 1e300)
 REAL = Interval(-1e300, 1e300)

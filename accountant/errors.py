@@ -1,4 +1,4 @@
-"""The errors of the whole house: types with data, and a sentence that says what to do next."""
+"""All errors of the project: types with data, and a message that names the remedy."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ class LedgerCorrupt(RuntimeError):
 
 
 class LedgerUnwritable(OSError):
-    """A book cannot be written, its disk full, read-only or failing: nothing was answered.
+    """A book cannot be written: its disk is full, read-only or failing.  No answer was given.
 
     Examples
     --------

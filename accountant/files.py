@@ -1,4 +1,4 @@
-"""Files that are asked for: checked before anything runs, and written whole or not at all."""
+"""Output files: checked before the computation starts, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accountant.errors import ParameterError
 
 
 def check_writable(targets: dict[str, str | None]) -> None:
-    """Raise `ParameterError` unless a file of its own could be written for each option now."""
+    """Raise `ParameterError` unless each option's file is distinct and can be written now."""
     given = {option: Path(name) for option, name in targets.items() if name is not None}
     for option, path in given.items():
         name, folder = targets[option], path.parent
@@ -30,7 +30,7 @@ def check_writable(targets: dict[str, str | None]) -> None:
 
 
 def write_text(name: str | None, text: str) -> None:
-    """Write the text to the file that an option names: ``-`` is stdout, None is nowhere."""
+    """Write the text to the file that an option names; ``-`` is stdout, None writes no file."""
     if name == "-":
         sys.stdout.write(text)
     elif name is not None:
@@ -38,7 +38,7 @@ def write_text(name: str | None, text: str) -> None:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write the file under another name first, so that it is never there in part."""
+    """Write to a temporary file and rename it, so that no partial file is ever visible."""
     raw = content.encode() if isinstance(content, str) else content
     path = path.resolve()  # a link keeps pointing at what it points at
     if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced

@@ -1,4 +1,4 @@
-"""Words and numbers on a page: harmless, and rounded towards honesty."""
+"""Text and numbers for output: control characters escaped, bounds rounded to stay valid."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ DIGITS = 4
 
 
 def escape_control(words: object) -> str:
-    r"""The words on one line, with everything that does not print as its escape.
+    r"""Return the text on one line, with every non-printing character as its escape.
 
     Control characters, terminal escapes, line breaks and marks that reverse the reading order
-    become ``\x1b``, ``\n``, ``\u202e``: what is shown is what is there.
+    become ``\x1b``, ``\n``, ``\u202e``: a reader sees each character that is there.
     """
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(words))
 
 
 def format_upper(x: float, digits: int = DIGITS) -> str:
-    """The shortest honest spelling of an upper bound: so many digits, rounded up."""
+    """Return the shortest text of an upper bound with so many digits, rounded up."""
     return _format_rounded(x, Context(prec=digits, rounding=ROUND_CEILING))
 
 
 def format_lower(x: float, digits: int = DIGITS) -> str:
-    """The same for a lower bound or a rest: rounded down."""
+    """Return the shortest text of a lower bound or a rest, rounded down."""
     return _format_rounded(x, Context(prec=digits, rounding=ROUND_FLOOR))
 
 
@@ -43,16 +43,16 @@ def _format_rounded(x: float, context: Context) -> str:
 
 
 def format_short(x: float) -> str:
-    """A delta, a budget or a factor as people write it."""
+    """Return a delta, a budget or a factor in its usual short form."""
     return f"{x:g}" if x == 0 or 0.01 <= x < 1e6 else f"{Decimal(f'{x:.6g}').normalize():e}"
 
 
 def as_displayed(epsilon: float) -> float:
-    """The number that a reader sees: all that is told further is computed from it."""
+    """Return the number that a reader sees, from which later numbers are computed."""
     return float(format_upper(epsilon).replace(",", "").replace("∞", "inf").replace("–", "nan"))
 
 
 def format_remaining(total: float, taken: float) -> str:
-    """What is left of the whole, of which the reader sees ``taken`` taken; in decimal."""
+    """Return what remains of the whole after the displayed ``taken``, in decimal."""
     left = Decimal(repr(total)) - Decimal(repr(as_displayed(taken)))
     return format_lower(max(0.0, float(left)))

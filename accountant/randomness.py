@@ -1,4 +1,4 @@
-"""Randomness is an argument: a generator, a seed, or None for operating-system entropy."""
+"""Random generators from an argument: a generator, a seed, or None for system entropy."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Rng = np.random.Generator | int | None
 
 
 def generator(rng: Rng) -> np.random.Generator:
-    """Return ``rng`` as a generator; None is a cipher under a fresh key of the operating system.
+    """Return ``rng`` as a generator; None is a cipher with a fresh key of the operating system.
 
-    A seed makes a run repeatable, for audits and tests: whoever knows it knows the noise.
+    A seed makes a run repeatable, for audits and tests: with the seed, a reader can remove the noise.
     """
     if isinstance(rng, np.random.Generator):
         return rng

@@ -1,4 +1,4 @@
-"""A data set of a book: its budget, and the spending of it, one durable entry at a time."""
+"""The account of one data set in a book: its budget, spent one durable entry at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FreshnessCheck = Callable[[], str]  # the fingerprint of fresh noise
 
 
 class Account:
-    """Spends the budget of one data set; what it knows it reads from the log."""
+    """Spends the budget of one data set; its state is read from the log."""
 
     def __init__(self, log: Log, opened: LogEntry) -> None:
         self.log, facts = log, opened.facts
@@ -43,18 +43,18 @@ class Account:
         self._described: dict[Plan, dict[str, Any]] = {}
 
     def total(self) -> Total[Any]:
-        """What was spent, by the worst-off user; inside a transaction."""
+        """Return what the user with the largest total spent; call it inside a transaction."""
         return self._total(self.log.last_charge(self.name))
 
     def _total(self, last: LogEntry | None) -> Total[Any]:
         return self.notion.zero if last is None else self.notion.decode(last.facts["total"])
 
     def unspent_users(self) -> UserTotals | None:
-        """The users before any spend; None for a data set without users."""
+        """Return the users before any spend, or None for a data set without users."""
         return None if self.users is None else UserTotals(self.users, self.notion.zero)
 
     def user_totals(self) -> UserTotals:
-        """The total of every user, brought up to date; inside a transaction."""
+        """Bring every user's total up to date and return them; inside a transaction."""
         if self._user_totals is None:
             raise ParameterError("name", self.name, "a data set opened with users=")
         for entry in self.log.entries_after(self._applied_head):
@@ -70,7 +70,7 @@ class Account:
         facts: dict[str, Any],
         freshness_check: FreshnessCheck,
     ) -> LogEntry:
-        """Charge one release; on disk when it returns.  Raises, and then nothing has changed."""
+        """Charge one release; it is on disk on return, and an error changes no state."""
         words, raw = (None, None) if who is None else encode_users(who)
         loss = mechanism.loss
         with self.log.writing():
@@ -96,7 +96,7 @@ class Account:
         return entry
 
     def reserve_plan(self, plan: Plan, facts: dict[str, Any], key: str | None) -> LogEntry:
-        """Charge a whole plan at once: to everybody, each part of a parallel the greatest."""
+        """Charge a whole plan to all users; of a parallel, the largest part is charged."""
         with self.log.writing():
             last = self.log.last_charge(self.name)
             total = self._total_after(last, plan, None)
@@ -113,7 +113,7 @@ class Account:
         facts: dict[str, Any],
         freshness_check: FreshnessCheck,
     ) -> LogEntry:
-        """Note that a step which its plan has paid for is about to look at the data."""
+        """Record that a step, paid by its plan, is about to read the data."""
         words, raw = (None, None) if who is None else encode_users(who)
         key = canonical_json({"run": facts["run"], "step": facts["step"]})
         with self.log.writing():
@@ -132,7 +132,7 @@ class Account:
         return entry
 
     def answer(self, reserved: LogEntry, raw: bytes, key: str | None) -> LogEntry:
-        """Store what was released; the entry of an earlier answer where the key has one."""
+        """Store an answer and return its entry, or the earlier entry of the same key."""
         with self.log.writing():
             earlier = None if key is None else self.log.entry_with_key(key)
             if earlier is not None:
@@ -143,12 +143,12 @@ class Account:
         return entry
 
     def fail(self, reserved: LogEntry) -> None:
-        """Note that a release which was charged has no answer."""
+        """Record that a charged release has no answer."""
         with self.log.writing():
             self.log.append("failed", {"of": reserved.seq}, self.name)
 
     def mark_seed(self, fingerprint: str) -> None:
-        """Note a seeded stream of noise; one that was used before is refused."""
+        """Record a seeded noise stream; refuse one that was used before."""
         with self.log.writing():
             key = f"noise:{fingerprint}"
             if self.log.entry_with_key(key) is not None:
@@ -157,7 +157,7 @@ class Account:
             self.log.append("seed", {}, self.name, key)
 
     def apply(self, user_totals: UserTotals, entry: LogEntry) -> None:
-        """Let the users pay for an entry of the log, whatever the limit."""
+        """Add the cost of a log entry to its users' totals, without checking the limit."""
         facts = entry.facts
         if entry.kind == "plan":
             plan = from_dict(facts["plan"])
@@ -172,7 +172,7 @@ class Account:
         )
 
     def users_of(self, entry: LogEntry) -> Users | None:
-        """Whom an entry names; None is everybody."""
+        """Return the users that an entry names; None means all users."""
         words, block = entry.facts["who"], entry.facts["block"]
         if words is None:
             return None
@@ -183,7 +183,7 @@ class Account:
             raise LedgerCorrupt(self.log.name, "names no users", entry.seq) from None
 
     def description_of(self, plan: Any) -> dict[str, Any]:
-        """A mechanism or loss as plain values, or in its own words where it declares none."""
+        """Return a mechanism or loss as plain values, or as its repr if it declares no fields."""
         known = self._described.get(plan)
         if known is None:
             try:
@@ -195,18 +195,18 @@ class Account:
         return known
 
     def _total_after(self, last: LogEntry | None, asked: Plan, who: Users | None) -> Total[Any]:
-        """Where the worst-off user would stand."""
+        """Return the largest total of a user after the spend."""
         before = self._total(last)
         if self.users is None:
             return self.notion.spend(before, asked)
         ends = self.user_totals().totals_after(who, lambda total: self.notion.spend(total, asked))
-        if not ends:  # nobody answers, so nobody pays
+        if not ends:  # no user answers, so no user pays
             self.notion.spend(self.notion.zero, asked)
         held = [before, *ends.values()]
         return largest_total(held)
 
     def _relation(self, last: LogEntry | None, asked: Any) -> str | None:
-        """The neighbours that all spends so far were stated for; what differs is refused."""
+        """Return the neighbour relation of all spends so far; refuse a different one."""
         stated = {None if last is None else last.facts["relation"], asked.relation} - {None}
         if len(stated) > 1:
             allowed = "stated for the neighbours of earlier releases: relations do not mix"

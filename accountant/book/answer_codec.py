@@ -1,4 +1,4 @@
-"""Released answers as bytes and back: numbers, words, arrays and nests of them; never pickles."""
+"""Released answers as bytes and back: numbers, strings, arrays and nested lists; never pickles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALLOWED = f"of numbers, words, arrays and nests of them, at most {MAX_ANSWER_BYT
 
 
 def encode_answer(answer: Any) -> bytes:
-    """The answer in a form that gives it back to the last bit."""
+    """Return the answer as bytes that decode to exactly the same value."""
     raw = json.dumps(_to_plain(answer), separators=(",", ":"), allow_nan=False).encode()
     if len(raw) > MAX_ANSWER_BYTES:
         raise PrivateValueError("answer", ALLOWED)
@@ -25,9 +25,10 @@ def encode_answer(answer: Any) -> bytes:
 
 
 def decode_answer(raw: bytes) -> Any:
-    """What `encode_answer` was given; arrays are read-only.
+    """Return the answer that `encode_answer` encoded; arrays are read-only.
 
-    Raises ValueError for what it never writes: pickled objects, other tags, floats in decimal.
+    Raises ValueError for content that `encode_answer` never writes: pickled objects, unknown tags,
+    floats in decimal.
     """
     return _from_plain(
         json.loads(raw, parse_float=_refuse_decimal_float, parse_constant=_refuse_decimal_float)

@@ -199,7 +199,7 @@ class Book:
             If the plan does not fit; nothing is spent.
         """
         if rng is not None and insecure_seed is not True:
-            allowed = "None: noise that can be made again protects nobody; insecure_seed=True"
+            allowed = "None: noise that can be made again gives no privacy; insecure_seed=True"
             raise ParameterError("rng", "a seed or a generator", allowed)
         if run is not None and (plan is None or checked_name("run", run) == ""):
             raise ParameterError("run", run, "given with a plan")
@@ -208,7 +208,7 @@ class Book:
 
     @property
     def names(self) -> list[str]:
-        """The data sets, in the order in which they were opened."""
+        """Return the names of the data sets, in the order in which they were opened."""
         with self._log.reading():
             found = self._log.storage.ask("SELECT dataset FROM datasets ORDER BY seq")
         return [row[0] for row in found]

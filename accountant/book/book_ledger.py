@@ -1,4 +1,4 @@
-"""The gate of a book: reserved on disk before a look, stored on disk before an answer."""
+"""The gate of a book: it reserves on disk before it reads data, and stores before it answers."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from accountant.randomness import Rng
 class BookLedger(Ledger):
     """A gate whose spends are entries of a book; made by `Book.ledger`.
 
-    A release that was given a ``label``, or belongs to a named run of a plan, is made once: later
-    its stored answer is returned, and nothing is charged, looked at or drawn.
+    A release with a ``label``, or one that belongs to a named run of a plan, is made once.  Later
+    calls return its stored answer: they charge no budget, read no data and draw no noise.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class BookLedger(Ledger):
                 meter.label = None
 
     def spend(self, mechanism: Releasable, who: Any = None) -> None:
-        """Charge a release that is made elsewhere on the same data; refused like any other."""
+        """Charge a release that is made elsewhere on the same data; refused as any other."""
         users = None if who is None else checked_users(who, self._users)
         with self._lock:
             self._refuse_unless_releasable(mechanism, len)
@@ -74,7 +74,7 @@ class BookLedger(Ledger):
             self._book_meter.waiting.clear()
 
     def close(self) -> None:
-        """Release nothing more."""
+        """Close the gate; it refuses further releases."""
         self._book_meter.close()
 
     def __enter__(self) -> Self:
@@ -116,7 +116,7 @@ class BookLedger(Ledger):
             self._book_meter.fail_waiting()
 
     def _store_answer(self, reserved: ReservedRelease, output: Any) -> Any:
-        """The output, once it is on disk; an earlier one of the same label or step instead."""
+        """Store and return the output, or return the earlier one of its label or step."""
         entry = self._book_meter.account.answer(reserved.entry, encode_answer(output), reserved.key)
         if entry.facts["of"] == reserved.entry.seq:
             return output
@@ -141,7 +141,7 @@ class BookLedger(Ledger):
             return log.entry_with_key(self._book_meter.label_key(label))
 
     def _noise_fingerprint(self) -> str:
-        """The fingerprint of four fresh words; equal ones have a chance below 2^-60 a release."""
+        """Return a hash of four fresh words; two releases share one with chance below 2^-60."""
         words = self._noise.integers(0, 1 << 64, size=4, dtype=np.uint64)
         raw = words.tobytes()
         if len(set(words.tolist())) < 4 or raw == self._last_noise_words:

@@ -1,4 +1,4 @@
-"""What a gate of a book charges: entries on disk, and the reservations that wait for answers."""
+"""The meter of a book's gate: charges as entries on disk, and reservations still unanswered."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from accountant.plans.plan import Plan
 class BookMeter:
     """The meter of a `BookLedger`: a charge is an entry on disk.
 
-    ``fingerprint`` is that of fresh noise; ``is_answering`` says whether its gate is at work on
-    an answer.  ``run`` is set where a plan is followed, ``label`` while a release has one.
+    ``fingerprint`` returns the fingerprint of fresh noise; ``is_answering`` returns whether the
+    gate is computing an answer.  ``run`` is set while a plan is followed, ``label`` during a
+    labelled release.
     """
 
     def __init__(
@@ -38,11 +39,11 @@ class BookMeter:
 
     @property
     def next(self) -> Plan | None:
-        """The leaf of the plan that may be released next; None without a plan."""
+        """Return the leaf of the plan that may be released next; None without a plan."""
         return None if self.run is None else self.run.next
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
-        """Write the reservation, or raise and leave everything as it was."""
+        """Write the reservation; an error leaves the state unchanged."""
         if self._closed:
             raise OffPlan(mechanism, None, "this ledger was closed")
         if not self.is_answering():  # what an interruption left must not take this answer
@@ -57,16 +58,16 @@ class BookMeter:
         self.waiting.append(reserved)
 
     def label_key(self, label: str) -> str:
-        """The key of a labelled answer of this data set."""
+        """Return the key of a labelled answer of this data set."""
         return canonical_json({"dataset": self.account.name, "label": label})
 
     def fail_waiting(self) -> None:
-        """Note for every reservation that waits that it has no answer."""
+        """Record for every open reservation that it has no answer."""
         while self.waiting:
             self.fail(self.waiting.popleft())
 
     def fail(self, reserved: ReservedRelease) -> None:
-        """Note that a release has no answer, unless it was answered before."""
+        """Record that a release has no answer, unless it was answered before."""
         if reserved.stored is not None:
             return
         # without the note the reservation is as spent; what went wrong first is what is raised
@@ -74,5 +75,5 @@ class BookMeter:
             self.account.fail(reserved.entry)
 
     def close(self) -> None:
-        """Charge nothing more."""
+        """Close the meter; it refuses further charges."""
         self._closed = True

@@ -1,4 +1,4 @@
-"""Where a book may lie: one plain file, with one name, on a local disk."""
+"""Checks where a book may be stored: one plain file, with one name, on a local disk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NETWORK_FILE_SYSTEMS = {
 
 
 def checked_path(path: str, create: bool) -> Path:
-    """The file that SQLite will open, symbolic links followed; others are refused."""
+    """Return the file that SQLite will open, symbolic links followed; refuse any other kind."""
     if path == ":memory:" or "\0" in path:
         raise ParameterError("url", path, "a file: what is in memory does not outlive a crash")
     try:
@@ -45,7 +45,7 @@ def checked_path(path: str, create: bool) -> Path:
 
 
 def file_system(folder: Path) -> str:
-    """The kind of file system a folder lies on; empty where the machine does not say."""
+    """Return the type of the folder's file system, or an empty string if it is unknown."""
     try:
         lines = Path("/proc/self/mounts").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Which database a URL names."""
+"""Opens the database that a URL names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ URL = "'sqlite:///PATH' or 'postgresql://USER@HOST/DATABASE'"
 
 
 def connect(url: str, wait: float, create: bool) -> Storage:
-    """The database that a URL names."""
+    """Return a connection to the database that a URL names."""
     seconds = WAIT.check("wait", wait)
     if isinstance(url, str) and url.startswith("sqlite:///") and len(url) > len("sqlite:///"):
         from accountant.book.sqlite import SQLite
@@ -25,5 +25,5 @@ def connect(url: str, wait: float, create: bool) -> Storage:
 
 
 def _scheme(url: object) -> object:
-    """So much of a URL as holds no password."""
+    """Return the part of a URL that holds no password."""
     return url.split("://", maxsplit=1)[0] if isinstance(url, str) else url

@@ -17,7 +17,7 @@ USERS = IntegerRange(1, (1 << 31) - 1)
 
 
 class DatasetTerms(NamedTuple):
-    """What somebody says a data set is; None where he leaves it to the book."""
+    """The stated terms of a data set; None where the caller leaves the choice to the book."""
 
     budget: Budget | None
     notion: str | None
@@ -26,7 +26,7 @@ class DatasetTerms(NamedTuple):
     unit: str | None
 
     def write(self, log: Log, name: str) -> None:
-        """Write it down, unless another process did so first."""
+        """Write the terms, unless another process did so first."""
         if not isinstance(self.budget, Budget):
             raise ParameterError("budget", self.budget, "a Budget")
         budget = self.budget
@@ -44,7 +44,7 @@ class DatasetTerms(NamedTuple):
                 log.append("dataset", facts, name, dataset_key(name))
 
     def refuse_unless_equal(self, account: Account) -> None:
-        """Raise `ParameterError` unless the data set is what was said."""
+        """Raise `ParameterError` unless the stored data set has these terms."""
         for argument, given, held in (
             ("budget", self.budget, account.budget),
             ("notion", self.notion, account.notion.name),
@@ -57,12 +57,12 @@ class DatasetTerms(NamedTuple):
 
 
 def dataset_key(name: str) -> str:
-    """The key of a data set's first entry."""
+    """Return the key of a data set's first entry."""
     return canonical_json({"dataset": name})
 
 
 def checked_name(argument: str, name: object) -> str:
-    """A name that looks the same wherever it is shown."""
+    """Return the name, or refuse one that could look like another when it is shown."""
     if not isinstance(name, str) or not 0 < len(name) <= 200 or not name.isprintable():
         raise ParameterError(argument, name, "1 to 200 printable characters")
     if name != name.strip() or name != unicodedata.normalize("NFC", name):

@@ -1,4 +1,4 @@
-"""A data set of a book in files: its history as JSON or CSV, and the entry of a public registry."""
+"""Exports of a data set: its history as JSON or CSV, and its rows for a public registry."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FILTER_NOTE = "a filter: valid when answers choose what comes next"
 
 
 def history_json(status: Status, lines: list[Line]) -> str:
-    """Where the data set stands and every line of its history."""
+    """Return the status of the data set and every line of its history, as JSON."""
     shown = {**status._asdict(), "budget": _budget(status)}
     document = {"schema": SCHEMA, "dataset": shown, "history": [one._asdict() for one in lines]}
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def history_csv(lines: list[Line]) -> str:
-    """One row a line of the history; words that a spreadsheet would run are quoted."""
+    """Return one CSV row for each line; text that a spreadsheet would run is quoted."""
     columns = [name for name in Line._fields if name != "facts"]
     return _csv([columns, *([getattr(one, name) for name in columns] for one in lines)])
 
@@ -39,9 +39,9 @@ def history_csv(lines: list[Line]) -> str:
 def registry_rows(
     status: Status, lines: list[Line], relation: str | None, post_processing: str
 ) -> list[dict[str, Any]]:
-    """What public registries of deployments ask for: a row a mechanism with its parameters.
+    """Return the rows of a public registry of deployments: one for each mechanism.
 
-    The budget is the guarantee, what was spent is beside it.  Source: Dwork, Kohli & Mulligan
+    The guarantee is the budget; what was spent stands beside it.  Source: Dwork, Kohli & Mulligan
     (2019), who proposed such a registry.
     """
     relation = status.relation if relation is None else relation
@@ -82,12 +82,12 @@ def registry_rows(
 
 
 def registry_json(rows: list[dict[str, Any]]) -> str:
-    """The rows of a registry as JSON."""
+    """Return the rows of a registry as JSON."""
     return json.dumps({"schema": SCHEMA, "deployment": rows}, indent=2, allow_nan=False) + "\n"
 
 
 def registry_csv(rows: list[dict[str, Any]]) -> str:
-    """The rows of a registry as CSV."""
+    """Return the rows of a registry as CSV."""
     return _csv([list(rows[0]), *(list(row.values()) for row in rows)])
 
 

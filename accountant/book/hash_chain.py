@@ -1,4 +1,4 @@
-"""The hash chain: every entry's hash covers the entry and the hash before it."""
+"""The hash chain: the hash of every entry covers the entry and the hash before it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FIRST_PREDECESSOR = "0" * 64  # what the first entry follows
 
 
 class ChainHead(NamedTuple):
-    """The end of a chain: how many entries it has, and the last one's hash."""
+    """The end of a chain: the number of its entries, and the hash of the last one."""
 
     seq: int
     hash: str
@@ -20,7 +20,7 @@ class ChainHead(NamedTuple):
 
 
 class LogEntry(NamedTuple):
-    """One entry of a log, as it was found and checked."""
+    """One entry of a log, as it was read and checked."""
 
     seq: int
     hash: str
@@ -28,25 +28,25 @@ class LogEntry(NamedTuple):
 
     @property
     def chain_head(self) -> ChainHead:
-        """The chain that ends here."""
+        """Return the head of the chain that ends at this entry."""
         return ChainHead(self.seq, self.hash)
 
     @property
     def kind(self) -> str:
-        """What happened: book, dataset, plan, reserve, step, release or failed."""
+        """Return the kind: book, dataset, plan, reserve, step, release or failed."""
         return str(self.facts["kind"])
 
 
 def canonical_json(facts: dict[str, Any]) -> str:
-    """The facts as JSON in its one form: keys sorted, no spaces, plain ASCII."""
+    """Return the facts as canonical JSON: sorted keys, no spaces, plain ASCII."""
     return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def next_hash(previous: str, body: str) -> str:
-    """SHA-256 of the hash before and the entry."""
+    """Return the SHA-256 of the previous hash and the entry."""
     return hashlib.sha256(f"{previous}{body}".encode()).hexdigest()
 
 
 def digest(raw: Any) -> str:
-    """SHA-256 of what lies beside the log; a damaged database may hold what is no bytes."""
+    """Return the SHA-256 of an attachment; in a damaged database it may not be bytes."""
     return hashlib.sha256(raw).hexdigest() if isinstance(raw, bytes | memoryview) else ""

@@ -1,4 +1,4 @@
-"""The head of a log, kept elsewhere: a book put back from a backup is shorter than its pin."""
+"""The head of a log, kept in another place: a book restored from a backup is shorter than it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ DIGITS, LENGTH = 20, 20 + 1 + 64 + 1
 
 
 class HeadPin:
-    """A file of one line, the number and the hash of the last entry that was committed.
+    """A file of one line: the number and the hash of the last committed entry.
 
-    Keep it where whoever restores the book does not restore it too: another disk or machine.
+    Keep it on another disk or machine, so that restoring the book does not restore the pin too.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -26,7 +26,7 @@ class HeadPin:
             raise ParameterError("pin", str(path), "a file in a folder that exists")
 
     def read(self) -> ChainHead | None:
-        """What was pinned; None before the first time."""
+        """Return the pinned head; None before the first pin."""
         try:
             raw = self._path.read_bytes()
         except FileNotFoundError:
@@ -34,7 +34,7 @@ class HeadPin:
         return self._parse_head(raw)
 
     def advance(self, head: ChainHead) -> None:
-        """Pin ``head`` unless a later one is pinned; on disk when it returns."""
+        """Pin ``head`` unless a later one is pinned; it is on disk on return."""
         with self._locked() as handle:
             before = self._parse_head(os.pread(handle, LENGTH + 1, 0))
             if before is not None and before.seq >= head.seq:

@@ -1,4 +1,4 @@
-"""What a book says of a data set: where it stands, and line by line what was spent."""
+"""The status and the history of a data set, as a book records them."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ class Status(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One spend.  ``outcome``: answered, failed, or reserved (nothing came of it, or not yet).
+    """One spend.  ``outcome``: answered, failed, or reserved (no answer yet, or none ever).
 
-    ``what`` is a mechanism or a plan in words and ``facts`` the same as plain values; ``epsilon``
-    what was spent after it, at the budget's delta; ``who`` how many users, None for all.
+    ``what`` describes a mechanism or a plan in words, ``facts`` the same as plain values.
+    ``epsilon`` is the total after it, at the budget's delta; ``who`` the number of users, None for
+    all.
     """
 
     seq: int
@@ -55,7 +56,7 @@ class Line(NamedTuple):
 
 
 def status_of(account: Account) -> Status:
-    """Where a data set stands; inside a transaction."""
+    """Return the status of a data set; call it inside a transaction."""
     notion, total = account.notion, account.total()
     last = account.log.last_charge(account.name)
     return Status(
@@ -67,7 +68,7 @@ def status_of(account: Account) -> Status:
 
 
 def history_lines(account: Account) -> list[Line]:
-    """Every plan, reservation and step of a data set with what came of it."""
+    """Return every plan, reservation and step of a data set with its outcome."""
     charges: list[LogEntry] = []
     outcomes: dict[int, LogEntry] = {}
     for entry in account.log.entries(account.name):
@@ -80,7 +81,7 @@ def history_lines(account: Account) -> list[Line]:
 
 
 def stored_answer(log: Log, line: Line) -> Any:
-    """The answer of a line; inside a transaction."""
+    """Return the stored answer of a line; call it inside a transaction."""
     if not isinstance(line, Line):
         raise ParameterError("line", line, "a line of the history")
     if line.answer is None:
@@ -95,7 +96,7 @@ def stored_answer(log: Log, line: Line) -> Any:
 
 
 class LineReader:
-    """Makes lines of entries; what repeats is put in words once."""
+    """Converts entries to lines; caches the text of repeated mechanisms."""
 
     def __init__(self, account: Account) -> None:
         self._notion = account.notion
@@ -105,7 +106,7 @@ class LineReader:
         self._last = self._spent(account.notion.encode(account.notion.zero))
 
     def line(self, entry: LogEntry, outcome: LogEntry | None) -> Line:
-        """One line of the history."""
+        """Return the history line of an entry."""
         facts = entry.facts
         what = facts["plan"] if entry.kind == "plan" else facts["mechanism"]
         if "total" in facts:  # a step was paid for by its plan
@@ -139,7 +140,7 @@ class LineReader:
 
 
 def printed_form(plain: dict[str, Any]) -> str:
-    """A mechanism, loss or plan of the log as it prints."""
+    """Return the repr of a mechanism, loss or plan of the log."""
     if set(plain) == {"repr"}:
         return str(plain["repr"])
     try:

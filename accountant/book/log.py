@@ -1,4 +1,4 @@
-"""The log of a book: entries that are only ever added, each checked when it is read."""
+"""The log of a book: entries are only ever added, and each is checked when it is read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
 
 
 class Log(LogReader):
-    """Reads and appends inside transactions; notices a log that became shorter or another."""
+    """Reads and appends inside transactions; detects a log that was shortened or replaced."""
 
     def __init__(self, storage: Storage, pin: HeadPin | None, author: str | None) -> None:
         super().__init__(storage)
@@ -38,7 +38,7 @@ class Log(LogReader):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A transaction that may append; what was appended is on disk when it ends."""
+        """Open a transaction that may append; appended entries are on disk when it ends."""
         with self._lock:
             self._refuse_other_process()
             with self.storage.writing():
@@ -51,13 +51,13 @@ class Log(LogReader):
             self.advance_pin()
 
     def advance_pin(self) -> None:
-        """Note the last head that was seen in the pin, where there is one."""
+        """Write the last head that was read to the pin, if there is one."""
         if self._pin is not None and self._pin.read() != self.last_seen_head:
             self._pin.advance(self.last_seen_head)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """A transaction that only reads."""
+        """Open a read-only transaction."""
         with self._lock:
             self._refuse_other_process()
             pinned = self._pinned()  # before the view, which may be older than a later pin
@@ -71,7 +71,7 @@ class Log(LogReader):
     def append(
         self, kind: str, facts: dict[str, Any], dataset: str | None = None, key: str | None = None
     ) -> LogEntry:
-        """Add an entry; ``key`` is one that no other entry has."""
+        """Append and return an entry; ``key`` must differ from the key of every other entry."""
         seq, previous = (0, FIRST_PREDECESSOR) if self._head is None else self._head.chain_head
         whole = {
             **facts, "kind": kind, "dataset": dataset, "key": key, "seq": seq + 1, "time": _now(),
@@ -87,7 +87,7 @@ class Log(LogReader):
         return entry
 
     def attach(self, entry: LogEntry, raw: bytes) -> None:
-        """Keep the bytes whose digest an entry names."""
+        """Store the bytes whose digest an entry names."""
         self.storage.ask("INSERT INTO blobs VALUES (:seq, :body)", seq=entry.seq, body=raw)
 
     def _create(self) -> None:
@@ -101,7 +101,7 @@ class Log(LogReader):
         return None if self._pin is None else self._pin.read()
 
     def _checked_head(self, pinned: ChainHead | None) -> LogEntry:
-        """The last entry, after what is known of earlier ones was found again."""
+        """Return the last entry, after a check that earlier known entries are still there."""
         last = self.storage.ask("SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 2")
         head = self._checked(last, last[0][0] if last else 0)
         for link in (self.last_seen_head, pinned):
@@ -113,7 +113,7 @@ class Log(LogReader):
         self.last_seen_head = self.head.chain_head
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection to the database."""
         with self._lock:
             self._closed = True
             self.storage.close()

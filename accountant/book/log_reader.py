@@ -20,7 +20,7 @@ CHARGING_KINDS = ("plan", "reserve")  # the kinds of entries that spend
 
 
 class LogReader:
-    """What is asked inside a transaction."""
+    """Queries on a log, to be called inside a transaction."""
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
@@ -28,18 +28,18 @@ class LogReader:
 
     @property
     def name(self) -> str:
-        """The book's name in errors."""
+        """Return the name of the book in error messages."""
         return self.storage.name
 
     @property
     def head(self) -> LogEntry:
-        """The last entry; asked inside a transaction."""
+        """Return the last entry; call it inside a transaction."""
         if self._head is None:
             raise LedgerCorrupt(self.name, "has no entries")
         return self._head
 
     def entry(self, seq: int) -> LogEntry:
-        """The entry of that number, its hash checked."""
+        """Return the entry with this number, after checking its hash."""
         found = self.storage.ask(
             "SELECT seq, body, hash FROM entries WHERE seq IN (:seq, :before) ORDER BY seq DESC",
             seq=seq, before=seq - 1,
@@ -47,7 +47,7 @@ class LogReader:
         return self._checked(found, seq)
 
     def entry_with_key(self, key: str) -> LogEntry | None:
-        """The entry of that key."""
+        """Return the entry with this key; None if there is none."""
         rows = self.storage.ask("SELECT seq FROM entries WHERE key = :key", key=key)
         if not rows:
             return None
@@ -57,7 +57,7 @@ class LogReader:
         return entry
 
     def last_charge(self, dataset: str) -> LogEntry | None:
-        """The last entry that spent something of a data set."""
+        """Return the last entry that charged a data set; None if there is none."""
         rows = self.storage.ask(
             "SELECT seq FROM entries WHERE dataset = :d AND kind IN ('plan', 'reserve') "
             "ORDER BY seq DESC LIMIT 1", d=dataset,
@@ -70,7 +70,7 @@ class LogReader:
         return entry
 
     def entries(self, dataset: str) -> Iterator[LogEntry]:
-        """The entries of a data set in order, each fitting the one before it."""
+        """Yield the entries of a data set in order, each checked against the one before it."""
         after = 0
         while True:
             rows = self.storage.ask(
@@ -87,7 +87,7 @@ class LogReader:
             after = rows[-1][0]
 
     def entries_after(self, after: ChainHead) -> Iterator[LogEntry]:
-        """All entries after one that is known, each with its hash and its columns checked."""
+        """Yield all entries after a known one, each with its hash and columns checked."""
         seq, previous = after
         for rows in self._pages(seq):
             together = _decode_bodies(rows)
@@ -107,7 +107,7 @@ class LogReader:
                 yield LogEntry(seq, mark, facts)
 
     def _pages(self, after: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Rows in order, so many at a time: nothing stays open between them."""
+        """Yield pages of rows in order; no cursor stays open between pages."""
         while True:
             rows = self.storage.ask(
                 "SELECT dataset, kind, key, seq, body, hash FROM entries WHERE seq > :after "
@@ -122,7 +122,7 @@ class LogReader:
             after = rows[-1][3]
 
     def parse_entry(self, seq: int, body: str) -> dict[str, Any]:
-        """The facts of an entry."""
+        """Return the facts of an entry."""
         try:
             facts, end = DECODE_JSON(body)  # half the time of `json.loads`
         except (ValueError, TypeError, RecursionError):
@@ -132,7 +132,7 @@ class LogReader:
         return facts  # type: ignore[no-any-return]  # it was seen to be one
 
     def attachment(self, entry: LogEntry, expected: str) -> bytes:
-        """The bytes that were attached, if they are still those."""
+        """Return the attached bytes, after checking their digest."""
         rows = self.storage.ask("SELECT body FROM blobs WHERE seq = :seq", seq=entry.seq)
         if not rows or digest(rows[0][0]) != expected:
             raise LedgerCorrupt(self.name, "its bytes are missing or others", entry.seq)
@@ -152,7 +152,7 @@ class LogReader:
             raise LedgerCorrupt(self.name, "is another chain than the one that is known", link.seq)
 
     def _checked(self, rows: list[tuple[Any, ...]], seq: int) -> LogEntry:
-        """The first row as an entry, the second being the one before it."""
+        """Return the first row as a checked entry; the second is the row before it."""
         first = [(seq, "", FIRST_PREDECESSOR)] if seq == 1 else []
         rows = [*rows, *first] if len(rows) == 1 else rows
         if [row[0] for row in rows] != [seq, seq - 1] and not (seq == 1 and rows):
@@ -168,7 +168,7 @@ def _is_entry(facts: Any, seq: int) -> bool:
 
 
 def _decode_bodies(rows: list[tuple[Any, ...]]) -> list[Any]:
-    """The bodies as one JSON list, whose keys are made once; empty where they are none together."""
+    """Decode the bodies as one JSON list, to share keys; empty if that is not valid JSON."""
     try:
         found, _ = DECODE_JSON(f"[{','.join([row[4] for row in rows])}]")
     except (ValueError, TypeError, RecursionError):

@@ -16,7 +16,7 @@ from accountant.plans.plan import Plan
 
 
 class ReservedRelease(NamedTuple):
-    """A release that was paid for; ``stored`` is its answer where it was released before."""
+    """A paid release; ``stored`` is its answer if it was released before."""
 
     entry: LogEntry
     key: str | None = None
@@ -24,7 +24,7 @@ class ReservedRelease(NamedTuple):
 
 
 class PlanRun:
-    """Where a run of a plan stands, what it released before, and its public coins."""
+    """The state of one run of a plan: its position, earlier releases and public coins."""
 
     def __init__(
         self, account: Account, plan: Plan, name: str | None, users: int, coins: tuple[int, ...]
@@ -46,12 +46,12 @@ class PlanRun:
 
     @property
     def next(self) -> Plan | None:
-        """The leaf of the plan that may be released next."""
+        """Return the leaf of the plan that may be released next."""
         return self._cursor.next
 
     @property
     def has_recorded_steps(self) -> bool:
-        """Whether steps are left that were released before."""
+        """Return whether steps are left that were released before."""
         return len(self._charged) < len(self._steps)
 
     def charge(
@@ -98,7 +98,7 @@ class PlanRun:
             raise OffPlan(mechanism, None, "the run that is resumed released something else here")
         if step in self._answers:
             return ReservedRelease(earlier, key, self._answers[step])
-        # reserved, and never answered: whoever looked then may have seen; a second look is paid
+        # reserved, and never answered: the data may have been seen; a second look is paid
         return ReservedRelease(self._account.reserve(mechanism, who, facts, freshness_check), key)
 
     def _recorded(self) -> tuple[dict[int, LogEntry], dict[int, LogEntry]]:

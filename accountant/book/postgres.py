@@ -1,4 +1,4 @@
-"""A book in a PostgreSQL database, by way of SQLAlchemy: for many machines."""
+"""A book in a PostgreSQL database, through SQLAlchemy: for use from many machines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ APPEND_ONLY = (
     """CREATE TRIGGER entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON entries
        EXECUTE FUNCTION entries_stay()""",
 )
-# two writers who make the tables at once wait here; any constant that nobody else locks
+# two writers who make the tables at once wait here; any constant that no other program locks
 CREATION_LOCK = 0x64706174
 BUSY = {"55P03", "40P01", "40001", "57014"}  # lock not available, deadlock, serialisation, timeout
 DAMAGED = ("XX", "42P", "42703")  # internal errors of the server, and tables that are not there
@@ -25,7 +25,7 @@ FULL, READ_ONLY = "53100", "25006"
 
 
 class Postgres:
-    """See `Storage`; threads share one connection, which is made again when it was lost."""
+    """A `Storage` in PostgreSQL; threads share one connection, reopened after it was lost."""
 
     def __init__(self, url: str, wait: float) -> None:
         try:
@@ -50,17 +50,17 @@ class Postgres:
 
     @property
     def empty(self) -> bool:
-        """See `Storage`."""
+        """Return whether the schema has no tables of a book yet."""
         return self.ask("SELECT to_regclass('entries') IS NULL") == [(True,)]
 
     def create(self) -> None:
-        """See `Storage`."""
+        """Create the tables, inside a transaction."""
         for table in (*TABLES, *APPEND_ONLY):
             self.ask(table.format(whole="BIGINT", bytes="BYTEA"))
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """See `Storage`."""
+        """Open a transaction that excludes other writers."""
         with self._transaction():
             # who waits for the tables sees, once he has them, all that was committed before
             if self.empty:
@@ -71,7 +71,7 @@ class Postgres:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """See `Storage`."""
+        """Open a read-only transaction with one consistent view."""
         with self._transaction():
             self.ask("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield
@@ -90,12 +90,12 @@ class Postgres:
                 raise
 
     def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        """See `Storage`."""
+        """Return the rows of one statement, inside a transaction."""
         found = self._db.execute(self._sa.text(sql), values)
         return [tuple(row) for row in found] if found.returns_rows else []
 
     def close(self) -> None:
-        """See `Storage`."""
+        """Close the connection to the server."""
         with self._lock:
             if self._db is not None:
                 self._db.close()
@@ -103,7 +103,7 @@ class Postgres:
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
-        """The server's errors in the words of the house."""
+        """Translate the server's errors into the errors of this package."""
         try:
             yield
         except self._sa.exc.SQLAlchemyError as error:

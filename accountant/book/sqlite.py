@@ -1,8 +1,8 @@
 """A book in one SQLite file on a local disk: every write is synchronised before it returns.
 
-SQLite's own full synchronisation flushes the disk while it holds the lock: one spend a flush.
-Here the lock is let go first and the write-ahead log flushed after, so that what many processes
-committed meanwhile rides on one flush.  A spend still returns only after its own flush.
+SQLite's own full synchronisation flushes the disk while it holds the lock, once for each spend.
+Here the lock is released first and the write-ahead log flushed after, so one flush covers the
+commits of many processes.  A spend still returns only after its own flush.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ UNWRITABLE = {
 
 
 class SQLite:
-    """See `Storage`; threads share one connection, one after another."""
+    """A `Storage` in one SQLite file; threads take turns on one connection."""
 
     def __init__(self, path: str, wait: float, create: bool) -> None:
         self._path, self.name = checked_path(path, create), path
@@ -79,7 +79,7 @@ class SQLite:
 
     @property
     def empty(self) -> bool:
-        """See `Storage`."""
+        """Return whether the file has no tables yet."""
         if self._is_book:  # and the file is still the same one
             return False
         if self.ask("SELECT count(*) FROM sqlite_master") == [(0,)]:
@@ -90,17 +90,17 @@ class SQLite:
         return False
 
     def create(self) -> None:
-        """See `Storage`."""
+        """Create the tables, inside a transaction."""
         for table in (*TABLES, *APPEND_ONLY):
             self.ask(table.format(whole="INTEGER", bytes="BLOB"))
         self.ask(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def writing(self) -> Any:
-        """See `Storage`."""
+        """Open a transaction that excludes other writers; it is on disk when it ends."""
         return self._transaction("BEGIN IMMEDIATE", self._flush)
 
     def reading(self) -> Any:
-        """See `Storage`."""
+        """Open a read-only transaction with one consistent view."""
         return self._transaction("BEGIN", None)
 
     @contextmanager
@@ -121,7 +121,7 @@ class SQLite:
                 after()
 
     def _flush(self) -> None:
-        """What was committed is on disk when this returns."""
+        """Flush the write-ahead log, so that all commits are on disk on return."""
         if self._wal_handle is None:
             raise LedgerUnwritable(errno.EROFS, f"{self.name}: read-only; nothing was answered")
         try:
@@ -135,7 +135,7 @@ class SQLite:
         self._refuse_without_log()
 
     def _refuse_without_log(self) -> None:
-        # Whoever opens and closes the file in this process, to copy it say, lets go of the locks
+        # Code that opens and closes the file in this process, to copy it say, releases the locks
         # that SQLite holds (POSIX); another process then removes the log when it is done.
         if self._wal_handle is not None and os.fstat(self._wal_handle).st_nlink == 0:
             why = "its log was removed while it was open (was the file copied by this process?)"
@@ -155,11 +155,11 @@ class SQLite:
                 return
 
     def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        """See `Storage`."""
+        """Return the rows of one statement, inside a transaction."""
         return self._db.execute(sql, values).fetchall()
 
     def close(self) -> None:
-        """See `Storage`."""
+        """Close the connection to the file."""
         with self._lock:
             self._db.close()
             if self._wal_handle is not None:
@@ -175,7 +175,7 @@ class SQLite:
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
-        """SQLite's errors in the words of the house."""
+        """Translate SQLite's errors into the errors of this package."""
         try:
             yield
         except UnicodeDecodeError:

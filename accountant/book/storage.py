@@ -1,4 +1,4 @@
-"""What a log asks of a database; two kinds of database give it."""
+"""The interface between a log and its database; SQLite and PostgreSQL implement it."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ class Storage(Protocol):
 
     @property
     def name(self) -> str:
-        """How errors call it; no password."""
+        """Return the name of the database in error messages, without a password."""
         ...
 
     @property
     def empty(self) -> bool:
-        """Whether it has no tables yet; asked inside a transaction."""
+        """Return whether there are no tables yet; call it inside a transaction."""
         ...
 
     def create(self) -> None:
-        """Make the tables, inside a transaction."""
+        """Create the tables, inside a transaction."""
         ...
 
     def writing(self) -> AbstractContextManager[None]:
-        """A transaction of one writer at a time, on disk when it ends.
+        """Open a transaction of one writer at a time; it is on disk when it ends.
 
-        Raises `LedgerBusy`, `LedgerUnwritable` or `LedgerCorrupt`, and leaves nothing behind.
+        Raises `LedgerBusy`, `LedgerUnwritable` or `LedgerCorrupt`, and then no change is stored.
         """
         ...
 
     def reading(self) -> AbstractContextManager[None]:
-        """One consistent view of the whole."""
+        """Open a read-only transaction with one consistent view."""
         ...
 
     def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        """The rows of one statement, inside a transaction."""
+        """Return the rows of one statement, inside a transaction."""
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
         ...

@@ -1,4 +1,4 @@
-"""A total for every user of a data set, many at a time: users of equal totals are one class."""
+"""A total for every user of a data set; users with equal totals form one class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Spend = Callable[[Total[Any]], Total[Any]]
 
 
 class UserTotals:
-    """Who has spent how much; one spend costs one pass over the users it names."""
+    """The total of each user; one spend costs one pass over the users it names."""
 
     def __init__(self, users: int, zero: Total[Any]) -> None:
         self._class = np.zeros(users, dtype=np.int32)
@@ -25,13 +25,13 @@ class UserTotals:
         self._number = {zero: 0}
 
     def totals_after(self, who: Users | None, spend: Spend) -> dict[int, Total[Any]]:
-        """What each class among ``who`` comes to; raises what ``spend`` raises, changes nothing."""
+        """Return the new total of each class in ``who``; changes nothing, raises as ``spend``."""
         seen = self._class if who is None else self._class[who]
         present = np.flatnonzero(np.bincount(seen, minlength=len(self._totals)))
         return {int(one): spend(self._totals[one]) for one in present}
 
     def assign_totals(self, who: Users | None, ends: dict[int, Total[Any]]) -> None:
-        """Move the users to the classes that `totals_after` gave."""
+        """Move the users to the classes that `totals_after` returned."""
         table = np.arange(len(self._totals), dtype=np.int32)
         for one, total in ends.items():
             if total not in self._number:
@@ -45,20 +45,20 @@ class UserTotals:
             self._class[who] = table[self._class[who]]
 
     def per_user(self, of: Callable[[Total[Any]], float]) -> NDArray[np.float64]:
-        """``of(total)`` for every user."""
+        """Return ``of(total)`` for every user."""
         present = np.flatnonzero(np.bincount(self._class, minlength=len(self._totals)))
         values = np.zeros(len(self._totals))
         values[present] = [of(self._totals[one]) for one in present]
         return values[self._class]
 
     def worst_total(self) -> Total[Any]:
-        """Coordinate by coordinate, the most that any user has spent."""
+        """Return, for each coordinate, the largest total of any user."""
         present = np.flatnonzero(np.bincount(self._class, minlength=len(self._totals)))
         return largest_total(self._totals[one] for one in present)
 
 
 def encode_users(who: Users) -> tuple[Any, bytes | None]:
-    """Users in an entry's words, and the bytes beside it: in order, a few bits a user."""
+    """Return users as JSON values, and an attachment with a few bits for each user."""
     if isinstance(who, slice):
         return [who.start, who.stop, who.step], None
     index = np.asarray(who, dtype=np.int64)
@@ -73,7 +73,7 @@ def encode_users(who: Users) -> tuple[Any, bytes | None]:
 
 
 def decode_users(words: Any, raw: bytes | None) -> Users:
-    """What `encode_users` was given."""
+    """Return the users that `encode_users` encoded."""
     if isinstance(words, list):
         return slice(*words)
     if raw is None:

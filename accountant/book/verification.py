@@ -1,4 +1,4 @@
-"""The whole of a book checked: hashes, what was spent by whom, answers, and the head."""
+"""Verification of a whole book: hashes, totals of all users, answers, and the head."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ BYTES_PER_READ = 1 << 24  # bytes of answers that are read at a time
 
 
 class Verified(NamedTuple):
-    """A book that is what was written: how many entries it has, and its head, to be noted."""
+    """The result for an intact book: the number of entries, and the head to keep."""
 
     entries: int
     head: str
 
 
 def verify_log(log: Log, head: str | None) -> Verified:
-    """See `Book.verify`."""
+    """Return the verified head of the log, or raise `LedgerCorrupt`; as `Book.verify`."""
     known = None if head is None else _parse_head(head)
     with log.reading():
         if known is not None:
@@ -51,7 +51,7 @@ def verify_log(log: Log, head: str | None) -> Verified:
 
 
 class _LogCheck:
-    """Goes along the log and adds up again what each data set spent."""
+    """Reads along the log and recomputes what each data set spent."""
 
     def __init__(self, log: Log) -> None:
         self._log, self.seq = log, 0
@@ -66,7 +66,7 @@ class _LogCheck:
         self._reserved: set[int] = set()
 
     def check_entry(self, entry: LogEntry) -> None:
-        """Check one entry, its hash being right."""
+        """Check one entry whose hash is right."""
         self.seq, facts = entry.seq, entry.facts
         name, kind = facts["dataset"], facts["kind"]
         if kind == "dataset":
@@ -87,7 +87,7 @@ class _LogCheck:
                 self._attached[entry.seq] = facts["answer"]
 
     def _add(self, account: Account, facts: dict[str, Any], entry: LogEntry) -> None:
-        """The total that an entry claims must be the one before and its cost."""
+        """Check that the total an entry states is the previous total plus its cost."""
         name, notion = account.name, account.notion
         before, users = self._totals[name], self._users[name]
         cost = self._cost(account, facts) if facts["kind"] == "reserve" else notion.zero
@@ -107,7 +107,7 @@ class _LogCheck:
         self._totals[name] = after
 
     def _cost(self, account: Account, facts: dict[str, Any]) -> Total[Any]:
-        """What its loss costs, worked out once; as said where the log cannot make it again."""
+        """Return the cost of an entry's loss, cached; as stated where it cannot be recomputed."""
         notion, loss = account.notion, facts["loss"]
         if "repr" in loss:
             return notion.decode(facts["cost"])
@@ -124,7 +124,7 @@ class _LogCheck:
         return cost
 
     def check_attachments(self) -> None:
-        """Check what lies beside the log."""
+        """Check the attachments of the log."""
         for first, last in self._ranges():
             asked = "SELECT seq, body FROM blobs WHERE seq BETWEEN :first AND :last ORDER BY seq"
             for seq, raw in self._log.storage.ask(asked, first=first, last=last):
@@ -140,7 +140,7 @@ class _LogCheck:
                 raise LedgerCorrupt(self._log.name, "an index does not lead to the last spends")
 
     def _ranges(self) -> Iterator[tuple[int, int]]:
-        """The numbers of what is attached, so many at a time as memory likes."""
+        """Yield ranges of attachment numbers, each small enough for memory."""
         sizes = self._log.storage.ask("SELECT seq, length(body) FROM blobs ORDER BY seq")
         first, held = None, 0
         for seq, size in sizes:
@@ -158,5 +158,5 @@ class _LogCheck:
 def _parse_head(head: str) -> ChainHead:
     number, _, mark = head.partition(":") if isinstance(head, str) else ("", "", "")
     if not number.isascii() or not number.isdigit() or len(mark) != 64 or int(number) == 0:
-        raise ParameterError("head", head, "NUMBER:HASH, as an earlier verify told it")
+        raise ParameterError("head", head, "NUMBER:HASH, as an earlier verify printed it")
     return ChainHead(int(number), mark)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def compare(
     plan: PlanName,
     delta: Annotated[
-        str | None, typer.Option(metavar="D", help="Tell epsilon at this delta.")
+        str | None, typer.Option(metavar="D", help="Print epsilon at this delta.")
     ] = None,
     epsilon: Annotated[
-        str | None, typer.Option(metavar="E", help="Tell delta at this epsilon instead.")
+        str | None, typer.Option(metavar="E", help="Print delta at this epsilon instead.")
     ] = None,
     json: Json = None,
     plot: Annotated[

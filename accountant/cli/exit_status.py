@@ -1,4 +1,4 @@
-"""What every command line of the house does with errors, interruptions and closed pipes."""
+"""What every command line of this project does with errors, interruptions and closed pipes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ USAGE, INTERRUPTED = 2, 130
 
 
 def parse_number(text: str) -> object:
-    """The number that the words mean, or the words themselves."""
+    """Return the number that the text stands for, or the text itself."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -24,7 +24,7 @@ def parse_number(text: str) -> object:
 
 
 def print_error(program: str, words: str) -> None:
-    """One line on stderr, with escapes for what steers a terminal: words may be a file's."""
+    """Print one line on stderr, with control characters escaped: a file may supply the text."""
     from accountant.formatting import escape_control
 
     print(f"{program}: {escape_control(words)}", file=sys.stderr)
@@ -32,7 +32,7 @@ def print_error(program: str, words: str) -> None:
 
 def run_app(app: typer.Typer, program: str, words: list[str]) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
-    # closed before the program began: nobody wants to read it
+    # closed before the program began: no reader wants it
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # for good  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
@@ -44,7 +44,7 @@ def run_app(app: typer.Typer, program: str, words: list[str]) -> int:
     except CommandLineError as error:
         print_error(program, error.format_message())
         return USAGE
-    except SystemExit:  # rich leaves so when nobody reads its output any more
+    except SystemExit:  # rich exits so when the reader of its output is gone
         return USAGE
     except OSError as error:
         print_error(program, f"could not write: {error.strerror}")
@@ -62,7 +62,7 @@ def run_app(app: typer.Typer, program: str, words: list[str]) -> int:
 
 
 def exit_process(program: str, status: int) -> None:
-    """End the process at once, whatever threads still do; a reader that went away is an error."""
+    """End the process at once, even with running threads; a closed reader is an error."""
     try:
         sys.stdout.flush()
     except OSError as error:

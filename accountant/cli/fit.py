@@ -26,7 +26,7 @@ def fit(
     ] = None,
     need: Annotated[
         str | None,
-        typer.Option(metavar="NAME=E", help="Tell how many records give NAME the error E."),
+        typer.Option(metavar="NAME=E", help="Print how many records give NAME the error E."),
     ] = None,
     records: Annotated[
         str | None, typer.Option(metavar="N", help="What sensitivities are stated for, --need.")
@@ -34,7 +34,7 @@ def fit(
     bound: Annotated[
         str | None,
         typer.Option(
-            metavar="PROBLEM,KEY=VALUE,...", help="The lower bound to tell beside, --need."
+            metavar="PROBLEM,KEY=VALUE,...", help="The lower bound to print beside --need."
         ),
     ] = None,
 ) -> None:
@@ -100,7 +100,7 @@ def fit(
 
 
 def _target(out: str | None, force: bool) -> Path | None:
-    """Where to write, checked before anything runs."""
+    """Return the output path, checked before the computation starts."""
     from accountant.errors import ParameterError
     from accountant.files import check_writable
 

@@ -35,7 +35,7 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 
 @contextmanager
 def _open_book(book: str, pin: str | None, create: bool = False) -> Iterator[Book]:
-    """The book; what is wrong with it is one line on stderr and an exit status."""
+    """Open the book; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
     from accountant.cli.exit_status import print_error
     from accountant.errors import LedgerBusy, LedgerCorrupt

@@ -1,4 +1,4 @@
-"""The options that several commands share, said once, and what they mean together."""
+"""Options that several commands share, and how they combine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXCEEDED = 1
 
 
 def budget_of(file: PlanFile, epsilon: str | None, delta: str | None) -> Budget:
-    """The budget of the options, of the file where they are silent; delta 0 where both are."""
+    """Return the budget of the options, else of the file; delta is 0 if neither gives one."""
     from accountant.accountants.budget import Budget
     from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA, POSITIVE

@@ -81,7 +81,7 @@ def _plan(name: str, epsilon: str | None, delta: str | None) -> str:
     try:
         lines = lines_of_file(file, budget)
     except BudgetExceeded as error:
-        allowed = f"one that leaves something to share ({error})"
+        allowed = f"one that leaves a budget to share ({error})"
         raise ParameterError("plan", name, allowed) from None
     with _progress_bar(step_count(lines)) as tick:
         told = summarise(lines, budget, tick)
@@ -104,13 +104,13 @@ def _history(url: str, name: str) -> str:
 
 
 def _scheme(url: str) -> str:
-    """So much of a URL as holds no password."""
+    """Return the part of a URL that holds no password."""
     return url.split("://", maxsplit=1)[0]
 
 
 @contextlib.contextmanager
 def _progress_bar(steps: int) -> Iterator[Callable[[], None]]:
-    """A bar on stderr with the time left, where somebody watches it."""
+    """Show a progress bar on stderr, if stderr is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -14,7 +14,7 @@ def plan(
     epsilon: Epsilon = None,
     delta: Delta = None,
     group: Annotated[
-        str | None, typer.Option(metavar="K", help="Tell also what it costs groups of K people.")
+        str | None, typer.Option(metavar="K", help="Print also what it costs groups of K people.")
     ] = None,
 ) -> None:
     """Show a plan, what it costs, what remains of its budget, and how much more would fit.

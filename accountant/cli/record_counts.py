@@ -1,4 +1,4 @@
-"""How many records an error needs, in the words of a command line."""
+"""The number of records that an error needs, from the options of a command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from accountant.planning.what_if import Needed, records_needed
 def records_needed_for(
     need: str, records: str, bound: str | None, releases: Sequence[Wanted], budget: Budget
 ) -> Needed:
-    """``need`` is NAME=ERROR, ``bound`` PROBLEM,KEY=VALUE,... with an error in its own units."""
+    """Return the records needed: ``need`` is NAME=ERROR, ``bound`` PROBLEM,KEY=VALUE,..."""
     name, _, error = need.rpartition("=")
     labels = [one.label for one in releases]
     if labels.count(name) != 1:
@@ -27,7 +27,7 @@ def records_needed_for(
 
 
 def _lower_bound(words: str) -> Callable[[float, Budget], int]:
-    """A lower bound of an installed package: nothing on this floor knows of any."""
+    """Return a lower bound that an installed package registers; this package has none."""
     import importlib.metadata
 
     problem, *pairs = words.split(",")

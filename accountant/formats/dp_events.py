@@ -144,7 +144,7 @@ def from_dp_event(event: Any, relation: str = Adjacency.ADD_REMOVE) -> Plan:
 
 
 def _contributions_moved(relation: Adjacency) -> float:
-    """How far one neighbour moves a sum, in contributions of one record."""
+    """Return how far one neighbour moves a sum, in contributions of one record."""
     return 1.0 if relation is Adjacency.ADD_REMOVE else 2.0
 
 

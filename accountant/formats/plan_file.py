@@ -1,4 +1,4 @@
-"""What a plan file says: a budget, if any, and releases whose noise may still be wanted."""
+"""The content of a plan file: an optional budget, and releases whose noise may still be open."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PlanFile:
 
     @property
     def plan(self) -> Plan:
-        """The releases one after another; all must have their noise."""
+        """Return the releases one after another; all must have their noise."""
         for i, one in enumerate(self.releases):
             if one.weight is not None or one.target is not None:
                 why = "given its noise (`python -m accountant fit` finds it from weight or target)"
@@ -33,7 +33,7 @@ class PlanFile:
         return sequential_plan(self.releases, tuple(one.scale for one in self.releases))
 
     def with_noise_of(self, allocation: Allocation) -> PlanFile:
-        """The same releases with the noise that was found for them."""
+        """Return the same releases with the noise that was found for them."""
         pairs = zip(allocation.releases, allocation.scales, strict=True)
         releases = (
             Wanted(one.plan(scale), one.error, count=one.count, name=one.name)
@@ -42,7 +42,7 @@ class PlanFile:
         return PlanFile(tuple(releases), allocation.budget)
 
     def to_dict(self) -> dict[str, Any]:
-        """The document as plain values."""
+        """Return the document as plain values."""
         budget = {} if self.budget is None else {
             "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta}
         }  # fmt: skip
@@ -50,13 +50,13 @@ class PlanFile:
 
     @classmethod
     def of(cls, plan: Plan) -> PlanFile:
-        """A file with one plan."""
+        """Return a file with one plan."""
         one = plan.part if isinstance(plan, Repeat) else plan
         return cls((Wanted(one, count=plan.count if isinstance(plan, Repeat) else 1),))
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> PlanFile:
-        """The document that plain values stand for, or `PlanFileError`."""
+        """Return the document that plain values stand for, or raise `PlanFileError`."""
         for key, value in document.items():
             if key not in {"budget", "release"}:
                 why = f"absent: unknown key {key!r}; a plan file has [[release]] and [budget]"
@@ -72,7 +72,7 @@ class PlanFile:
 
 
 def plan_file_of_document(document: dict[str, Any]) -> PlanFile:
-    """The file that the inside of a JSON document stands for: {plan}, or {budget, release}."""
+    """Return the file in a JSON document's content: {plan}, or {budget, release}."""
     if set(document) == {"plan"}:
         return PlanFile.of(from_dict(document["plan"], ("plan",)))
     return PlanFile.from_dict(document)

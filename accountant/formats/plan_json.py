@@ -1,4 +1,4 @@
-"""Plans to and from JSON; the format has a version, and what it does not know it refuses."""
+"""Plans to and from JSON; the format has a version, and unknown content is refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KeyPath = tuple[str | int, ...]
 
 
 class PlanFileError(ParameterError):
-    """A plan in a file is wrong: ``path`` leads to the place, ``why`` says what it must be."""
+    """An error in a plan file: ``path`` leads to the place, ``why`` says what is allowed."""
 
     def __init__(self, path: KeyPath, value: object, why: str) -> None:
         self.path, self.why = path, why
@@ -82,7 +82,7 @@ def from_json(text: str) -> Plan:
 
 
 def parse_document(text: str) -> dict[str, Any]:
-    """What a JSON document of this schema holds, or `PlanFileError`."""
+    """Return the content of a JSON document of this schema, or raise `PlanFileError`."""
     try:
         document = json.loads(
             text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant
@@ -102,7 +102,7 @@ def parse_document(text: str) -> dict[str, Any]:
 
 
 def to_dict(plan: Plan) -> dict[str, Any]:
-    """The plan as plain values: its kind, and the fields that are not at their defaults."""
+    """Return the plan as plain values: its kind, and the fields that differ from their defaults."""
     name = type(plan).__name__
     if plan_kinds().get(name) is not type(plan):
         raise ParameterError("plan", plan, "made of declared mechanisms, losses and nodes")
@@ -117,7 +117,7 @@ def to_dict(plan: Plan) -> dict[str, Any]:
 
 
 def from_dict(value: Any, path: KeyPath = ()) -> Plan:
-    """The plan that plain values stand for; ``count`` may stand beside the fields of any kind."""
+    """Return the plan of plain values; ``count`` may stand beside the fields of any kind."""
     if len(path) > 2 * MAX_DEPTH:
         raise PlanFileError(path[:3], "...", f"nested at most {MAX_DEPTH} deep")
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
@@ -155,7 +155,7 @@ def _read(value: Any, path: KeyPath) -> Any:
 
 
 def to_plain_value(value: Any) -> Any:
-    """A field as a file has it."""
+    """Return a field's value as a file stores it."""
     if isinstance(value, Plan):
         return to_dict(value)
     if callable(value):

@@ -1,6 +1,6 @@
 """Plan files: TOML with one ``[[release]]`` a line of the plan.
 
-[budget]                # what may be spent, if anybody has said
+[budget]                # what may be spent, optional
 epsilon = 1.0
 delta = 1e-6
 
@@ -43,14 +43,14 @@ T = TypeVar("T")
 
 
 class PlanSyntaxError(ParameterError):
-    """A plan file is wrong: ``line`` and ``column`` say where."""
+    """An error in a plan file: ``line`` and ``column`` give the position."""
 
     def __init__(self, line: int, column: int, why: str, file: str = "") -> None:
         self.line, self.column, self.why, self.file = line, column, why, file
         super().__init__(f"line {line}, column {column}", why, "right")
 
     def in_file(self, file: str) -> PlanSyntaxError:
-        """The same error, of a file."""
+        """Return the same error with the name of the file."""
         return PlanSyntaxError(self.line, self.column, self.why, file)
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ def _parse_toml(text: str) -> dict[str, Any]:
 
 
 def _error_at_path(text: str, path: KeyPath, why: str) -> PlanSyntaxError:
-    """The error at the key that ``path`` leads to, or as far towards it as the text goes."""
+    """Return the error at the key of ``path``, or at the last key of it in the text."""
     known = key_offsets(text)
     for length in range(len(path), 0, -1):
         if path[:length] in known:

@@ -1,7 +1,7 @@
-"""What a plan may be made of, by name: losses, nodes, and whatever declares itself.
+"""The kinds of plan by name: losses, nodes, and kinds that other packages declare.
 
-Mechanisms live a floor above and are not known here: a package that declares some names itself
-under the entry point ``dp_attest.plans`` and registers them when it is imported.
+Mechanisms belong to a package above and are not known here: a package names its kinds under the
+entry point ``dp_attest.plans`` and registers them when it is imported.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ OWN_PLAN_KINDS: tuple[type[Plan], ...] = (
 
 
 def plan_kinds() -> dict[str, type[Plan]]:
-    """Every kind of plan by its name, those of installed packages included."""
+    """Return every kind of plan by its name, those of installed packages included."""
     _load_other_packages()
     return {cls.__name__: cls for cls in (*OWN_PLAN_KINDS, *DECLARED_PLAN_KINDS)}
 
 
 def constructor_fields(kind: type[Plan]) -> dict[str, inspect.Parameter]:
-    """What a plan of this kind is made from, by the names used in files."""
+    """Return the constructor's parameters of a kind, by their names in files."""
     found = inspect.signature(kind).parameters.values()
     return {one.name.lstrip("_"): one for one in found}
 

@@ -1,4 +1,4 @@
-"""A wanted release as a table of plain values, as files have it."""
+"""A requested release as a table of plain values, as files store it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ ERROR_FORMS = '"deviation", { maximum = DIMENSION } or { selection = CANDIDATES 
 @final
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A plan in a file in which some mechanism's noise is left open: a function of that noise."""
+    """A plan in a file with one open noise scale: a function of that scale."""
 
     text: str
 
     def __call__(self, scale: float) -> Plan:
-        """The plan in which every open noise is ``scale``."""
+        """Return the plan with ``scale`` in place of every open noise scale."""
         return from_dict(_with_open_scales(json.loads(self.text), scale))
 
 
 def from_table(table: Any, path: KeyPath) -> Wanted:
-    """The release that a table stands for, or `PlanFileError`."""
+    """Return the release of a table, or raise `PlanFileError`."""
     if not isinstance(table, dict):
         raise PlanFileError(path, table, "a table with a 'kind'")
     inner = dict(table)
@@ -57,13 +57,13 @@ def from_table(table: Any, path: KeyPath) -> Wanted:
 
 
 def _release_without_noise(inner: dict[str, Any], path: KeyPath, given: dict[str, Any]) -> Wanted:
-    """A release whose noise is not there yet."""
+    """Return a release whose noise is still open."""
     if not isinstance(inner.get("kind"), str) or inner["kind"] not in plan_kinds():
         from_dict(inner, path)  # says so
     if _with_open_scales(inner, 1.0) == inner:
         shares = " and ".join(key for key in NOISE_CHOICES if key in given)
         raise PlanFileError(path, shares, "absent where the noise is given, or no noise to find")
-    from_dict(_with_open_scales(inner, 1.0), path)  # says where anything else is wrong
+    from_dict(_with_open_scales(inner, 1.0), path)  # reports any other error with its place
     kind = plan_kinds()[inner["kind"]]
     if hasattr(kind, "knob") and not any(isinstance(one, (dict, list)) for one in inner.values()):
         plain_fields = {key: one for key, one in inner.items() if key != "kind"}
@@ -72,7 +72,7 @@ def _release_without_noise(inner: dict[str, Any], path: KeyPath, given: dict[str
 
 
 def to_table(one: Wanted) -> dict[str, Any]:
-    """The release as a table; a function is refused."""
+    """Return the release as a table; a function is refused."""
     table: dict[str, Any] = {"name": one.name} if one.name else {}
     if isinstance(one.family, Plan):
         table |= to_dict(one.family)
@@ -118,7 +118,7 @@ def _measure_as_value(measure: object) -> Any:
 
 
 def _with_open_scales(value: Any, scale: float) -> Any:
-    """The same values, with the scale of every mechanism that lacks its knob."""
+    """Return the same values, with ``scale`` in every mechanism that lacks its parameter."""
     if isinstance(value, list):
         return [_with_open_scales(one, scale) for one in value]
     if not isinstance(value, dict):

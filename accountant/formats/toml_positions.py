@@ -1,7 +1,7 @@
-"""Where in a TOML text each key stands; and what is too deep to be read at all.
+"""Positions of keys in a TOML text, and a limit on nesting.
 
-A scanner of tokens, not a parser: `tomllib` says whether the text is right. It goes first, since
-`tomllib` takes the square of a dotted key's length and recurses into nested values.
+A scanner of tokens, not a parser: `tomllib` decides whether the text is valid.  The scanner runs
+first, since `tomllib` takes the square of a dotted key's length and recurses into nested values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 
 
 class NestingTooDeep(ValueError):
-    """Nested deeper, or with longer dotted keys, than any plan is; ``offset`` is its offset."""
+    """Values are nested too deeply, or dotted keys too long; ``offset`` is the position."""
 
     def __init__(self, offset: int) -> None:
         self.offset = offset
@@ -33,7 +33,7 @@ class NestingTooDeep(ValueError):
 
 
 def tokens(text: str) -> list[tuple[str, int]]:
-    """The tokens and their offsets, up to a string that never ends; raises `NestingTooDeep`."""
+    """Return the tokens and their offsets, up to an unclosed string; raise `NestingTooDeep`."""
     found, depth, dots = [], 0, 0
     for match in _TOKEN.finditer(text):
         if match["open"]:
@@ -49,24 +49,24 @@ def tokens(text: str) -> list[tuple[str, int]]:
 
 
 def line_and_column(text: str, offset: int) -> LineAndColumn:
-    """Line and column of an offset, counted from 1."""
+    """Return line and column of an offset, counted from 1."""
     return text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
 
 def key_offsets(text: str) -> dict[KeyPath, int]:
-    """The offset of each key and element of a TOML text that `tomllib` reads."""
+    """Return the offset of each key and element of a valid TOML text."""
     return dict(_TokenScanner(tokens(text)).key_paths())
 
 
 class _TokenScanner:
-    """The text's tokens, and how far they were read."""
+    """The text's tokens, and the position of the reader."""
 
     def __init__(self, found: list[tuple[str, int]]) -> None:
         self._tokens, self._next = [*found, ("\n", -1)], 0
         self._elements: dict[KeyPath, int] = {}
 
     def key_paths(self) -> Iterator[tuple[KeyPath, int]]:
-        """Paths with their offsets, in the order of the text."""
+        """Yield paths with their offsets, in the order of the text."""
         table: KeyPath = ()
         while self._next < len(self._tokens):
             token = self._tokens[self._next][0]

@@ -1,4 +1,4 @@
-"""Plan files written: TOML and JSON, which are read back as what was written."""
+"""Writes plan files as TOML and JSON; reading them gives the same plan back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from accountant.formats.plan_json import SCHEMA
 
 
 def file_to_toml(file: PlanFile) -> str:
-    """The file as TOML; `file_from_toml` gives an equal one back."""
+    """Return the file as TOML; `file_from_toml` returns an equal file."""
     document = file.to_dict()
     blocks = []
     if "budget" in document:
@@ -20,7 +20,7 @@ def file_to_toml(file: PlanFile) -> str:
 
 
 def file_to_json(file: PlanFile) -> str:
-    """The file as JSON, which `read_file` reads."""
+    """Return the file as JSON, which `read_file` reads."""
     return json.dumps({"schema": SCHEMA, **file.to_dict()}, allow_nan=False, indent=2) + "\n"
 
 

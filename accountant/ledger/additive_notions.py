@@ -27,9 +27,9 @@ INFINITY_SHARE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class AdditiveNotion(CompositionNotion[float]):
-    """A fact of every loss that adds up: rho, the divergence at one order, or mu squared.
+    """A notion that adds one number of every loss: rho, the divergence at one order, or mu squared.
 
-    Masses at infinity add up too, within a share of delta that the limit leaves aside.
+    Probability masses at infinity add up too, within a share of delta that the limit sets aside.
     """
 
     zero = Total(0.0, 0.0)
@@ -37,34 +37,34 @@ class AdditiveNotion(CompositionNotion[float]):
 
     @abstractmethod
     def _fact(self, loss: Loss) -> float:
-        """What adds up, of one direction of the loss."""
+        """Return the number that adds up, for one direction of the loss."""
 
     @abstractmethod
     def _epsilon(self, spent: float, delta: float) -> float:
-        """What ``spent > 0`` amounts to."""
+        """Return the epsilon that ``spent > 0`` implies."""
 
     def add(self, total: Total[float], cost: Total[float]) -> Total[float]:
-        """The sum, rounded up."""
+        """Return the sum, rounded up."""
         spent = math.nextafter(total.spent + cost.spent, math.inf)
         return Total(spent, total.infinity + cost.infinity)
 
     def times(self, cost: Total[float], count: int) -> Total[float]:
-        """The product, rounded up."""
+        """Return the product, rounded up."""
         each = float(count)
         return Total(round_up(cost.spent * each, 4), round_up(cost.infinity * each, 4))
 
     def epsilon(self, total: Total[float]) -> float:
-        """See `CompositionNotion`; 0 where nothing was spent."""
+        """Return epsilon at the budget's delta, rounded up; 0 if the total is empty."""
         if total.spent == 0:
             return 0.0
         return self._epsilon(total.spent, spendable_delta(self.budget))
 
     def encode(self, total: Total[float]) -> list[str]:
-        """Floats in hexadecimal."""
+        """Return the total as floats in hexadecimal."""
         return [float(total.spent).hex(), float(total.infinity).hex()]
 
     def decode(self, words: list[str]) -> Total[float]:
-        """See `CompositionNotion`."""
+        """Return the total that `encode` encoded."""
         spent, infinity = words
         return Total(float.fromhex(spent), float.fromhex(infinity))
 
@@ -87,13 +87,13 @@ class AdditiveNotion(CompositionNotion[float]):
 @final
 @dataclass(frozen=True, slots=True)
 class ZCDPNotion(AdditiveNotion):
-    """The rho of zCDP."""
+    """The notion that adds the rho of zCDP."""
 
     name = "zcdp"
 
     @property
     def unit(self) -> str:
-        """Rho."""
+        """Return the name of the unit, rho."""
         return "rho"
 
     def _fact(self, loss: Loss) -> float:
@@ -106,13 +106,13 @@ class ZCDPNotion(AdditiveNotion):
 @final
 @dataclass(frozen=True, slots=True)
 class GDPNotion(AdditiveNotion):
-    """The mu squared of GDP."""
+    """The notion that adds the mu squared of GDP."""
 
     name = "gdp"
 
     @property
     def unit(self) -> str:
-        """Mu squared."""
+        """Return the name of the unit, mu squared."""
         return "mu^2"
 
     def _fact(self, loss: Loss) -> float:
@@ -125,13 +125,13 @@ class GDPNotion(AdditiveNotion):
 @final
 @dataclass(frozen=True, slots=True)
 class RDPNotion(AdditiveNotion):
-    """The Rényi divergence at ``order``, fixed in advance."""
+    """The notion that adds the Rényi divergence at ``order``, fixed in advance."""
 
     name = "rdp"
 
     @property
     def unit(self) -> str:
-        """Divergence of the order."""
+        """Return the name of the unit, the divergence at the order."""
         return f"divergence of order {self._order:.6g}"
 
     @property
@@ -149,5 +149,5 @@ class RDPNotion(AdditiveNotion):
 
 
 def spendable_delta(budget: Budget) -> float:
-    """The budget's delta without what is kept for masses at infinity."""
+    """Return the budget's delta without the share that is kept for masses at infinity."""
     return budget.delta * (1 - INFINITY_SHARE)

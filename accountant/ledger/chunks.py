@@ -1,4 +1,4 @@
-"""Users' data that are read a piece at a time: only one piece is in memory."""
+"""Users' data that are read one piece at a time: only one piece is in memory."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Chunks:
 
     @property
     def sparse(self) -> bool:
-        """Whether the first array is a sparse matrix, as the first piece shows."""
+        """Return whether the first array is a sparse matrix, as the first piece shows."""
         if self._sparse is None:
             if self._unread_rows is None:
                 self._unread_rows = self._next()
@@ -89,7 +89,7 @@ class Chunks:
         return found
 
     def __getitem__(self, who: Users) -> Any:
-        """The rows of some users, read forwards; going back starts anew."""
+        """Return the rows of some users; reading is forward, and going back restarts it."""
         if isinstance(who, np.ndarray):
             return self._rows_at(who)
         start, stop, step = who.indices(self.shape[0])
@@ -102,7 +102,7 @@ class Chunks:
         return take_rows(taken, slice(None, None, step))
 
     def _rows_at(self, who: np.ndarray[Any, Any]) -> Any:
-        """The rows of users with these indices, picked piece by piece."""
+        """Return the rows of the users with these indices, collected piece by piece."""
         order = np.argsort(who, kind="stable")
         rising, found, start, taken = who[order], [], 0, 0
         for piece in self._checked(self._start_reading()):
@@ -126,7 +126,7 @@ class Chunks:
         return iter(self._pieces)
 
     def _read_to(self, end: int) -> Any:
-        """Users up to ``end`` and from where the reader is."""
+        """Return the rows from the reader's position up to user ``end``."""
         found = []
         while self._position < end:
             if self._unread_rows is None:
@@ -136,7 +136,7 @@ class Chunks:
             rest = take_rows(self._unread_rows, slice(length, None))
             self._unread_rows = rest if first_array(rest).shape[0] else None
             self._position += length
-        if not found and self._no_rows is None:  # nobody is asked for, and nothing was read yet
+        if not found and self._no_rows is None:  # no user is asked for, and no row was read yet
             self._unread_rows = self._next()
         return concatenate_rows(found) if found else self._no_rows
 
@@ -150,7 +150,7 @@ class Chunks:
         )
 
     def _checked(self, pieces: Iterator[Any]) -> Iterator[Any]:
-        """All pieces that are not empty."""
+        """Yield all pieces that are not empty, each checked."""
         for piece in pieces:
             first = first_array(piece)
             if first.shape[1:] != self.shape[1:]:
@@ -164,7 +164,7 @@ class Chunks:
 
 
 def concatenate_rows(pieces: list[Any]) -> Any:
-    """Pieces one below the other."""
+    """Return the pieces concatenated by rows."""
     if len(pieces) == 1:
         return pieces[0]
     if isinstance(pieces[0], tuple):

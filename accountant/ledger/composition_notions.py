@@ -1,4 +1,4 @@
-"""What may be added up while answers steer what comes next: privacy notions with a filter theorem.
+"""Privacy notions whose costs may be added while answers choose what comes next (filter theorems).
 
 References: Rogers, Roth, Ullman & Vadhan (2016), Theorem 4.1 (pure sums); Feldman & Zrnic (2021),
 Theorem 4.3 (zCDP, and RDP at one order fixed in advance); Smith & Thakurta (2022) for GDP.
@@ -34,7 +34,7 @@ ORDER_RANGE = Interval(1.0, 1e9, "(]")
 def notion_of(
     name: str | None, budget: Budget, order: float | None = None
 ) -> CompositionNotion[Any]:
-    """The notion of a filter, its limit from the budget; by default pure or zCDP, as delta is."""
+    """Return the notion of a filter, limited by the budget; default pure or zCDP, as delta is."""
     if name is None:
         name = "zcdp" if budget.delta else "pure"
     if name in ("profile", "pld", "tight"):
@@ -68,7 +68,7 @@ def notion_of(
 
 
 def unlimited_notion(delta: float) -> CompositionNotion[Any]:
-    """What an odometer adds up: rho, or epsilon alone where ``delta`` is 0."""
+    """Return the notion of an odometer: rho, or epsilon alone where ``delta`` is 0."""
     budget = Budget(1e300, delta)
     if delta:
         return ZCDPNotion(budget, Total(math.inf, delta * INFINITY_SHARE))
@@ -76,7 +76,7 @@ def unlimited_notion(delta: float) -> CompositionNotion[Any]:
 
 
 def largest_parameter(cost: Callable[[float], float], budget: Budget) -> float:
-    """The greatest parameter whose cost was seen to stay within the budget."""
+    """Return the largest parameter found whose cost stays within the budget."""
     if not cost(1e-200) <= budget.epsilon:
         raise ParameterError("budget", budget, "one that this notion can keep")
     return greatest_float_that(

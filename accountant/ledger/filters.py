@@ -20,7 +20,7 @@ ODOMETER_FILTERS = 81  # of an odometer: rho from 2^-20 to 2^20 by factors of sq
 
 
 class FilterMeter:
-    """A meter that adds up what is asked for."""
+    """A meter that adds the costs of all requests."""
 
     next = None
 
@@ -28,7 +28,7 @@ class FilterMeter:
         self.notion, self.total = notion, notion.zero
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
-        """Charge all users, whichever answer."""
+        """Charge all users, also where only some of them are asked."""
         self.total = self.notion.charge(self.total, mechanism.loss)
 
 
@@ -106,7 +106,7 @@ class Filter(Ledger):
 
     @property
     def spent(self) -> float:
-        """The running total: epsilon, rho, the divergence at its order, or mu squared."""
+        """Return the running total: epsilon, rho, the divergence at its order, or mu squared."""
         return float(self._filter_meter.total.spent)
 
     def __repr__(self) -> str:
@@ -154,7 +154,7 @@ class Odometer(Ledger):
 
     @property
     def epsilon(self) -> float:
-        """What all releases so far cost at ``delta``, at any stop."""
+        """Return the epsilon of all releases so far at ``delta``, valid at any stop."""
         total = float(self._filter_meter.total.spent)
         if not self._delta or total == 0:
             return total

@@ -1,6 +1,6 @@
-"""What an algorithm sees: a gate to data it never holds.
+"""The gate: an algorithm asks queries through it and never holds the data.
 
-The ledger is the gate that spends; an audit's replay is one that hands back what was recorded.
+`Ledger` is a gate that spends a budget; an audit's replay is a gate that returns recorded answers.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ class Gate(ABC):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the public array where there is one, else of the data."""
+        """Return the shape of the public array where there is one, else of the data."""
         shape: tuple[int, ...]
         shape = first_array(self._data if self.public is None else self.public).shape
         return shape
 
     @property
     def next(self) -> Plan | None:
-        """The leaf of the plan that may be released next; None when all is spent."""
+        """Return the leaf of the plan that may be released next; None when all is spent."""
         return self._meter.next
 
     @final
@@ -187,7 +187,7 @@ class Gate(ABC):
 
     @abstractmethod
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
-        """Answer a request that was charged."""
+        """Answer a charged request."""
 
     def _answer_blocks(
         self,
@@ -196,16 +196,16 @@ class Gate(ABC):
         charged: Iterable[Users],
         executor: Executor | None,
     ) -> Iterator[Any]:
-        """Answer blocks that were charged."""
+        """Answer the blocks of a charged request."""
         del executor
         return (self._answer(mechanism, query, who) for who in charged)
 
     @abstractmethod
     def _sample(self, sampler: Sampler) -> Users:
-        """The users in the secret sample of one release."""
+        """Return the users in the secret sample of one release."""
 
     def _release_once(self, mechanism: Releasable, query: Query, label: str) -> Any:
-        """Release under a label; a gate that stores answers overrides it."""
+        """Release under a label; a gate that stores answers overrides this method."""
         del mechanism, query
         allowed = "None at this gate: only the ledger of a book, Book.ledger, finds answers again"
         raise ParameterError("label", label, allowed)
@@ -224,9 +224,7 @@ class Gate(ABC):
 
     def _refuse_within_a_query(self, mechanism: Releasable) -> None:
         if self._answering:
-            words = (
-                "a query may not ask the gate itself, nor may anybody until all blocks are taken"
-            )
+            words = "no query may ask the gate itself, and no new request may start until all blocks are taken"
             raise OffPlan(mechanism, self.next, words)
 
     def _charge_and_answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:

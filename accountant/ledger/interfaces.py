@@ -1,4 +1,4 @@
-"""What passes a gate: a mechanism, a query, and the line that is kept of them."""
+"""The interfaces of a gate: the mechanism it releases, the meter it charges, and its transcript."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ Query = Callable[[Any], Any]
 
 
 class Releasable(Protocol):
-    """A mechanism, as far as a gate must know it."""
+    """The part of a mechanism that a gate uses."""
 
     @property
     def loss(self) -> Loss:
-        """What one release costs."""
+        """Return the loss of one release."""
         ...
 
     @property
     def value_axes(self) -> int | None:
-        """Axes of one value; None where an array of any shape is one value."""
+        """Return the number of axes of one value; None if an array of any shape is one value."""
         ...
 
     @property
     def sampler(self) -> Sampler | None:
-        """What draws the users that it sees; None: it sees all of them."""
+        """Return the sampler of the users it reads; None if it reads all of them."""
         ...
 
     def release(self, value: Any, rng: np.random.Generator, size: int | None = None) -> Any:
-        """Release the value with noise."""
+        """Return the value with noise."""
         ...
 
 
 class PrivacyMeter(Protocol):
-    """What a gate charges before it looks."""
+    """The meter that a gate charges before it reads data."""
 
     @property
     def next(self) -> Plan | None:
-        """What may be released next, where that is fixed in advance."""
+        """Return what may be released next, where that is fixed in advance; else None."""
         ...
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
-        """Spend, or raise and leave everything as it was."""
+        """Charge one release; an error leaves the state unchanged."""
         ...
 
 
 class Entry(NamedTuple):
-    """One line of a transcript; ``output`` is the answer, its digest, None if it failed.
+    """One line of a transcript; ``output`` is the answer, its digest, or None if it failed.
 
-    ``seeded`` marks noise that can be made again from a seed: no protection against whoever
-    knows it.
+    ``seeded`` marks noise that can be reproduced from a seed: a reader who knows the seed can
+    remove it.
     """
 
     mechanism: Releasable
@@ -65,7 +65,7 @@ class Entry(NamedTuple):
 
 
 def checked_value(mechanism: Releasable, query_result: Any, users: int | None) -> Any:
-    """What a query gave as the very array that the mechanism gets, one value or one a user."""
+    """Return the query's value as an array for the mechanism: one value, or one for each user."""
     try:
         value = np.asarray(query_result)
     except ValueError:
@@ -80,6 +80,6 @@ def checked_value(mechanism: Releasable, query_result: Any, users: int | None) -
 
 
 def drawing_mechanism(mechanism: Any) -> Any:
-    """What draws the noise: the mechanism itself, or the part that sees a sample."""
+    """Return the part that draws the noise: the mechanism, or the part inside a sampler."""
     sampler = mechanism.sampler
     return mechanism if sampler is None else sampler.part

@@ -1,4 +1,4 @@
-"""The gate that spends: what was charged is looked up, released with noise, and kept."""
+"""A gate that follows a plan: it charges, evaluates the query, adds noise, and records."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Ledger(Gate):
 
     @property
     def transcript(self) -> tuple[Entry, ...]:
-        """What was released so far, in order: (mechanism, who, output, seeded)."""
+        """Return all releases so far, in order: (mechanism, who, output, seeded)."""
         return tuple(self._entries)
 
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
@@ -117,7 +117,7 @@ class Ledger(Gate):
                 self._record(mechanism, who, None)
 
     def _block_seed(self) -> list[int] | None:
-        """Words for the noise of one block; None is the operating system's."""
+        """Return seed words for the noise of one block; None for operating-system noise."""
         return self._noise.integers(1 << 32, size=8).tolist() if self._seeded else None
 
     def _record(self, mechanism: Releasable, who: Users | None, output: Any) -> None:
@@ -132,7 +132,7 @@ class Ledger(Gate):
 
 
 class UserBlock(NamedTuple):
-    """All that a worker needs to let the users of one block randomise their values."""
+    """The data that a worker needs to let the users of one block randomise their values."""
 
     mechanism: Releasable
     query: Query
@@ -141,14 +141,14 @@ class UserBlock(NamedTuple):
     seed: list[int] | None
 
     def answer(self) -> Any:
-        """One output a user."""
+        """Return one output for each user."""
         value = checked_value(self.mechanism, self.query(self.rows), self.users)
         noise = None if self.seed is None else np.random.default_rng(self.seed)
         return self.mechanism.release(value, generator(noise))
 
 
 def split_streams(rng: Rng) -> tuple[np.random.Generator, list[int]]:
-    """Noise, and words for the coins; whoever knows all about the coins learns nothing of noise."""
+    """Return a noise generator, and seed words for coins that reveal no noise."""
     if rng is None:
         return generator(None), seed_words(np.random.SeedSequence())
     seeds = generator(rng).bit_generator.seed_seq
@@ -165,7 +165,7 @@ def seed_words(seeds: np.random.SeedSequence) -> list[int]:  # noqa: D103
 
 
 def read_only(output: Any) -> Any:
-    """The output; an array is owned, so that arithmetic in place cannot reach it."""
+    """Return the output; an array is owned and read-only, so in-place arithmetic fails."""
     if isinstance(output, np.ndarray):
         output = output if output.base is None else output.copy()
         output.flags.writeable = False
@@ -173,7 +173,7 @@ def read_only(output: Any) -> Any:
 
 
 def digest(output: Any) -> str:
-    """SHA-256 of an answer's type, shape and bytes."""
+    """Return the SHA-256 of an answer's type, shape and bytes."""
     array = np.ascontiguousarray(output)
     found = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
     found.update(array.reshape(-1).view(np.uint8).data)  # as it lies: no copy

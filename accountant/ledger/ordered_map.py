@@ -1,4 +1,4 @@
-"""Work on pieces, spread over any executor, with its results in order."""
+"""A parallel map over pieces, on any executor, with the results in order."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def map_in_order(
 ) -> Iterator[Result]:
     """Yield ``function(piece)`` for every piece, in the order of the pieces.
 
-    ``executor`` is any `concurrent.futures.Executor`, by default threads, one a core; to other
-    processes ``function`` and the pieces travel pickled.  Pieces are made in this thread, a few
-    ahead.
+    ``executor`` is any `concurrent.futures.Executor`; the default is threads, one for each core.
+    Other processes receive ``function`` and the pieces pickled.  This thread makes the pieces, a
+    few ahead.
     """
     if executor is None:
         left = iter(arguments)

@@ -1,4 +1,4 @@
-"""Where the execution of a plan stands, leaf by leaf."""
+"""The position in the execution of a plan, leaf by leaf."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from accountant.plans.plan import Plan
 
 
 class PlanCursor:
-    """Where a plan's execution stands: the leaf that may be released next, users' parts included.
+    """The position in a plan's execution: the next leaf, users' parts included.
 
-    Costs O(1) a release whatever the plan's length.  `charge` checks everything before it moves.
+    A release costs O(1), however long the plan.  `charge` checks all conditions before it moves.
     """
 
     def __init__(self, plan: Plan, users: int, group_size: int | None = None) -> None:
@@ -35,12 +35,12 @@ class PlanCursor:
 
     @property
     def next(self) -> Plan | None:
-        """The leaf that may be released next; a parallel stays until all its parts are done."""
+        """Return the leaf that may be released next; a parallel stays until all parts are done."""
         return self._next
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
         """Move on by one release of ``mechanism``, or raise `OffPlan` and stay."""
-        if who is not None and count_users(who) == 0:  # nobody answers, so nobody pays
+        if who is not None and count_users(who) == 0:  # no user answers, so no user pays
             return
         if isinstance(self._next, Parallel):
             self._charge_part(self._next, mechanism, who)
@@ -62,7 +62,7 @@ class PlanCursor:
             raise OffPlan(mechanism, node, "parts are released by release_each, which names users")
         if self._part_of_user is None:
             self._part_of_user = np.full(self._users, -1, dtype=np.int32)
-            # a part that releases nothing is not waited for
+            # a part without releases is not waited for
             self._parts = [part for part in node.parts if next(part.leaves(), None) is not None]
             self._unassigned_users = self._group_size
         owners = self._part_of_user[who]
@@ -79,7 +79,7 @@ class PlanCursor:
             self._part_of_user[who] = len(self._part_cursors)
             self._unassigned_users -= owners.size
             self._part_cursors.append(fresh)
-        # parts that nobody is left to open are not waited for
+        # parts that no user is left to open are not waited for
         opened = len(self._part_cursors) == len(self._parts) or self._unassigned_users == 0
         if opened and all(one.next is None for one in self._part_cursors):
             self._next, self._part_cursors, self._part_of_user = next(self._leaves, None), [], None

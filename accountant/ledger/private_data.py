@@ -1,4 +1,4 @@
-"""Data and users as the gates take them: arrays with one row a user, checked once."""
+"""Data and users as the gates accept them: arrays with one row for each user, checked once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Users = NDArray[np.intp] | slice
 
 
 def checked_data(argument: str, data: Any) -> Any:
-    """Data as a read-only array or a tuple of them, none empty, ragged or not a number."""
+    """Return the data as a read-only array or tuple of arrays; refuse empty or ragged data."""
     if isinstance(data, tuple):
         parts = tuple(checked_data(f"{argument}[{i}]", part) for i, part in enumerate(data))
         lengths = sorted({part.shape[0] for part in parts})
@@ -45,7 +45,7 @@ def checked_data(argument: str, data: Any) -> Any:
 
 
 def _checked_sparse(argument: str, data: Any) -> Any:
-    """A sparse matrix by rows, its entries checked; a query may look, not touch."""
+    """Return a checked, read-only sparse matrix in row format."""
     matrix = data.tocsr(copy=True)
     if 0 in matrix.shape:
         raise ParameterError(argument, matrix.shape, "a matrix with one row a user, not empty")
@@ -57,23 +57,23 @@ def _checked_sparse(argument: str, data: Any) -> Any:
 
 
 def first_array(data: Any) -> Any:
-    """The first array of a tuple, or the array itself."""
+    """Return the first array of a tuple, or the array itself."""
     array = data[0] if isinstance(data, tuple) else data
     return np.asarray(array) if not hasattr(array, "shape") else array
 
 
 def take_rows(data: Any, who: Users) -> Any:
-    """The rows of the users in ``who``, of every array in the data."""
+    """Return the rows of the users in ``who``, of every array in the data."""
     return tuple(part[who] for part in data) if isinstance(data, tuple) else data[who]
 
 
 def count_users(who: Users) -> int:
-    """How many users an index array or a checked slice names."""
+    """Return how many users an index array or a checked slice names."""
     return len(range(who.start, who.stop, who.step)) if isinstance(who, slice) else len(who)
 
 
 def checked_users(who: Any, users: int) -> Users:
-    """``who`` as a slice or an array of distinct indices below ``users``."""
+    """Return ``who`` as a slice or an array of distinct indices below ``users``."""
     if who is None:
         return slice(0, users, 1)
     if isinstance(who, slice):

@@ -21,7 +21,7 @@ exact_sum = DECIMAL_CONTEXT.add
 @final
 @dataclass(frozen=True, slots=True)
 class PureDPNotion(CompositionNotion[Decimal]):
-    """Epsilons and deltas, added exactly as they are printed."""
+    """The notion that adds epsilons and deltas exactly, as decimals in their printed form."""
 
     name = "pure"
     zero = Total(Decimal(0), Decimal(0))
@@ -29,31 +29,31 @@ class PureDPNotion(CompositionNotion[Decimal]):
 
     @property
     def unit(self) -> str:
-        """Epsilon."""
+        """Return the name of the unit, epsilon."""
         return "epsilon"
 
     def add(self, total: Total[Decimal], cost: Total[Decimal]) -> Total[Decimal]:
-        """The exact sums."""
+        """Return the exact sums."""
         (spent, infinity), (more, more_infinity) = total, cost
         return Total(exact_sum(spent, more), exact_sum(infinity, more_infinity))
 
     def times(self, cost: Total[Decimal], count: int) -> Total[Decimal]:
-        """The exact products."""
+        """Return the exact products."""
         return Total(
             DECIMAL_CONTEXT.multiply(cost.spent, count),
             DECIMAL_CONTEXT.multiply(cost.infinity, count),
         )
 
     def epsilon(self, total: Total[Decimal]) -> float:
-        """The sum itself."""
+        """Return the sum of the epsilons."""
         return float_ceiling(total.spent)
 
     def encode(self, total: Total[Decimal]) -> list[str]:
-        """Decimals as they are printed."""
+        """Return the decimals in their printed form."""
         return [str(total.spent), str(total.infinity)]
 
     def decode(self, words: list[str]) -> Total[Decimal]:
-        """See `CompositionNotion`."""
+        """Return the total that `encode` encoded."""
         spent, infinity = words
         return Total(Decimal(spent), Decimal(infinity))
 

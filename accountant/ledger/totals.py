@@ -1,4 +1,4 @@
-"""Running totals as values, and what all notions that add them up have in common."""
+"""Running totals as values, and the base class of the notions that add them up."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ Amount = TypeVar("Amount", Decimal, float)
 
 
 class Total(NamedTuple, Generic[Amount]):
-    """What was added up, and the masses at infinity: decimals when pure, floats otherwise."""
+    """The sum so far, and the masses at infinity: decimals when pure, floats otherwise."""
 
     spent: Amount
     infinity: Amount
 
 
 def largest_total(totals: Iterable[Total[Any]]) -> Total[Any]:
-    """Coordinate by coordinate the largest; the first of equal ones."""
+    """Return, for each coordinate, the largest total; the first of equal ones."""
     spent, infinity = zip(*totals, strict=True)
     return Total(max(spent), max(infinity))
 
 
 @dataclass(frozen=True, slots=True)
 class CompositionNotion(ABC, Generic[Amount]):
-    """What a loss costs, how costs add up, and the ``limit`` of their total.
+    """The cost of a loss, the sum of costs, and the ``limit`` of their total.
 
-    A value: totals are passed to it and returned by it.  ``order`` is a Rényi order, for the
-    notion that has one.
+    Immutable: totals are passed in and returned.  ``order`` is a Rényi order, for the notion that
+    has one.
     """
 
     budget: Budget
@@ -53,42 +53,42 @@ class CompositionNotion(ABC, Generic[Amount]):
     @property
     @abstractmethod
     def unit(self) -> str:
-        """What the total counts."""
+        """Return the unit of the total."""
 
     @abstractmethod
     def add(self, total: Total[Amount], cost: Total[Amount]) -> Total[Amount]:
-        """The sum, whatever the limit."""
+        """Return the sum, whatever the limit."""
 
     @abstractmethod
     def times(self, cost: Total[Amount], count: int) -> Total[Amount]:
-        """What ``count`` releases of one cost add."""
+        """Return the cost of ``count`` releases of one cost."""
 
     @abstractmethod
     def epsilon(self, total: Total[Amount]) -> float:
-        """The epsilon at the budget's delta that a fixed plan of this total has, rounded up."""
+        """Return the epsilon of a fixed plan of this total, rounded up, at the budget's delta."""
 
     @abstractmethod
     def encode(self, total: Total[Amount]) -> list[str]:
-        """The total as two strings that give it back to the last bit."""
+        """Return the total as two strings that keep every bit."""
 
     @abstractmethod
     def decode(self, words: list[str]) -> Total[Amount]:
-        """What `encode` was given."""
+        """Return the total that `encode` encoded."""
 
     def cost(self, loss: Loss) -> Total[Amount]:
-        """What one release of ``loss`` adds; raises `UnsupportedPlan` where it has no cost."""
+        """Return the cost of one ``loss``; raise `UnsupportedPlan` where it has none."""
         known = self._costs.get(loss)
         if known is None:
             known = self._costs[loss] = self._cost(loss)
         return known
 
     def exceeds(self, total: Total[Amount]) -> bool:
-        """Whether the total is above the limit: what was spent, or its mass at infinity."""
+        """Return whether the total, or its mass at infinity, is above the limit."""
         (spent, infinity), (most, most_infinity) = total, self.limit
         return not (spent <= most and infinity <= most_infinity)
 
     def charge(self, total: Total[Amount], loss: Loss) -> Total[Amount]:
-        """The total after one release of ``loss``; raises `BudgetExceeded` above the limit."""
+        """Return the total after one ``loss``; raise `BudgetExceeded` above the limit."""
         cost = self._costs.get(loss) or self.cost(loss)
         after = self.add(total, cost)
         if self.exceeds(after):
@@ -96,7 +96,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         return after
 
     def spend(self, total: Total[Amount], plan: Plan) -> Total[Amount]:
-        """The total after all of ``plan``; raises `BudgetExceeded` above the limit."""
+        """Return the total after all of ``plan``; raise `BudgetExceeded` above the limit."""
         if isinstance(plan, Loss):
             return self.charge(total, plan)
         for item, count in plan.losses():
@@ -112,10 +112,10 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     @abstractmethod
     def _cost(self, loss: Loss) -> Total[Amount]:
-        """See `cost`."""
+        """Return the cost of one release of ``loss``."""
 
     def _refusal(self, loss: Loss, total: Total[Amount], cost: Total[Amount]) -> RuntimeError:
-        """Why one release of ``loss`` does not fit."""
+        """Return the error for one release of ``loss`` that does not fit."""
         del loss
         return self._budget_exceeded(total, cost)
 
@@ -138,7 +138,7 @@ class CompositionNotion(ABC, Generic[Amount]):
 
 
 def worse_direction(loss: Loss, cost_of: Callable[[Loss], float]) -> float:
-    """The larger of both directions; what is negative would refund, what is NaN never ends."""
+    """Return the larger of both directions; refuse negative values and NaN."""
     facts = cost_of(loss), cost_of(loss.reversed)
     if not all(one >= 0 for one in facts):
         raise UnsupportedPlan(

@@ -1,4 +1,4 @@
-"""All accountants side by side."""
+"""A table of all accountants' answers, side by side."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ALL_ACCOUNTANTS: tuple[Accountant, ...] = (
 @final
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One accountant's answer: the number that was not given, None where it cannot bound."""
+    """One accountant's answer: epsilon or delta, or None where it has no bound."""
 
     accountant: str
     epsilon: float | None
@@ -44,7 +44,7 @@ class Row:
     note: str = ""
 
     def value(self, asked: str) -> float | None:
-        """The answer: epsilon or delta, whichever was ``asked``."""
+        """Return the answer: epsilon or delta, whichever was ``asked``."""
         return self.epsilon if asked == "epsilon" else self.delta
 
 
@@ -75,7 +75,7 @@ class Comparison:
 
     @property
     def best(self) -> Row:
-        """The row with the least answer, the last of equals."""
+        """Return the row with the smallest answer, the last of equals."""
         known = [
             (value, -i)
             for i, row in enumerate(self.rows)
@@ -193,5 +193,5 @@ def _number(value: float, asked: str) -> str:
 
 
 def _finite(x: float | None) -> float | str | None:
-    """JSON has no infinity."""
+    """Return the number, or its name if it is infinite: JSON has no infinity."""
     return "inf" if x is not None and math.isinf(x) else x

@@ -14,8 +14,9 @@ MAX_SHOWN_LINES = 1000  # the last lines; more make a page that no browser scrol
 
 
 def history_page(status: Status, lines: Sequence[Line], book: str, command_line: str = "") -> str:
-    """The page as HTML; ``book`` is what the ledger is called, ``command_line`` what makes it
-    again.
+    """Return the page as HTML.
+
+    ``book`` is the name of the ledger, ``command_line`` the command that makes the page again.
     """
     return render(
         "history.html", status=status, lines=lines, book=book, command_line=command_line,

@@ -1,4 +1,4 @@
-"""Pages from templates: one file each, no request to anywhere, every value escaped."""
+"""HTML pages from templates: one file each, no network request, every value escaped."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def render(template: str, *packages: str, **values: Any) -> str:
-    """The page of a template of ``packages``, or of this one, with the values in it."""
+    """Return the page of a template of ``packages``, or of this package, filled with the values."""
     return _environment(*packages, "accountant.reports").get_template(template).render(values)
 
 
 @functools.cache
 def _environment(*packages: str) -> Environment:
-    """The templates of packages; what lacks a value raises, and only assets are markup."""
+    """Return the templates of packages; a missing value raises, only assets are markup."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -40,5 +40,5 @@ def _environment(*packages: str) -> Environment:
 
 
 def _csp_hash(source: str) -> str:
-    """A style or script as a content security policy names it."""
+    """Return the hash of a style or script for a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()

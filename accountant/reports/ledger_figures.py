@@ -1,4 +1,4 @@
-"""What a ledger's lines come to: a step curve over time, and totals by kind."""
+"""Figures of a ledger: epsilon over time as a step curve, and totals by kind of release."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class ReleaseKind:
 @final
 @dataclass(frozen=True, slots=True)
 class SpendingFigure:
-    """Epsilon over time as the path of a staircase."""
+    """Epsilon over time as a step curve."""
 
     axes: Axes[datetime]
     path: str
 
 
 def releases_by_kind(status: Status, lines: Sequence[Line]) -> list[ReleaseKind]:
-    """The kinds in the order in which they first came, plans left out: their steps are there."""
+    """Return the kinds in order of first use; plans are left out, as their steps are listed."""
     by: dict[str, list[Line]] = {}
     for line in lines:
         if line.kind != "plan":
@@ -55,7 +55,7 @@ def releases_by_kind(status: Status, lines: Sequence[Line]) -> list[ReleaseKind]
 
 
 def _remaining_capacity(status: Status, line: Line) -> int | None:
-    """How many more of it fit into what remains, as the ledger's notion adds them up."""
+    """Return how many more fit into the rest, as the ledger's notion adds them up."""
     notion = notion_of(status.notion, status.budget, status.order)
     try:
         one = notion.spend(notion.zero, from_dict(line.facts)).spent
@@ -73,7 +73,7 @@ def _remaining_capacity(status: Status, line: Line) -> int | None:
 
 
 def spending_figure(status: Status, lines: Sequence[Line]) -> SpendingFigure:
-    """Epsilon over time as a staircase, on axes that hold the budget too."""
+    """Return epsilon over time as a step curve, on axes that include the budget."""
     times = [datetime.fromisoformat(line.time) for line in lines]
     top = 1.08 * max(status.budget.epsilon, lines[-1].epsilon)
     when = TimeScale(datetime.fromisoformat(status.opened), times[-1])

@@ -22,7 +22,7 @@ from accountant.plans.plan import Plan, Repeat, Sequential
 class PlanLine:
     """One kind of release and how often it is planned.
 
-    ``name`` is what its owner calls it, ``error`` that of one answer, in the query's units.
+    ``name`` is its name in the plan file, ``error`` that of one answer, in the query's units.
     """
 
     part: Plan
@@ -32,7 +32,7 @@ class PlanLine:
 
 
 def lines_of(plan: Plan) -> list[PlanLine]:
-    """The lines of a plan: equal parts once, in the order in which they first come."""
+    """Return the lines of a plan: equal parts once, in order of first use."""
     counts: dict[Plan, int] = {}
     for part in plan.parts if isinstance(plan, Sequential) else (plan,):
         one, count = (part.part, part.count) if isinstance(part, Repeat) else (part, 1)
@@ -41,7 +41,7 @@ def lines_of(plan: Plan) -> list[PlanLine]:
 
 
 def lines_of_file(file: PlanFile, budget: Budget) -> list[PlanLine]:
-    """The lines of a plan file; noise that it leaves open is what `allocate` finds."""
+    """Return the lines of a plan file; `allocate` finds the noise that it leaves open."""
     if any(one.weight is not None for one in file.releases):
         scales = allocate(file.releases, budget).scales
     else:
@@ -58,8 +58,9 @@ def lines_of_file(file: PlanFile, budget: Budget) -> list[PlanLine]:
 def plan_of(
     lines: Sequence[PlanLine], noise_factor: float = 1.0, count_factor: float = 1.0
 ) -> Plan:
-    """The lines with ``noise_factor`` times their noise, each ``count_factor`` times as often,
-    rounded up.
+    """Return the plan of the lines with other noise and other counts.
+
+    Noise is multiplied by ``noise_factor``, counts by ``count_factor``, rounded up.
     """
     return Sequential(
         Repeat(scale_noise(line.part, noise_factor), scaled_count(line.count, count_factor))
@@ -68,17 +69,17 @@ def plan_of(
 
 
 def scaled_count(count: int, count_factor: float) -> int:
-    """A count ``count_factor`` times as large, rounded up: more releases never cost less."""
+    """Return the count times ``count_factor``, rounded up: more releases never cost less."""
     return math.ceil(count * count_factor)
 
 
 def scale_noise(plan: Plan, factor: float) -> Plan:
-    """The plan with ``factor`` times the noise; what has no noise scale stays as it is."""
+    """Return the plan with ``factor`` times the noise; parts without a noise scale stay."""
     return plan if factor == 1 else map_leaves(plan, lambda leaf: _leaf_with_noise(leaf, factor))
 
 
 def has_noise_scale(plan: Plan) -> bool:
-    """Whether more noise changes the plan at all."""
+    """Return whether more noise changes the plan."""
     return scale_noise(plan, 2.0) != plan
 
 
@@ -90,7 +91,7 @@ def _leaf_with_noise(leaf: Plan, factor: float) -> Plan:
     inner: object = leaf
     while dataclasses.is_dataclass(inner) and hasattr(inner, "inner"):
         inner = inner.inner
-    # a knob that is a probability, as in randomised response, is no amount of noise
+    # a parameter that is a probability, as in randomised response, is no noise scale
     if hasattr(leaf, "with_noise_factor") and hasattr(inner, "scale"):
         scaled: Plan = leaf.with_noise_factor(factor)
         return scaled

@@ -1,4 +1,4 @@
-"""The page of a plan: what it costs of a budget, what else could be done, what that means."""
+"""The page of a plan: its cost against a budget, alternatives, and what they mean."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN_DELTAS = (1e-12, 1e-9, 1e-6, 1e-3)
 @final
 @dataclass(frozen=True, slots=True)
 class Slider:
-    """What a reader can change: the values in order, and the index of the plan's own."""
+    """A value that a reader can change: all values in order, and the index of the plan's own."""
 
     id: str
     label: str
@@ -33,7 +33,7 @@ class Slider:
 
 
 def plan_page(summary: PlanSummary, title: str, command_line: str = "") -> str:
-    """The page as HTML; ``command_line`` is the command line that makes it again."""
+    """Return the page as HTML; ``command_line`` is the command that makes it again."""
     grid, budget = summary.grid, summary.budget
     (i, j), here = grid.plan_index, summary.budget_delta_index
     axes = _axes(summary)
@@ -72,7 +72,7 @@ def _format_ratio(value: float, least: float) -> str:
 
 
 def _axes(summary: PlanSummary) -> Axes[float]:
-    """Axes that hold the budget, the plan, and what is within a factor of 20 of either."""
+    """Return axes that include the budget, the plan, and a factor of 20 around either."""
     i, j = summary.grid.plan_index
     near = [value for value in summary.grid.epsilon[i][j] if 0 < value < math.inf]
     kept = [*near, summary.budget.epsilon]
@@ -83,7 +83,7 @@ def _axes(summary: PlanSummary) -> Axes[float]:
 
 
 def _data(summary: PlanSummary, sliders: Sequence[Slider], axes: Axes[float]) -> dict[str, Any]:
-    """What the script looks up, by the ids of the sliders."""
+    """Return the values for the script, by the ids of the sliders."""
     grid, budget = summary.grid, summary.budget
     fits = [
         ["".join("1" if value <= budget.epsilon else "0" for value in cell) for cell in row]

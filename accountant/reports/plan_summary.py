@@ -1,4 +1,4 @@
-"""All that a plan's page tells, computed before a word of it is written."""
+"""All numbers of a plan's page, computed before the page is written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_CAPACITY_LINES = 40  # lines beyond are not asked how many more fit
 class LineCost:
     """Epsilon, at the budget's delta, of one release and of the whole line; and what still fits.
 
-    ``capacity`` is None where it was not asked or nobody can say.
+    ``capacity`` is None where it was not requested or cannot be computed.
     """
 
     line: PlanLine
@@ -53,18 +53,18 @@ class PlanSummary:
 
     @property
     def budget_delta_index(self) -> int:
-        """Where the budget's delta is among the grid's."""
+        """Return the index of the budget's delta in the grid's deltas."""
         return self.grid.deltas.index(self.budget.delta)
 
     @property
     def epsilon(self) -> float:
-        """What the plan costs at the budget's delta."""
+        """Return the plan's epsilon at the budget's delta."""
         i, j = self.grid.plan_index
         return self.grid.epsilon[i][j][self.budget_delta_index]
 
 
 def step_count(lines: Sequence[PlanLine]) -> int:
-    """How often `summarise` will tick."""
+    """Return how often `summarise` will call ``on_step``."""
     return cell_count(lines) + len(lines) + len(ALL_ACCOUNTANTS)
 
 
@@ -91,14 +91,14 @@ def _costs(
         both = (line.part, Repeat(line.part, line.count))
         one, alone = (float(Tight().epsilons(part, [budget.delta])[0]) for part in both)
         asked = place < MAX_CAPACITY_LINES
-        # that others do not help the plan says nothing of the plan with many more
+        # if others do not help the plan, they may still help the plan with many more
         room = capacity_if_known(plan, line.part, budget) if asked else None
         yield LineCost(line, one, alone, room)
         on_step()
 
 
 def _curve(one: Accountant, plan: Plan, deltas: Sequence[float]) -> tuple[float, ...]:
-    """An accountant's epsilons; NaN where it has no answer."""
+    """Return an accountant's epsilons; NaN where it has no answer."""
     try:
         return tuple(one.epsilons(plan, deltas).tolist())
     except UnsupportedPlan:

@@ -1,4 +1,4 @@
-"""What a plan costs, as a picture: delta over epsilon by every accountant, and the trade-off."""
+"""A figure of a plan's cost: delta over epsilon by every accountant, and the trade-off."""
 
 from __future__ import annotations
 

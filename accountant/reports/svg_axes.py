@@ -1,4 +1,4 @@
-"""Axes of a picture: scales with their ticks at round numbers, and places of values."""
+"""Axes of a figure: scales with ticks at round numbers, and positions of values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ X = TypeVar("X")
 @final
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A label of a scale at a share of its length; ``anchor`` is the part of the text there."""
+    """A label at a share of a scale's length; ``anchor`` aligns its text."""
 
     share: float
     label: str
@@ -25,27 +25,27 @@ class Tick:
 
 
 class Scale(Protocol[Value_contra]):
-    """Where values lie between the two ends of an axis."""
+    """A map from values to positions between the two ends of an axis."""
 
     @property
     def low(self) -> Any:
-        """The value at the start of the axis."""
+        """Return the value at the start of the axis."""
 
     @property
     def high(self) -> Any:
-        """The value at its end."""
+        """Return the value at the end of the axis."""
 
     def share(self, value: Value_contra) -> float:
-        """Share of the axis' length: 0 at its low end, 1 at its high end."""
+        """Return the share of the axis' length: 0 at its low end, 1 at its high end."""
 
     def ticks(self) -> list[Tick]:
-        """The labels of the axis."""
+        """Return the labels of the axis."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class LogScale:
-    """A logarithmic scale; ticks at ``steps`` times powers of ten, of which ``every`` so many."""
+    """A logarithmic scale; ticks at ``steps`` times every ``every``-th power of ten."""
 
     low: float
     high: float
@@ -54,12 +54,12 @@ class LogScale:
     label: Callable[[float], str] = format_short
 
     def share(self, value: float) -> float:
-        """See `Scale`; a value far beyond an end lies a factor of 1000 beyond it."""
+        """Return the share of the axis' length; beyond an end, at most a factor of 1000."""
         kept = min(max(value, self.low / 1e3), self.high * 1e3)
         return math.log(kept / self.low) / math.log(self.high / self.low)
 
     def ticks(self) -> list[Tick]:
-        """See `Scale`; finer steps on less than a decade, whole powers on more than six."""
+        """Return finer steps on less than a decade, whole powers on more than six."""
         low, high, steps = self.low, self.high, self.steps
         powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
         if high < 6 * low:
@@ -75,17 +75,17 @@ class LogScale:
 @final
 @dataclass(frozen=True, slots=True)
 class LinearScale:
-    """A linear scale; what lies beyond an end is drawn at that end."""
+    """A linear scale; values beyond an end are drawn at that end."""
 
     low: float
     high: float
 
     def share(self, value: float) -> float:
-        """See `Scale`."""
+        """Return the share of the axis' length, from 0 to 1."""
         return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def ticks(self) -> list[Tick]:
-        """See `Scale`; at about five multiples of 1, 2 or 5 times a power of ten."""
+        """Return about five ticks at multiples of 1, 2 or 5 times a power of ten."""
         span = self.high - self.low
         size = 10.0 ** math.floor(math.log10(span / 5))
         step = size * next(one for one in (1, 2, 5, 10) if span / (size * one) <= 6)
@@ -103,11 +103,11 @@ class TimeScale:
     high: datetime
 
     def share(self, value: datetime) -> float:
-        """See `Scale`."""
+        """Return the share of the axis' length."""
         return (value - self.low).total_seconds() / max(self._span.total_seconds(), 1e-6)
 
     def ticks(self) -> list[Tick]:
-        """See `Scale`; as days, minutes or seconds."""
+        """Return the labels as days, minutes or seconds."""
         form = "%Y-%m-%d %H:%M" if self._span > timedelta(hours=1) else "%H:%M:%S"
         form = "%Y-%m-%d" if self._span > timedelta(days=3) else form
         ends = ((0.0, "start"), (0.5, "middle"), (1.0, "end"))
@@ -121,7 +121,7 @@ class TimeScale:
 @final
 @dataclass(frozen=True, slots=True)
 class Axes(Generic[X]):
-    """The axes of a picture and their names; places are in the units of its viewBox."""
+    """The axes of a figure and their names; positions are in units of its viewBox."""
 
     x: Scale[X]
     y: Scale[float]
@@ -136,35 +136,35 @@ class Axes(Generic[X]):
 
     @property
     def inner_width(self) -> int:
-        """Length of the x axis."""
+        """Return the length of the x axis."""
         return self.width - self.left - self.right
 
     @property
     def inner_height(self) -> int:
-        """Length of the y axis."""
+        """Return the length of the y axis."""
         return self.height - self.top - self.bottom
 
     def across(self, value: X) -> float:
-        """Place along the picture."""
+        """Return the horizontal position of a value."""
         return self.left + self.inner_width * self.x.share(value)
 
     def down(self, value: float) -> float:
-        """Place down the picture."""
+        """Return the vertical position of a value."""
         return self.top + self.inner_height * (1 - self.y.share(value))
 
     def points(self, points: Iterable[tuple[X, float]]) -> str:
-        """Places of points, as SVG wants them."""
+        """Return the positions of points in SVG syntax."""
         return " ".join(f"{self.across(a):.1f},{self.down(b):.1f}" for a, b in points)
 
     def as_data(self) -> dict[str, Any]:
-        """What a script needs to draw at the same places."""
+        """Return the data that a script needs to draw at the same positions."""
         names = ("width", "height", "left", "right", "top", "bottom")
         ends = {"x": (self.x.low, self.x.high), "y": (self.y.low, self.y.high)}
         return {**ends, **{name: getattr(self, name) for name in names}}
 
 
 def padded_range(values: Iterable[float]) -> tuple[float, float]:
-    """A range that leaves some air around the finite positive values; at least a factor of 2."""
+    """Return a range with a margin around the finite positive values; at least a factor of 2."""
     seen = [value for value in values if 0 < value < math.inf] or [1.0]
     low, high = min(seen), max(seen)
     air = max((high / low) ** 0.06, math.sqrt(2 / min(high / low, 2)), 1.05)

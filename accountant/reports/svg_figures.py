@@ -36,17 +36,17 @@ class Figure:
 
 
 def epsilon_axes(deltas: Sequence[float], epsilons: Iterable[float]) -> Axes[float]:
-    """Axes of epsilon against delta, both logarithmic, that hold the values given."""
+    """Return logarithmic axes of epsilon against delta that include the given values."""
     shown = [delta for delta in deltas if delta > 0]
     x, y = LogScale(shown[0], shown[-1]), LogScale(*padded_range(epsilons))
     return Axes(x, y, "delta", "epsilon")
 
 
 def curves_figure(deltas: Sequence[float], curves: Mapping[str, Curve], budget: Budget) -> Figure:
-    """One line an accountant, in the order of their names; the budget is a cross."""
+    """Return one line for each accountant, ordered by name; the budget is a cross."""
     finite = [value for curve in curves.values() for value in curve if 0 < value < math.inf]
     least = min(finite, default=1.0)
-    # a bound thirty times the least one tells nothing more by being drawn
+    # a bound thirty times the least one adds no information to the figure
     seen = [value for value in finite if value <= 30 * least]
     axes, lines = epsilon_axes(deltas, [*seen, budget.epsilon]), []
     for place, (name, curve) in enumerate(curves.items()):
@@ -61,7 +61,7 @@ def curves_figure(deltas: Sequence[float], curves: Mapping[str, Curve], budget: 
 def change_figure(
     deltas: Sequence[float], plan: Curve, axes: Axes[float], budget: Budget
 ) -> Figure:
-    """The plan's curve, and one above or below it that a script moves."""
+    """Return the plan's curve, and one above or below it that a script moves."""
     points = axes.points(_drawn(deltas, plan))
     lines = (
         Line("asplanned", "the plan as it is", points),
@@ -72,7 +72,7 @@ def change_figure(
 
 
 def _drawn(deltas: Sequence[float], curve: Curve) -> list[tuple[float, float]]:
-    """The points that logarithmic axes have a place for."""
+    """Return the points that have a position on logarithmic axes."""
     pairs = zip(deltas, curve, strict=True)
     return [(delta, value) for delta, value in pairs if delta > 0 and 0 < value < math.inf]
 

@@ -1,4 +1,4 @@
-"""Epsilons of a plan with other noise, other counts and other deltas: what the sliders show."""
+"""Epsilons of a plan with other noise, counts and deltas: the values behind the sliders."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class WhatIf:
 
     @property
     def plan_index(self) -> tuple[int, int]:
-        """Where the plan itself is."""
+        """Return the indices of the plan itself."""
         return self.noise_factors.index(1.0), self.count_factors.index(1.0)
 
 
 def delta_axis(budget: Budget) -> tuple[float, ...]:
-    """The deltas of a page, the budget's own among them."""
+    """Return the deltas of a page, the budget's own among them."""
     return tuple(sorted({*SHOWN_DELTA_AXIS, budget.delta}))
 
 
 def cell_count(lines: Sequence[PlanLine]) -> int:
-    """How often `what_if` will tick."""
+    """Return how often `what_if` will call ``on_step``."""
     return len(_noise_factors(lines)) * len(COUNT_FACTORS)
 
 
@@ -99,7 +99,7 @@ def _cell(
 
 
 def _envelopes_help(plan: Plan, deltas: Sequence[float]) -> bool:
-    """Whether accountants with facts of their own lower an epsilon."""
+    """Return whether accountants with facts of their own lower an epsilon."""
     ways = directions(plan)
     losses = [loss for way in ways for loss, _ in losses_of_items([*way.losses()])]
     if not any(loss.numerics.is_upper_envelope for loss in losses):
@@ -109,5 +109,5 @@ def _envelopes_help(plan: Plan, deltas: Sequence[float]) -> bool:
 
 
 def _noise_factors(lines: Sequence[PlanLine]) -> tuple[float, ...]:
-    """Factors of the noise: 1 alone where nothing has noise to scale."""
+    """Return the factors of the noise: 1 alone where no part has noise to scale."""
     return NOISE_FACTORS if any(has_noise_scale(line.part) for line in lines) else (1.0,)
