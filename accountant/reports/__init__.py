@@ -1,9 +1,5 @@
-<<<<<<< HEAD
-"""Tables, plots and pages: what a plan costs, and what a ledger has spent."""
-=======
 """Reports: tables, figures and HTML pages of what a plan costs and what a ledger has spent.
 
 No theorem stands behind this room: its numbers come from `accountant.accountants` and
 `accountant.book`.  Only `accountant.cli` and packages above the accountant import it.
 """
->>>>>>> prosea
