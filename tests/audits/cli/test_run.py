@@ -10,6 +10,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 
+import psutil
 import pytest
 
 import audits.runner.cases
@@ -204,9 +205,14 @@ def test_an_interrupt_exits_130_and_leaves_no_file(tmp_path):
     command = [sys.executable, "-m", "audits", "Laplace(", "--samples", "100000000000",
                "--json", str(target)]  # fmt: skip
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    time.sleep(2.0)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=20)
+    try:
+        # by its own processor time it has started up, however busy the machine is
+        while psutil.Process(process.pid).cpu_times().user < 4.0:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=200)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert err == "interrupted: no rows were saved\n"
     assert out == ""
