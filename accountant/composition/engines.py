@@ -20,7 +20,7 @@ MAX_OPERATIONS = 2e8  # exponentials, multiplied in half a second
 def engines_near(
     items: list[tuple[Loss, int]], cgf: PlanCGF, a: float, epsilon: float, width: float
 ) -> Iterator[Engine]:
-    """Yield engines at tilt ``a``, near ``epsilon``, until one is narrow enough for the caller.
+    """Yield engines with real part ``a``, near ``epsilon``, until the caller has a narrow answer.
 
     ``width``, relative to epsilon, is what a smoothed contour aims at.
     """
@@ -69,7 +69,7 @@ def _contours(cgf: PlanCGF, a: float, epsilon: float, width: float) -> Iterator[
 
 
 def _smoothed(cgf: PlanCGF, a: float, epsilon: float, smoothing: float) -> Contour:
-    """A contour with this smoothing, or the least above it that is affordable."""
+    """Return a contour with this smoothing, or with the least above it that is affordable."""
     contour = Contour(cgf, a, epsilon, smoothing)
     while not _is_affordable(contour) and contour.smoothing < 1:
         contour = Contour(cgf, a, epsilon, 4 * contour.smoothing)
@@ -77,5 +77,5 @@ def _smoothed(cgf: PlanCGF, a: float, epsilon: float, smoothing: float) -> Conto
 
 
 def _is_affordable(contour: Contour) -> bool:
-    """Whether time and memory suffice for it."""
+    """Return whether time and memory suffice for the contour."""
     return contour.nodes <= MAX_CONTOUR_NODES and contour.operations <= MAX_OPERATIONS

@@ -1,4 +1,4 @@
-"""Turning one knob until a target epsilon is met, and never past it.
+"""Calibration: the least noise with which a plan's epsilon does not exceed a target.
 
 References: Balle & Wang (2018), who calibrate by search on the exact profile; the habit of
 checking the returned point is dp-accounting's.

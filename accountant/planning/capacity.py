@@ -71,7 +71,7 @@ def _largest_count_within(
 
 
 def _renyi_guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:
-    """About how many fit, by Rényi divergences, and what one more costs there."""
+    """Return about how many fit, by Rényi divergences, and the cost of one more."""
     if budget.delta == 0:
         one = Basic().epsilon(part, 0.0)
         left = budget.epsilon - Basic().epsilon(plan, 0.0)
@@ -93,7 +93,7 @@ def _renyi_guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:
 
 
 def capacity_if_known(plan: Plan, part: Plan, budget: Budget) -> int | None:
-    """The same; None where no accountant can say."""
+    """Return the capacity; None where no accountant can compute it."""
     try:
         return remaining_capacity(plan, part, budget)
     except UnsupportedPlan:

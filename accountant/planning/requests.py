@@ -1,4 +1,4 @@
-"""What somebody would like to release: a family of mechanisms, how often, and how exactly."""
+"""Requested releases: a family of mechanisms, how many releases, and the wanted accuracy."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ class Wanted:
 
     @property
     def unit(self) -> float:
-        """Noise is counted in it: the sensitivity, where there is one."""
+        """The unit of the noise scale: the sensitivity, or 1 where there is none."""
         return float(dict(self.fields).get("sensitivity", 1.0))
 
     @property
     def kind(self) -> Hashable:
-        """What decides its noise: all but its name and its count."""
+        """The key of requests with equal noise: all fields but name and count."""
         return self.family, self.error, self.scale, self.target, self.weight, self.fields
 
     def plan(self, scale: float | None) -> Plan:
@@ -190,13 +190,13 @@ class Wanted:
 
     @property
     def label(self) -> str:
-        """Its name, or that of its family."""
+        """The name of the request, or of its family."""
         named = type(self.family) if isinstance(self.family, Plan) else self.family
         return self.name or str(getattr(named, "__name__", type(named).__name__))
 
 
 def _noise_scale_parameter(family: Family, fields: dict[str, Any]) -> tuple[str, Interval]:
-    """The name of the noise scale, and what it may be."""
+    """Return the name of the noise scale, and its domain."""
     if not isinstance(family, type):
         return "scale", POSITIVE
     turned = getattr(family, "knob", None)
