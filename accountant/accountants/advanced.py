@@ -140,7 +140,7 @@ class _Binomial:
         from scipy.special import gammaln
 
         # ln P(heads) with P = Bin(count, e^eps / (1 + e^eps)); only positive losses matter, and
-        # nothing further than 40 deviations and 1,000 from the mean weighs 1e-300.
+        # values further than 40 deviations and 1,000 from the mean weigh less than 1e-300.
         chance = 1 / (1 + math.exp(-epsilon))
         reach = 40 * math.sqrt(count * chance * (1 - chance)) + 1000
         first = max(count // 2, math.floor(count * chance - reach))

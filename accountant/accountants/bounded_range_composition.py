@@ -82,7 +82,7 @@ def _adaptive_profile(e0: float, count: int) -> tuple[Array, Array]:
     The profile is convex in x = e^epsilon, so that straight lines between points are above it.
     """
     step, reach = e0 / CELLS_PER_RANGE, count * CELLS_PER_RANGE
-    # beyond 14 deviations (at most e0 / 2 each) there is nothing to see
+    # beyond 14 deviations (at most e0 / 2 each) the mass is negligible
     half = min(reach, math.ceil(7 * CELLS_PER_RANGE * math.sqrt(count)) + 2 * CELLS_PER_RANGE)
     epsilon: Array = step * np.arange(-half, half + 1, dtype=float)
     value: Array = np.maximum(-np.expm1(epsilon), 0.0)

@@ -1,6 +1,6 @@
 """Privacy-loss distributions on a grid: tight composition of any losses of a fixed plan.
 
-References: Koskela, Jälkö & Honkela (2020); Doroshenko et al. (2022), connect the dots.
+References: Koskela, Jälkö & Honkela (2020); Doroshenko et al. (2022).
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class PLD(Accountant):
         if reach > 100:  # the sharper bound costs more, and would only say less
             reach = min(reach, 2 * RDP().one_way_epsilon(plan, tail) + 2.0)
         step = max(step, reach / MAX_GRID_POINTS, 1e-12)
-        # Connecting dots that are wider apart than a loss adds about step * deviation of variance.
+        # A discretisation with a step wider than the loss adds about step * deviation of variance.
         added = sum(count * step * min(step, deviation) for deviation, count in spread)
         if added > max(1e-12, sum(count * deviation**2 for deviation, count in spread)):
             instead = (

@@ -26,7 +26,7 @@ from accountant.numerics.exponential_sums import (
 from accountant.numerics.logspace import log_mixture, logsumexp
 
 TAIL_DEVIATIONS = 9.5  # Phi(-9.5) is 1e-21: what is left out at the sides
-MAX_QUADRATURE_POINTS = 2_000  # a tilt that needs more is out of reach
+MAX_QUADRATURE_POINTS = 2_000  # an order that needs more is out of reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class SampledGaussian:
         shape, z = z.shape, np.atleast_1d(z)
         value, error = np.full(z.shape, np.inf, dtype=z.dtype), np.zeros(z.shape)
         turn = float(np.max(np.abs(z.imag), initial=0.0))
-        # one rule for tilts of a size
+        # one rule for orders of similar size
         size = np.ceil(np.log2(np.maximum(z.real, 1.0)) / 2)
         size[self._point_count(z.real, turn) > MAX_QUADRATURE_POINTS] = np.nan
         for one in np.unique(size[np.isfinite(size)]):
@@ -50,7 +50,7 @@ class SampledGaussian:
             loss, log_mass, missed = _quadrature_rule(self, float(np.max(z.real[some])), turn)
             part = z if some.all() else z[some]
             found, near = finite_cgf(loss, log_mass, part)
-            # relative to the moment at the real tilt
+            # relative to the moment at the real order
             tilted = finite_cgf(loss, log_mass, part.real)[0] if turn else found
             near = near + missed * np.exp(np.minimum(tilted.real - found.real, 700.0))
             value[some], error[some] = found.ravel(), near.ravel()

@@ -74,7 +74,7 @@ def _tails_by_yes_count(e0: float, users: int) -> list[tuple[Array, Array, Array
 
 
 def yes_count_distributions(e0: float, yes: int, no: int) -> tuple[Array, Array]:
-    """Return the laws of the number of yes of ``yes + no`` others and a user, who says yes or no."""
+    """Return the laws of the number of yes of ``yes + no`` others and a user: yes, or no."""
     mostly, hardly = (
         binomial_window(n, c, WIDE_DEVIATIONS)[1]
         for n, c in ((yes, 1 - flip_probability(e0)), (no, flip_probability(e0)))

@@ -18,10 +18,10 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
 
 PROFILE_DELTAS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)  # one engine each
-TILT_FACTORS = np.geomspace(0.5, 2.0, 21)  # tilts around the best one
+TILT_FACTORS = np.geomspace(0.5, 2.0, 21)  # real orders around the best one
 
 
-# where a tilt is too great the cumulant overflows, and such tilts are left out by hand
+# where an order is too large the cumulant overflows, and such orders are left out by hand
 ignore_overflow = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
@@ -96,7 +96,7 @@ class CertifiedComposition:
         if epsilon >= self.max_loss or not self.items:
             return self.infinity * (1 - 8 * ULP), round_up(self.infinity, 16)
         a = saddlepoint(self._cgf, epsilon=epsilon)
-        # real tilts alone give a bound already
+        # real orders alone give a bound already
         size = self._cgf.log_chernoff(a * TILT_FACTORS) - a * TILT_FACTORS * epsilon
         least = float(np.min(size[np.isfinite(size)], initial=0.0))
         high = math.exp(min(least + 1e-12 * (1 + abs(least)), 0.0))

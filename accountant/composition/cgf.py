@@ -50,7 +50,7 @@ class PlanCGF:
             return total
 
     def log_chernoff(self, a: Array) -> Array:
-        """Return ``ln c`` at real ``a`` such that delta is at most ``c e^{-a epsilon}`` everywhere."""
+        """Return ``ln c`` at real ``a`` such that delta is at most ``c e^{-a epsilon}``."""
         # the greatest of (1 - e^{-y}) e^{-ay} is a^a / (1+a)^{1+a} (Canonne, Kamath & Steinke 2020)
         log_bound: Array = self.upper_at(a) + a * np.log(a) - (1 + a) * np.log1p(a)
         return log_bound

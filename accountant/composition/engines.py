@@ -11,9 +11,9 @@ from accountant.composition.enumeration import MAX_SUMS, Enumeration, number_of_
 from accountant.composition.lattice import MAX_LATTICE_POINTS, Lattice, common_unit
 from accountant.losses.loss import Loss
 
-MAX_UNSMOOTHED_NODES = 2**13  # a contour of so many nodes is cheap: nothing needs smoothing
+MAX_UNSMOOTHED_NODES = 2**13  # a contour of so many nodes is cheap without smoothing
 MAX_CONTOUR_NODES = 2**20
-CHEAP_SUMS = 5_000  # enumerated before anything else is tried
+CHEAP_SUMS = 5_000  # enumerated before other engines are tried
 MAX_OPERATIONS = 2e8  # exponentials, multiplied in half a second
 
 
@@ -45,7 +45,7 @@ def engines_near(
 def _contours(cgf: PlanCGF, a: float, epsilon: float, width: float) -> Iterator[Engine]:
     direct = Contour(cgf, a, epsilon, 0.0)
     for share in (0.9, 0.75, 0.5):
-        # near the edge of where the cumulant is small, a smaller tilt needs fewer nodes
+        # near the edge of where the cumulant is small, a smaller real part needs fewer nodes
         if direct.nodes > MAX_UNSMOOTHED_NODES / 4:
             other = Contour(cgf, share * a, epsilon, 0.0)
             direct = min(direct, other, key=lambda one: one.operations)
@@ -64,7 +64,7 @@ def _contours(cgf: PlanCGF, a: float, epsilon: float, width: float) -> Iterator[
         contour.integrate()
         yield contour
         if contour is direct or contour.smoothing > smoothing:
-            return  # nothing finer is to be had
+            return  # no finer engine exists
         smoothing /= 4
 
 

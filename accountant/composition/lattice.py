@@ -98,7 +98,7 @@ class Lattice:
         above = self._offset + point - epsilon
         z = self._z
         one, two = -np.expm1(-z * self.unit), -np.expm1(-(z + 1) * self.unit)
-        # e^{-z x} [1/(1 - e^{-z eta}) - e^{e - x} / (1 - e^{-(z+1) eta})], tilt taken out
+        # e^{-z x} [1/(1 - e^{-z eta}) - e^{e - x} / (1 - e^{-(z+1) eta})], real part taken out
         kernel = 1 / one - math.exp(-above) / two
         phase = np.exp(-1j * z.imag * point)
         scale = self._height - self.tilt * (self._offset + point)

@@ -90,7 +90,7 @@ def convolve(
     # The library offers no other way to its arrays.
     mass, first = math.exp(kept) * np.asarray(whole._probs), whole._lower_loss  # noqa: SLF001
     cut_off = float(whole._infinity_mass)  # noqa: SLF001
-    # Round-off of a Fourier transform is about white: what shows where there should be nothing,
+    # Round-off of a Fourier transform is about white: what shows where the mass should be 0,
     # or is negative, is its size; every entry may be as wrong.
     # The sums from the top, which are at most 2 together, cancel to a few units of theirs.
     noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5 + 16 * ULP

@@ -84,7 +84,7 @@ class PairLoss(FiniteLoss):
         """Return ``ln sum_i p_i (p_i / q_i)^{order - 1} / (order - 1)`` over the finite part."""
         p, loss = self._finite()
         a = orders(order)[..., None] - 1
-        if p.size == 0:  # nothing finite is left
+        if p.size == 0:  # no finite part is left
             return np.full(a.shape[:-1], -np.inf)
         log_moment = logsumexp(a * loss + np.log(p))
         size = np.max(np.abs(loss)) * a[..., 0]

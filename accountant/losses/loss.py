@@ -116,7 +116,7 @@ class Loss(Item, Release):
             value, error = sum_of_finite_cgfs([(pair.loss, pair.mass)], np.ones(1), a)
             divergence: Array = (value + error) / a
             return divergence
-        with np.errstate(divide="ignore"):  # nothing finite may be left
+        with np.errstate(divide="ignore"):  # the finite part may be empty
             each = np.vectorize(lambda one: moment(self, one), otypes=[float])
             log_moment: Array = np.log(each(a))
         return log_moment / a

@@ -27,7 +27,7 @@ class PlanCost:
             try:
                 plan = self._build(parameter)
             except ParameterError as error:
-                if error.argument in {"plan", "plan_of"}:  # no plan at all, whatever the knob
+                if error.argument in {"plan", "plan_of"}:  # no plan at any parameter value
                     raise
                 self._known[parameter] = math.nan
             else:
@@ -38,7 +38,7 @@ class PlanCost:
 def checked_bracket(bracket: object) -> tuple[float, float]:
     """Return the bracket, checked to be two positive parameter values."""
     if not isinstance(bracket, (tuple, list)) or len(bracket) != 2:
-        raise ParameterError("bracket", bracket, "a pair of positive knob values")
+        raise ParameterError("bracket", bracket, "a pair of positive parameter values")
     first, second = (POSITIVE.check("bracket", end) for end in bracket)
     return first, second
 

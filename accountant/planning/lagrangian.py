@@ -1,6 +1,6 @@
 """Noise scales that minimise the total error at a given budget, by Lagrange multipliers.
 
-Write E_i for the weighted error of release i and K_i(a) for its cumulant at the tilt a at which
+Write E_i for the weighted error of release i and K_i(a) for its cumulant at the real a at which
 delta is decided (its Rényi divergence of order a + 1, times a). Where sum E_i is least at a given
 delta, the derivatives of E_i and of K_i by ln scale_i have the same ratio for all i. Both are
 nearly powers of the scale, so that each step solves for powers with the present exponents.

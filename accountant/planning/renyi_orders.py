@@ -23,7 +23,7 @@ ORDER_FACTORS = np.geomspace(0.02, 200.0, 56)
 class RenyiOrderGrid:
     """Rényi orders, less 1 (``a``), around the one at which a budget's delta is decided.
 
-    ``counts`` are of the releases whose costs will be told, ``settled`` is released beside them.
+    ``counts`` are of the releases whose costs are given later; ``fixed_plan`` is released beside.
     ``initial_log_scale`` is the logarithm of a scale, in units of sensitivity, that is about right
     for all.
     """
@@ -39,7 +39,7 @@ class RenyiOrderGrid:
         self.initial_log_scale = math.log(math.sqrt(float(self._counts.sum()) / 2) / root)
         self._fixed_cost = np.exp(self.log_cost(fixed_plan))
 
-    @np.errstate(all="ignore")  # some tilts are beyond what floats can say
+    @np.errstate(all="ignore")  # some orders are beyond the range of floats
     def log_cost(self, plan: Plan) -> Array:
         """Return ``ln K`` at every order; ``ln epsilon`` where delta is 0."""
         a, pure = self._orders_minus_one, not self._budget.delta

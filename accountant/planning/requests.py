@@ -16,7 +16,7 @@ from accountant.plans.plan import COUNT, Plan, as_plan
 Family = type[Plan] | Plan | Callable[[float], Plan]
 AT_LEAST_ONE = IntegerRange(1)
 MAX_NAME_LENGTH = 100
-NOISE_SCALE_RANGE = 1e12  # a knob of such a range is a noise scale
+NOISE_SCALE_RANGE = 1e12  # a parameter of such a range is a noise scale
 
 
 @final
@@ -201,8 +201,8 @@ def _noise_scale_parameter(family: Family, fields: dict[str, Any]) -> tuple[str,
         return "scale", POSITIVE
     turned = getattr(family, "knob", None)
     if turned is None:
-        raise ParameterError("family", family, "a mechanism class with a knob")
+        raise ParameterError("family", family, "a mechanism class with a noise scale")
     name, domain = turned(**fields)
     if not domain.high >= NOISE_SCALE_RANGE * domain.low > 0:
-        raise ParameterError("family", family, "a mechanism whose knob is a noise scale")
+        raise ParameterError("family", family, "a mechanism calibrated by a noise scale")
     return name, domain

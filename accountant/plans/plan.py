@@ -1,7 +1,7 @@
 """A plan is a value: what will be released, as a tree of sequences, repetitions and parallels.
 
 Losses and mechanisms are plans of one release, so ``500 * a + b`` and
-``Sequential([Repeat(a, 500), b])`` are the same thing.
+``Sequential([Repeat(a, 500), b])`` are equal plans.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Plan(ABC):
 
     @abstractmethod
     def leaves(self) -> Iterator[Plan]:
-        """Yield what a ledger will be asked for, in order.
+        """Yield what a ledger releases, in order.
 
         Yields
         ------
