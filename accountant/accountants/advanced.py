@@ -68,7 +68,7 @@ class Advanced(Accountant):
     adaptive: bool = True
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """The optimum of one direction."""
+        """Return the optimal epsilon of one direction."""
         basic = Basic().one_way_epsilon(plan, delta)
         bounds = _pure_epsilons(plan)
         if bounds is None or not bounds:
@@ -87,7 +87,7 @@ class Advanced(Accountant):
         return min(basic, kov_epsilon(bounds, rest))
 
     def _bounded_range_epsilon(self, plan: Plan, delta: float) -> float:
-        """The optimum of a plan of exponential mechanisms of one range; infinite for others."""
+        """Return the optimum of exponential mechanisms of one range; infinite for other plans."""
         items = list(plan.losses())
         loss, count = items[0] if len(items) == 1 else (None, 0)
         if not isinstance(loss, BoundedRangeLoss):
@@ -99,7 +99,7 @@ class Advanced(Accountant):
         return math.inf
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
-        """The optimum of one direction."""
+        """Return the optimal delta of one direction."""
         bounds, items = _pure_epsilons(plan), list(plan.losses())
         loss, count = items[0] if len(items) == 1 else (None, 0)
         if (
@@ -120,12 +120,12 @@ class Advanced(Accountant):
 
 
 def _recursion_is_feasible(loss: BoundedRangeLoss, count: int) -> bool:
-    """Whether the recursion is quick, and its exponentials floats."""
+    """Return whether the recursion is quick, and its exponentials are finite floats."""
     return count <= MAX_ADAPTIVE_RELEASES and loss.epsilon <= MAX_RANGE
 
 
 def optimal_epsilon(epsilon: float, count: int, delta: float) -> float:
-    """Least epsilon of ``count`` adaptive epsilon-DP releases at ``delta`` (exact, rounded up)."""
+    """Return the least epsilon of ``count`` adaptive epsilon-DP releases (exact, rounded up)."""
     binomial = _Binomial(epsilon, count)
     return min(
         round_up(smallest_root(binomial.delta, delta, round_up(count * epsilon, 8))),
@@ -140,7 +140,7 @@ class _Binomial:
         from scipy.special import gammaln
 
         # ln P(heads) with P = Bin(count, e^eps / (1 + e^eps)); only positive losses matter, and
-        # nothing further than 40 deviations and 1,000 from the mean weighs 1e-300.
+        # values further than 40 deviations and 1,000 from the mean weigh less than 1e-300.
         chance = 1 / (1 + math.exp(-epsilon))
         reach = 40 * math.sqrt(count * chance * (1 - chance)) + 1000
         first = max(count // 2, math.floor(count * chance - reach))
@@ -156,7 +156,7 @@ class _Binomial:
         self.window_start = 0.0 if first <= count // 2 else self.loss[0]
 
     def delta(self, epsilon: Array) -> Array:
-        """``sum_heads P(heads) (1 - e^{eps - loss})_+``; 1 where the window does not reach."""
+        """Return ``sum_heads P(heads) (1 - e^{eps - loss})_+``; 1 outside the window."""
         # 4e5 numbers at a time: the window may be long
         step = max(1, 400_000 // self.p.size)
         blocks = [epsilon[i : i + step, None] for i in range(0, epsilon.size, step)]
@@ -166,7 +166,7 @@ class _Binomial:
 
 
 def unequal_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
-    """Least epsilon of releases with these epsilons and counts, at most 1e-8 of it too large.
+    """Return the least epsilon of releases with these epsilons and counts, at most 1e-8 too large.
 
     The optimum that Murtagh & Vadhan (2016) show hard to compute exactly.
     """
@@ -174,18 +174,18 @@ def unequal_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
 
 
 def _randomised_responses(epsilon_counts: dict[float, int]) -> CertifiedComposition:
-    """Randomised responses with these epsilons and counts."""
+    """Return randomised responses with these epsilons and counts."""
     return CertifiedComposition([(PureLoss(e), n) for e, n in epsilon_counts.items()], 1e-8)
 
 
 def drv_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
-    """Strong composition as printed: Dwork, Rothblum & Vadhan (2010), Theorem III.3."""
+    """Return strong composition as printed: Dwork, Rothblum & Vadhan (2010), Theorem III.3."""
     # sum e_i (e^{e_i} - 1) + sqrt(2 ln(1/delta) sum e_i^2)
     return _martingale(epsilon_counts, delta, math.expm1)
 
 
 def kov_epsilon(epsilon_counts: dict[float, int], delta: float) -> float:
-    """Strong composition with the exact drift: Kairouz, Oh & Viswanath (2015), Theorem 3.5."""
+    """Return strong composition with the exact drift: Kairouz et al. (2015), Theorem 3.5."""
     # sum e_i tanh(e_i / 2) + sqrt(2 ln(1/delta) sum e_i^2)
     return _martingale(epsilon_counts, delta, lambda e: math.tanh(e / 2))
 
@@ -201,7 +201,7 @@ def _martingale(
 
 
 def _pure_epsilons(plan: Plan) -> dict[float, int] | None:
-    """How often each epsilon occurs; None where some release has none."""
+    """Return how often each epsilon occurs; None where a release has none."""
     found: dict[float, int] = {}
     for item, count in plan.losses():
         if isinstance(item, Parallel):

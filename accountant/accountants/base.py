@@ -1,4 +1,4 @@
-"""What every accountant is: a map from a plan to a guarantee, dispatching on plan nodes alone."""
+"""The base class of accountants: a map from a plan to a guarantee."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Accountant(ABC):
 
     @property
     def name(self) -> str:
-        """Its name in tables."""
+        """The name of the accountant in tables."""
         return type(self).__name__
 
     def epsilon(self, plan: Plan, delta: float) -> float:
@@ -68,7 +68,7 @@ class Accountant(ABC):
         return 1.0 if any(map(math.isnan, found)) else min(1.0, max(0.0, *found))
 
     def epsilons(self, plan: Plan, deltas: Sequence[float] | Array) -> Array:
-        """Upper bounds on epsilon at each of many deltas, in their order."""
+        """Return upper bounds on epsilon at each of many deltas, in their order."""
         return np.array([self.epsilon(plan, float(delta)) for delta in deltas])
 
     def deltas(self, plan: Plan, epsilons: Array) -> Array:
@@ -90,10 +90,10 @@ class Accountant(ABC):
 
     @abstractmethod
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """Epsilon of one direction of a checked plan."""
+        """Return the epsilon of one direction of a checked plan."""
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
-        """Delta of one direction: where `one_way_epsilon` has come down to ``epsilon``."""
+        """Return the delta of one direction, by inverting `one_way_epsilon`."""
         # epsilon(delta) decreases, so search -ln delta between 0 (trivial) and 700 (1e-304).
         if self.one_way_epsilon(plan, 0.0) <= epsilon:
             return 0.0

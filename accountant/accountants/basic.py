@@ -39,7 +39,7 @@ class Basic(Accountant):
     """
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """Sum of the epsilons of one direction."""
+        """Return the sum of the epsilons of one direction."""
         items = list(plan.losses())
         leaky = sum(count for item, count in items if not math.isfinite(_pure_epsilon(item)))
         # each keeps its own mass at infinity, the rest is shared
@@ -85,11 +85,11 @@ def _item_infinity(item: Item) -> float:
 
 
 def printed_decimal(x: float) -> Decimal:
-    """The number as it is printed."""
+    """Return the number as the decimal that is printed."""
     return Decimal(repr(x))
 
 
 def float_ceiling(exact: Decimal) -> float:
-    """The least float whose shortest decimal is not below ``exact``."""
+    """Return the least float whose shortest decimal is not below ``exact``."""
     nearest = float(exact)
     return nearest if printed_decimal(nearest) >= exact else math.nextafter(nearest, math.inf)

@@ -24,7 +24,7 @@ CELLS_PER_RANGE = 16  # of a range in the recursion: its answer is two thousandt
 
 
 def nonadaptive_epsilon(e0: float, count: int, delta: float) -> float:
-    """Least epsilon of ``count`` releases of range ``e0`` that are all chosen in advance."""
+    """Return the least epsilon of ``count`` releases of range ``e0``, all chosen in advance."""
     top = round_up(count * e0)
 
     def excess(epsilon: float) -> float:
@@ -53,7 +53,7 @@ def _nonadaptive_delta(e0: float, count: int, epsilon: float) -> float:
 
 
 def adaptive_epsilon(e0: float, count: int, delta: float) -> float:
-    """Least epsilon of ``count`` releases of range ``e0``, each chosen by the answers before it."""
+    """Return the least epsilon of ``count`` releases of range ``e0``, chosen adaptively."""
     epsilon, value = _adaptive_profile(e0, count)
     first = int(np.argmax((value <= delta) & (epsilon >= 0)))
     if not value[first] <= delta:
@@ -67,7 +67,7 @@ def adaptive_epsilon(e0: float, count: int, delta: float) -> float:
 
 
 def adaptive_delta(e0: float, count: int, epsilon: float) -> float:
-    """Least delta of ``count`` releases of range ``e0``, each chosen by the answers before it."""
+    """Return the least delta of ``count`` releases of range ``e0``, chosen adaptively."""
     if epsilon >= count * e0:
         return 0.0
     points, value = _adaptive_profile(e0, count)
@@ -77,12 +77,12 @@ def adaptive_delta(e0: float, count: int, epsilon: float) -> float:
 
 @functools.lru_cache(maxsize=256)
 def _adaptive_profile(e0: float, count: int) -> tuple[Array, Array]:
-    """Epsilons on a grid, and upper bounds on delta there.
+    """Return epsilons on a grid, and upper bounds on delta there.
 
     The profile is convex in x = e^epsilon, so that straight lines between points are above it.
     """
     step, reach = e0 / CELLS_PER_RANGE, count * CELLS_PER_RANGE
-    # beyond 14 deviations (at most e0 / 2 each) there is nothing to see
+    # beyond 14 deviations (at most e0 / 2 each) the mass is negligible
     half = min(reach, math.ceil(7 * CELLS_PER_RANGE * math.sqrt(count)) + 2 * CELLS_PER_RANGE)
     epsilon: Array = step * np.arange(-half, half + 1, dtype=float)
     value: Array = np.maximum(-np.expm1(epsilon), 0.0)
@@ -92,7 +92,7 @@ def _adaptive_profile(e0: float, count: int) -> tuple[Array, Array]:
 
 
 def _bellman_step(value: Array, e0: float) -> Array:
-    """``V'(e) = sup_t p_t V(e - t) + (1 - p_t) V(e - t + e0)`` on the same grid, rounded up."""
+    """Return ``sup_t p_t V(e - t) + (1 - p_t) V(e - t + e0)`` on the same grid, rounded up."""
     c, size = math.exp(-e0), value.size
     # V is at most 1 below the grid and at most its last value above
     wide = np.concatenate(

@@ -1,4 +1,4 @@
-"""A budget: what may be spent, and whether a plan fits."""
+"""Budgets: the epsilon and delta that may be spent, and whether a plan fits."""
 
 from __future__ import annotations
 

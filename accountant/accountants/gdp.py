@@ -55,14 +55,14 @@ class GDP(Accountant):
         return round_up(math.sqrt(square), 8)
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """That of the Gaussian with the total mu."""
+        """Return the epsilon of the Gaussian with the total mu."""
         mu = self.mu(plan)
         if mu == 0:
             return 0.0
         return GaussianLoss(mu).inverse_profile(delta) if delta else math.inf
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
-        """That of the Gaussian with the total mu."""
+        """Return the delta of the Gaussian with the total mu."""
         mu = self.mu(plan)
         return GaussianLoss(mu).delta_at(epsilon) if mu else 0.0
 

@@ -1,4 +1,4 @@
-"""One direction of a plan: which route leads to its epsilon, and the answers by that route."""
+"""One direction of a plan: the route to its epsilon, and the answers by that route."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ENVELOPE_ACCOUNTANTS: tuple[Accountant, ...] = (Basic(), Advanced(), ZCDP(), RDP
 
 
 class Route(enum.Enum):
-    """The way to an answer, from the quickest to the one that is left."""
+    """How an answer is computed; the quickest route comes first."""
 
     SUM_OF_BOUNDS = enum.auto()  # the largest losses add up: all there is to say at a delta of 0
     CLOSED_FORM = enum.auto()  # one release: its own profile
@@ -79,7 +79,7 @@ class OneWay:
                 return self._certify_discretised(delta)
 
     def upper_epsilons(self, deltas: Sequence[float], *, with_envelopes: bool) -> list[float]:
-        """Upper bounds at ``deltas``, positive and descending, about `CURVE_WIDTH` too large.
+        """Return upper bounds at ``deltas``, positive and descending; `CURVE_WIDTH` too large.
 
         Without envelopes `ENVELOPE_ACCOUNTANTS` are left out where there is another bound.
         """
@@ -123,7 +123,7 @@ class OneWay:
         return min(one.one_way_epsilon(self.plan, delta) for one in ENVELOPE_ACCOUNTANTS)
 
     def _certify_discretised(self, delta: float, max_terms: float = math.inf) -> Certificate:
-        """Finite losses above and below what has no exact cumulant, one pair below many."""
+        """Return the interval by finite losses above and below those without an exact cumulant."""
         width = max(self.width, DISCRETISATION_ERROR)
         above = Certificate(0.0, math.inf, ENVELOPE)
         if self.route is not Route.ENVELOPE_ACCOUNTANTS:
@@ -160,7 +160,7 @@ def one_way(plan: Plan, width: float, *, at_zero: bool = False) -> OneWay:
 
 
 def chernoff_epsilon(plan: Plan, delta: float) -> float:
-    """A bound on one direction by one sweep over orders; infinite where it is not at hand.
+    """Return a Chernoff bound from one sweep over orders; infinite where none is at hand.
 
     A direction whose bound is below the other's epsilon needs no route.
     """

@@ -1,6 +1,6 @@
 """Privacy-loss distributions on a grid: tight composition of any losses of a fixed plan.
 
-References: Koskela, Jälkö & Honkela (2020); Doroshenko et al. (2022), connect the dots.
+References: Koskela, Jälkö & Honkela (2020); Doroshenko et al. (2022).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class PLD(Accountant):
         return lower, self.epsilon(plan, delta)
 
     def epsilons(self, plan: Plan, deltas: Sequence[float] | Array) -> Array:
-        """Upper bounds on epsilon at many deltas, from the grid that the smallest one needs."""
+        """Return upper bounds on epsilon at many deltas, from the grid the smallest one needs."""
         plan, given = as_plan(plan), [DELTA.check("deltas", delta) for delta in deltas]
         at_zero = self.epsilon(plan, 0.0) if 0.0 in given else math.inf
         least = min((delta for delta in given if delta > 0), default=1.0)
@@ -108,26 +108,26 @@ class PLD(Accountant):
         )
 
     def deltas(self, plan: Plan, epsilons: Array) -> Array:
-        """`delta` at each of many epsilons, from one grid."""
+        """Return `delta` at each of many epsilons, from one grid."""
         grids = [self._grid(way, 1e-12, upper=True) for way in directions(as_plan(plan))]
         found: Array = np.max([grid.delta(epsilons) + grid.delta_error for grid in grids], axis=0)
         capped: Array = np.minimum(found * (1 + 4 * ULP), 1.0)
         return capped
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """That of one grid, made for this delta."""
+        """Return the epsilon of one direction, from a grid made for this delta."""
         if delta == 0:
             return Basic().one_way_epsilon(plan, 0.0)
         grid = self._grid(plan, delta, upper=True)
         return round_up(grid.epsilon(delta - grid.delta_error))
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
-        """That of one grid."""
+        """Return the delta of one direction, from one grid."""
         grid = self._grid(plan, 1e-12, upper=True)
         return round_up(float(grid.delta(np.array(epsilon))) + grid.delta_error)
 
     def _grid(self, plan: Plan, delta: float, *, upper: bool) -> PLDGrid:
-        """The law of the plan's loss in one direction."""
+        """Return the law of the plan's loss in one direction."""
         items = [(item, count) for item, count in plan.losses() if count]
         releases = sum(count for _, count in items)
         tail = min(self.tail, delta * 1e-5)
@@ -150,7 +150,7 @@ class PLD(Accountant):
         return convolve(parts, step, tail, upper=upper)
 
     def _profile(self, item: Item, upper: bool) -> Profile:
-        """The profile of one item: parallel parts are composed first, then the greatest counts."""
+        """Return the profile of one item; of parallel parts, the maximum after composing each."""
         if not isinstance(item, Parallel):
             return single_loss(item).profile_any_epsilon
         grids = [self._grid(part, 1e-12, upper=upper) for part in item.distinct]
@@ -163,7 +163,7 @@ class PLD(Accountant):
         return greatest
 
     def _step(self, plan: Plan, tail: float, widest: float) -> float:
-        """A fiftieth of the smallest loss's deviation, but no more grid points than memory has."""
+        """Return a fiftieth of the smallest loss's deviation, or more if memory requires it."""
         spread = [
             (_deviation(loss), n) for loss, n in _losses_with_counts(plan) if 0 < loss.rho < 1e99
         ]
@@ -172,7 +172,7 @@ class PLD(Accountant):
         if reach > 100:  # the sharper bound costs more, and would only say less
             reach = min(reach, 2 * RDP().one_way_epsilon(plan, tail) + 2.0)
         step = max(step, reach / MAX_GRID_POINTS, 1e-12)
-        # Connecting dots that are wider apart than a loss adds about step * deviation of variance.
+        # A discretisation with a step wider than the loss adds about step * deviation of variance.
         added = sum(count * step * min(step, deviation) for deviation, count in spread)
         if added > max(1e-12, sum(count * deviation**2 for deviation, count in spread)):
             instead = (
@@ -183,7 +183,7 @@ class PLD(Accountant):
 
 
 def _deviation(loss: Loss) -> float:
-    """About that of the loss, whose total variation is 0.4 deviations; never 0."""
+    """Return about the standard deviation of the loss, from its total variation; never 0."""
     return max(min(math.sqrt(2 * loss.rho), 2.5 * float(loss.profile(0.0))), 1e-300)
 
 
@@ -200,7 +200,7 @@ def _losses_with_counts(plan: Plan) -> list[tuple[Loss, int]]:
 
 
 def _loss_range(item: Item, tail: float) -> tuple[float, float]:
-    """Where the loss, and that of the reverse, is greater with probability ``tail`` at most."""
+    """Return bounds that the loss, and its reverse, exceed with probability ``tail`` at most."""
     if isinstance(item, Parallel):
         parts = [(part, part.reversed) for part in item.distinct]
         sides = [

@@ -56,7 +56,7 @@ class RDP(Accountant):
         return fold_plan(plan, lambda loss: loss.renyi(order)) * np.ones_like(order)
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """The least conversion of the total curve over orders."""
+        """Return the least conversion of the total Rényi curve over orders."""
         left = delta - infinity_mass(plan)
         if delta == 0 and left == 0:
             return Basic().one_way_epsilon(plan, 0.0)  # the limit of large orders
@@ -71,7 +71,7 @@ class RDP(Accountant):
         return round_up(minimum_of_one_valley(epsilon)[1], 16)
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
-        """The least conversion of the total curve over orders."""
+        """Return the least conversion of the total Rényi curve over orders."""
 
         def log_delta(a: Array) -> Array:
             size = a * (self.curve(plan, a + 1) - epsilon) - a * np.log1p(1 / a) - np.log1p(a)

@@ -103,7 +103,7 @@ class Tight(Accountant):
     def epsilons(
         self, plan: Plan, deltas: Sequence[float] | Array, *, with_envelopes: bool = True
     ) -> Array:
-        """Upper bounds on epsilon at many deltas, in their order: quicker than `epsilon` at each.
+        """Return upper bounds on epsilon at many deltas, quicker than `epsilon` at each.
 
         They are at most about 1e-4 of themselves above `epsilon`, for no lower end is proved
         beside them.  ``with_envelopes=False`` leaves out accountants that are sharper only where a
@@ -122,13 +122,13 @@ class Tight(Accountant):
         return np.array([found[delta] for delta in given])
 
     def certify_one_way(self, plan: Plan, delta: float) -> Certificate:
-        """`certify` of one direction of a checked plan."""
+        """Return the certificate of one direction of a checked plan."""
         return one_way(plan, self.width, at_zero=delta == 0).certify(delta)
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """The upper end of one direction of a checked plan."""
+        """Return the upper end of one direction of a checked plan."""
         return self.certify_one_way(plan, delta).upper
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
-        """An upper bound on the delta of one direction of a checked plan."""
+        """Return an upper bound on the delta of one direction of a checked plan."""
         return one_way(plan, self.width).upper_delta(epsilon)

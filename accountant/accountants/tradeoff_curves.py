@@ -58,7 +58,7 @@ def tradeoff(plan: Plan, alpha: ArrayLike) -> Array:
 
 
 def _supporting_lines(loss: Loss) -> tuple[Array, Array]:
-    """Epsilons of both signs, dense where the loss mostly is, and delta there."""
+    """Return epsilons of both signs, dense where the loss mostly is, and delta there."""
     size = max(2.5 * float(loss.profile(0.0)), 1e-9)
     reach = min(max(loss.max_loss, loss.reversed.max_loss), 60.0)
     epsilon = size * np.sinh(np.linspace(-1, 1, POINTS) * np.arcsinh(reach / size))

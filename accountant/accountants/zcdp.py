@@ -50,7 +50,7 @@ class ZCDP(Accountant):
         return round_up(float(fold_plan(plan, lambda loss: loss.rho)))
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """Conversion of the total rho."""
+        """Return the conversion of the total rho to epsilon."""
         rho, left = self.rho(plan), delta - infinity_mass(plan)
         if rho == 0:
             return 0.0 if left >= 0 else math.inf
@@ -59,7 +59,7 @@ class ZCDP(Accountant):
         return ZCDPLoss(max(rho, 1e-300)).epsilon_at(left)
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
-        """Conversion of the total rho."""
+        """Return the conversion of the total rho to delta."""
         rho = self.rho(plan)
         if not rho < 1e300:
             return 1.0

@@ -1,4 +1,4 @@
-"""What a whole group of records costs, when the plan was stated for one.
+"""Group privacy: the loss of a group of records, from a plan stated for one record.
 
 References: Dong, Roth & Su (2022), Theorem 2.14: group privacy by iterating the trade-off curve.
 """
@@ -61,21 +61,21 @@ class Grouped(Plan):
 
     @property
     def relation(self) -> Adjacency | None:
-        """That of the part, ``size`` times."""
+        """The relation of the part, for ``size`` records."""
         return self.part.relation
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield what each release costs the group."""
+        """Yield the losses that the group pays for."""
         for item, count in self.part.losses():
             yield group_loss(loss_of_item(item), self.size), count
 
     def leaves(self) -> Iterator[Plan]:
-        """Yield those of the part: a group changes what a plan costs, not what it releases."""
+        """Yield the leaves of the part: a group changes what a plan costs, not what it releases."""
         return self.part.leaves()
 
     @property
     def reversed(self) -> Grouped:
-        """The part reversed."""
+        """The same group with the part reversed."""
         return Grouped(self.part.reversed, self.size)
 
 
@@ -89,11 +89,11 @@ class GroupLoss(FiniteLoss):
 
     @property
     def reversed(self) -> GroupLoss:
-        """Itself: a record of the group may change either way."""
+        """The same loss: a record of the group may change either way."""
         return self
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """``sup_a h(h(...h(a))) - e^eps a``, h the greatest power at level a."""
+        """Return ``sup_a h(h(...h(a))) - e^eps a``, h the greatest power at level a."""
         level, power = _power_curve(self.loss, self.size)
         e = epsilons(epsilon)
         # the power is concave: its slope falls below e^eps just where the supremum lies
@@ -109,29 +109,29 @@ class GroupLoss(FiniteLoss):
 
     @property
     def max_loss(self) -> float:
-        """``size`` times that of the loss."""
+        """The largest finite loss, in nats: ``size`` times that of one record."""
         return round_up(self.size * max(self.loss.max_loss, self.loss.reversed.max_loss))
 
     @property
     def rho(self) -> float:
-        """``size^2`` times that of the loss (Bun & Steinke 2016, Proposition 1.9)."""
+        """The rho of one record, times ``size^2`` (Bun & Steinke 2016, Proposition 1.9)."""
         return round_up(self.size**2 * max(self.loss.rho, self.loss.reversed.rho))
 
     @property
     def numerics(self) -> LossNumerics:
-        """A finite sum, numerical unless the loss itself has finitely many outcomes."""
+        """A finite sum; a numerical bound unless the loss itself has finitely many outcomes."""
         return LossNumerics(FINITE_CGF, is_numerical=self.loss.loss_pmf is None)
 
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
-        """Each piece of the power curve is an outcome, its slope the ratio."""
+        """The finite losses and their masses: each piece of the power curve is an outcome."""
         level, power = _power_curve(self.loss, self.size)
         p, q = np.diff(power), np.diff(level)
         some = (p > 0) & (q > 0)
         return np.log(p[some]) - np.log(q[some]), p[some]
 
     def renyi(self, order: ArrayLike) -> Array:
-        """That of the finite sum."""
+        """Return the Rényi divergence of the finite sum."""
         a = orders(order) - 1
         value, error = FINITE_CGF.sum_cgf([self], np.ones(1), a)
         divergence: Array = (value + error) / a
@@ -139,14 +139,14 @@ class GroupLoss(FiniteLoss):
 
 
 def group_loss(loss: Loss, size: int) -> Loss:
-    """What a group of ``size`` records costs: a closed form, or the trade-off curve iterated."""
+    """Return the loss of ``size`` records: a closed form, or the trade-off curve iterated."""
     closed = loss.for_group(size)
     return GroupLoss(loss, size) if closed is None else closed
 
 
 @functools.lru_cache(maxsize=64)
 def _power_curve(loss: Loss, size: int) -> tuple[Array, Array]:
-    """Corners (level, power) of the most powerful tests against a group, from level 0 to 1."""
+    """Return corners (level, power) of the most powerful tests against a group, levels 0 to 1."""
     # a record of the group may change either way
     level, power = _concave_majorant(*_test_corners(loss), *_test_corners(loss.reversed))
     levels, powers = level, power
@@ -162,7 +162,7 @@ def _power_curve(loss: Loss, size: int) -> tuple[Array, Array]:
 
 
 def _test_corners(loss: Loss) -> tuple[Array, Array]:
-    """Level and power of the likelihood-ratio tests of one loss, from the surest outcome on."""
+    """Return level and power of the likelihood-ratio tests of one loss, largest losses first."""
     found = loss.loss_pmf
     if found is None:
         above = discretised(loss, 1e-250, upper=True)
@@ -177,7 +177,7 @@ def _test_corners(loss: Loss) -> tuple[Array, Array]:
 
 
 def _concave_majorant(x: Array, y: Array, x2: Array, y2: Array) -> tuple[Array, Array]:
-    """The least concave curve above two."""
+    """Return the least concave curve above two."""
     levels = np.union1d(x, x2)
     greatest = np.maximum(_upper_values(x, y, levels), _upper_values(x2, y2, levels))
     corners = lower_hull(levels, -greatest)
@@ -185,7 +185,7 @@ def _concave_majorant(x: Array, y: Array, x2: Array, y2: Array) -> tuple[Array, 
 
 
 def _upper_values(x: Array, y: Array, levels: Array) -> Array:
-    """The curve at ``levels``; where it jumps, its upper end."""
+    """Return the curve at ``levels``; where it jumps, its upper end."""
     # points of equal level: the last one is the greatest
     last = np.append(np.diff(x) > 0, True)
     found: Array = np.interp(levels, x[last], y[last])

@@ -1,4 +1,4 @@
-"""Sampling first, then releasing: what a record costs that is only sometimes looked at.
+"""Poisson sampling: a release sees a random sample of the records, so each one pays less.
 
 References: Balle, Barthe & Gaboardi (2018), Theorems 8 and 11; Zhu, Dong & Wang (2022),
 Theorem 11 (Poisson sampling of any dominating pair); Ullman (2017) for pure losses.
@@ -81,16 +81,16 @@ class PoissonSampled(Loss):
 
     @property
     def loss(self) -> Loss:
-        """What the part costs a record that is in the sample."""
+        """The loss of the part for a record that is in the sample."""
         return loss_of_plan(self.part)
 
     @property
     def sampler(self) -> PoissonSampled:
-        """Itself."""
+        """This plan: it draws the sample."""
         return self
 
     def select(self, users: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """The indices of one Poisson sample of ``users`` users: each is in it independently.
+        """Return the indices of one Poisson sample of ``users`` users, each drawn independently.
 
         The probability of each is at most ``rate``, whatever the last bits of the draws.
         """
@@ -98,14 +98,14 @@ class PoissonSampled(Loss):
         return np.flatnonzero(rng.random(users) + 2.0**-53 <= self.rate)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield itself; an empty sample releases nothing, a full one is the part."""
+        """Yield this loss once; no loss at rate 0, the losses of the part at rate 1."""
         if self.rate == 1:
             yield (self.loss.reversed if self._added else self.loss), 1
         elif self.rate > 0:
             yield self, 1
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """``q delta(ln(1 + (e^eps - 1) / q))``, or its mirror where the record was added."""
+        """Return ``q delta(ln(1 + (e^eps - 1) / q))``, or its mirror where the record was added."""
         e, q = epsilons(epsilon), self.rate
         if q == 0:
             return np.zeros(e.shape)
@@ -122,19 +122,19 @@ class PoissonSampled(Loss):
 
     @property
     def reversed(self) -> PoissonSampled:
-        """The record only on the other side."""
+        """The loss with the record only on the other side."""
         return PoissonSampled(self.part, self.rate, self.relation, not self._added)
 
     @property
     def infinity(self) -> float:
-        """Outcomes that betray the record: of the sample, times the rate."""
+        """The mass at infinity: that of the part times the rate, where it stays infinite."""
         if self._added:
             return self.loss.reversed.infinity if self.rate == 1 else 0.0
         return self.rate * self.loss.infinity
 
     @property
     def max_loss(self) -> float:
-        """``ln(1 + q (e^b - 1))``, or ``-ln(1 - q)`` at most where the record was added."""
+        """The largest finite loss: ``ln(1 + q (e^b - 1))``; at most ``-ln(1 - q)`` if added."""
         if not self._added:
             return sampled_max_loss(self.loss.max_loss, self.rate)
         most = -math.log1p(-self.rate) if self.rate < 1 else math.inf
@@ -145,7 +145,7 @@ class PoissonSampled(Loss):
 
     @property
     def rho(self) -> float:
-        """That of the part: sampling never makes a divergence larger."""
+        """The rho of the part: sampling never makes a divergence larger."""
         if self._infinity_becomes_finite:
             return round_up_square(self.pure, 2)
         return max(self.loss.rho, self.loss.reversed.rho)
@@ -156,7 +156,7 @@ class PoissonSampled(Loss):
         return self._added and self.loss.reversed.infinity > 0
 
     def renyi(self, order: ArrayLike) -> Array:
-        """Rényi divergence of the sampled pair, never above the part's."""
+        """Return the Rényi divergence of the sampled pair, never above the part's."""
         a = orders(order)
         part = np.maximum(self.loss.renyi(a), self.loss.reversed.renyi(a))
         if self._infinity_becomes_finite:
@@ -170,7 +170,7 @@ class PoissonSampled(Loss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """The part's; cumulants are exact for Gaussian parts and those of finitely many values."""
+        """As for the part; cumulants are exact for Gaussian parts and finite parts."""
         part = self.loss.numerics
         exact = isinstance(self.loss, GaussianLoss) or self.loss_pmf is not None
         return LossNumerics(CGF if exact else None, part.is_upper_envelope, part.is_numerical)
@@ -184,7 +184,7 @@ class PoissonSampled(Loss):
 
     @property
     def loss_pmf(self) -> tuple[Array, Array] | None:
-        """``ln(1 - q + q e^loss)`` of the part's outcomes."""
+        """The finite losses ``ln(1 - q + q e^loss)`` and their masses."""
         loss, q = self.loss, self.rate
         if (
             loss.numerics.is_upper_envelope
@@ -203,7 +203,7 @@ class PoissonSampled(Loss):
         return (-shifted if self._added else shifted), mass
 
     def cumulant(self, z: ArrayLike) -> Any:
-        """By quadrature over the output, by a finite sum, or by quadrature of the profile."""
+        """Return the cumulant, by quadrature over the output, a finite sum, or the profile."""
         s = np.asarray(z, dtype=complex)
         if not self.numerics.has_exact_cgf:
             return Loss.cumulant(self, s)
@@ -211,7 +211,7 @@ class PoissonSampled(Loss):
 
     @property
     def sampled_gaussian(self) -> SampledGaussian | None:
-        """The pair itself where the part is Gaussian."""
+        """The sampled Gaussian pair where the part is Gaussian; else None."""
         inner = self.loss
         if not isinstance(inner, GaussianLoss):
             return None
@@ -219,6 +219,6 @@ class PoissonSampled(Loss):
 
 
 def sampled_max_loss(max_loss: float, rate: float) -> float:
-    """``ln(1 + rate (e^bound - 1))``, rounded away from 0."""
+    """Return ``ln(1 + rate (e^bound - 1))``, rounded away from 0."""
     mixed = float(log_mixture(np.array(max_loss), rate)) if max_loss else 0.0
     return math.copysign(round_up(abs(mixed), 16), mixed)

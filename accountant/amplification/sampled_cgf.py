@@ -18,16 +18,16 @@ class Sampled(HasCumulant, Protocol):
 
     @property
     def sampled_gaussian(self) -> SampledGaussian | None:
-        """The pair where the part is Gaussian."""
+        """The sampled Gaussian pair where the part is Gaussian; else None."""
         ...
 
 
 @final
 class SampledCGF(ExactCGF[Sampled]):
-    """Gaussian parts by quadrature, finite parts by their sums."""
+    """Exact cumulants: Gaussian parts by quadrature, finite parts by their sums."""
 
     def sum_cgf(self, losses: Sequence[Sampled], counts: Array, z: Any) -> tuple[Any, Array]:
-        """One loss at a time."""
+        """Return the sum of the cumulants, one loss at a time, and a bound on its round-off."""
         total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
             gaussian = loss.sampled_gaussian
@@ -41,7 +41,7 @@ class SampledCGF(ExactCGF[Sampled]):
     def cf_ratios(
         self, losses: Sequence[Sampled], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:
-        """One loss at a time."""
+        """Return the product of the ratios, one loss at a time, and a bound on its round-off."""
         product, missed = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
             gaussian = loss.sampled_gaussian
@@ -53,7 +53,7 @@ class SampledCGF(ExactCGF[Sampled]):
         return product, missed
 
     def log_cf_bounds(self, losses: Sequence[Sampled], counts: Array, a: float, u: Array) -> Array:
-        """By parts, for Gaussian parts."""
+        """Return the sum of the bounds of the Gaussian parts."""
         total = np.zeros(u.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
             gaussian = loss.sampled_gaussian
@@ -62,7 +62,7 @@ class SampledCGF(ExactCGF[Sampled]):
         return total
 
     def quadrature_terms(self, loss: Sampled, frequency: float) -> float:
-        """The points of the quadrature, or of the finite sum."""
+        """Return the number of points of the quadrature, or of the finite sum."""
         gaussian = loss.sampled_gaussian
         if gaussian is not None:
             return gaussian.quadrature_terms(frequency)

@@ -26,7 +26,7 @@ from accountant.numerics.exponential_sums import (
 from accountant.numerics.logspace import log_mixture, logsumexp
 
 TAIL_DEVIATIONS = 9.5  # Phi(-9.5) is 1e-21: what is left out at the sides
-MAX_QUADRATURE_POINTS = 2_000  # a tilt that needs more is out of reach
+MAX_QUADRATURE_POINTS = 2_000  # an order that needs more is out of reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class SampledGaussian:
     record_added: bool
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
-        """``ln E e^{zL}`` and a bound on its error; infinite where the tilt is out of reach."""
+        """Return ``ln E e^{zL}`` and a bound on its error; infinite where Re z is out of reach."""
         shape, z = z.shape, np.atleast_1d(z)
         value, error = np.full(z.shape, np.inf, dtype=z.dtype), np.zeros(z.shape)
         turn = float(np.max(np.abs(z.imag), initial=0.0))
-        # one rule for tilts of a size
+        # one rule for orders of similar size
         size = np.ceil(np.log2(np.maximum(z.real, 1.0)) / 2)
         size[self._point_count(z.real, turn) > MAX_QUADRATURE_POINTS] = np.nan
         for one in np.unique(size[np.isfinite(size)]):
@@ -50,14 +50,14 @@ class SampledGaussian:
             loss, log_mass, missed = _quadrature_rule(self, float(np.max(z.real[some])), turn)
             part = z if some.all() else z[some]
             found, near = finite_cgf(loss, log_mass, part)
-            # relative to the moment at the real tilt
+            # relative to the moment at the real order
             tilted = finite_cgf(loss, log_mass, part.real)[0] if turn else found
             near = near + missed * np.exp(np.minimum(tilted.real - found.real, 700.0))
             value[some], error[some] = found.ravel(), near.ravel()
         return value.reshape(shape), error.reshape(shape)
 
     def cf_ratio(self, z: Complex, count: int) -> tuple[Complex, Array]:
-        """``(E e^{zL} / E e^{aL})^count`` on equidistant nodes, and a bound on its error."""
+        """Return ``(E e^{zL} / E e^{aL})^count`` on equidistant nodes, and a bound on its error."""
         loss, log_mass, missed = _quadrature_rule(self, z[0, 0].real, z[-1, -1].imag)
         one, spread, own = cf_ratio(loss, log_mass, z)
         return complex_power(one, count), power_round_off(
@@ -65,7 +65,7 @@ class SampledGaussian:
         ) + 2 * count * missed
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
-        """Logarithm of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``."""
+        """Return the log of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``."""
         # By parts on x >= y, where L moves at the rate L': |int_{x >= y} f e^{iuL}| is at most
         # (1/u) [(f / L')(y) + total variation of f / L' beyond], f the tilted density.
         if self._point_count(np.array(a), 0.0) > MAX_QUADRATURE_POINTS:
@@ -88,14 +88,14 @@ class SampledGaussian:
         return log_bound
 
     def quadrature_losses(self, tilt: float, frequency: float) -> tuple[Array, Array]:
-        """Points of the rule, and the loss there in this direction."""
+        """Return the points of the rule, and the loss there in this direction."""
         low, high, step = self._quadrature_range(np.array(tilt), frequency)
         x = np.arange(float(low), float(high + step), step)
         ratio = self.log_ratio(x)
         return x, -ratio if self.record_added else ratio
 
     def log_ratio(self, x: Array) -> Array:
-        """``ln r(x)``."""
+        """Return ``ln r(x)``."""
         return log_mixture(self.mu * x - self.mu * self.mu / 2, self.rate)
 
     def _quadrature_range(self, tilt: Array, frequency: float) -> tuple[Array, Array, float]:
@@ -115,7 +115,7 @@ class SampledGaussian:
         return low, high, step
 
     def quadrature_terms(self, frequency: float) -> float:
-        """How many points a contour up to ``frequency`` needs, at a moderate tilt."""
+        """Return how many points a contour up to ``frequency`` needs, at a moderate real part."""
         return float(self._point_count(np.array(10.0), frequency))
 
     def _point_count(self, tilt: Array, frequency: float) -> Array:
@@ -123,7 +123,7 @@ class SampledGaussian:
         return (high - low) / step
 
     def quadrature_error(self, x: Array, tilt: float, frequency: float) -> float:
-        """Error of the rule, relative to ``int f``; at smaller tilts it is smaller.
+        """Return the error of the rule, relative to ``int f``; it falls with the real part.
 
         It is at most ``2 int |f(x +- id)| dx / (e^{2 pi d / h} - 1)``, the best of some d.
         """
@@ -151,7 +151,7 @@ class SampledGaussian:
 def _quadrature_rule(
     sampled: SampledGaussian, tilt: float, frequency: float
 ) -> tuple[Array, Array, float]:
-    """Losses and log-masses that stand for the law, and the error they leave in a moment."""
+    """Return losses and log-masses that replace the law, and the error they leave in a moment."""
     x, loss = sampled.quadrature_losses(tilt, frequency)
     log_mass = -x * x / 2 + math.log((x[1] - x[0]) / math.sqrt(2 * math.pi))
     # the law of the moment: Q where the record was added, else P = r Q

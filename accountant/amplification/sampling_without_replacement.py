@@ -1,4 +1,4 @@
-"""A sample of fixed size, drawn without replacement.
+"""Sampling without replacement: a release sees a random sample of fixed size.
 
 References: Balle, Barthe & Gaboardi (2018), Theorem 11.
 """
@@ -70,16 +70,16 @@ class SampledWithoutReplacement(SymmetricLoss):
 
     @property
     def loss(self) -> Loss:
-        """What the part costs a record that is in the sample."""
+        """The loss of the part for a record that is in the sample."""
         return loss_of_plan(self.part)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield itself; a sample of nobody releases nothing."""
+        """Yield this loss once; no loss for an empty sample."""
         if self.sample:
             yield self, 1
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """``q delta(ln(1 + (e^eps - 1) / q))`` with q the sampled share, the worse direction."""
+        """Return ``q delta(ln(1 + (e^eps - 1) / q))``, q the sampled share, worse direction."""
         e, q = epsilons(epsilon), self.sample / self.population
         if q == 0:
             return np.zeros(e.shape)
@@ -90,22 +90,22 @@ class SampledWithoutReplacement(SymmetricLoss):
 
     @property
     def infinity(self) -> float:
-        """That of the part, times the sampled share."""
+        """The mass at infinity of the part, times the sampled share."""
         worst = max(self.loss.infinity, self.loss.reversed.infinity)
         return self.sample / self.population * worst
 
     @property
     def max_loss(self) -> float:
-        """``ln(1 + q (e^b - 1))``."""
+        """The largest finite loss, in nats: ``ln(1 + q (e^b - 1))``."""
         worst = max(self.loss.max_loss, self.loss.reversed.max_loss)
         return sampled_max_loss(worst, self.sample / self.population)
 
     @property
     def numerics(self) -> LossNumerics:
-        """A bound on many pairs: the worst records beside the sample depend on epsilon."""
+        """An upper envelope: the worst other records depend on epsilon."""
         return MANY_PAIRS
 
     @property
     def rho(self) -> float:
-        """That of the part: sampling never makes a divergence larger."""
+        """The rho of the part: sampling never makes a divergence larger."""
         return max(self.loss.rho, self.loss.reversed.rho)

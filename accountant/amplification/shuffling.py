@@ -1,4 +1,4 @@
-"""Local reports that are shuffled before anybody sees them.
+"""Shuffling: local reports are put in random order before the analyst sees them.
 
 References: Feldman, McMillan & Talwar (2021), Theorem 3.1 (the clone pair, computed numerically
 here; their closed form is 2 to 4 times looser).
@@ -85,21 +85,21 @@ class Shuffled(SymmetricLoss):
 
     @property
     def relation(self) -> Adjacency:
-        """One user's record replaced."""
+        """Replace-one: the record of one user is replaced."""
         return Adjacency.REPLACE_ONE
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield itself."""
+        """Yield this loss, once."""
         yield self, 1
 
     @property
     def binary(self) -> bool:
-        """Whether a report is a binary response, of which only the number of yes is seen."""
+        """Whether reports are binary responses, of which only the number of yes is seen."""
         found = self.loss
         return isinstance(found, PairLoss) and len(found.p) == 2 and found.p == found.q[::-1]
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Hockey stick of the clone pair, or of the number of yes."""
+        """Return the hockey stick of the clone pair, or of the number of yes."""
         e = epsilons(epsilon)
         flat = np.ravel(e)
         if self.binary and self.users <= MAX_ENUMERATED_USERS:
@@ -112,17 +112,17 @@ class Shuffled(SymmetricLoss):
 
     @property
     def infinity(self) -> float:
-        """Nothing is impossible."""
+        """0: every outcome is possible on both neighbours."""
         return 0.0
 
     @property
     def max_loss(self) -> float:
-        """That of the local randomiser: there may be nobody to hide among."""
+        """The largest loss of the local randomiser: there may be no other user."""
         return self.loss.pure
 
     @property
     def numerics(self) -> LossNumerics:
-        """A bound on many pairs: what the others say is not known."""
+        """An upper envelope: the answers of the other users are not known."""
         return NUMERICS
 
     @property
@@ -138,7 +138,7 @@ class Shuffled(SymmetricLoss):
         return max(pairs, key=lambda pair: pair.inverse_profile(1e-6))
 
     def inverse_profile(self, delta: float) -> float:
-        """By guarded secants: every profile costs milliseconds."""
+        """Return the inverse of the profile by guarded secants: a profile costs milliseconds."""
         asked = math.log(delta) - ACCURACY
 
         def excess(e: float) -> float:

@@ -1,4 +1,4 @@
-"""What shuffled reports look like with one of two answers among them."""
+"""Hockey sticks of shuffled reports, where one report has one of two answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NARROW_DEVIATIONS, WIDE_DEVIATIONS = (
 
 
 def clone_hockey_stick(e0: float, users: int, epsilon: float) -> float:
-    """Hockey stick of the clone pair of ``users`` reports that are e0-private."""
+    """Return the hockey stick of the clone pair of ``users`` reports that are e0-private."""
     found = _clone_hockey_stick(e0, users, epsilon, NARROW_DEVIATIONS)
     return found if found > 1e-10 else _clone_hockey_stick(e0, users, epsilon, WIDE_DEVIATIONS)
 
@@ -46,7 +46,7 @@ def _clone_hockey_stick(e0: float, users: int, epsilon: float, deviations: float
 
 
 def binary_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
-    """Hockey sticks between B + yes and B + no, B the others' yes, at their worst answers.
+    """Return hockey sticks of B + yes against B + no at the worst B, the others' number of yes.
 
     Which number of others is worst depends on epsilon, and it is not always none or all.
     """
@@ -62,7 +62,7 @@ def binary_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:
 
 @functools.lru_cache(maxsize=4)
 def _tails_by_yes_count(e0: float, users: int) -> list[tuple[Array, Array, Array]]:
-    """For each number of others who are a yes: log-ratios, and masses from there up."""
+    """Return, for each number of yes among the others, log-ratios and masses from there up."""
     found = []
     for honest in range(users):
         p, q = yes_count_distributions(e0, honest, users - 1 - honest)
@@ -74,7 +74,7 @@ def _tails_by_yes_count(e0: float, users: int) -> list[tuple[Array, Array, Array
 
 
 def yes_count_distributions(e0: float, yes: int, no: int) -> tuple[Array, Array]:
-    """Laws of the number of yes among ``yes + no`` others and a user whose answer is yes, or no."""
+    """Return the laws of the number of yes of ``yes + no`` others and a user: yes, or no."""
     mostly, hardly = (
         binomial_window(n, c, WIDE_DEVIATIONS)[1]
         for n, c in ((yes, 1 - flip_probability(e0)), (no, flip_probability(e0)))
@@ -89,12 +89,12 @@ def yes_count_distributions(e0: float, yes: int, no: int) -> tuple[Array, Array]
 
 
 def flip_probability(e0: float) -> float:
-    """Chance that a binary response is not the user's answer."""
+    """Return the chance that a binary response is not the user's answer."""
     return math.exp(-e0) / (1 + math.exp(-e0))
 
 
 def binomial_window(n: int, chance: float, deviations: float) -> tuple[Array, Array, float]:
-    """Values of Bin(n, chance) within ``deviations`` of its mean, their masses, the rest's."""
+    """Return values of Bin(n, chance) near its mean, their masses, and the mass of the rest."""
     from scipy.special import bdtr, bdtrc, gammaln
 
     centre = n * chance

@@ -1,4 +1,4 @@
-"""A number with its proof: an interval that holds the true epsilon, and how it was found."""
+"""Certified answers: an interval that holds the true epsilon, and the engine that found it."""
 
 from __future__ import annotations
 

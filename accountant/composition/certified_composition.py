@@ -18,10 +18,10 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
 
 PROFILE_DELTAS = (0.2, 0.03, 1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50)  # one engine each
-TILT_FACTORS = np.geomspace(0.5, 2.0, 21)  # tilts around the best one
+TILT_FACTORS = np.geomspace(0.5, 2.0, 21)  # real orders around the best one
 
 
-# where a tilt is too great the cumulant overflows, and such tilts are left out by hand
+# where an order is too large the cumulant overflows, and such orders are left out by hand
 ignore_overflow = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
@@ -80,7 +80,7 @@ class CertifiedComposition:
 
     @ignore_overflow
     def chernoff(self, delta: float) -> float:
-        """An upper bound on epsilon from real tilts alone."""
+        """Return an upper bound on epsilon from Chernoff's inequality at real orders alone."""
         left = delta - self.infinity * (1 + 8 * ULP)
         if left <= 0 or not self.items:
             return math.inf if self.items else 0.0
@@ -96,7 +96,7 @@ class CertifiedComposition:
         if epsilon >= self.max_loss or not self.items:
             return self.infinity * (1 - 8 * ULP), round_up(self.infinity, 16)
         a = saddlepoint(self._cgf, epsilon=epsilon)
-        # real tilts alone give a bound already
+        # real orders alone give a bound already
         size = self._cgf.log_chernoff(a * TILT_FACTORS) - a * TILT_FACTORS * epsilon
         least = float(np.min(size[np.isfinite(size)], initial=0.0))
         high = math.exp(min(least + 1e-12 * (1 + abs(least)), 0.0))
@@ -110,7 +110,7 @@ class CertifiedComposition:
 
     @ignore_overflow
     def profile(self, epsilons: Array) -> Array:
-        """Upper bounds on delta at many epsilons, from a few engines that serve a range each."""
+        """Return upper bounds on delta at many epsilons, from one engine for each range."""
         flat = np.ravel(epsilons)
         inside = flat < self.max_loss
         result = np.full(flat.shape, round_up(self.infinity, 16))
@@ -133,7 +133,7 @@ class CertifiedComposition:
         return capped
 
     def tilt_and_epsilon(self, log_delta: float) -> tuple[float, float]:
-        """Return the tilt, and about the epsilon, at which delta has this logarithm."""
+        """Return the contour's real part, and about the epsilon, where delta has this logarithm."""
         a = saddlepoint(self._cgf, log_delta=log_delta)
         # the integrand is about Gaussian: delta = its height / sqrt(2 pi K'')
         around = a * np.array([0.97, 1.0, 1.03])
@@ -143,7 +143,7 @@ class CertifiedComposition:
         return a, (float(height[1]) - log_delta - bend - math.log(a) - math.log1p(a)) / a
 
     def _lower_bound_of_largest_loss(self, delta: float) -> float:
-        """A lower bound on epsilon from the greatest outcome alone."""
+        """Return a lower bound on epsilon from the largest loss alone."""
         # delta(e) >= p_top (1 - e^{e - top})
         if math.isinf(self.max_loss):
             return 0.0
@@ -156,5 +156,5 @@ class CertifiedComposition:
         return max(0.0, self.max_loss * (1 - 32 * ULP) + math.log1p(-math.exp(share)))
 
     def engines(self, a: float, epsilon: float) -> Iterator[Engine]:
-        """Engines to ask about ``epsilon``, in turn, until one is narrow enough."""
+        """Yield engines near ``epsilon``, cheapest first, until the interval is narrow."""
         return engines_near(self.items, self._cgf, a, epsilon, self.width)

@@ -1,4 +1,4 @@
-"""The cumulant of a whole plan: what composition adds up, class by class."""
+"""The cumulant of a whole plan: the sum over families of losses."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ class PlanCGF:
         self.smoothing = smoothing
 
     def with_smoothing(self, smoothing: float) -> PlanCGF:
-        """The same with another smoothing."""
+        """Return the same cumulant with another smoothing."""
         other = PlanCGF([], smoothing)
         other._families = self._families
         return other
 
     def upper_at(self, a: Array) -> Array:
-        """``K(a)`` at real ``a > 0``, rounded up; infinite or NaN where it overflows."""
+        """Return ``K(a)`` at real ``a > 0``, rounded up; infinite or NaN where it overflows."""
         with np.errstate(over="ignore", invalid="ignore"):
             value, error = self.value_at(a)
             total: Array = value + error
             return total
 
     def log_chernoff(self, a: Array) -> Array:
-        """``ln c`` at real ``a`` such that delta at any epsilon is at most ``c e^{-a epsilon}``."""
+        """Return ``ln c`` at real ``a`` such that delta is at most ``c e^{-a epsilon}``."""
         # the greatest of (1 - e^{-y}) e^{-ay} is a^a / (1+a)^{1+a} (Canonne, Kamath & Steinke 2020)
         log_bound: Array = self.upper_at(a) + a * np.log(a) - (1 + a) * np.log1p(a)
         return log_bound
 
     def value_at(self, z: Any) -> tuple[Any, Array]:
-        """``K(z)``, at real or complex ``z``, and a bound on its round-off."""
+        """Return ``K(z)``, at real or complex ``z``, and a bound on its round-off."""
         total = self.smoothing * (z * z + z) / 2
         size = 4 * ULP * np.abs(total)
         for cgf, losses, counts in self._families:
@@ -65,7 +65,7 @@ class PlanCGF:
         return total, size
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
-        """``e^{K(z) - K(a)}`` on nodes ``z[r, c] = a + i h (r C + c)``, and its round-off."""
+        """Return ``e^{K(z) - K(a)}`` on nodes ``z[r, c] = a + ih (rC + c)``, and its round-off."""
         exponent = self.smoothing * (z * z + z - z[0, 0] * (z[0, 0] + 1)) / 2
         product = np.exp(exponent)
         missed = 4 * ULP * np.abs(exponent) * np.abs(product)
@@ -83,7 +83,7 @@ class PlanCGF:
         return product, missed
 
     def quadrature_terms(self, frequency: float) -> tuple[float, float]:
-        """Exponentials of a contour's node, up to ``frequency``: in all, and of one loss."""
+        """Return the exponentials of one node, up to ``frequency``: in all, and of one loss."""
         total = most = 0.0
         for cgf, losses, _ in self._families:
             some = losses[:50]
@@ -94,7 +94,7 @@ class PlanCGF:
         return total, most
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
-        """Bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
+        """Return a bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
         total = -self.smoothing * u * u / 2
         for cgf, losses, counts in self._families:
             total = total + cgf.log_cf_bounds(losses, counts, a, u)
@@ -102,7 +102,7 @@ class PlanCGF:
 
 
 def exact_cgf(loss: Loss) -> ExactCGF[Any]:
-    """The exact cumulants of the loss's family; a loss without them is refused."""
+    """Return the exact cumulants of the loss's family; a loss without them is an error."""
     found = loss.numerics.cgf
     if found is None:
         raise TypeError(f"no exact cumulant: {type(loss).__name__}")

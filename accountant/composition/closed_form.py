@@ -1,4 +1,4 @@
-"""What every engine offers, and the one that needs no sum."""
+"""The interface of all engines, and the engine of a single loss, a closed form."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ ENVELOPE = "a bound on many pairs"
 
 
 class Engine(Protocol):
-    """Bounds on the finite part of delta, near where it was made for."""
+    """An engine: bounds on the finite part of delta near the epsilon it was made for."""
 
     @property
     def name(self) -> str:
-        """What it is called in a certificate."""
+        """The name of the engine in a certificate."""
         ...
 
     @property
     def nodes(self) -> float:
-        """How many terms its sum has."""
+        """The number of terms of its sum."""
         ...
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
-        """Logarithms of a lower and an upper bound on delta."""
+        """Return logarithms of a lower and an upper bound on delta."""
         ...
 
 
 class ClosedForm:
-    """A single loss: its own profile."""
+    """The engine of a single loss: its own profile."""
 
     name, nodes = "closed form", 0
 
@@ -39,13 +39,13 @@ class ClosedForm:
         self._loss = loss
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
-        """Logarithms of a lower and an upper bound on delta at ``epsilon``."""
+        """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
         value = float(self._loss.log_profile(epsilon))
         return value - ACCURACY, value + ACCURACY
 
 
 def closed_form(loss: Loss, delta: float) -> Certificate:
-    """One release of one loss: its profile, inverted."""
+    """Return the interval for one release of one loss, by inverting its profile."""
     upper = one_way_epsilon(loss, delta)
     if loss.numerics.is_numerical:
         return Certificate(0.0, upper, ENVELOPE)
@@ -56,7 +56,7 @@ def closed_form(loss: Loss, delta: float) -> Certificate:
 
 
 def one_way_epsilon(loss: Loss, delta: float) -> float:
-    """Smallest epsilon of one direction at ``delta``, rounded up; infinite where there is none."""
+    """Return the smallest epsilon of one direction at ``delta``, rounded up, or infinity."""
     if delta <= loss.infinity:
         return loss.max_loss if delta == loss.infinity else math.inf
     return loss.inverse_profile(delta)

@@ -1,4 +1,4 @@
-"""A whole plan as one loss: what is sampled, grouped or run in parallel may be a composition."""
+"""A whole plan as one loss, for plans that are sampled, grouped or run in parallel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from accountant.plans.plan import Item, Plan, Sequential
 
 
 def loss_of_plan(plan: Plan) -> Loss:
-    """The one loss a plan amounts to: its own, one Gaussian, or its composition."""
+    """Return the one loss equal to a plan: its own, one Gaussian, or its composition."""
     items = list(plan.losses())
     if len(items) == 1 and items[0][1] == 1:
         return loss_of_item(items[0][0])
@@ -34,14 +34,14 @@ def loss_of_plan(plan: Plan) -> Loss:
 
 
 def losses_of_items(items: list[tuple[Item, int]]) -> list[tuple[Loss, int]]:
-    """The items, parallels as one loss each; the same list where there are none."""
+    """Return the items, parallels as one loss each; the same list where there are none."""
     if any(not isinstance(item, Loss) for item, _ in items):
         return [(loss_of_item(item), n) for item, n in items]
     return cast("list[tuple[Loss, int]]", items)
 
 
 def loss_of_item(item: Item) -> Loss:
-    """A loss itself, or the greatest of parallel parts."""
+    """Return the item if it is a loss, else the pointwise maximum of its parallel parts."""
     if not isinstance(item, Parallel):
         return single_loss(item)
     losses = tuple(dict.fromkeys(loss_of_plan(part) for part in item.distinct))
@@ -61,33 +61,33 @@ class ComposedLoss(Loss):
     plan: Plan
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """The composition at each epsilon."""
+        """Return delta of the composition at each epsilon, rounded up."""
         return _composition(self.plan).profile(epsilons(epsilon))
 
     @property
     def reversed(self) -> Loss:
-        """The plan reversed."""
+        """The composition of the reversed losses."""
         return loss_of_plan(self.plan.reversed)
 
     @property
     def infinity(self) -> float:
-        """What the parts' masses come to."""
+        """The mass at infinity of the composition, ``1 - prod (1 - d_i)``."""
         return infinity_mass(self.plan)
 
     @property
     def max_loss(self) -> float:
-        """Sum of the parts'."""
+        """The sum of the parts' largest finite losses, in nats."""
         return round_up(
             math.fsum(n * loss_of_item(item).max_loss for item, n in self.plan.losses()), 8
         )
 
     @property
     def rho(self) -> float:
-        """Sum of the parts'."""
+        """The sum of the parts' rho."""
         return round_up(math.fsum(n * loss_of_item(item).rho for item, n in self.plan.losses()), 8)
 
     def renyi(self, order: ArrayLike) -> Array:
-        """Sum of the parts'."""
+        """Return the sum of the parts' Rényi divergences."""
         total: Array = np.zeros(np.shape(order))
         for item, n in self.plan.losses():
             total = total + n * loss_of_item(item).renyi(order)
@@ -95,14 +95,14 @@ class ComposedLoss(Loss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """A numerical bound, on many pairs where that of a part is."""
+        """A numerical upper bound; an upper envelope where the profile of a part is one."""
         parts = (loss_of_item(item).numerics for item, _ in self.plan.losses())
         many = any(part.is_upper_envelope for part in parts)
         return LossNumerics(is_upper_envelope=many, is_numerical=True)
 
     @property
     def attained_pair(self) -> Loss:
-        """The composition of what the parts' pairs attain."""
+        """The composition of the pairs that the parts attain."""
         return loss_of_plan(
             Sequential(n * loss_of_item(i).attained_pair for i, n in self.plan.losses())
         )
@@ -111,49 +111,49 @@ class ComposedLoss(Loss):
 @final
 @dataclass(frozen=True, slots=True)
 class PointwiseMaximum(Loss):
-    """The pointwise maximum of several losses: a user pays for one of them, nobody knows which."""
+    """The pointwise maximum of several losses: a user pays for one of them, which is not known."""
 
     parts: tuple[Loss, ...]
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """The greatest profile."""
+        """Return the maximum of the profiles, at each epsilon."""
         greatest: Array = np.maximum.reduce([part.profile(epsilon) for part in self.parts])
         return greatest
 
     @property
     def reversed(self) -> Loss:
-        """The greatest of the parts reversed."""
+        """The maximum of the reversed parts."""
         return PointwiseMaximum(tuple(part.reversed for part in self.parts))
 
     @property
     def infinity(self) -> float:
-        """The greatest."""
+        """The largest mass at infinity of a part."""
         return max(part.infinity for part in self.parts)
 
     @property
     def max_loss(self) -> float:
-        """The greatest."""
+        """The largest finite loss of a part, in nats."""
         return max(part.max_loss for part in self.parts)
 
     @property
     def rho(self) -> float:
-        """The greatest."""
+        """The largest rho of a part."""
         return max(part.rho for part in self.parts)
 
     def renyi(self, order: ArrayLike) -> Array:
-        """The greatest."""
+        """Return the largest Rényi divergence of a part, at each order."""
         greatest: Array = np.maximum.reduce([part.renyi(order) for part in self.parts])
         return greatest
 
     @property
     def numerics(self) -> LossNumerics:
-        """A bound on many pairs, numerical where that of a part is."""
+        """An upper envelope; a numerical bound where the profile of a part is one."""
         numerical = any(part.numerics.is_numerical for part in self.parts)
         return LossNumerics(is_upper_envelope=True, is_numerical=numerical)
 
     @property
     def attained_pair(self) -> Loss:
-        """That part which costs most at a delta of 1e-6."""
+        """The attained pair of the part with the largest epsilon at delta 1e-6."""
         return max(
             (part.attained_pair for part in self.parts), key=lambda one: one.epsilon_at(1e-6)
         )

@@ -19,7 +19,7 @@ from accountant.numerics.rounding import ULP
 
 
 class Contour:
-    """A contour at tilt ``a``: nodes once, then a dot product for each epsilon.
+    """A contour with real part ``a``: nodes once, then a dot product for each epsilon.
 
     ``epsilon`` is about where it will be asked.  With ``smoothing`` the integral is that of the
     plan beside a fictitious Gaussian, from which `bounds` comes back to the plan's own.
@@ -42,7 +42,7 @@ class Contour:
             self.operations = self.nodes * total + 5000 * most
 
     def _find_cutoff(self, epsilon: float) -> float:
-        """Where the integrand has died out."""
+        """Return the frequency above which the integrand is negligible."""
         # beyond U lies at most (1/pi) e^{K(a) - ae + decay(U)} / U
         u = np.geomspace(1e-2, 1e12, 400) * max(min(1.0, self.tilt), 1e-6)
         a = self.tilt
@@ -85,7 +85,7 @@ class Contour:
         return 2 * self._height_error + 4 * ULP * (abs(scale) + abs(self._height))
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
-        """Logarithms of a lower and an upper bound on delta at ``epsilon``."""
+        """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
         scale = self._height - self.tilt * epsilon
         if self._scale_error(scale) > 0.1:
             return -math.inf, math.inf
@@ -104,7 +104,7 @@ class Contour:
 
 
 def _round_off(terms: Complex, error: Array, z: Complex) -> tuple[float, float]:
-    """Round-off of ``sum terms e^{-ze}``: a constant, and what multiplies ``|e|``."""
+    """Return the round-off of ``sum terms e^{-ze}``: a constant, and a factor of ``|e|``."""
     size = np.abs(terms)
     fixed = float(np.sum(error)) + 64 * ULP * float(np.sum(size))
     return fixed, 4 * ULP * float(np.sum(size * np.abs(z)))

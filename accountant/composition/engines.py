@@ -11,16 +11,16 @@ from accountant.composition.enumeration import MAX_SUMS, Enumeration, number_of_
 from accountant.composition.lattice import MAX_LATTICE_POINTS, Lattice, common_unit
 from accountant.losses.loss import Loss
 
-MAX_UNSMOOTHED_NODES = 2**13  # a contour of so many nodes is cheap: nothing needs smoothing
+MAX_UNSMOOTHED_NODES = 2**13  # a contour of so many nodes is cheap without smoothing
 MAX_CONTOUR_NODES = 2**20
-CHEAP_SUMS = 5_000  # enumerated before anything else is tried
+CHEAP_SUMS = 5_000  # enumerated before other engines are tried
 MAX_OPERATIONS = 2e8  # exponentials, multiplied in half a second
 
 
 def engines_near(
     items: list[tuple[Loss, int]], cgf: PlanCGF, a: float, epsilon: float, width: float
 ) -> Iterator[Engine]:
-    """Yield engines at tilt ``a``, near ``epsilon``, until one is narrow enough for the caller.
+    """Yield engines with real part ``a``, near ``epsilon``, until the caller has a narrow answer.
 
     ``width``, relative to epsilon, is what a smoothed contour aims at.
     """
@@ -45,7 +45,7 @@ def engines_near(
 def _contours(cgf: PlanCGF, a: float, epsilon: float, width: float) -> Iterator[Engine]:
     direct = Contour(cgf, a, epsilon, 0.0)
     for share in (0.9, 0.75, 0.5):
-        # near the edge of where the cumulant is small, a smaller tilt needs fewer nodes
+        # near the edge of where the cumulant is small, a smaller real part needs fewer nodes
         if direct.nodes > MAX_UNSMOOTHED_NODES / 4:
             other = Contour(cgf, share * a, epsilon, 0.0)
             direct = min(direct, other, key=lambda one: one.operations)
@@ -64,12 +64,12 @@ def _contours(cgf: PlanCGF, a: float, epsilon: float, width: float) -> Iterator[
         contour.integrate()
         yield contour
         if contour is direct or contour.smoothing > smoothing:
-            return  # nothing finer is to be had
+            return  # no finer engine exists
         smoothing /= 4
 
 
 def _smoothed(cgf: PlanCGF, a: float, epsilon: float, smoothing: float) -> Contour:
-    """A contour with this smoothing, or the least above it that is affordable."""
+    """Return a contour with this smoothing, or with the least above it that is affordable."""
     contour = Contour(cgf, a, epsilon, smoothing)
     while not _is_affordable(contour) and contour.smoothing < 1:
         contour = Contour(cgf, a, epsilon, 4 * contour.smoothing)
@@ -77,5 +77,5 @@ def _smoothed(cgf: PlanCGF, a: float, epsilon: float, smoothing: float) -> Conto
 
 
 def _is_affordable(contour: Contour) -> bool:
-    """Whether time and memory suffice for it."""
+    """Return whether time and memory suffice for the contour."""
     return contour.nodes <= MAX_CONTOUR_NODES and contour.operations <= MAX_OPERATIONS

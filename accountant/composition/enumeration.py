@@ -1,4 +1,4 @@
-"""Exact composition of a few losses of few outcomes: every sum of losses, one by one."""
+"""Exact composition of a few losses with few outcomes: every sum of losses is listed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_SUMS = 200_000
 
 
 def number_of_sums(items: list[tuple[Loss, int]]) -> float:
-    """How many sums there are; infinite where a loss has not finitely many outcomes."""
+    """Return how many sums there are; infinite where a loss has not finitely many outcomes."""
     total = 1.0
     for loss, count in items:
         outcomes = loss.loss_pmf
@@ -51,7 +51,7 @@ class Enumeration:
         self.nodes = loss.size
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
-        """Logarithms of a lower and an upper bound on delta at ``epsilon``."""
+        """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
         low = self._log_delta(epsilon + self._mismatch) - self._error
         return low, self._log_delta(epsilon - self._mismatch) + self._error
 
@@ -67,7 +67,7 @@ class Enumeration:
 
 
 def _count_vectors(count: int, kinds: int) -> Array:
-    """Every way to share ``count`` among ``kinds``, one a row."""
+    """Return every way to share ``count`` among ``kinds``, one a row."""
     if kinds == 1:
         return np.full((1, 1), float(count))
     # bars between stars

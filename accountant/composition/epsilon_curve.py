@@ -17,7 +17,7 @@ from accountant.numerics.search import falling_root
 
 @ignore_overflow
 def upper_epsilons(composition: CertifiedComposition, deltas: Sequence[float]) -> list[float]:
-    """Upper bounds at each of ``deltas``, positive and descending.
+    """Return upper bounds at each of ``deltas``, positive and descending.
 
     One engine is made for the middle delta, and another wherever that one is too wide.
     """
@@ -68,7 +68,7 @@ class EngineNearDelta:
 def _first_narrow_engine(
     composition: CertifiedComposition, a: float, epsilon: float
 ) -> Engine | None:
-    """The first engine whose answer is narrow enough, else the one of the least answer."""
+    """Return the first engine whose answer is narrow enough, else the one of the least answer."""
     best: tuple[float, Engine] | None = None
     for engine in composition.engines(a, epsilon):
         low, high = engine.bounds(epsilon)

@@ -1,4 +1,4 @@
-"""Losses replaced by finite ones wherever their own cumulant is no closed form."""
+"""Replacement of losses without a closed-form cumulant by finite ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THINNING_FACTOR = 8
 def with_exact_cgf(
     items: list[tuple[Loss, int]], delta: float, *, upper: bool, max_terms: float = math.inf
 ) -> list[tuple[Loss, int]]:
-    """The losses, some replaced by finite ones above or below them.
+    """Return the losses, some replaced by finite ones above or below them.
 
     Those without an exact cumulant, and those of more than ``max_terms`` terms far up a contour.
     """
@@ -31,7 +31,7 @@ def with_exact_cgf(
 
 
 def with_coarse_cgf(items: list[tuple[Loss, int]], least_delta: float) -> list[tuple[Loss, int]]:
-    """The losses, coarse finite ones above those without an exact cumulant.
+    """Return the losses, with coarse finite ones above those without an exact cumulant.
 
     They are the same for counts of the same power of ten, so that a plan with a few more releases
     finds them already made.
@@ -43,7 +43,7 @@ def with_coarse_cgf(items: list[tuple[Loss, int]], least_delta: float) -> list[t
 
 @functools.lru_cache(maxsize=512)
 def _coarse(loss: Loss, tail: float) -> DiscretisedLoss:
-    """A finite loss above ``loss``, and then one of an eighth of its points above that."""
+    """Return a finite loss above ``loss``, reduced to an eighth of its points, again above."""
     fine = discretised(loss, tail, upper=True)
     kept = np.union1d(fine.loss[::THINNING_FACTOR], fine.loss[[0, -1]])
     if kept.size <= 2:

@@ -22,7 +22,7 @@ MAX_LATTICE_POINTS = 2**18
 
 
 def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | None:
-    """Return (offset, unit, mismatch) of the sum's lattice; None where there is none in sight.
+    """Return (offset, unit, mismatch) of the sum's lattice; None where none was found.
 
     ``mismatch`` bounds how far a sum may lie from its lattice point.
     """
@@ -58,7 +58,7 @@ def common_unit(items: list[tuple[Loss, int]]) -> tuple[float, float, float] | N
 
 
 class Lattice:
-    """The profile of a composition on a lattice, at tilt ``a``."""
+    """The profile of a composition on a lattice, by a contour with real part ``a``."""
 
     name = "lattice"
 
@@ -88,7 +88,7 @@ class Lattice:
         self._error = np.abs(self._terms) * (error + turn)
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
-        """Logarithms of a lower and an upper bound on delta at ``epsilon``."""
+        """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
         return self._bounds(epsilon + self.mismatch)[0], self._bounds(epsilon - self.mismatch)[1]
 
     def _bounds(self, epsilon: float) -> tuple[float, float]:
@@ -98,7 +98,7 @@ class Lattice:
         above = self._offset + point - epsilon
         z = self._z
         one, two = -np.expm1(-z * self.unit), -np.expm1(-(z + 1) * self.unit)
-        # e^{-z x} [1/(1 - e^{-z eta}) - e^{e - x} / (1 - e^{-(z+1) eta})], tilt taken out
+        # e^{-z x} [1/(1 - e^{-z eta}) - e^{e - x} / (1 - e^{-(z+1) eta})], real part taken out
         kernel = 1 / one - math.exp(-above) / two
         phase = np.exp(-1j * z.imag * point)
         scale = self._height - self.tilt * (self._offset + point)

@@ -16,7 +16,7 @@ from accountant.plans.plan import Plan
 
 
 def fold_plan(plan: Plan, cost_of: Callable[[Loss], Array | float]) -> Array:
-    """Sum a fact that adds up over a sequence and is the maximum over parallel parts."""
+    """Return a fact of a plan that adds up in sequence and is the maximum over parallel parts."""
     result: Array = np.zeros(())
     for item, count in plan.losses():
         if isinstance(item, Parallel):
@@ -29,7 +29,7 @@ def fold_plan(plan: Plan, cost_of: Callable[[Loss], Array | float]) -> Array:
 
 
 def infinity_mass(plan: Plan, *, worse_direction: bool = False) -> float:
-    """Mass at infinity of the whole plan, ``1 - prod (1 - d_i)``, which composes apart.
+    """Return the mass at infinity of a whole plan, ``1 - prod (1 - d_i)``.
 
     ``worse_direction`` takes the worse direction of every single loss.
     """

@@ -1,4 +1,4 @@
-"""Privacy-loss distributions on a grid, above or below the true one: connect the dots.
+"""Privacy-loss distributions on a grid whose profile is above or below the true one.
 
 A profile's finite pairs above and below (`connect_the_dots.py`) are put on a grid and convolved;
 domination survives composition.
@@ -19,7 +19,7 @@ from accountant.numerics.rounding import ULP
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PLDGrid:
-    """A law of the loss on grid points, its mass at infinity, and a bound on round-off in delta."""
+    """A loss distribution on a grid, its mass at infinity, and a bound on round-off in delta."""
 
     loss: Array
     mass: Array
@@ -27,7 +27,7 @@ class PLDGrid:
     delta_error: float
 
     def delta(self, epsilon: Array) -> Array:
-        """Hockey-stick divergence, elementwise."""
+        """Return the hockey-stick divergence, elementwise."""
         # sum over loss > eps of mass (1 - e^{eps - loss})
         above, below, loss = self._tails()
         first = np.searchsorted(self.loss, epsilon, side="right")
@@ -36,7 +36,7 @@ class PLDGrid:
         return self.infinity + np.maximum(sticks, 0.0)
 
     def epsilon(self, delta: float) -> float:
-        """Least epsilon >= 0 with divergence at most ``delta``; infinite where there is none."""
+        """Return the least epsilon >= 0 with divergence at most ``delta``; infinite if none has."""
         left = delta - self.infinity
         if left <= 0:
             return math.inf
@@ -51,7 +51,7 @@ class PLDGrid:
         return max(0.0, float(loss[first]) + math.log((above[first] - left) / below[first]))
 
     def _tails(self) -> tuple[Array, Array, Array]:
-        """For each point: the mass from there up, the same times e^{point - loss}, the point."""
+        """Return per point: the mass from there up, the same times e^{point - loss}, the point."""
         from scipy.signal import lfilter
 
         step = math.exp(self.loss[0] - self.loss[1]) if self.loss.size > 1 else 0.0
@@ -64,7 +64,7 @@ class PLDGrid:
 def convolve(
     parts: list[tuple[Array, int, int, float]], interval: float, tail: float, *, upper: bool
 ) -> PLDGrid:
-    """Sum of independent grid laws, each (mass, first index, count, mass at infinity).
+    """Return the sum of independent grid laws: (mass, first index, count, mass at infinity) each.
 
     What the convolution cuts off, at most ``tail`` a part, goes to infinity if the result is to
     be an upper bound, and counts as round-off if a lower one.
@@ -90,7 +90,7 @@ def convolve(
     # The library offers no other way to its arrays.
     mass, first = math.exp(kept) * np.asarray(whole._probs), whole._lower_loss  # noqa: SLF001
     cut_off = float(whole._infinity_mass)  # noqa: SLF001
-    # Round-off of a Fourier transform is about white: what shows where there should be nothing,
+    # Round-off of a Fourier transform is about white: what shows where the mass should be 0,
     # or is negative, is its size; every entry may be as wrong.
     # The sums from the top, which are at most 2 together, cancel to a few units of theirs.
     noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5 + 16 * ULP
@@ -105,7 +105,7 @@ def convolve(
 def dominating_masses(
     profile: Profile, infinity: float | None, low: int, high: int, interval: float
 ) -> tuple[Array, float]:
-    """Masses on ``interval * [low..high]`` and at infinity whose profile is above ``profile``."""
+    """Return masses on ``interval * [low..high]`` and at infinity whose profile is above."""
     points: Array = interval * np.arange(low, high + 1, dtype=float)
     return _masses(dominating_pair(profile, points, infinity), low, points.size, interval)
 
@@ -113,7 +113,7 @@ def dominating_masses(
 def dominated_masses(
     profile: Profile, infinity: float, low: int, high: int, interval: float
 ) -> tuple[Array, float]:
-    """Masses on the grid and at infinity whose profile is below ``profile``."""
+    """Return masses on the grid and at infinity whose profile is below ``profile``."""
     points: Array = interval * np.arange(low, high + 1, dtype=float)
     return _masses(dominated_pair(profile, infinity, points), low, points.size, interval)
 

@@ -1,4 +1,4 @@
-"""Where a contour runs, and what its sum adds by being a sum."""
+"""The saddle point through which a contour runs, and the aliasing error of its sum."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RELATIVE_ERROR = 1e-14  # what the aliases and the truncation may each add to de
 
 
 def saddlepoint(cgf: PlanCGF, *, log_delta: float | None = None, epsilon: float = 0.0) -> float:
-    """The tilt ``a`` at which the integrand is flattest: for a wanted delta, or an epsilon."""
+    """Return the contour's real part, flattest for a wanted delta or epsilon: the saddle point."""
 
     def height(a: Array) -> Array:
         # ln of the integrand at u = 0, or the epsilon at which it equals delta
@@ -26,7 +26,7 @@ def saddlepoint(cgf: PlanCGF, *, log_delta: float | None = None, epsilon: float 
 
 
 class AliasingBound:
-    """What a sum with nodes ``2 pi / period`` apart adds to the integral at tilt ``a``."""
+    """The aliasing error of a sum with nodes ``2 pi / period`` apart and real part ``a``."""
 
     # A trapezoid sum adds e^{aTj} delta(e + Tj) for every j != 0, T the period. By Chernoff,
     # delta(x) <= e^{K(b) - bx} c_b with c_b = b^b / (1+b)^{1+b}: for j > 0 take b > a, for
@@ -45,7 +45,7 @@ class AliasingBound:
         self.period = max(float(np.min(side, initial=np.inf)) for side in sides)
 
     def log_bound(self, epsilon: float) -> float:
-        """Logarithm of what all aliases add at ``epsilon``."""
+        """Return the logarithm of a bound on all aliases at ``epsilon``."""
         away = np.abs(self._b - self._a) * self.period
         size = self._chernoff - self._b * epsilon - away - np.log(-np.expm1(-away))
         left, right = size[self._b < self._a], size[self._b > self._a]
@@ -53,12 +53,12 @@ class AliasingBound:
 
 
 def log_interval(low: float, high: float, scale: float) -> tuple[float, float]:
-    """``ln low + scale`` and ``ln high + scale``; everything where the arithmetic broke down."""
+    """Return ``ln low + scale`` and ``ln high + scale``; (-inf, inf) where one is not a number."""
     if not (math.isfinite(scale) and math.isfinite(high)) or high < 0:
         return -math.inf, math.inf
     return log_or_minus_infinity(low) + scale, log_or_minus_infinity(high) + scale
 
 
 def log_or_minus_infinity(x: float) -> float:
-    """``ln x``, minus infinity where a bound is not positive."""
+    """Return ``ln x``; minus infinity where a bound is not positive."""
     return math.log(x) if x > 0 else -math.inf

@@ -1,4 +1,4 @@
-"""Losses that never exceed their epsilon, and that of the exponential mechanism."""
+"""Losses bounded by their epsilon, and the loss of the exponential mechanism."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class BoundedLoss(SymmetricLoss):
 
     @property
     def max_loss(self) -> float:
-        """Its epsilon."""
+        """The largest finite loss, in nats: epsilon."""
         return self.epsilon
 
     @property
     def infinity(self) -> float:
-        """Nothing is impossible."""
+        """0: every outcome is possible on both neighbours."""
         return 0.0
 
 
@@ -64,7 +64,7 @@ class BoundedRangeLoss(BoundedLoss):
         object.__setattr__(self, "epsilon", POSITIVE.check("epsilon", self.epsilon))
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Supremum over t of the two-point hockey sticks, attained at ``t = (eps + e0) / 2``."""
+        """Return the supremum of two-point hockey sticks, attained at ``t = (eps + e0) / 2``."""
         # q(t) (e^t - e^eps) with q(t) = (e^-t - e^-e0) / (1 - e^-e0)
         #   = (1 - e^{(eps - e0) / 2})^2 / (1 - e^-e0)  at its greatest
         e = epsilons(epsilon)
@@ -74,7 +74,7 @@ class BoundedRangeLoss(BoundedLoss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """No pair attains the profile everywhere, and the Rényi curve says all."""
+        """No pair attains the whole profile, and the Rényi curve determines it."""
         return MANY_PAIRS_BY_RENYI
 
     @property
@@ -89,7 +89,7 @@ class BoundedRangeLoss(BoundedLoss):
         return round_up_square(self.epsilon, 8)
 
     def renyi(self, order: ArrayLike) -> Array:
-        """Supremum over t of the Rényi divergences of the two-point pairs, in closed form."""
+        """Return the supremum over t of the two-point Rényi divergences, in closed form."""
         # The moment is e^{(a-1)t} [(1 - c^a) - e^t (c - c^a)] / (1 - c), c = e^-e0; its derivative
         # in t vanishes at e^t = (a-1)(1 - c^a) / (a (c - c^a)), where it is
         # e^{(a-1)t} (1 - c^a) / (a (1 - c)).
@@ -104,5 +104,5 @@ class BoundedRangeLoss(BoundedLoss):
         return least
 
     def for_group(self, size: int) -> BoundedRangeLoss:
-        """The ranges of ``size`` records add up."""
+        """Return the loss whose range is ``size`` times as large: ranges of records add up."""
         return BoundedRangeLoss(round_up(RECORDS.check("size", size) * self.epsilon))

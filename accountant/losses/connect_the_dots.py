@@ -1,4 +1,4 @@
-"""Finite pairs above and below a profile that is only known point by point: arrays alone.
+"""Finite pairs above and below a profile that is known at finitely many points (arrays only).
 
 A profile is convex in x = e^epsilon, and 1 - x at least.  Straight lines between its points give
 one above it (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Algorithm 1); lowered by the
@@ -36,7 +36,7 @@ class Discretisable(Profiled, Protocol):
 
     @property
     def numerics(self) -> LossNumerics:
-        """How many points a discretisation has."""
+        """The number of points of a discretisation, among others."""
         ...
 
     @property
@@ -45,12 +45,12 @@ class Discretisable(Profiled, Protocol):
         ...
 
     def profile_any_epsilon(self, epsilon: Array) -> Array:
-        """The privacy profile at any real epsilon."""
+        """Return the privacy profile at any real epsilon."""
         ...
 
 
 def pair_above(profile: Profile, points: Array, last_value: float | None = None) -> FinitePair:
-    """A pair whose profile is above ``profile``; ``points`` are increasing epsilons.
+    """Return a pair whose profile is above ``profile``; ``points`` are increasing epsilons.
 
     ``last_value`` is the profile's value at the last of them, where that is known exactly.
     """
@@ -63,7 +63,7 @@ def pair_above(profile: Profile, points: Array, last_value: float | None = None)
 
 
 def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
-    """A pair whose profile is below ``profile``, which tends to ``infinity``."""
+    """Return a pair whose profile is below ``profile``, which tends to ``infinity``."""
     # x = 0, where every profile is 1 and falls at most with slope -1, is a point too
     x = np.append(0.0, np.exp(points))
     values = np.append(1.0, np.clip(profile(points), 0.0, 1.0))
@@ -81,7 +81,7 @@ def pair_below(profile: Profile, infinity: float, points: Array) -> FinitePair:
 
 
 def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
-    """A finite pair above or below a loss; at most ``tail`` of its mass is moved."""
+    """Return a finite pair above or below a loss; at most ``tail`` of its mass is moved."""
     # half of the points where the loss mostly is (its total variation is about 0.4 deviations),
     # and half everywhere: a composition's tail may hang on the great losses
     size = max(2.5 * float(loss.profile(0.0)), 1e-12)
@@ -100,12 +100,12 @@ def discretise(loss: Discretisable, tail: float, *, upper: bool) -> FinitePair:
 
 @functools.lru_cache(maxsize=64)
 def pair_above_all(loss: Discretisable) -> FinitePair:
-    """A finite pair above a bounded loss, up to its bound."""
+    """Return a finite pair above a bounded loss, up to its bound."""
     return discretise(loss, 0.0, upper=True)
 
 
 def _truncation_point(loss: Discretisable, tail: float, size: float) -> float:
-    """Where the profile has come down to its limit, but for ``tail``."""
+    """Return the epsilon at which the profile is within ``tail`` of its limit."""
     if loss.max_loss < 1e-9 * size:
         return max(loss.max_loss, 1e-9 * size)
     low, high = min(1e-3 * size, loss.max_loss / 2), min(loss.max_loss, 700.0)
@@ -119,7 +119,7 @@ def _truncation_point(loss: Discretisable, tail: float, size: float) -> float:
 
 
 def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
-    """Indices of the lower convex hull of points with increasing x (Andrew's monotone chain)."""
+    """Return the lower convex hull's indices, for increasing x (Andrew's monotone chain)."""
     slope = np.diff(y) / np.diff(x)
     if np.all(np.diff(slope) >= 0):
         return np.arange(x.size)

@@ -30,30 +30,30 @@ class DiscretisedLoss(FiniteLoss):
     infinity_mass: float
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """``sum mass (1 - e^{eps - loss})_+``."""
+        """Return ``sum mass (1 - e^{eps - loss})_+``."""
         sticks = -np.expm1(np.minimum(epsilons(epsilon)[..., None] - self.loss, 0.0))
         total: Array = np.minimum(sticks @ self.mass + self.infinity_mass, 1.0)
         return total
 
     @property
     def reversed(self) -> DiscretisedLoss:
-        """The pair exchanged: what Q has beyond the values is where P has none."""
+        """The loss of (Q, P): the mass that only Q has becomes its mass at infinity."""
         mass = self.mass * np.exp(-self.loss)
         return DiscretisedLoss(-self.loss, mass, max(0.0, 1 - float(mass.sum())))
 
     @property
     def infinity(self) -> float:
-        """The mass beyond."""
+        """The mass of outcomes that are impossible on the neighbour."""
         return self.infinity_mass
 
     @property
     def max_loss(self) -> float:
-        """The greatest size of a value."""
+        """The largest absolute value of a finite loss, in nats."""
         return float(np.max(np.abs(self.loss), initial=0.0))
 
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
-        """Values and masses."""
+        """The finite losses and their masses."""
         return self.loss, self.mass
 
 

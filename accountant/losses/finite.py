@@ -1,4 +1,4 @@
-"""Losses of finitely many outcomes: what follows from the outcomes alone."""
+"""Losses with finitely many outcomes, and what follows from the outcomes alone."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from accountant.numerics.exponential_sums import (
 
 
 class FiniteCGF(ExactCGF["FiniteLoss"]):
-    """Sums over the values of each loss."""
+    """Exact cumulants of losses with finitely many outcomes, as sums over these."""
 
     def sum_cgf(self, losses: Sequence[FiniteLoss], counts: Array, z: Any) -> tuple[Any, Array]:
-        """Sum over the losses."""
+        """Return the sum of the cumulants of all losses, and a bound on its round-off."""
         return sum_of_finite_cgfs([loss.loss_pmf for loss in losses], counts, z)
 
     def cf_ratios(
         self, losses: Sequence[FiniteLoss], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:
-        """Product over the losses, one matrix product each."""
+        """Return the product of the ratios of all losses, by one matrix product each."""
         return product_of_cf_ratios([loss.loss_pmf for loss in losses], counts, z)
 
 
@@ -45,14 +45,14 @@ class FiniteLoss(Loss):
     @property
     @abstractmethod
     def loss_pmf(self) -> tuple[Array, Array]:
-        """The losses and their masses under P; the finite part."""
+        """The finite losses and their masses under P."""
 
     @property
     def numerics(self) -> LossNumerics:
-        """Its cumulant is a finite sum."""
+        """The cumulant is exact: a finite sum."""
         return NUMERICS
 
     def cumulant(self, z: ArrayLike) -> Any:
-        """``ln sum_i mass_i e^{z loss_i}`` over the finite part."""
+        """Return ``ln sum_i mass_i e^{z loss_i}`` over the finite part."""
         loss, mass = self.loss_pmf
         return finite_cgf(loss, np.log(mass), np.asarray(z, dtype=complex))[0][()]

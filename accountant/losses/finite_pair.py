@@ -57,7 +57,7 @@ class PairLoss(FiniteLoss):
         object.__setattr__(self, "q", tuple(b for _, b in atoms))
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """``sum_i (p_i - e^eps q_i)_+``."""
+        """Return ``sum_i (p_i - e^eps q_i)_+``."""
         p, loss = self._finite()
         e = epsilons(epsilon)[..., None]
         with np.errstate(over="ignore"):
@@ -67,24 +67,24 @@ class PairLoss(FiniteLoss):
 
     @property
     def reversed(self) -> PairLoss:
-        """The pair exchanged."""
+        """The loss of (q, p)."""
         return PairLoss(self.q, self.p)
 
     @property
     def max_loss(self) -> float:
-        """Greatest ``|ln p_i / q_i|`` of the finite part, rounded up."""
+        """The largest finite ``|ln p_i / q_i|``, in nats, rounded up."""
         return round_up(float(np.max(np.abs(self._finite()[1]), initial=0.0)))
 
     @property
     def infinity(self) -> float:
-        """Mass of p where q has none."""
+        """The mass of p where q has none."""
         return sum(a for a, b in zip(self.p, self.q, strict=True) if b == 0)
 
     def renyi(self, order: ArrayLike) -> Array:
-        """``ln sum_i p_i (p_i / q_i)^{order - 1} / (order - 1)`` over the finite part."""
+        """Return ``ln sum_i p_i (p_i / q_i)^{order - 1} / (order - 1)`` over the finite part."""
         p, loss = self._finite()
         a = orders(order)[..., None] - 1
-        if p.size == 0:  # nothing finite is left
+        if p.size == 0:  # no finite part is left
             return np.full(a.shape[:-1], -np.inf)
         log_moment = logsumexp(a * loss + np.log(p))
         size = np.max(np.abs(loss)) * a[..., 0]
@@ -93,7 +93,7 @@ class PairLoss(FiniteLoss):
 
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
-        """Log-ratios and masses of the finite part."""
+        """The finite log-ratios and their masses."""
         p, loss = self._finite()
         return loss, p
 
@@ -111,7 +111,7 @@ class PairLoss(FiniteLoss):
 
 
 def response_pair(greater_mass: float, lesser_mass: float, ulps: float = 4.0) -> PairLoss:
-    """Three outcomes of masses ``greater_mass``, ``lesser_mass`` and, alike on both, the rest.
+    """Return three outcomes: ``greater_mass``, ``lesser_mass`` and, alike on both, the rest.
 
     The greater mass is rounded up and the lesser down, which moves the pair apart.
     """
@@ -124,7 +124,7 @@ def response_pair(greater_mass: float, lesser_mass: float, ulps: float = 4.0) ->
 
 
 def _likelihood_ratio_order(p: float, q: float) -> tuple[int, float]:
-    """The order of an outcome by ``p / q``, also where that overflows."""
+    """Return the order of outcomes by ``p / q``, also where that ratio overflows."""
     if q == 0:
         return 2, 0.0
     ratio = p / q

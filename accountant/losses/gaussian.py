@@ -21,19 +21,19 @@ from accountant.numerics.rounding import ACCURACY, ULP, round_up, round_up_squar
 
 @final
 class GaussianCGF(ExactCGF["GaussianLoss"]):
-    """``mu^2 (z^2 + z) / 2``: all Gaussians of a plan are one."""
+    """``mu^2 (z^2 + z) / 2``: all Gaussians of a plan add up to one."""
 
     distinct_cost_cap = 1
 
     def sum_cgf(self, losses: Sequence[GaussianLoss], counts: Array, z: Any) -> tuple[Any, Array]:
-        """The polynomial of the sum of squares."""
+        """Return the polynomial of the sum of squares, and a bound on its round-off."""
         total = sum_of_squared_mu(losses, counts) / 2 * (z * z + z)
         return total, 8 * ULP * np.abs(total)
 
     def log_cf_bounds(
         self, losses: Sequence[GaussianLoss], counts: Array, a: float, u: Array
     ) -> Array:
-        """``-mu^2 u^2 / 2``."""
+        """Return ``-mu^2 u^2 / 2``."""
         return -sum_of_squared_mu(losses, counts) * (1 - 1e-12) * u * u / 2
 
 
@@ -67,11 +67,11 @@ class GaussianLoss(SymmetricLoss):
         object.__setattr__(self, "mu", POSITIVE.check("mu", self.mu))
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """``Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)``, without cancelling."""
+        """Return ``Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)``, without cancellation."""
         return np.exp(self.log_profile(epsilon))
 
     def log_profile(self, epsilon: ArrayLike) -> Array:
-        """Logarithm of `profile`, exact in the far tail."""
+        """Return the logarithm of `profile`, accurate in the far tail."""
         e = epsilons(epsilon)
         if self.mu < 1:
             return _small_mu_log_profile(e, self.mu)
@@ -79,7 +79,7 @@ class GaussianLoss(SymmetricLoss):
         return log_p + log1mexp(np.minimum(log_q - log_p, 0.0))
 
     def _tails(self, epsilon: Array) -> tuple[Array, Array]:
-        """``ln Phi(-x)`` and ``ln e^eps Phi(-x - mu)``, ``x = eps/mu - mu/2``."""
+        """Return ``ln Phi(-x)`` and ``ln e^eps Phi(-x - mu)``, ``x = eps/mu - mu/2``."""
         from scipy.special import erfcx
 
         # e^eps phi(x + mu) = phi(x), so the second is phi(x) R(x + mu), R the Mills ratio
@@ -91,7 +91,7 @@ class GaussianLoss(SymmetricLoss):
 
     @property
     def infinity(self) -> float:
-        """Nothing is impossible."""
+        """0: every outcome is possible on both neighbours."""
         return 0.0
 
     @property
@@ -101,33 +101,33 @@ class GaussianLoss(SymmetricLoss):
 
     @property
     def gdp_mu(self) -> float:
-        """Its mu."""
+        """The mu of this loss itself."""
         return self.mu
 
     @property
     def numerics(self) -> LossNumerics:
-        """Its cumulant is a polynomial."""
+        """The cumulant is exact: a polynomial."""
         return NUMERICS
 
     def renyi(self, order: ArrayLike) -> Array:
-        """``order mu^2 / 2``."""
+        """Return ``order mu^2 / 2``."""
         return orders(order) * self.rho
 
     def cumulant(self, z: ArrayLike) -> Any:
-        """``mu^2 (z^2 + z) / 2``."""
+        """Return ``mu^2 (z^2 + z) / 2``."""
         s = np.asarray(z, dtype=complex)
         return (self.mu * self.mu * (s * s + s) / 2)[()]
 
     def dominates(self, other: Loss) -> bool:
-        """A greater shift covers a smaller one."""
+        """Return whether ``other`` is a Gaussian with no greater shift."""
         return isinstance(other, GaussianLoss) and self.mu >= other.mu
 
     def for_group(self, size: int) -> GaussianLoss:
-        """``size`` records shift by ``size`` times as much."""
+        """Return the Gaussian with ``size`` times the shift."""
         return GaussianLoss(round_up(RECORDS.check("size", size) * self.mu))
 
     def inverse_profile(self, delta: float) -> float:
-        """By Newton's method on the logarithm."""
+        """Return the inverse of the profile, by Newton's method on its logarithm."""
         # ln delta(eps) falls with slope -e^{eps + ln Phi(-mu/2 - eps/mu)} / delta(eps): Newton
         target = math.log(delta) - ACCURACY
         if float(self.log_profile(0.0)) <= target:
@@ -150,14 +150,14 @@ class GaussianLoss(SymmetricLoss):
 
 
 def sum_of_squared_mu(losses: Sequence[Any], counts: Array) -> float:
-    """``sum count mu^2`` of Gaussians."""
+    """Return ``sum count mu^2`` of Gaussians."""
     mu = np.fromiter((one.mu for one in losses), float, len(losses))
     with np.errstate(over="ignore"):
         return float(counts @ (mu * mu))
 
 
 def _small_mu_log_profile(epsilon: Array, mu: float) -> Array:
-    """The Gaussian profile for small mu, where the difference of two tails would cancel."""
+    """Return the logarithm of the profile for small mu, where two tails would cancel."""
     from scipy.special import erfcx
 
     # delta = phi(x) (R(x) - R(x + mu)), x = eps/mu - mu/2, R the Mills ratio, R' = x R - 1:

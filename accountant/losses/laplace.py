@@ -47,19 +47,19 @@ class LaplaceLoss(SymmetricLoss):
         object.__setattr__(self, "shift", POSITIVE.check("shift", self.shift))
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """``1 - e^{(eps - shift) / 2}`` below the shift, 0 above."""
+        """Return ``1 - e^{(eps - shift) / 2}`` below the shift, 0 above."""
         e = epsilons(epsilon)
         inside: Array = -np.expm1(np.minimum(e - self.shift, 0.0) / 2)
         return inside
 
     @property
     def max_loss(self) -> float:
-        """The shift."""
+        """The largest loss, in nats: the shift."""
         return self.shift
 
     @property
     def infinity(self) -> float:
-        """Nothing is impossible."""
+        """0: every outcome is possible on both neighbours."""
         return 0.0
 
     @property
@@ -70,11 +70,11 @@ class LaplaceLoss(SymmetricLoss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """Its cumulant is a closed form."""
+        """The cumulant is exact: a closed form."""
         return NUMERICS
 
     def renyi(self, order: ArrayLike) -> Array:
-        """Rényi divergence of two shifted Laplace laws."""
+        """Return the Rényi divergence of two shifted Laplace laws."""
         # ln[ a/(2a-1) e^{(a-1)m} + (a-1)/(2a-1) e^{-am} ] / (a-1)
         a, m = orders(order), self.shift
         log_moment = np.logaddexp(
@@ -84,20 +84,20 @@ class LaplaceLoss(SymmetricLoss):
         return divergence
 
     def cumulant(self, z: ArrayLike) -> Any:
-        """``ln [(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``."""
+        """Return ``ln [(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``."""
         s = np.asarray(z, dtype=complex)
         return CGF.sum_cgf([self], np.ones(1), s)[0][()]
 
     def dominates(self, other: Loss) -> bool:
-        """A greater shift covers a smaller one."""
+        """Return whether ``other`` is a Laplace loss with no greater shift."""
         return isinstance(other, LaplaceLoss) and self.shift >= other.shift
 
     def for_group(self, size: int) -> LaplaceLoss:
-        """``size`` records shift by ``size`` times as much."""
+        """Return the Laplace loss with ``size`` times the shift."""
         return LaplaceLoss(round_up(RECORDS.check("size", size) * self.shift))
 
     def inverse_profile(self, delta: float) -> float:
-        """The closed form."""
+        """Return the inverse of the profile, in closed form."""
         # 1 - e^{(eps - shift) / 2} = delta
         found = self.shift + 2 * math.log1p(-delta) + 4 * ULP * self.shift
         return min(self.shift, max(0.0, found))

@@ -25,7 +25,7 @@ INTERPOLATION_LIMIT = 0.1  # |z| shift up to which a cumulant is smooth in the s
 
 
 class Shifted(HasCumulant, Protocol):
-    """A loss that is known by its shift."""
+    """A loss that is determined by its shift."""
 
     @property
     def shift(self) -> float:
@@ -40,7 +40,7 @@ class LaplaceCGF(ExactCGF[Shifted]):
     distinct_cost_cap = MAX_EXACT_LOSSES  # more are interpolated
 
     def sum_cgf(self, losses: Sequence[Shifted], counts: Array, z: Any) -> tuple[Any, Array]:
-        """Sum of the closed forms, many losses at a time."""
+        """Return the sum of the closed forms, many losses at a time."""
         shifts = np.fromiter((one.shift for one in losses), float, len(losses))
         if shifts.size <= MAX_EXACT_LOSSES:
             return sum_in_blocks(_laplace_cgf, shifts, counts, z)
@@ -57,7 +57,7 @@ class LaplaceCGF(ExactCGF[Shifted]):
     def cf_ratios(
         self, losses: Sequence[Shifted], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:
-        """``[(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``: two outer products a loss."""
+        """Return powers of ``[(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``: two outer products."""
         if len(losses) > MAX_EXACT_LOSSES:
             return cf_ratios_from_cgf(self.sum_cgf, losses, counts, z)
         a, w = z[0, 0].real, 2 * z + 1
@@ -74,7 +74,7 @@ class LaplaceCGF(ExactCGF[Shifted]):
         return product, missed
 
     def log_cf_bounds(self, losses: Sequence[Shifted], counts: Array, a: float, u: Array) -> Array:
-        """``(1 + 1/(2u)) / (1 + tanh(w m) / (2w))`` bounds each factor, ``w = a + 1/2``."""
+        """Bound each factor by ``(1 + 1/(2u)) / (1 + tanh(w m) / (2w))``, ``w = a + 1/2``."""
         # K = -m/2 + ln[cosh(s m) + sinh(s m) / (2s)], s = w + iu; both are below cosh(w m)
         shifts = np.fromiter((one.shift for one in losses), float, len(losses))
         w = a + 0.5
@@ -88,7 +88,7 @@ class LaplaceCGF(ExactCGF[Shifted]):
         return np.minimum(total, 0.0)
 
     def max_loss_mass(self, loss: Shifted) -> float:
-        """Half of P lies where the loss is the shift."""
+        """Return 1/2: that mass of P has the shift as its loss."""
         return 0.5
 
 

@@ -66,7 +66,7 @@ class Loss(Item, Release):
     @property
     @abstractmethod
     def reversed(self) -> Loss:
-        """The loss of (Q, P): itself unless asymmetric."""
+        """The loss of (Q, P): the same loss unless it is asymmetric."""
 
     @property
     def infinity(self) -> float:
@@ -116,7 +116,7 @@ class Loss(Item, Release):
             value, error = sum_of_finite_cgfs([(pair.loss, pair.mass)], np.ones(1), a)
             divergence: Array = (value + error) / a
             return divergence
-        with np.errstate(divide="ignore"):  # nothing finite may be left
+        with np.errstate(divide="ignore"):  # the finite part may be empty
             each = np.vectorize(lambda one: moment(self, one), otypes=[float])
             log_moment: Array = np.log(each(a))
         return log_moment / a
@@ -139,12 +139,12 @@ class Loss(Item, Release):
 
     @property
     def numerics(self) -> LossNumerics:
-        """How composition may treat it: by its profile alone, unless a family knows more."""
+        """What composition may use: the profile alone, unless a family overrides this."""
         return PROFILE_ONLY
 
     @property
     def loss_pmf(self) -> tuple[Array, Array] | None:
-        """The losses and their masses under P, where there are finitely many; the finite part."""
+        """The finite losses and their masses under P, where there are finitely many; else None."""
         return None
 
     def for_group(self, size: int) -> Loss | None:
@@ -179,7 +179,7 @@ class Loss(Item, Release):
 
     @property
     def attained_pair(self) -> Loss:
-        """A loss of one pair that this one covers: itself, unless it is an upper envelope."""
+        """A loss of one pair that this one covers; the same loss unless it is an upper envelope."""
         return self
 
     def log_profile(self, epsilon: ArrayLike) -> Array:
@@ -256,11 +256,11 @@ class Loss(Item, Release):
         return np.where(epsilon >= 0, self.profile(size), negative)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield itself, once."""
+        """Yield this loss, once."""
         yield self, 1
 
     def inverse_profile(self, delta: float) -> float:
-        """Smallest epsilon of this direction at ``delta > infinity``, rounded up."""
+        """Return the smallest epsilon of this direction at ``delta > infinity``, rounded up."""
         # the profile is inaccurate by a hair: ask for slightly less of what may be spent
         asked = delta - ACCURACY * (delta - self.infinity)
         found = smallest_root(self.profile, asked, self.max_loss)
@@ -268,25 +268,25 @@ class Loss(Item, Release):
 
 
 class SymmetricLoss(Loss):
-    """A loss that is its own reverse."""
+    """A loss that equals its own reverse."""
 
     __slots__ = ()
 
     @property
     def reversed(self) -> Loss:
-        """Itself."""
+        """The same loss: it is symmetric."""
         return self
 
 
 def single_loss(item: Item) -> Loss:
-    """Return the item as the loss of one release: what it is where it is not `Parallel`."""
+    """Return the item as the loss of one release; any item but `Parallel` is one."""
     if not isinstance(item, Loss):
         raise TypeError(f"neither a loss nor parallel plans: {type(item).__name__}")
     return item
 
 
 def orders(order: ArrayLike) -> Array:
-    """Rényi orders as an array, each a finite number above 1."""
+    """Return Rényi orders as an array, each checked to be a finite number above 1."""
     raw = np.asarray(order)
     if raw.dtype.kind not in "iuf" or not (np.all(raw > 1) and np.all(np.isfinite(raw))):
         raise ParameterError("order", order, "finite and greater than 1")
@@ -294,7 +294,7 @@ def orders(order: ArrayLike) -> Array:
 
 
 def epsilons(epsilon: ArrayLike) -> Array:
-    """Epsilons as an array of real numbers, infinity allowed."""
+    """Return epsilons as an array of real numbers, infinity allowed."""
     raw = np.asarray(epsilon)
     if raw.dtype.kind not in "iuf" or np.isnan(raw).any():
         raise ParameterError("epsilon", epsilon, "a real number")
@@ -302,7 +302,7 @@ def epsilons(epsilon: ArrayLike) -> Array:
 
 
 def _mu_of_pure_dp(epsilon: float) -> float:
-    """The mu of epsilon-DP: its trade-off curve touches the Gaussian's at its corner."""
+    """Return the mu of epsilon-DP: its trade-off curve touches the Gaussian's at its corner."""
     from scipy.special import ndtri_exp
 
     # Phi(-mu / 2) = 1 / (1 + e^epsilon)

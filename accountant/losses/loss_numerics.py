@@ -1,4 +1,4 @@
-"""What composition needs of a loss beyond its profile: exact cumulants, and where they end."""
+"""What composition needs of a loss beyond its profile: exact cumulants and their bounds."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class HasCumulant(Protocol):
 
     @property
     def loss_pmf(self) -> tuple[Array, Array] | None:
-        """The losses and their masses, where there are finitely many."""
+        """The finite losses and their masses, where there are finitely many; else None."""
         ...
 
     def cumulant(self, z: Any) -> Any:
-        """``ln E_P[e^{zL}; L finite]``."""
+        """Return ``ln E_P[e^{zL}; L finite]``."""
         ...
 
 
@@ -71,12 +71,12 @@ class ExactCGF(Generic[Member]):
         return np.zeros(u.shape)
 
     def quadrature_terms(self, loss: Member, frequency: float) -> float:
-        """How many exponentials stand for a loss on a contour that reaches up to ``frequency``."""
+        """Return how many exponentials represent a loss on a contour that reaches ``frequency``."""
         found = loss.loss_pmf
         return 2.0 if found is None else float(found[0].size)
 
     def max_loss_mass(self, loss: Member) -> float:
-        """Mass of the greatest finite loss where that is `max_loss`; 0 where it is not known."""
+        """Return the mass of the largest finite loss where that is `max_loss`; 0 if not known."""
         found = loss.loss_pmf
         if found is None or found[0].size == 0 or math.isinf(loss.max_loss):
             return 0.0

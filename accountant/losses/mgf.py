@@ -1,4 +1,4 @@
-"""Moments of a loss that is only known by its profile: one quadrature."""
+"""Moments of a loss of which only the profile is known, by one quadrature."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Profiled(Protocol):
         ...
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """The privacy profile at ``epsilon >= 0``."""
+        """Return the privacy profile at ``epsilon >= 0``."""
         ...
 
 
 def moment(loss: Profiled, z: complex) -> complex:
-    """``E_P[e^{zL}; L finite]`` by quadrature of the two profiles (infinite: diverges)."""
+    """Return ``E_P[e^{zL}; L finite]`` by quadrature of two profiles (infinite if it diverges)."""
     # E = 1 - d(z+1) + z(z+1) [ int_0^inf e^{ze} (delta_PQ(e) - d) de
     #                         + int_0^inf e^{-(z+1)e} delta_QP(e) de ]
     end, atom, real = _integration_limit(loss, z.real), loss.infinity, isinstance(z, float)
@@ -59,7 +59,7 @@ def moment(loss: Profiled, z: complex) -> complex:
 
 
 def _integration_limit(loss: Profiled, a: float) -> float:
-    """Where ``e^{a e} (delta(e) - d)`` has died out; infinity where it never does."""
+    """Return where ``e^{a e} (delta(e) - d)`` becomes negligible; infinity where it never does."""
     if math.isfinite(loss.max_loss):
         return max(loss.max_loss, 1e-9)
     ladder = 2.0 ** np.arange(-6, 9.1, 0.25)
@@ -71,7 +71,7 @@ def _integration_limit(loss: Profiled, a: float) -> float:
 
 
 def _panels(end: float, panels: int = 128) -> tuple[Array, Array]:
-    """Nodes and weights of a composite 16-point Gauss-Legendre rule on ``[0, end]``."""
+    """Return nodes and weights of a composite 16-point Gauss-Legendre rule on ``[0, end]``."""
     x, w = legendre(16)
     width = end / panels
     starts = width * np.arange(panels)

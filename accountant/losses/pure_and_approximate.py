@@ -1,4 +1,4 @@
-"""Pure and approximate privacy: what randomised response dominates."""
+"""The losses of pure and approximate privacy, both dominated by randomised response."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class PureLoss(BoundedLoss):
         object.__setattr__(self, "epsilon", POSITIVE.check("epsilon", self.epsilon))
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Hockey stick of P = (e^e0, 1) / (1 + e^e0) against its mirror."""
+        """Return the hockey stick of P = (e^e0, 1) / (1 + e^e0) against its mirror image."""
         # (e^e0 - e^eps)_+ / (1 + e^e0)
         e = epsilons(epsilon)
         inside: Array = -np.expm1(np.minimum(e - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
         return inside
 
     def renyi(self, order: ArrayLike) -> Array:
-        """Rényi divergence of binary randomised response."""
+        """Return the Rényi divergence of binary randomised response."""
         # ln[(e^{alpha e0} + e^{(1-alpha) e0}) / (1 + e^e0)] / (alpha - 1)
         a, e0 = orders(order), self.epsilon
         log_moment = np.logaddexp(a * e0, (1 - a) * e0) - np.logaddexp(0, e0)
@@ -65,29 +65,29 @@ class PureLoss(BoundedLoss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """Its cumulant is a closed form."""
+        """The cumulant is exact: a closed form."""
         return PURE
 
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
-        """``+-epsilon``."""
+        """The two losses ``+-epsilon`` and their masses."""
         return response_pmf(self.epsilon)
 
     def cumulant(self, z: ArrayLike) -> Any:
-        """``ln E[e^{zL}]`` of the two outcomes ``+-epsilon``."""
+        """Return ``ln E[e^{zL}]`` of the two outcomes ``+-epsilon``."""
         s = np.asarray(z, dtype=complex)
         return PURE_CGF.sum_cgf([self], np.ones(1), s)[0][()]
 
     def dominates(self, other: Loss) -> bool:
-        """Every loss that is bounded by its epsilon."""
+        """Return whether ``other`` is bounded by this epsilon."""
         return other.pure <= self.epsilon
 
     def for_group(self, size: int) -> PureLoss:
-        """``size`` records cost ``size`` times as much."""
+        """Return the pure loss of ``size`` times the epsilon."""
         return PureLoss(round_up(RECORDS.check("size", size) * self.epsilon))
 
     def inverse_profile(self, delta: float) -> float:
-        """The closed form."""
+        """Return the inverse of the profile, in closed form."""
         # (e^e0 - e^eps) / (1 + e^e0) = delta
         share = delta * (1 + math.exp(-self.epsilon))
         if share > 0.5:
@@ -127,7 +127,7 @@ class ApproxLoss(SymmetricLoss):
         object.__setattr__(self, "delta", DELTA.check("delta", self.delta))
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """``delta`` reveals everything, the rest is binary randomised response."""
+        """Return delta for the outcomes that reveal the data, plus binary randomised response."""
         e = epsilons(epsilon)
         inside = -np.expm1(np.minimum(e - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
         total: Array = self.delta + (1 - self.delta) * inside
@@ -135,27 +135,27 @@ class ApproxLoss(SymmetricLoss):
 
     @property
     def max_loss(self) -> float:
-        """Its epsilon."""
+        """The largest finite loss, in nats: epsilon."""
         return self.epsilon
 
     @property
     def infinity(self) -> float:
-        """Its delta."""
+        """The mass of outcomes that are impossible on the neighbour: delta."""
         return self.delta
 
     @property
     def numerics(self) -> LossNumerics:
-        """Its cumulant is a closed form."""
+        """The cumulant is exact: a closed form."""
         return APPROXIMATE
 
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
-        """``+-epsilon``, of mass ``1 - delta`` together."""
+        """The two finite losses ``+-epsilon`` and their masses, ``1 - delta`` together."""
         loss, mass = response_pmf(self.epsilon)
         return loss, mass * (1 - self.delta)
 
     def cumulant(self, z: ArrayLike) -> Any:
-        """``ln (1 - delta)`` and the cumulant of randomised response."""
+        """Return ``ln (1 - delta)`` plus the cumulant of randomised response."""
         s = np.asarray(z, dtype=complex)
         value, _ = response_cgf(np.array(self.epsilon), s)
         return (value + math.log1p(-self.delta))[()]
@@ -166,7 +166,7 @@ class ApproxLoss(SymmetricLoss):
         return round_up_square(self.epsilon, 2)
 
     def renyi(self, order: ArrayLike) -> Array:
-        """Rényi divergence of the finite part, which has mass ``1 - delta``."""
+        """Return the Rényi divergence of the finite part, which has mass ``1 - delta``."""
         a, e0 = orders(order), self.epsilon
         log_moment = np.logaddexp(a * e0, (1 - a) * e0) - np.logaddexp(0, e0)
         divergence: Array = (round_up_sum(log_moment, a * e0) + math.log1p(-self.delta)) / (a - 1)

@@ -30,25 +30,25 @@ class ResponseCGF(ExactCGF[Response]):
     """``ln E[e^{zL}]`` of the two outcomes ``+-epsilon``."""
 
     def sum_cgf(self, losses: Sequence[Response], counts: Array, z: Any) -> tuple[Any, Array]:
-        """Sum of the closed forms, many losses at a time."""
+        """Return the sum of the closed forms, many losses at a time."""
         sizes = np.fromiter((one.epsilon for one in losses), float, len(losses))
         return sum_in_blocks(response_cgf, sizes, counts, z)
 
     def cf_ratios(
         self, losses: Sequence[Response], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:
-        """Product over the losses, one matrix product each."""
+        """Return the product of the ratios of all losses, by one matrix product each."""
         return product_of_cf_ratios([response_pmf(one.epsilon) for one in losses], counts, z)
 
 
 def response_pmf(epsilon: float) -> tuple[Array, Array]:
-    """Losses and masses of binary randomised response."""
+    """Return the losses and masses of binary randomised response."""
     high = 1 / (1 + math.exp(-epsilon))
     return np.array([epsilon, -epsilon]), np.array([high, high * math.exp(-epsilon)])
 
 
 def response_cgf(epsilon: Array, z: Any) -> tuple[Any, Array]:
-    """The cumulants of responses at ``z``, and bounds on their round-off."""
+    """Return the cumulants of responses at ``z``, and bounds on their round-off."""
     # E e^{zL} = cosh((z + 1/2) e) / cosh(e/2) = 1 + 2 sinh((z+1) e/2) sinh(z e/2) / cosh(e/2);
     # where that would overflow, e^{ze} (1 + e^{-(2z+1)e}) / (1 + e^-e)
     far = epsilon * (z.real + 1) > 30

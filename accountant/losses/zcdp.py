@@ -57,7 +57,7 @@ class ZCDPLoss(SymmetricLoss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """Many mechanisms have this rho, and it says all."""
+        """An upper envelope: many mechanisms have this rho, and the Rényi curve determines it."""
         return MANY_PAIRS_BY_RENYI
 
     @property
@@ -67,15 +67,15 @@ class ZCDPLoss(SymmetricLoss):
 
     @property
     def infinity(self) -> float:
-        """Nothing is impossible."""
+        """0: every outcome is possible on both neighbours."""
         return 0.0
 
     def renyi(self, order: ArrayLike) -> Array:
-        """``xi + rho * order``."""
+        """Return ``xi + rho * order``."""
         return self.xi + self._rho * orders(order)
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Least over a > 0 of ``e^{a((a+1) rho + xi - eps)} a^a / (1+a)^{1+a}``."""
+        """Return the least over a > 0 of ``e^{a((a+1) rho + xi - eps)} a^a / (1+a)^{1+a}``."""
         e = epsilons(epsilon)
         gap = self.xi - np.minimum(e, 1e100)
 
@@ -94,7 +94,7 @@ class ZCDPLoss(SymmetricLoss):
             return delta
 
     def cumulant(self, z: ArrayLike) -> Any:
-        """Upper envelope ``z xi + rho (z^2 + z)`` at real z: no single pair attains it."""
+        """Return the upper envelope ``z xi + rho (z^2 + z)`` at real z: no one pair attains it."""
         s = np.asarray(z, dtype=complex)
         return (s * self.xi + self._rho * (s * s + s))[()]
 
@@ -104,13 +104,13 @@ class ZCDPLoss(SymmetricLoss):
         return GaussianLoss(math.sqrt(2 * self._rho) * (1 - 4 * ULP))
 
     def for_group(self, size: int) -> ZCDPLoss:
-        """``rho`` grows with the square of the group's size (Bun & Steinke 2016, Prop. 1.9)."""
+        """Return rho times ``size^2`` (Bun & Steinke 2016, Prop. 1.9)."""
         if self.xi:
             raise UnsupportedPlan(self, "Grouped", "xi > 0 has no group bound; use ApproxLoss")
         return ZCDPLoss(round_up(RECORDS.check("size", size) ** 2 * self._rho))
 
     def inverse_profile(self, delta: float) -> float:
-        """The least over tilts."""
+        """Return the inverse of the profile: the least epsilon over all Rényi orders."""
 
         # Least over a of rho (a+1) + xi + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a.
         def epsilon(a: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Sums over many losses of one family: in blocks, or at a few points that stand for all."""
+"""Sums over many losses of one family: in blocks of bounded memory, or at interpolation nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from accountant.numerics.rounding import ULP
 
 
 def interpolation_nodes(parameters: Array, counts: Array, points: int = 24) -> tuple[Array, Array]:
-    """A few parameters with weights that stand for many: Chebyshev interpolation by octaves.
+    """Return a few parameters and weights that replace many: Chebyshev interpolation by octaves.
 
     For a function analytic on the ellipse of radius 4 around [m, 2m] and at most M there, a sum
     over parameters misses at most (4/3) M 4^-24 = 5e-15 M each.  With ``|z| m <= 0.1`` a Laplace
@@ -37,7 +37,7 @@ def interpolation_nodes(parameters: Array, counts: Array, points: int = 24) -> t
 
 
 def sum_in_blocks(formula: Any, parameters: Array, counts: Array, z: Any) -> tuple[Any, Array]:
-    """Sum ``counts[i] formula(parameters[i], z)``, (value, round-off), in bounded memory."""
+    """Return ``sum_i counts[i] formula(parameters[i], z)`` and its round-off, in bounded memory."""
     total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
     flat, step = z.reshape(1, -1), max(1, BLOCK_SIZE // max(z.size, 1))
     for first in range(0, parameters.size, step):

@@ -19,7 +19,7 @@ BLOCK_SIZE = 2**18  # complex numbers that are worked on at a time
 
 
 def finite_cgf(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]:
-    """``ln sum_i e^{log_mass[i] + z loss[i]}`` elementwise, and a bound on its round-off."""
+    """Return ``ln sum_i e^{log_mass[i] + z loss[i]}`` elementwise, and a bound on its round-off."""
     if loss.size == 0:
         return np.full(z.shape, -np.inf, dtype=z.dtype), np.zeros(z.shape)
     flat, step = z.reshape(-1, 1), max(1, BLOCK_SIZE // loss.size)
@@ -33,7 +33,7 @@ def finite_cgf(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]:
 def sum_of_finite_cgfs(
     outcomes: Sequence[tuple[Array, Array]], counts: Array, z: Any
 ) -> tuple[Any, Array]:
-    """``sum_i counts[i] ln E e^{zL_i}`` and its round-off; ``outcomes`` are losses and masses."""
+    """Return ``sum_i counts[i] ln E e^{zL_i}`` and its round-off; ``outcomes``: loss and mass."""
     total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
     for (loss, mass), count in zip(outcomes, counts.tolist(), strict=True):
         value, error = finite_cgf(loss, np.log(mass), z)
@@ -54,13 +54,13 @@ def product_of_cf_ratios(
 
 
 def power_round_off(count: float, spread: float, z: Complex, own_error: float = 0.0) -> Array:
-    """Round-off of a power of `cf_ratio`: no factor exceeds 1, a phase is inexact by an ulp."""
+    """Return the round-off of a power of `cf_ratio`: factors are at most 1, phases one ulp off."""
     error: Array = 16 * ULP * count * (1 + own_error + np.abs(z.imag) * spread)
     return error
 
 
 def complex_power(base: Complex, exponent: int) -> Complex:
-    """``base ** exponent`` by repeated squaring."""
+    """Return ``base ** exponent`` by repeated squaring."""
     result: Complex | None = None
     while exponent:
         if exponent & 1:
@@ -90,7 +90,7 @@ def cf_ratio(loss: Array, log_mass: Array, z: Complex) -> tuple[Complex, float, 
 
 
 def phases(angle: Array) -> Complex:
-    """``e^{i angle}``, twice as fast as numpy's complex exponential."""
+    """Return ``e^{i angle}``, twice as fast as numpy's complex exponential."""
     result = np.empty(angle.shape, dtype=complex)
     np.cos(angle, out=result.real)
     np.sin(angle, out=result.imag)
@@ -121,7 +121,7 @@ def cf_ratios_from_cgf(
     counts: Array,
     z: Complex,
 ) -> tuple[Complex, Array]:
-    """`ExactCGF.cf_ratios` by way of logarithms."""
+    """Return `ExactCGF.cf_ratios`, computed by way of logarithms."""
     height, _ = sum_cgf(losses, counts, z[:1, :1].real)
     value, error = sum_cgf(losses, counts, z)
     with np.errstate(under="ignore"):

@@ -1,4 +1,4 @@
-"""Logarithms near 0 and 1, and sums of what is known by its logarithm."""
+"""Logarithms near 0 and 1, and sums of numbers that are given by their logarithms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from accountant.numerics import Array, Complex
 
 
 def log1mexp(x: Array) -> Array:
-    """``ln(1 - e^x)`` for ``x <= 0``, accurate at both ends (Maechler, 2012)."""
+    """Return ``ln(1 - e^x)`` for ``x <= 0``, accurate at both ends (Maechler, 2012)."""
     with np.errstate(divide="ignore"):
         small: Array = np.log(-np.expm1(x))
         large: Array = np.log1p(-np.exp(x))
@@ -19,7 +19,7 @@ def log1mexp(x: Array) -> Array:
 
 
 def log1p(x: Any) -> Any:
-    """``ln(1 + x)``, accurate near 0 at complex ``x`` too (numpy's own is not)."""
+    """Return ``ln(1 + x)``, accurate near 0 at complex ``x`` too (numpy's own is not)."""
     if not np.iscomplexobj(x):
         return np.log1p(x)
     real = np.log1p(x.real * (2 + x.real) + x.imag * x.imag) / 2
@@ -28,7 +28,7 @@ def log1p(x: Any) -> Any:
 
 
 def log_mixture(x: Array, weight: float) -> Array:
-    """``ln(1 - share + share e^x)``, without cancelling."""
+    """Return ``ln(1 - share + share e^x)``, without cancellation."""
     if weight == 1:
         return x
     if weight == 0:
@@ -43,7 +43,7 @@ def log_mixture(x: Array, weight: float) -> Array:
 
 
 def log_ndtr(x: Array) -> Array:
-    """Logarithm of the standard normal distribution function, accurate in the far tail."""
+    """Return the logarithm of the standard normal distribution function, also far in the tail."""
     from scipy.special import log_ndtr as scipy_log_ndtr
 
     result: Array = scipy_log_ndtr(x)
@@ -51,7 +51,7 @@ def log_ndtr(x: Array) -> Array:
 
 
 def logsumexp(terms: Array, axis: int = -1) -> Array:
-    """``ln sum e^terms`` along an axis, for real terms; all-minus-infinity gives minus infinity."""
+    """Return ``ln sum e^terms`` along an axis, for real terms; minus infinity if all are."""
     top = np.max(terms, axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):

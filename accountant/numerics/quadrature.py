@@ -12,13 +12,13 @@ from accountant.numerics import Array
 
 @functools.cache
 def legendre(points: int) -> tuple[Array, Array]:
-    """Nodes and weights of the Gauss-Legendre rule on ``[-1, 1]``."""
+    """Return nodes and weights of the Gauss-Legendre rule on ``[-1, 1]``."""
     nodes, weights = np.polynomial.legendre.leggauss(points)
     return nodes, weights
 
 
 def gauss_legendre_panels(edges: Array, points: int = 24) -> tuple[Array, Array, NDArray[np.intp]]:
-    """Gauss-Legendre nodes between neighbouring edges, their weights, and their panels."""
+    """Return Gauss-Legendre nodes between neighbouring edges, their weights, and their panels."""
     x, w = legendre(points)
     half = np.diff(edges)[:, None] / 2
     nodes = edges[:-1, None] + half * (x + 1)

@@ -1,4 +1,4 @@
-"""Floats rounded towards privacy: units in the last place, and what is rounded up by them."""
+"""Floats rounded towards privacy, by a few units in the last place."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ACCURACY = 2.0**-36
 
 
 def round_up(x: float, ulps: float = 4.0) -> float:
-    """``x`` rounded up by a few units in the last place; exact zeros and infinities stay."""
+    """Return ``x`` rounded up by a few units in the last place; exact zeros and infinities stay."""
     return x + abs(x) * ulps * ULP
 
 
 def round_up_ratio(x: float, y: float) -> float:
-    """The least float that is not below ``x / y``; exact ratios stay."""
+    """Return the least float that is not below ``x / y``; exact ratios stay."""
     ratio = x / y
     if not 0 < ratio < math.inf:
         return ratio
@@ -32,13 +32,13 @@ def round_up_ratio(x: float, y: float) -> float:
 
 
 def round_up_square(x: float, divisor: float) -> float:
-    """``x^2 / divisor`` rounded up: 0 for 0 alone, infinite where it overflows."""
+    """Return ``x^2 / divisor`` rounded up: 0 for 0 alone, infinite where it overflows."""
     if x == 0:
         return 0.0
     return max(round_up(x * x / divisor), 1e-300) if x < 1e150 else math.inf
 
 
 def round_up_sum(total: Array, size: Array) -> Array:
-    """``total`` rounded up by a few units in the last place of 1 and of its terms' ``size``."""
+    """Return ``total`` plus a few units in the last place of 1 and of its terms' ``size``."""
     result: Array = total + 4 * ULP * (1 + np.abs(size) + np.abs(total))
     return result

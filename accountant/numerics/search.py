@@ -1,4 +1,4 @@
-"""Searches for thresholds and peaks: each answer was evaluated, or is an end of the caller's.
+"""Searches for thresholds and peaks: each answer was evaluated, or is an end the caller gave.
 
 A threshold search takes a predicate that changes once between two ends. It returns the last point
 at which the predicate was seen to hold; if there was none, the end at which it should hold. If it
@@ -27,17 +27,17 @@ GOLDEN_RATIO, GOLDEN_STEPS = (math.sqrt(5) - 1) / 2, 39
 
 
 def arithmetic_mean(a: float, b: float) -> float:
-    """``(a + b) / 2``, also where the sum overflows."""
+    """Return ``(a + b) / 2``, also where the sum overflows."""
     return (a + b) / 2 if math.isfinite(a + b) else a / 2 + b / 2
 
 
 def geometric_mean(a: float, b: float) -> float:
-    """``sqrt(ab)`` of positive numbers, also where the product overflows."""
+    """Return ``sqrt(ab)`` of positive numbers, also where the product overflows."""
     return math.sqrt(a) * math.sqrt(b)
 
 
 class Precision(TypedDict, total=False):
-    """Where bisection ends: at a relative distance, or after so many steps of a mean."""
+    """When bisection stops: at a relative distance, or after so many steps of a mean."""
 
     relative: float
     steps: int
@@ -47,7 +47,7 @@ class Precision(TypedDict, total=False):
 def least_float_that(
     holds: Callable[[float], bool], low: float, high: float, **until: Unpack[Precision]
 ) -> float:
-    """The least float seen with ``holds``, true from somewhere above ``low`` on, up to ``high``.
+    """Return the least float seen with ``holds``, which is true from a point above ``low`` on.
 
     Neither end is evaluated; without a `Precision`, the float below does not hold.
     """
@@ -57,7 +57,7 @@ def least_float_that(
 def greatest_float_that(
     holds: Callable[[float], bool], low: float, high: float, **until: Unpack[Precision]
 ) -> float:
-    """The greatest float seen with ``holds``; `least_float_that` with the ends exchanged."""
+    """Return the greatest float seen with ``holds``; `least_float_that` with the ends exchanged."""
     return _bisect(holds, low, high, **until)
 
 
@@ -82,7 +82,7 @@ def _bisect(
 def furthest_that(
     holds: Callable[[Array], NDArray[np.bool_]], start: Array, end: Array, steps: int = 60
 ) -> Array:
-    """Elementwise the last point seen with ``holds`` on the way from ``start`` to ``end``."""
+    """Return elementwise the last point with ``holds`` on the way from ``start`` to ``end``."""
     for _ in range(steps):
         middle = (start + end) / 2
         good = holds(middle)
@@ -103,7 +103,7 @@ def least_integer_that(
 def grow_until(
     holds: Callable[[Number], bool], start: Number, end: Number, factor: Number = 2
 ) -> tuple[Number, Number]:
-    """The first of ``start``, ``factor * start``, ... with ``holds``, after the one before or 0.
+    """Return the first of ``start``, ``factor * start``, ... with ``holds``, and the one before.
 
     The first that is not below ``end`` is not evaluated.
     """
@@ -114,7 +114,7 @@ def grow_until(
 
 
 def smallest_root(decreasing: Callable[[Array], Array], target: float, high: float) -> float:
-    """Smallest ``x`` in ``[0, high]`` that was seen to satisfy ``decreasing(x) <= target``.
+    """Return the smallest ``x`` in ``[0, high]`` seen to satisfy ``decreasing(x) <= target``.
 
     The returned point is always one at which the inequality was evaluated and held, so the
     answer errs upwards, by one float at most.  Returns infinity when ``high`` does not satisfy it.
@@ -154,7 +154,7 @@ def smallest_root(decreasing: Callable[[Array], Array], target: float, high: flo
 def falling_root(
     excess: Callable[[float], float], start: float, tilt: float, max_epsilon: float
 ) -> tuple[float, float]:
-    """Smallest epsilon seen with ``excess <= 0``, by guarded secants; and minus the slope there.
+    """Return the smallest epsilon seen with ``excess <= 0``, and minus the slope there.
 
     ``tilt`` is about that slope; where none was seen, the answer is ``max_epsilon``.
     """
@@ -194,7 +194,7 @@ def minimum_of_one_valley(
     high: float = 1e9,
     points: Sequence[int] = (121, 41, 41, 41, 41),
 ) -> tuple[float, float]:
-    """Where ``f`` is least on the last of some ever finer grids, and its least value on any."""
+    """Return where ``f`` is least on the last of ever finer grids, and its least value on any."""
     left, right, best = math.log(low), math.log(high), math.inf
     for count in points:
         grid = np.linspace(left, right, count)
@@ -209,7 +209,7 @@ def minimum_of_one_valley(
 
 
 def maximum_of_one_peak(f: Callable[[float], float], high: float) -> tuple[float, float]:
-    """The largest value seen over ``(0, high]`` and where, of a function with one peak.
+    """Return the largest value seen over ``(0, high]`` of a function with one peak, and where.
 
     A ladder of logarithms, then golden section; a second peak could only make the value smaller.
     """

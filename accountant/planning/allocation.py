@@ -1,4 +1,4 @@
-"""How much noise each release should have, before anybody touches the data."""
+"""How much noise each release should have: planned before the data are used."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
 def _shared_scales(
     requests: list[Wanted], fixed_plan: Plan, budget: Budget
 ) -> tuple[tuple[float, ...], float]:
-    """The scales of those that share, right to each other, then turned together; and the cost."""
+    """Return shared scales, in proportion and then multiplied by one factor, and their cost."""
     kinds: dict[Hashable, int] = {}
     places = [kinds.setdefault(one.kind, len(kinds)) for one in requests]
     counts = np.bincount(places, [one.count for one in requests]).tolist()
@@ -94,7 +94,7 @@ def _shared_scales(
 def merged_losses(
     distinct: Sequence[Wanted], counts: Sequence[float], fixed_plan: Plan, scales: Sequence[float]
 ) -> Plan:
-    """What all cost, as losses with counts: to be asked about many times."""
+    """Return all releases as losses with counts, since their cost is computed many times."""
     total = dict(fixed_plan.losses())
     for one, scale, count in zip(distinct, scales, counts, strict=True):
         for item, times in one.plan(scale).losses():

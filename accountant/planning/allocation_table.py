@@ -1,4 +1,4 @@
-"""What was planned: every release with its noise, its error, and what all of them cost."""
+"""The table of an allocation: each release with its noise and error, and the total cost."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Allocation:
 
     @functools.cached_property
     def plan(self) -> Plan:
-        """What to hand to a `Ledger`."""
+        """The plan for a `Ledger`."""
         return sequential_plan(self.releases, self.scales)
 
     @functools.cached_property
@@ -57,7 +57,7 @@ class Allocation:
 
     @property
     def total(self) -> float:
-        """The sum that was made small: count times weight times error."""
+        """The minimised sum: count times weight times error."""
         pairs = zip(self.releases, self.errors, strict=True)
         return sum(one.count * (one.weight or 0.0) * (error or 0.0) for one, error in pairs)
 
@@ -80,7 +80,7 @@ class Allocation:
 
 
 def sequential_plan(releases: tuple[Wanted, ...], scales: tuple[float | None, ...]) -> Plan:
-    """The releases one after another."""
+    """Return the releases as one sequence."""
     parts = [
         one.plan(scale) if one.count == 1 else Repeat(one.plan(scale), one.count)
         for one, scale in zip(releases, scales, strict=True)
@@ -89,7 +89,7 @@ def sequential_plan(releases: tuple[Wanted, ...], scales: tuple[float | None, ..
 
 
 def _own_scale(one: Wanted) -> float | None:
-    """The noise scale of a family that has its noise, where it has only one."""
+    """Return the noise scale of a mechanism that has only one; else None."""
     found = {getattr(part, "scale", None) for part in inner_plans(one.plan(None))}
     return found.pop() if len(found) == 1 else None
 

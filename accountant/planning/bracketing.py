@@ -1,4 +1,4 @@
-"""Two knob values around a target cost, found without being told where to look."""
+"""Two parameter values around a target cost, found without a given range."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from accountant.plans.plan import Plan
 
 
 class PlanCost:
-    """Epsilon of the plan at a knob value, remembered; NaN where the plan cannot be built."""
+    """Epsilon of the plan at a parameter value, cached; NaN where the plan cannot be built."""
 
     def __init__(
         self, build: Callable[[float], Plan], delta: float, accountant: Accountant
@@ -22,12 +22,12 @@ class PlanCost:
         self._known: dict[float, float] = {}
 
     def __call__(self, parameter: float) -> float:
-        """Epsilon at ``parameter``."""
+        """Return epsilon at ``parameter``."""
         if parameter not in self._known:
             try:
                 plan = self._build(parameter)
             except ParameterError as error:
-                if error.argument in {"plan", "plan_of"}:  # no plan at all, whatever the knob
+                if error.argument in {"plan", "plan_of"}:  # no plan at any parameter value
                     raise
                 self._known[parameter] = math.nan
             else:
@@ -36,15 +36,15 @@ class PlanCost:
 
 
 def checked_bracket(bracket: object) -> tuple[float, float]:
-    """Two positive knob values."""
+    """Return the bracket, checked to be two positive parameter values."""
     if not isinstance(bracket, (tuple, list)) or len(bracket) != 2:
-        raise ParameterError("bracket", bracket, "a pair of positive knob values")
+        raise ParameterError("bracket", bracket, "a pair of positive parameter values")
     first, second = (POSITIVE.check("bracket", end) for end in bracket)
     return first, second
 
 
 def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, float]:
-    """Two knob values of which one meets the target and one does not, or the furthest two tried.
+    """Return two parameters of which one meets the target, or the furthest two tried.
 
     Walks both ways from the first value at which the plan exists, in growing strides; where the
     plan ceases to exist, closes in on that edge.
@@ -73,7 +73,7 @@ def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, 
 
 
 def secant_bracket(cost: PlanCost, target: float, start: float) -> tuple[float, float] | None:
-    """Two values around the target by secants of ln cost on ln knob; None where they fail."""
+    """Return two values around the target by secants of ln cost on ln parameter; else None."""
     last, here = start, start * 1.25
     for _ in range(10):
         before, now = cost(last), cost(here)

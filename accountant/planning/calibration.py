@@ -1,4 +1,4 @@
-"""Turning one knob until a target epsilon is met, and never past it.
+"""Calibration: the least noise with which a plan's epsilon does not exceed a target.
 
 References: Balle & Wang (2018), who calibrate by search on the exact profile; the habit of
 checking the returned point is dp-accounting's.
@@ -124,7 +124,7 @@ def calibrate(
 
 def _leaf_with_noise_factor(leaf: Plan, factor: float) -> Plan:
     if not hasattr(leaf, "with_noise_factor"):
-        raise ParameterError("plan_of", leaf, "made of mechanisms, each with a knob to turn")
+        raise ParameterError("plan_of", leaf, "made of mechanisms, each with a noise scale")
     scaled: Plan = leaf.with_noise_factor(factor)
     return scaled
 
@@ -148,9 +148,11 @@ def _search(
     private, leaky = ends if cost(ends[0]) <= target else ends[::-1]
     if not cost(private) <= target < cost(leaky):
         costs = f"{cost(ends[0]):.6g} and {cost(ends[1]):.6g}"
-        raise ParameterError("epsilon", target, f"between the costs at the knob's ends, {costs}")
+        raise ParameterError(
+            "epsilon", target, f"between the costs at the parameter's ends, {costs}"
+        )
     # `private` meets the target and `leaky` does not: close in on a logarithmic scale, guessing
-    # by the secant of ln cost on ln knob and halving whenever that was no great help.
+    # by the secant of ln cost on ln parameter and halving whenever that was no great help.
     for step in range(200):
         if cost(private) >= (1 - TOLERANCE) * target or math.isclose(private, leaky, rel_tol=1e-15):
             break

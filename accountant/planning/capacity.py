@@ -71,7 +71,7 @@ def _largest_count_within(
 
 
 def _renyi_guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:
-    """About how many fit, by Rényi divergences, and what one more costs there."""
+    """Return about how many fit, by Rényi divergences, and the cost of one more."""
     if budget.delta == 0:
         one = Basic().epsilon(part, 0.0)
         left = budget.epsilon - Basic().epsilon(plan, 0.0)
@@ -82,7 +82,7 @@ def _renyi_guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:
         )
     a = np.geomspace(1e-2, 1e4, 200)
     rest = (-math.log(budget.delta) - np.log1p(a)) / a - np.log1p(1 / a)
-    with np.errstate(all="ignore"):  # orders at which nothing is finite are left out
+    with np.errstate(all="ignore"):  # orders without a finite value are left out
         spent, more = RDP().curve(plan, a + 1) + rest, RDP().curve(part, a + 1)
         fit = np.where(more > 0, (budget.epsilon - spent) / more, np.inf)
     fit = np.where(np.isfinite(spent) & ~np.isnan(fit), fit, -np.inf)
@@ -93,7 +93,7 @@ def _renyi_guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:
 
 
 def capacity_if_known(plan: Plan, part: Plan, budget: Budget) -> int | None:
-    """The same; None where no accountant can say."""
+    """Return the capacity; None where no accountant can compute it."""
     try:
         return remaining_capacity(plan, part, budget)
     except UnsupportedPlan:

@@ -1,4 +1,4 @@
-"""The common factor of many scales, from a good guess: few questions to an exact accountant."""
+"""The common factor of many scales, with few calls of an exact accountant."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ SIZE = IntegerRange(1)
 
 
 class Measure(Protocol):
-    """What of an error is counted."""
+    """A measure of the error of a release."""
 
     def of(self, plan: Plan) -> float:
-        """The error of one release, in the units of its query."""
+        """Return the error of one release, in the units of its query."""
         ...
 
 
@@ -154,7 +154,7 @@ def _declared(plan: Plan, name: str, measure: object) -> Any:
 
 
 def inner_plans(plan: Plan, inside_mechanisms: bool = True) -> Iterator[Plan]:
-    """The mechanisms and bare losses of a plan, whatever they are sampled or grouped by.
+    """Yield the mechanisms and bare losses of a plan, also inside samples and groups.
 
     ``inside_mechanisms`` says whether to look for mechanisms inside others, too.
     """

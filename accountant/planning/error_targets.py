@@ -1,4 +1,4 @@
-"""The most noise with which an error target is met."""
+"""The largest noise scale with which an error target is met."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RELATIVE_TOLERANCE = 1e-12
 def largest_scale(
     error: Callable[[float], float], target: float, start: float, domain: Interval
 ) -> float | None:
-    """The greatest scale seen with ``error(scale) <= target``; None where the least misses it."""
+    """Return the greatest scale seen with ``error(scale) <= target``; None where none meets it."""
     low = high = min(max(start, domain.low), domain.high)
     while error(low) > target:
         if low == domain.low:

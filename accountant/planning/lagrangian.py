@@ -1,6 +1,6 @@
-"""Noise scales at which no release would rather have some of another's budget.
+"""Noise scales that minimise the total error at a given budget, by Lagrange multipliers.
 
-Write E_i for the weighted error of release i and K_i(a) for its cumulant at the tilt a at which
+Write E_i for the weighted error of release i and K_i(a) for its cumulant at the real a at which
 delta is decided (its Rényi divergence of order a + 1, times a). Where sum E_i is least at a given
 delta, the derivatives of E_i and of K_i by ln scale_i have the same ratio for all i. Both are
 nearly powers of the scale, so that each step solves for powers with the present exponents.
@@ -37,7 +37,7 @@ def lagrangian_scales(
 
 @final
 class _Lagrangian:
-    """The search: one multiplier, and the common factor at which delta is met."""
+    """The search for one multiplier, and for the common factor at which delta is met."""
 
     def __init__(
         self, wanted: Sequence[Wanted], counts: Sequence[float], fixed_plan: Plan, budget: Budget
@@ -47,7 +47,7 @@ class _Lagrangian:
         self._weights = np.array([one.weight for one in wanted], dtype=float)
 
     def scales(self) -> Array:
-        """See `lagrangian_scales`."""
+        """Return the noise scales, as `lagrangian_scales` does."""
         logs = np.array(
             [self._orders.initial_log_scale + math.log(one.unit) for one in self._wanted]
         )
@@ -74,7 +74,7 @@ class _Lagrangian:
         return found
 
     def _costs_and_errors(self, logs: Array, known: Array) -> tuple[Array, Array, Array, Array]:
-        """ln K with minus its slope, and ln error with its slope; ``logs`` move where they must."""
+        """Return ln K with minus its slope, and ln error with its slope; mends invalid ``logs``."""
         rows = []
         for i, one in enumerate(self._wanted):
             for away in _retry_offsets(known[i] - logs[i]):
@@ -108,7 +108,7 @@ class _Lagrangian:
 
 
 def _retry_offsets(back: float) -> Sequence[float]:
-    """Where else to look when there is no mechanism: back towards the last that existed."""
+    """Return offsets to retry at when there is no mechanism: towards the last valid scale."""
     if math.isnan(back):
         return [0.0, *(sign * jump for jump in (0.5, 1, 2, 4, 8, 16, 32) for sign in (1, -1))]
     return [0.0, back / 2, 0.9 * back, back]

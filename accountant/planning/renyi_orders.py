@@ -1,4 +1,4 @@
-"""At which Rényi order delta is decided, and what releases cost there."""
+"""The Rényi order that decides delta, and the costs of releases there."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ORDER_FACTORS = np.geomspace(0.02, 200.0, 56)
 
 @final
 class RenyiOrderGrid:
-    """Tilts ``a`` (orders less 1) around the one at which a budget's delta is decided.
+    """Rényi orders, less 1 (``a``), around the one at which a budget's delta is decided.
 
-    ``counts`` are of the releases whose costs will be told, ``settled`` is released beside them.
+    ``counts`` are of the releases whose costs are given later; ``fixed_plan`` is released beside.
     ``initial_log_scale`` is the logarithm of a scale, in units of sensitivity, that is about right
     for all.
     """
@@ -39,9 +39,9 @@ class RenyiOrderGrid:
         self.initial_log_scale = math.log(math.sqrt(float(self._counts.sum()) / 2) / root)
         self._fixed_cost = np.exp(self.log_cost(fixed_plan))
 
-    @np.errstate(all="ignore")  # some tilts are beyond what floats can say
+    @np.errstate(all="ignore")  # some orders are beyond the range of floats
     def log_cost(self, plan: Plan) -> Array:
-        """``ln K`` at every tilt; ``ln epsilon`` where delta is 0."""
+        """Return ``ln K`` at every order; ``ln epsilon`` where delta is 0."""
         a, pure = self._orders_minus_one, not self._budget.delta
 
         def fact(loss: Loss) -> Array | float:
@@ -57,14 +57,14 @@ class RenyiOrderGrid:
         return logs
 
     def common_log_factor(self, costs: Array, cost_slopes: Array) -> tuple[float, int]:
-        """The common factor of all scales, as a logarithm, at which delta is met, and the tilt."""
+        """Return the log of the common factor of scales that meets delta, and the order's index."""
         factor = least_float_that(
             lambda log: self._excess(costs, cost_slopes, log)[0] <= 0, -60.0, 60.0, steps=27
         )
         return factor, self._excess(costs, cost_slopes, factor)[1]
 
     def _excess(self, costs: Array, cost_slopes: Array, factor: float) -> tuple[float, int]:
-        """How far ln delta is above its target, and the place of the tilt that decides it."""
+        """Return how far ln delta is above its target, and the index of the deciding order."""
         a, epsilon = self._orders_minus_one, self._budget.epsilon
         whole = self._fixed_cost + self._counts @ np.exp(
             np.minimum(costs - cost_slopes * factor, LOG_INFINITY)

@@ -1,4 +1,4 @@
-"""What somebody would like to release: a family of mechanisms, how often, and how exactly."""
+"""Requested releases: a family of mechanisms, how many releases, and the wanted accuracy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from accountant.plans.plan import COUNT, Plan, as_plan
 Family = type[Plan] | Plan | Callable[[float], Plan]
 AT_LEAST_ONE = IntegerRange(1)
 MAX_NAME_LENGTH = 100
-NOISE_SCALE_RANGE = 1e12  # a knob of such a range is a noise scale
+NOISE_SCALE_RANGE = 1e12  # a parameter of such a range is a noise scale
 
 
 @final
@@ -109,12 +109,12 @@ class Wanted:
 
     @property
     def unit(self) -> float:
-        """Noise is counted in it: the sensitivity, where there is one."""
+        """The unit of the noise scale: the sensitivity, or 1 where there is none."""
         return float(dict(self.fields).get("sensitivity", 1.0))
 
     @property
     def kind(self) -> Hashable:
-        """What decides its noise: all but its name and its count."""
+        """The key of requests with equal noise: all fields but name and count."""
         return self.family, self.error, self.scale, self.target, self.weight, self.fields
 
     def plan(self, scale: float | None) -> Plan:
@@ -190,19 +190,19 @@ class Wanted:
 
     @property
     def label(self) -> str:
-        """Its name, or that of its family."""
+        """The name of the request, or of its family."""
         named = type(self.family) if isinstance(self.family, Plan) else self.family
         return self.name or str(getattr(named, "__name__", type(named).__name__))
 
 
 def _noise_scale_parameter(family: Family, fields: dict[str, Any]) -> tuple[str, Interval]:
-    """The name of the noise scale, and what it may be."""
+    """Return the name of the noise scale, and its domain."""
     if not isinstance(family, type):
         return "scale", POSITIVE
     turned = getattr(family, "knob", None)
     if turned is None:
-        raise ParameterError("family", family, "a mechanism class with a knob")
+        raise ParameterError("family", family, "a mechanism class with a noise scale")
     name, domain = turned(**fields)
     if not domain.high >= NOISE_SCALE_RANGE * domain.low > 0:
-        raise ParameterError("family", family, "a mechanism whose knob is a noise scale")
+        raise ParameterError("family", family, "a mechanism calibrated by a noise scale")
     return name, domain

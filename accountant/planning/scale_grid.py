@@ -1,6 +1,6 @@
-"""Many scales on few rungs: an exact accountant's time grows with the number of different losses.
+"""Scales rounded to a logarithmic grid: exact accountants are faster with few different losses.
 
-A rung is 9 % above the last, so that no scale moves by more than 4.4 %, and not all one way: around
+A grid point is 9 % above the last, so that no scale moves by more than 4.4 %, and not all one way: around
 the least error that costs 3/2 of its mean square, 0.1 %.
 """
 
@@ -20,13 +20,13 @@ LOG_GRID_STEP = math.log(2) / 8
 
 
 def snap_to_grid(scales: Array, units: Sequence[float]) -> Array:
-    """The scales in units of each release's own, all on rungs."""
+    """Return the scales in units of each release's own, rounded to the grid."""
     rungs: Array = np.exp(LOG_GRID_STEP * np.round(np.log(scales / units) / LOG_GRID_STEP))
     return rungs
 
 
 class LossMatcher:
-    """Hands out scales whose losses are the same float by float, so that accountants merge them."""
+    """Returns scales whose losses are equal floats, so that accountants merge them."""
 
     def __init__(self) -> None:
         self._losses: dict[Hashable, Hashable] = {}
@@ -49,7 +49,7 @@ class LossMatcher:
 
 
 def scales_at(wanted: Sequence[Wanted], grid_scales: Array, factor: float) -> tuple[float, ...]:
-    """The scales of all of ``wanted`` at a common factor."""
+    """Return the scales of all of ``wanted`` at a common factor."""
     match = LossMatcher()
     try:
         return tuple(

@@ -1,4 +1,4 @@
-"""What would another plan cost, or how exact would it be: questions that need no data."""
+"""The cost and the error of other plans: questions that need no data."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from accountant.errors import ParameterError
 
 
 class Adjacency(enum.StrEnum):
-    """How two neighbouring data sets differ; equal to its string, which files hold."""
+    """How two neighbouring data sets differ; equal to its string, the form used in files."""
 
     ADD_REMOVE = "add-remove"
     REPLACE_ONE = "replace-one"
@@ -21,7 +21,7 @@ class Adjacency(enum.StrEnum):
 
     @property
     def difference(self) -> str:
-        """What two neighbours differ by, in words."""
+        """The difference between two neighbours, in words."""
         return _DIFFERENCES[self]
 
     def __repr__(self) -> str:
@@ -57,7 +57,7 @@ def check_relation(argument: str, value: object, allowed: Iterable[Any] = Adjace
 
 
 class HasRelation(Protocol):
-    """What may have been stated for some neighbours."""
+    """A value that may have been stated for some neighbours."""
 
     @property
     def relation(self) -> Adjacency | None:
@@ -66,7 +66,7 @@ class HasRelation(Protocol):
 
 
 def common_relation(parts: Iterable[HasRelation]) -> Adjacency | None:
-    """The one relation the parts were stated for; None where none says so."""
+    """Return the one relation the parts were stated for; None where no part states one."""
     found = {part.relation for part in parts} - {None}
     if len(found) > 1:
         allowed = "stated for the same neighbours: relations do not mix in one total"

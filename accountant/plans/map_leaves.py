@@ -1,4 +1,4 @@
-"""The same plan with other leaves."""
+"""Copies of a plan with its leaves replaced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from accountant.plans.plan import Plan, Release
 
 
 def map_leaves(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
-    """``plan`` with ``change(leaf)`` in the place of every leaf: a mechanism or a bare loss."""
+    """Return ``plan`` with every leaf, a mechanism or a bare loss, replaced by ``change(leaf)``."""
     names = [field.name for field in dataclasses.fields(plan)]  # type: ignore[arg-type]  # all are
     inner = [name for name in names if _holds_plans(getattr(plan, name))]
     if not inner:

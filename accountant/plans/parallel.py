@@ -78,12 +78,12 @@ class Parallel(Item):
 
     @property
     def relation(self) -> Adjacency | None:
-        """That of its parts; with ``moves``, replace-one."""
+        """The relation of its parts; with ``moves``, replace-one."""
         return Adjacency.REPLACE_ONE if self.moves else common_relation(self.parts)
 
     @property
     def distinct(self) -> tuple[Plan, ...]:
-        """What a user may have to pay for, without repetitions."""
+        """The plans a user may have to pay for, without repetitions."""
         # a record that moves is removed from one part and added to another
         crossed = [
             Sequential([out, into.reversed])
@@ -94,18 +94,18 @@ class Parallel(Item):
         return tuple(dict.fromkeys([*self.parts, *crossed]))
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield itself: accountants take the maximum over what a user may pay for."""
+        """Yield this plan once: accountants take the maximum over what a user may pay for."""
         if self.parts:
             yield self, 1
 
     def leaves(self) -> Iterator[Plan]:
-        """Yield itself, if any part releases something: the ledger opens a part for each group."""
+        """Yield this plan, if any part is not empty: the ledger opens one part for each group."""
         if any(next(part.leaves(), None) is not None for part in self.distinct):
             yield self
 
     @property
     def reversed(self) -> Parallel:
-        """Every part reversed, equal ones once."""
+        """The same plan with every part reversed; equal parts are reversed once."""
         turned = {part: part.reversed for part in {*self.parts, *self.moves}}
         moves = (turned[move] for move in self.moves)
         return Parallel((turned[part] for part in self.parts), self.by, moves)
@@ -142,14 +142,14 @@ class Stated(Plan):
             raise ParameterError("part", self.part, f"stated for {self.relation!r} neighbours")
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield those of the part."""
+        """Yield the losses of the part."""
         return self.part.losses()
 
     def leaves(self) -> Iterator[Plan]:
-        """Yield those of the part."""
+        """Yield the leaves of the part."""
         return self.part.leaves()
 
     @property
     def reversed(self) -> Stated:
-        """The part reversed."""
+        """The part reversed, for the same neighbours."""
         return Stated(self.part.reversed, self.relation)

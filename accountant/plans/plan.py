@@ -1,7 +1,7 @@
 """A plan is a value: what will be released, as a tree of sequences, repetitions and parallels.
 
 Losses and mechanisms are plans of one release, so ``500 * a + b`` and
-``Sequential([Repeat(a, 500), b])`` are the same thing.
+``Sequential([Repeat(a, 500), b])`` are equal plans.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Plan(ABC):
 
     @abstractmethod
     def leaves(self) -> Iterator[Plan]:
-        """Yield what a ledger will be asked for, in order.
+        """Yield what a ledger releases, in order.
 
         Yields
         ------
@@ -66,7 +66,7 @@ class Plan(ABC):
 
     @property
     def relation(self) -> Adjacency | None:
-        """The neighbours it was stated for; None: those its sensitivities were stated for."""
+        """The neighbours the plan was stated for; None: those of its sensitivities."""
         return None
 
     def __add__(self, other: Plan) -> Sequential:
@@ -81,14 +81,14 @@ class Plan(ABC):
 
 
 class Item(Plan):
-    """What accountants add up: the loss of one release, or parallel plans."""
+    """One summand of an accountant: the loss of one release, or parallel plans."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def reversed(self) -> Item:
-        """The same seen with the two neighbours exchanged."""
+        """The same item with the two neighbours exchanged."""
 
 
 class Release(Plan):
@@ -97,12 +97,12 @@ class Release(Plan):
     __slots__ = ()
 
     def leaves(self) -> Iterator[Plan]:
-        """Yield itself."""
+        """Yield this plan, once."""
         yield self
 
     @property
     def sampler(self) -> Sampler | None:
-        """What draws the users that it sees; None: it sees all of them."""
+        """The sampler that draws the users it sees; None: it sees all of them."""
         return None
 
 
@@ -111,11 +111,11 @@ class Sampler(Protocol):
 
     @property
     def part(self) -> Plan:
-        """What is released of the sample."""
+        """The plan that is released on the sample."""
         ...
 
     def select(self, users: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """The indices of one sample of ``users`` users."""
+        """Return the indices of one sample of ``users`` users."""
         ...
 
 
@@ -143,7 +143,7 @@ class Sequential(Plan):
 
     @property
     def relation(self) -> Adjacency | None:
-        """That of its parts."""
+        """The relation of its parts."""
         return common_relation(self.parts)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
@@ -156,7 +156,7 @@ class Sequential(Plan):
 
     @property
     def reversed(self) -> Sequential:
-        """Every part reversed."""
+        """The same plan with every part reversed."""
         return Sequential(part.reversed for part in self.parts)
 
 
@@ -187,7 +187,7 @@ class Repeat(Plan):
 
     @property
     def relation(self) -> Adjacency | None:
-        """That of the part."""
+        """The relation of its part."""
         return self.part.relation
 
     def losses(self) -> Iterator[tuple[Item, int]]:
@@ -207,12 +207,12 @@ class Repeat(Plan):
 
     @property
     def reversed(self) -> Repeat:
-        """The part reversed, as often."""
+        """The part reversed, repeated as often."""
         return Repeat(self.part.reversed, self.count)
 
 
 def directions(plan: Plan) -> tuple[Plan, ...]:
-    """The plan, and its reverse where that is a different one."""
+    """Return the plan, and its reverse where that is a different one."""
     if all(item.reversed is item for item, _ in plan.losses()):
         return (plan,)
     backwards = plan.reversed
@@ -231,7 +231,7 @@ def _parts(plan: Plan) -> tuple[Plan, ...]:
 
 
 def checked_parts(parts: Iterable[Plan]) -> tuple[Plan, ...]:
-    """The parts of a node, each a plan."""
+    """Return the parts of a node, each checked to be a plan."""
     if isinstance(parts, (str, Plan)) or not isinstance(parts, Iterable):
         raise ParameterError("parts", parts, "a list of plans, losses or mechanisms")
     return tuple(as_plan(part) for part in parts)

@@ -21,8 +21,8 @@ def violation(mechanism, epsilon, delta, calibrate=calibrate) -> str:
             calibrate(type(mechanism), **fixed, epsilon=epsilon, delta=delta)
         except ParameterError as error:
             words = str(error)
-            return "" if "between the costs at the knob's ends" in words else words
-        return "a cost beyond the knob's ends was met"
+            return "" if "between the costs at the parameter's ends" in words else words
+        return "a cost beyond the parameter's ends was met"
     if len(fixed) < len(names):
         made = calibrate(type(mechanism), **fixed, epsilon=epsilon, delta=delta)
     else:  # a wrapper: the knob is that of the inner mechanism
