@@ -1,7 +1,7 @@
 """Scales rounded to a logarithmic grid: exact accountants are faster with few different losses.
 
-A grid point is 9 % above the last, so that no scale moves by more than 4.4 %, and not all one way: around
-the least error that costs 3/2 of its mean square, 0.1 %.
+A grid point is 9 % above the last, so that no scale moves by more than 4.4 %, and not all one way:
+around the least error that costs 3/2 of its mean square, 0.1 %.
 """
 
 from __future__ import annotations
