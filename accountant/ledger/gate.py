@@ -224,7 +224,7 @@ class Gate(ABC):
 
     def _refuse_within_a_query(self, mechanism: Releasable) -> None:
         if self._answering:
-            words = "a query may not ask the gate itself; take all blocks before the next request"
+            words = "a query may not ask the gate itself; else wait until all blocks are taken"
             raise OffPlan(mechanism, self.next, words)
 
     def _charge_and_answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
