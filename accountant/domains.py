@@ -99,8 +99,7 @@ def _real(value: object) -> float:
     return math.nan
 
 
-# Far enough from the ends of the floats that a square or a ratio of two is still finite and above
-# 0.
+# Short of the ends of the floats: sums, and products with moderate factors, stay finite.
 POSITIVE = Interval(1e-300, 1e300)
 NON_NEGATIVE = Interval(0.0, 1e300)
 REAL = Interval(-1e300, 1e300)

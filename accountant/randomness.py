@@ -14,8 +14,7 @@ Rng = np.random.Generator | int | None
 def generator(rng: Rng) -> np.random.Generator:
     """Return ``rng`` as a generator; None is a cipher with a fresh key of the operating system.
 
-    A seed makes a run repeatable, for audits and tests: with the seed, a reader can remove the
-    noise.
+    A seed makes a run repeatable, for audits and tests: the seed reveals the noise.
     """
     if isinstance(rng, np.random.Generator):
         return rng

@@ -224,10 +224,7 @@ class Gate(ABC):
 
     def _refuse_within_a_query(self, mechanism: Releasable) -> None:
         if self._answering:
-            words = (
-                "no query may ask the gate itself, and no new request may start until all blocks "
-                "are taken"
-            )
+            words = "a query may not ask the gate itself; else wait until all blocks are taken"
             raise OffPlan(mechanism, self.next, words)
 
     def _charge_and_answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:

@@ -26,7 +26,7 @@ class Line:
 @final
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Lines on axes; ``budget`` is the place of the budget's cross, ``band`` an area's points."""
+    """Lines on axes; ``budget`` is the position of its cross, ``band`` an area's points."""
 
     axes: Axes[float]
     lines: tuple[Line, ...]

@@ -55,7 +55,7 @@ def folder(told, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def address(folder):
-    """The pages by HTTP, as anybody may put them up."""
+    """The pages by HTTP, as a web server serves them."""
     asked = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):
