@@ -91,7 +91,7 @@ class LossNumerics:
 
     ``is_upper_envelope``: the profile is an upper bound on many pairs that no pair need attain.
     ``is_numerical``: the profile is a numerical upper bound, not a formula.
-    ``determined_by_rdp``: the Rényi curve says all there is to know, the profile adds nothing.
+    ``determined_by_rdp``: the profile follows from the Rényi curve.
     ``discretisation_points``: how many values a finite loss above or below this one has.
     ``cgf``: the exact cumulants of its family; None where the profile alone is known.
     """

@@ -1,8 +1,8 @@
 """Numerics: rounding, logarithms, quadrature, searches and sums of exponentials, without privacy.
 
 The room knows no loss and no plan. Bounds on the error stand beside each function, and results
-are rounded in the direction its docstring states. Every other room of the accountant may import
-it, but for `errors`, `domains`, `randomness`, `formatting` and `files`; it imports `errors` alone.
+are rounded in the direction its docstring states. It imports at most `errors`; `plans` and every
+room above may import it.
 """
 
 from __future__ import annotations
