@@ -68,7 +68,20 @@ class Accountant(ABC):
         return 1.0 if any(map(math.isnan, found)) else min(1.0, max(0.0, *found))
 
     def epsilons(self, plan: Plan, deltas: Sequence[float] | Array) -> Array:
-        """Return upper bounds on epsilon at each of many deltas, in their order."""
+        """Return an upper bound on the epsilon of a plan at each of many deltas.
+
+        Parameters
+        ----------
+        plan : Plan
+            A plan, a loss or a mechanism.
+        deltas : sequence of float
+            Each in [0, 1).
+
+        Returns
+        -------
+        list of float
+            Rounded up, in the order of ``deltas``.
+        """
         return np.array([self.epsilon(plan, float(delta)) for delta in deltas])
 
     def deltas(self, plan: Plan, epsilons: Array) -> Array:
@@ -90,10 +103,36 @@ class Accountant(ABC):
 
     @abstractmethod
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:
-        """Return the epsilon of one direction of a checked plan."""
+        """Return an upper bound on the epsilon of one direction of a plan.
+
+        Parameters
+        ----------
+        plan : Plan
+            A checked plan.
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        float
+            Rounded up.
+        """
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
-        """Return the delta of one direction, by inverting `one_way_epsilon`."""
+        """Return an upper bound on the delta of one direction of a plan.
+
+        Parameters
+        ----------
+        plan : Plan
+            A checked plan.
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Rounded up.
+        """
         # epsilon(delta) decreases, so search -ln delta between 0 (trivial) and 700 (1e-304).
         if self.one_way_epsilon(plan, 0.0) <= epsilon:
             return 0.0

@@ -122,7 +122,20 @@ class Tight(Accountant):
         return np.array([found[delta] for delta in given])
 
     def certify_one_way(self, plan: Plan, delta: float) -> Certificate:
-        """Return the certificate of one direction of a checked plan."""
+        """Return the interval that holds the epsilon of one direction of a plan.
+
+        Parameters
+        ----------
+        plan : Plan
+            A checked plan.
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        Certificate
+            Lower end rounded down, upper end rounded up.
+        """
         return one_way(plan, self.width, at_zero=delta == 0).certify(delta)
 
     def one_way_epsilon(self, plan: Plan, delta: float) -> float:

@@ -90,9 +90,20 @@ class PoissonSampled(Loss):
         return self
 
     def select(self, users: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Return the indices of one Poisson sample of ``users`` users, each drawn independently.
+        """Return a secret Poisson sample of the users.
 
-        The probability of each is at most ``rate``, whatever the last bits of the draws.
+        Parameters
+        ----------
+        users : int
+            Number of users.
+        rng : numpy.random.Generator
+            The ledger's noise generator.
+
+        Returns
+        -------
+        array of int
+            Indices of the sampled users, each kept with probability ``rate`` at most, whatever the
+        last bits of the draws.
         """
         # a draw is a multiple of 2^-53 below 1
         return np.flatnonzero(rng.random(users) + 2.0**-53 <= self.rate)

@@ -260,7 +260,18 @@ class Loss(Item, Release):
         yield self, 1
 
     def inverse_profile(self, delta: float) -> float:
-        """Return the smallest epsilon of this direction at ``delta > infinity``, rounded up."""
+        """Return the smallest epsilon at which the profile is at most ``delta``, in this direction.
+
+        Parameters
+        ----------
+        delta : float
+            Above the mass at infinity.
+
+        Returns
+        -------
+        float
+            Rounded up.
+        """
         # the profile is inaccurate by a hair: ask for slightly less of what may be spent
         asked = delta - ACCURACY * (delta - self.infinity)
         found = smallest_root(self.profile, asked, self.max_loss)
