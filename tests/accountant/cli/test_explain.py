@@ -26,7 +26,7 @@ def test_the_command_tells_the_exact_cost(tmp_path, capsys):
     assert exact <= found <= exact * (1 + 1e-5)
     path.write_text(LOCAL)
     assert main(["explain", str(path), "--delta", "0"]) == 0
-    assert "nobody need be trusted" in capsys.readouterr().out
+    assert "trust no one" in capsys.readouterr().out
     path.write_text(GAUSSIAN)
     assert main(["explain", str(path), "--delta", "0"]) == 2
     assert "one at which the plan has an epsilon" in capsys.readouterr().err

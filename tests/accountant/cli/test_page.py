@@ -5,9 +5,12 @@ import typer
 
 from accountant import Book, Budget
 from accountant.cli.exit_status import run_app
+from accountant.cli.page import page
 from mechanisms import Laplace
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app.command("page")(page)
+app.command("other")(lambda: None)
 
 
 def run(*words):
@@ -88,7 +91,7 @@ def test_the_command_shows_a_ledger(book, tmp_path):
         (["plan.toml", "--epsilon", "nan", "--out", "x.html"], "--epsilon"),
         (["plan.toml", "--epsilon", "1", "--delta", "1.5", "--out", "x.html"], "--delta"),
         (["bare.toml", "--delta", "1e-6", "--out", "x.html"], "--epsilon"),
-        (["tight.toml", "--out", "x.html"], "something to share"),
+        (["tight.toml", "--out", "x.html"], "a budget to share"),
         (["none.toml", "--out", "x.html"], "none.toml"),
         (["--ledger", "sqlite:///none.db", "--dataset", "d", "--out", "x.html"], "none.db"),
         (["plan.toml"], "--out"),

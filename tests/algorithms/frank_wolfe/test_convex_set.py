@@ -211,7 +211,7 @@ BAD = [
     ({"convex_set": Endless()}, "convex_set.radius must be"),
     ({"convex_set": None}, "an object with radius"),
     ({"convex_set": GroupBall([0, 1], 1.0)}, "of 6 features"),
-    ({"convex_set": NuclearBall((2, 2), 1.0)}, "of 6 entries"),
+    ({"convex_set": NuclearBall((2, 2), 1.0)}, "number of features, 6"),
     ({"loss": DeclaredLoss(lambda theta, x, y: x, 1.0, 1.0)}, "loss must be a LinearLoss"),
     ({"delta": 0.0}, "delta must be"),
     ({"row_bound": math.inf}, "row_bound must be"),

@@ -367,7 +367,7 @@ BAD = [
     ({"vertices_or_oracle": [[1e308] * 4]}, "infinite norm"),
     ({"vertices_or_oracle": np.zeros((3, 4))}, "norm of the vertices must be"),
     ({"vertices_or_oracle": np.zeros((0, 4))}, "of shape"),
-    ({"vertices_or_oracle": np.ones((3, 5))}, "of 4 features"),
+    ({"vertices_or_oracle": np.ones((3, 5))}, "X has 4 features"),
     ({"vertices_or_oracle": [["a", "b"]]}, "an array of numbers"),
     ({"vertices_or_oracle": [[1.0], [1.0, 2.0]]}, "an array of numbers"),
     ({"vertices_or_oracle": Outside()}, "a point .* of the set, of l1 norm at most 1"),

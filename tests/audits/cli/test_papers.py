@@ -15,4 +15,4 @@ def test_the_command(tmp_path, capsys):
     document = json.loads(path.read_text())
     assert {row["kind"] for row in document["findings"]} == {"paper"}
     assert main(["replay", str(path)]) == 0
-    assert "the same bytes" in capsys.readouterr().out
+    assert "identical but for times" in capsys.readouterr().out

@@ -273,9 +273,12 @@ def test_ctrl_c_leaves_what_is_done_and_the_rest_is_resumed(tmp_path):
     slow = [*words, "--samples", "3000000000", "--json", str(target)]
     command = [sys.executable, "-c", SLOW_LAST, *slow]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    process.stdout.readline()  # it says when the guess test begins
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    try:
+        process.stdout.readline()  # it says when the guess test begins
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=200)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert err == f"interrupted: 2 of 3 rows are in {target}.part; continue with --resume\n"
     left = json.loads((tmp_path / "r.json.part").read_text())
@@ -304,7 +307,7 @@ def told(case):
 last = [told(one) for one in every if one.subject == "half_the_noise"]
 chosen = [one for one in every if one.subject in ("peek", "gossip")] + last
 audits.runner.execution.cases = lambda: chosen
-leave(PROGRAM, main())
+exit_process(PROGRAM, main())
 """
 
 

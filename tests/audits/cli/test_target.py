@@ -116,10 +116,11 @@ def test_low_order_bits_are_looked_at_on_request(folder, capsys):
     ("name", "message"),
     [("theirs:raises", "first"), ("theirs:raises_mute", "code that runs"),
      ("theirs:too_few", "shape (3,)"),
-     ("theirs:leaves", "SystemExit: 7"), ("theirs:dies", "it left with 0"),
-     ("theirs:crashes", "it left with -6"), ("theirs:number", "a function"),
+     ("theirs:leaves", "SystemExit: 7"), ("theirs:dies", "its process exited with 0"),
+     ("theirs:crashes", "its process exited with -6"), ("theirs:number", "a function"),
      ("theirs:nothing", "AttributeError"), ("leaves_now:f", "SystemExit"),
-     ("fails:f", "ZeroDivisionError"), ("bad:f", "SyntaxError"), ("dies_now:f", "it left with 0"),
+     ("fails:f", "ZeroDivisionError"), ("bad:f", "SyntaxError"),
+     ("dies_now:f", "its process exited with 0"),
      ("nowhere:f", "ModuleNotFoundError"), ("theirs", "written package.module:function"),
      ("../theirs:honest", "written"), ("theirs:honest()", "written"), (":", "written")],
 )  # fmt: skip
@@ -172,10 +173,13 @@ def test_an_interrupt_takes_the_child_along(folder):
         [sys.executable, "-m", "audits", *words("theirs:sleeps")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    start = time.monotonic()
-    while not (folder / "started").exists() and time.monotonic() < start + 30:
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)  # would wait for a child that holds its output
+    try:
+        while not (folder / "started").exists() and process.poll() is None:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        # would wait for a child that holds its output
+        _, err = process.communicate(timeout=200)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert err == "interrupted: no rows were saved\n"
