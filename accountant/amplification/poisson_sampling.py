@@ -103,7 +103,7 @@ class PoissonSampled(Loss):
         -------
         array of int
             Indices of the sampled users, each kept with probability ``rate`` at most, whatever the
-        last bits of the draws.
+            last bits of the draws.
         """
         # a draw is a multiple of 2^-53 below 1
         return np.flatnonzero(rng.random(users) + 2.0**-53 <= self.rate)

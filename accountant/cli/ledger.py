@@ -183,12 +183,12 @@ def export(
     if relation is not None:
         relation = check_relation("--relation", relation)
     with _open_book(book, pin) as found:
-        told, lines = found.status(name), found.history(name)
+        status, lines = found.status(name), found.history(name)
     if registry:
-        rows = made.registry_rows(told, lines, relation, post_processing)
+        rows = made.registry_rows(status, lines, relation, post_processing)
         text = made.registry_json(rows) if kind == "json" else made.registry_csv(rows)
     else:
-        text = made.history_json(told, lines) if kind == "json" else made.history_csv(lines)
+        text = made.history_json(status, lines) if kind == "json" else made.history_csv(lines)
     write_text(out, text)
 
 

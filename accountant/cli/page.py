@@ -84,8 +84,8 @@ def _plan(name: str, epsilon: str | None, delta: str | None) -> str:
         allowed = f"one that leaves a budget to share ({error})"
         raise ParameterError("plan", name, allowed) from None
     with _progress_bar(step_count(lines)) as tick:
-        told = summarise(lines, budget, tick)
-    return plan_page(told, Path(name).name, shlex.join([*again, "--out", "FILE"]))
+        summary = summarise(lines, budget, tick)
+    return plan_page(summary, Path(name).name, shlex.join([*again, "--out", "FILE"]))
 
 
 def _history(url: str, name: str) -> str:
