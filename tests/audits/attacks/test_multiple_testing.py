@@ -16,6 +16,12 @@ ONE = PureLoss(1.0)
 PAIRS = [(0.0, 1.0), (0.0, 0.5), (1.0, 0.0)]
 
 
+@pytest.fixture(autouse=True)
+def _without_the_collections_of_statsmodels(monkeypatch):
+    # `multipletests` collects garbage at every call, which takes longer than all else in a test
+    monkeypatch.setattr("gc.collect", lambda *_: 0)
+
+
 def fine(value, rng, size):
     return value + rng.laplace(size=size)
 
