@@ -73,7 +73,7 @@ class Account:
         """Charge one release; it is on disk on return, and an error changes no state."""
         words, raw = (None, None) if who is None else encode_users(who)
         loss = mechanism.loss
-        with self.log.writing():
+        with self.log.writing(self.name):
             last = self.log.last_charge(self.name)
             total = self._total_after(last, loss, who)
             entry = self.log.append(
@@ -97,7 +97,7 @@ class Account:
 
     def reserve_plan(self, plan: Plan, facts: dict[str, Any], key: str | None) -> LogEntry:
         """Charge a whole plan to all users; of a parallel, the largest part is charged."""
-        with self.log.writing():
+        with self.log.writing(self.name):
             last = self.log.last_charge(self.name)
             total = self._total_after(last, plan, None)
             whole = {

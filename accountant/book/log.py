@@ -18,8 +18,8 @@ from accountant.book.hash_chain import (
     next_hash,
 )
 from accountant.book.head_pin import HeadPin
-from accountant.book.log_reader import LogReader
-from accountant.book.storage import Storage
+from accountant.book.log_reader import HASH_OF, LAST_CHARGE, LAST_TWO, LogReader
+from accountant.book.storage import Question, Storage
 from accountant.errors import LedgerCorrupt, ParameterError
 
 ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
@@ -37,11 +37,17 @@ class Log(LogReader):
         self.last_seen_head = ChainHead(0, FIRST_PREDECESSOR)  # the last head this process knows of
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Open a transaction that may append; appended entries are on disk when it ends."""
+    def writing(self, dataset: str | None = None) -> Iterator[None]:
+        """Open a transaction that may append; appended entries are on disk when it ends.
+
+        ``dataset`` is the one that may be charged.
+        """
         with self._lock:
             self._refuse_other_process()
-            with self.storage.writing():
+            ahead: list[Question] = [(LAST_TWO, {}), (HASH_OF, {"seq": self.last_seen_head.seq})]
+            if dataset is not None:
+                ahead.append((LAST_CHARGE, {"d": dataset}))
+            with self.storage.writing(ahead):
                 if self.storage.empty:
                     self._create()
                 else:
@@ -102,7 +108,7 @@ class Log(LogReader):
 
     def _checked_head(self, pinned: ChainHead | None) -> LogEntry:
         """Return the last entry, after a check that earlier known entries are still there."""
-        last = self.storage.ask("SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 2")
+        last = self.storage.ask(LAST_TWO)
         head = self._checked(last, last[0][0] if last else 0)
         for link in (self.last_seen_head, pinned):
             if link is not None:

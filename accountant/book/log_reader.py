@@ -16,6 +16,12 @@ ROWS_PER_PAGE = 1000  # rows that are read at a time
 BODIES_PER_BATCH = (
     100  # bodies that are decoded together: more would keep the garbage collector busy
 )
+LAST_CHARGE = (
+    "SELECT seq FROM entries WHERE dataset = :d AND kind IN ('plan', 'reserve') "
+    "ORDER BY seq DESC LIMIT 1"
+)
+LAST_TWO = "SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 2"
+HASH_OF = "SELECT hash FROM entries WHERE seq = :seq"
 CHARGING_KINDS = ("plan", "reserve")  # the kinds of entries that spend
 
 
@@ -58,10 +64,7 @@ class LogReader:
 
     def last_charge(self, dataset: str) -> LogEntry | None:
         """Return the last entry that charged a data set; None if there is none."""
-        rows = self.storage.ask(
-            "SELECT seq FROM entries WHERE dataset = :d AND kind IN ('plan', 'reserve') "
-            "ORDER BY seq DESC LIMIT 1", d=dataset,
-        )  # fmt: skip
+        rows = self.storage.ask(LAST_CHARGE, d=dataset)
         if not rows:
             return None
         entry = self.head if rows[0][0] == self.head.seq else self.entry(rows[0][0])
@@ -147,7 +150,7 @@ class LogReader:
             raise LedgerCorrupt(self.name, words, link.seq)
         marks = [(head.hash,)]
         if link.seq < head.seq:
-            marks = self.storage.ask("SELECT hash FROM entries WHERE seq = :seq", seq=link.seq)
+            marks = self.storage.ask(HASH_OF, seq=link.seq)
         if marks != [(link.hash,)]:
             raise LedgerCorrupt(self.name, "is another chain than the one that is known", link.seq)
 

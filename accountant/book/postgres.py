@@ -1,14 +1,24 @@
-"""A book in a PostgreSQL database, through SQLAlchemy: for use from many machines."""
+"""A book in a PostgreSQL database, through psycopg: for use from many machines.
+
+The server flushes its log while a committing transaction still holds its locks: one flush for each
+spend.  Here a transaction commits without waiting for the disk, which releases the lock, and a
+second, empty transaction then waits for the flush.  The log is written and recovered in order:
+that flush covers every commit before it, of all writers, and a crash loses a spend only together
+with all that came after it.  Spends and reads return only after what they wrote or saw is flushed.
+"""
 
 from __future__ import annotations
 
 import errno
+import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
 
-from accountant.book.storage import TABLES
+from accountant.book.storage import TABLES, Question
 from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
 
 APPEND_ONLY = (
@@ -19,6 +29,18 @@ APPEND_ONLY = (
 )
 # two writers who make the tables at once wait here; any constant that no other program locks
 CREATION_LOCK = 0x64706174
+# milliseconds that the server waits for a client, or for one statement, that holds the lock
+HOLDING_TIMEOUT = 5000
+HOLD = (
+    "SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(%s), "
+    "set_config('statement_timeout', %s, true)"
+)
+# a transaction that writes to the server's log, so that its commit waits for the flush
+FLUSH = "SELECT pg_logical_emit_message(true, 'dp-attest', '')"
+IS_FLUSHED = (
+    "SELECT CASE WHEN pg_is_in_recovery() THEN true "
+    "ELSE pg_current_wal_insert_lsn() <= pg_current_wal_flush_lsn() END"
+)
 BUSY = {"55P03", "40P01", "40001", "57014"}  # lock not available, deadlock, serialisation, timeout
 DAMAGED = ("XX", "42P", "42703")  # internal errors of the server, and tables that are not there
 FULL, READ_ONLY = "53100", "25006"
@@ -29,29 +51,54 @@ class Postgres:
 
     def __init__(self, url: str, wait: float) -> None:
         try:
-            import sqlalchemy as sa
+            import psycopg
         except ImportError:
             allowed = "'sqlite:///PATH'; for PostgreSQL: pip install 'dp-attest[postgres]'"
             raise ParameterError("url", "postgresql", allowed) from None
-        self._sa, self._wait, self._lock = sa, wait, threading.RLock()
-        found = sa.make_url(url).set(drivername="postgresql+psycopg")
-        self.name = found.render_as_string(hide_password=True)
-        own = found.query.get("options", "")
-        settings = f"{own} -c lock_timeout={max(int(wait * 1000), 1)} -c synchronous_commit=on"
-        self._engine = sa.create_engine(
-            found.difference_update_query(["options"]),
-            poolclass=sa.pool.NullPool,
-            connect_args={"options": settings},
-        )
+        self._psycopg, self._wait, self._lock = psycopg, wait, threading.RLock()
+        self._to = self._connection_parameters(url)
+        self.name = _shown_name(self._to)
+        settings = {
+            "lock_timeout": max(int(wait * 1000), 1), "statement_timeout": 0,
+            "idle_in_transaction_session_timeout": HOLDING_TIMEOUT, "synchronous_commit": "on",
+        }  # fmt: skip
+        words = (f"-c {name}={value}" for name, value in settings.items())
+        self._to["options"] = " ".join([str(self._to.get("options", "")), *words])
         self._db: Any = None
-        with self.reading():
-            if self.ask("SHOW fsync") != [("on",)]:
-                raise ParameterError("url", self.name, "of a server that has fsync on")
+        self._table: int | None = None  # the server's number of the table of entries
+        self._not_begun = ""  # the statement that begins the transaction, not sent yet
+        self._inserts: list[Question] = []  # not sent yet
+        self._answers: dict[Any, list[tuple[Any, ...]]] = {}  # to questions asked ahead
+        try:
+            with self.reading():
+                if self.ask("SHOW fsync") != [("on",)]:
+                    allowed = "of a server that has fsync on"
+                    raise ParameterError("url", self.name, allowed)  # noqa: TRY301
+        except BaseException:
+            self.close()
+            raise
+
+    def _connection_parameters(self, url: str) -> dict[str, Any]:
+        """Return what the URL says; an error repeats nothing of it, for it may hold a password."""
+        allowed = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, each part percent-encoded"
+        try:
+            parts = urlsplit(url)._replace(scheme="postgresql")
+            query = parts.query.replace("+", "%20")
+            found = self._psycopg.conninfo.conninfo_to_dict(urlunsplit(parts._replace(query=query)))
+        except (ValueError, self._psycopg.Error):
+            raise ParameterError("url", "postgresql", allowed) from None
+        if parts.netloc.count("@") > 1 or "@" in parts.path or parts.fragment:
+            raise ParameterError("url", "postgresql", allowed)
+        if not re.fullmatch("[0-9,]*", str(found.get("port", "")), re.ASCII):
+            raise ParameterError("url", "postgresql", f"{allowed}; the port is a number")
+        return dict(found)
 
     @property
     def empty(self) -> bool:
         """Return whether the schema has no tables of a book yet."""
-        return self.ask("SELECT to_regclass('entries') IS NULL") == [(True,)]
+        if self._table is None:
+            [(self._table,)] = self.ask("SELECT to_regclass('entries')::oid::bigint")
+        return self._table is None
 
     def create(self) -> None:
         """Create the tables, inside a transaction."""
@@ -59,55 +106,127 @@ class Postgres:
             self.ask(table.format(whole="BIGINT", bytes="BYTEA"))
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Open a transaction that excludes other writers."""
-        with self._transaction():
-            # who waits for the tables sees, once he has them, all that was committed before
-            if self.empty:
-                self.ask(f"SELECT pg_advisory_xact_lock({CREATION_LOCK})")
-            if not self.empty:
-                self.ask("LOCK TABLE entries IN EXCLUSIVE MODE")
+    def writing(self, ahead: Sequence[Question] = ()) -> Iterator[None]:
+        """Open a transaction that excludes other writers; it is on disk when it ends."""
+        known = self._table
+        with self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"):
+            self._hold(ahead if known else ())
+            if known is None and not self.empty:  # the tables are there: wait for the writers
+                self._hold(ahead)
             yield
+            self._commit_and_flush()
+
+    def _hold(self, ahead: Sequence[Question]) -> None:
+        """Wait for the writers' lock, or the lock to make the tables; ask questions with it.
+
+        Statements after the first see all that was committed before.  From then on the server ends
+        a statement that takes too long, and disconnects a client that is silent as long.
+        """
+        lock = CREATION_LOCK if self._table is None else CREATION_LOCK << 32 | self._table
+        with self._db.pipeline():
+            self._begin()
+            if self._table is not None:  # others who may lock the table go first
+                self._db.execute("LOCK TABLE entries IN ROW EXCLUSIVE MODE")
+            self._db.execute(HOLD, (lock, str(HOLDING_TIMEOUT)))
+            found = [(one, self._execute(*one)) for one in ahead]
+        self._answers = {_key(*one): cursor.fetchall() for one, cursor in found}
+
+    def _begin(self) -> None:
+        """Begin the transaction with its first question: that saves a round to the server."""
+        if self._not_begun:
+            statement, self._not_begun = self._not_begun, ""
+            self._run(statement)
+
+    def _commit_and_flush(self) -> None:
+        done: Any = None
+        try:
+            with self._db.pipeline():  # the server releases the lock before it flushes
+                self._send_inserts()
+                done = self._run("COMMIT")
+                self._db.execute(FLUSH)
+        except self._psycopg.Error:
+            if done is None or done.statusmessage is None:
+                raise
+        else:
+            if done.statusmessage == "COMMIT":
+                return
+        words = f"{self.name}: the server did not say that it flushed; nothing was answered"
+        raise LedgerUnwritable(errno.EIO, words)
+
+    def _send_inserts(self) -> None:
+        waiting, self._inserts = self._inserts, []
+        for one in waiting:
+            self._execute(*one)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Open a read-only transaction with one consistent view."""
-        with self._transaction():
-            self.ask("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        """Open a read-only transaction with one consistent view; what was seen is on disk."""
+        with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
             yield
+            with self._db.pipeline():
+                self._begin()
+                flushed = self._db.execute(IS_FLUSHED)
+                self._run("COMMIT")
+            if flushed.fetchall() != [(True,)]:
+                self._run(FLUSH)
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _transaction(self, begin: str) -> Iterator[None]:
         with self._lock, self._translated_errors():
-            if self._db is None or self._db.invalidated or self._db.closed:
-                self._db = self._engine.connect()
+            if self._db is None or self._db.closed:
+                self._db = self._psycopg.connect(**self._to, autocommit=True)
             try:
+                self._not_begun = begin
                 yield
-                self._db.commit()
             except BaseException:
-                with suppress(self._sa.exc.SQLAlchemyError):
-                    self._db.rollback()
+                self._abandon()
                 raise
+            finally:
+                self._inserts, self._answers, self._not_begun = [], {}, ""
+
+    def _abandon(self) -> None:
+        """Roll back; after an interruption in the middle of a statement, disconnect."""
+        idle = self._psycopg.pq.TransactionStatus.IDLE
+        with suppress(self._psycopg.Error):
+            if self._db.info.transaction_status != idle:
+                self._run("ROLLBACK")
+        if self._db.info.transaction_status != idle:
+            self._db.close()
+
+    def _run(self, statements: str) -> Any:
+        return self._db.execute(statements, prepare=False)
+
+    def _execute(self, sql: str, values: dict[str, Any]) -> Any:
+        return self._db.execute(_placeholders(sql), values)
 
     def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, inside a transaction."""
-        found = self._db.execute(self._sa.text(sql), values)
-        return [tuple(row) for row in found] if found.returns_rows else []
+        if sql.startswith("INSERT"):  # sent with the commit: no one waits for the answer
+            self._inserts.append((sql, values))
+            self._answers = {}
+            return []
+        known = self._answers.pop(_key(sql, values), None) if self._answers else None
+        if known is not None:
+            return known
+        if self._inserts:
+            self._send_inserts()
+        self._begin()
+        found = self._execute(sql, values) if values else self._run(sql)
+        return found.fetchall() if found.description else []
 
     def close(self) -> None:
         """Close the connection to the server."""
         with self._lock:
             if self._db is not None:
                 self._db.close()
-            self._engine.dispose()
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
         """Translate the server's errors into the errors of this package."""
         try:
             yield
-        except self._sa.exc.SQLAlchemyError as error:
-            state = str(getattr(getattr(error, "orig", None), "sqlstate", None) or "")
+        except self._psycopg.Error as error:
+            state = str(error.sqlstate or "")
             if state in BUSY:
                 raise LedgerBusy(self.name, self._wait) from None
             if state.startswith(DAMAGED):
@@ -115,3 +234,21 @@ class Postgres:
             code = {FULL: errno.ENOSPC, READ_ONLY: errno.EROFS}.get(state, errno.EIO)
             said = f"the server says {state}" if state else "the server cannot be reached"
             raise LedgerUnwritable(code, f"{self.name}: {said}; nothing was answered") from None
+
+
+def _key(sql: str, values: dict[str, Any]) -> tuple[Any, ...]:
+    return sql, *values.items()
+
+
+@lru_cache(maxsize=100)
+def _placeholders(sql: str) -> str:
+    """Return the statement with its ``:name`` as psycopg's ``%(name)s``."""
+    return re.sub(r"(?<!:):(\w+)", r"%(\1)s", sql)
+
+
+def _shown_name(to: dict[str, Any]) -> str:
+    """Return a URL of what cannot be a password: user, host, port and database."""
+    user, host, port, database = (
+        quote(str(to.get(part, "")), safe=",") for part in ("user", "host", "port", "dbname")
+    )
+    return f"postgresql://{user}@{host}{port and ':'}{port}/{'' if '%3D' in database else database}"

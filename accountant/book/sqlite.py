@@ -14,12 +14,12 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from accountant.book.database_files import NETWORK_FILE_SYSTEMS, checked_path, file_system
-from accountant.book.storage import TABLES
+from accountant.book.storage import TABLES, Question
 from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
 
 APPLICATION_ID = 0x64706174  # how the file says that it is a book
@@ -95,8 +95,9 @@ class SQLite:
             self.ask(table.format(whole="INTEGER", bytes="BLOB"))
         self.ask(f"PRAGMA application_id = {APPLICATION_ID}")
 
-    def writing(self) -> Any:
+    def writing(self, ahead: Sequence[Question] = ()) -> Any:
         """Open a transaction that excludes other writers; it is on disk when it ends."""
+        del ahead  # a question to a file waits for no server
         return self._transaction("BEGIN IMMEDIATE", self._flush)
 
     def reading(self) -> Any:

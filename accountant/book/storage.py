@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -17,6 +18,9 @@ TABLES = (
     "CREATE VIEW reservations AS SELECT * FROM entries WHERE kind IN ('reserve', 'step')",
     "CREATE VIEW releases AS SELECT * FROM entries WHERE kind IN ('release', 'failed')",
 )
+
+
+Question = tuple[str, dict[str, Any]]  # a statement, and its values
 
 
 class Storage(Protocol):
@@ -36,8 +40,10 @@ class Storage(Protocol):
         """Create the tables, inside a transaction."""
         ...
 
-    def writing(self) -> AbstractContextManager[None]:
+    def writing(self, ahead: Sequence[Question] = ()) -> AbstractContextManager[None]:
         """Open a transaction of one writer at a time; it is on disk when it ends.
+
+        ``ahead`` are questions that `ask` will ask: a server answers them together with the lock.
 
         Raises `LedgerBusy`, `LedgerUnwritable` or `LedgerCorrupt`, and then no change is stored.
         """
