@@ -33,6 +33,8 @@ class PlanRun:
         key = None if name is None else canonical_json({"dataset": account.name, "run": name})
         with account.log.reading():
             opened = None if key is None else account.log.entry_with_key(key)
+            # what comes later is of another process that follows the same run
+            self._last_recorded = 0 if opened is None else account.log.head.seq
         if opened is None:
             facts = {"run": name, "coins": list(coins)}
             opened = account.reserve_plan(plan, facts, key)
@@ -40,7 +42,6 @@ class PlanRun:
             raise ParameterError("run", name, "a name that no run of another plan has")
         self._seq = opened.seq
         self.coins: tuple[int, ...] = tuple(opened.facts["coins"])
-        self._steps, self._answers = self._recorded() if name is not None else ({}, {})
         self._cursor = PlanCursor(plan, users)
         self._charged: list[tuple[Releasable, Users | None]] = []
 
@@ -51,8 +52,8 @@ class PlanRun:
 
     @property
     def has_recorded_steps(self) -> bool:
-        """Return whether steps are left that were released before."""
-        return len(self._charged) < len(self._steps)
+        """Return whether the next step was released before."""
+        return self._recorded(len(self._charged))[0] is not None
 
     def charge(
         self,
@@ -82,8 +83,8 @@ class PlanRun:
     ) -> ReservedRelease:
         step = len(self._charged)
         facts = {**facts, "run": self._seq, "step": step}
-        key = canonical_json({"answer": step, "run": self._seq})
-        earlier = self._steps.get(step)
+        key = answer_key(self._seq, step)
+        earlier, answer = self._recorded(step)
         if earlier is None:
             return ReservedRelease(
                 self._account.reserve_step(mechanism, who, facts, freshness_check), key
@@ -96,21 +97,31 @@ class PlanRun:
         )
         if asked != tuple(earlier.facts[name] for name in ("mechanism", "who", "block")):
             raise OffPlan(mechanism, None, "the run that is resumed released something else here")
-        if step in self._answers:
-            return ReservedRelease(earlier, key, self._answers[step])
+        if answer is not None:
+            return ReservedRelease(earlier, key, answer)
         # reserved, and never answered: the data may have been seen; a second look is paid
         return ReservedRelease(self._account.reserve(mechanism, who, facts, freshness_check), key)
 
-    def _recorded(self) -> tuple[dict[int, LogEntry], dict[int, LogEntry]]:
-        steps: dict[int, LogEntry] = {}
-        answers: dict[int, LogEntry] = {}
-        place: dict[int, int] = {}
-        with self._account.log.reading():
-            for entry in self._account.log.entries(self._account.name):
-                facts = entry.facts
-                if facts.get("run") == self._seq and entry.kind in {"step", "reserve"}:
-                    steps[facts["step"]] = entry
-                    place[entry.seq] = facts["step"]
-                elif entry.kind == "release" and facts["of"] in place:
-                    answers[place[facts["of"]]] = entry
-        return steps, answers
+    def _recorded(self, step: int) -> tuple[LogEntry | None, LogEntry | None]:
+        """Return the step and its answer, as far as they were there when the run was opened."""
+        log = self._account.log
+        if not self._last_recorded:
+            return None, None
+        with log.reading():
+            found = [log.entry_with_key(name(self._seq, step)) for name in (step_key, answer_key)]
+        entry, answer = (
+            None if one is None or one.seq > self._last_recorded else one for one in found
+        )
+        if entry is None:  # steps are made in order: none that follows was recorded
+            self._last_recorded = 0
+        return entry, answer
+
+
+def step_key(run: int, step: int) -> str:
+    """Return the key of a step of a run; the run's number is that of its first entry."""
+    return canonical_json({"run": run, "step": step})
+
+
+def answer_key(run: int, step: int) -> str:
+    """Return the key of the answer of a step."""
+    return canonical_json({"answer": step, "run": run})

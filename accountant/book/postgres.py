@@ -32,8 +32,8 @@ CREATION_LOCK = 0x64706174
 # milliseconds that the server waits for a client, or for one statement, that holds the lock
 HOLDING_TIMEOUT = 5000
 HOLD = (
-    "SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(%s), "
-    "set_config('statement_timeout', %s, true)"
+    "SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(:lock), "
+    "set_config('statement_timeout', :most, true)"
 )
 # a transaction that writes to the server's log, so that its commit waits for the flush
 FLUSH = "SELECT pg_logical_emit_message(true, 'dp-attest', '')"
@@ -41,6 +41,7 @@ IS_FLUSHED = (
     "SELECT CASE WHEN pg_is_in_recovery() THEN true "
     "ELSE pg_current_wal_insert_lsn() <= pg_current_wal_flush_lsn() END"
 )
+LONGEST_WORDS = 1 << 16  # characters or bytes that are sent as words of a statement
 BUSY = {"55P03", "40P01", "40001", "57014"}  # lock not available, deadlock, serialisation, timeout
 DAMAGED = ("XX", "42P", "42703")  # internal errors of the server, and tables that are not there
 FULL, READ_ONLY = "53100", "25006"
@@ -114,7 +115,11 @@ class Postgres:
             if known is None and not self.empty:  # the tables are there: wait for the writers
                 self._hold(ahead)
             yield
-            self._commit_and_flush()
+            if self._db.info.transaction_status == self._psycopg.pq.TransactionStatus.INERROR:
+                words = f"{self.name}: a statement failed before the end; nothing was answered"
+                raise LedgerUnwritable(errno.EIO, words)  # the server would roll back in silence
+            self._send("COMMIT")
+            self._flush()
 
     def _hold(self, ahead: Sequence[Question]) -> None:
         """Wait for the writers' lock, or the lock to make the tables; ask questions with it.
@@ -122,53 +127,51 @@ class Postgres:
         Statements after the first see all that was committed before.  From then on the server ends
         a statement that takes too long, and disconnects a client that is silent as long.
         """
-        lock = CREATION_LOCK if self._table is None else CREATION_LOCK << 32 | self._table
-        with self._db.pipeline():
-            self._begin()
-            if self._table is not None:  # others who may lock the table go first
-                self._db.execute("LOCK TABLE entries IN ROW EXCLUSIVE MODE")
-            self._db.execute(HOLD, (lock, str(HOLDING_TIMEOUT)))
-            found = [(one, self._execute(*one)) for one in ahead]
-        self._answers = {_key(*one): cursor.fetchall() for one, cursor in found}
+        lock, before = CREATION_LOCK, []
+        if self._table is not None:  # others that lock the whole table go first
+            lock = CREATION_LOCK << 32 | self._table
+            before = ["LOCK TABLE entries IN ROW EXCLUSIVE MODE"]
+        held = self._send(*before, (HOLD, {"lock": lock, "most": str(HOLDING_TIMEOUT)}), *ahead)
+        answers = zip(ahead, held[len(held) - len(ahead) :], strict=True)
+        self._answers = {_key(*one): rows for one, rows in answers}
 
-    def _begin(self) -> None:
-        """Begin the transaction with its first question: that saves a round to the server."""
-        if self._not_begun:
-            statement, self._not_begun = self._not_begun, ""
-            self._run(statement)
+    def _send(self, *statements: str | Question) -> list[list[tuple[Any, ...]]]:
+        """Return the rows of each statement; all are in one message.
 
-    def _commit_and_flush(self) -> None:
-        done: Any = None
-        try:
-            with self._db.pipeline():  # the server releases the lock before it flushes
-                self._send_inserts()
-                done = self._run("COMMIT")
-                self._db.execute(FLUSH)
-        except self._psycopg.Error:
-            if done is None or done.statusmessage is None:
-                raise
-        else:
-            if done.statusmessage == "COMMIT":
-                return
-        words = f"{self.name}: the server did not say that it flushed; nothing was answered"
-        raise LedgerUnwritable(errno.EIO, words)
-
-    def _send_inserts(self) -> None:
+        A server that waits for the rest of a message, or for the next one, knows that its client is
+        silent.
+        """
+        begin, self._not_begun = self._not_begun, ""
+        first = [begin] if begin else []
         waiting, self._inserts = self._inserts, []
-        for one in waiting:
-            self._execute(*one)
+        quoted = self._psycopg.ClientCursor(self._db).mogrify
+        words = [
+            one if isinstance(one, str) else quoted(_placeholders(one[0]), one[1])
+            for one in (*first, *waiting, *statements)
+        ]
+        cursor, found = self._db.execute("; ".join(words), prepare=False), []
+        while True:
+            found.append(cursor.fetchall() if cursor.description else [])
+            if not cursor.nextset():
+                return found[len(first) + len(waiting) :]
+
+    def _flush(self) -> None:
+        """Wait until all that was committed is on disk."""
+        try:
+            self._db.execute(FLUSH)
+        except self._psycopg.Error:
+            # what was written is stored perhaps, so nothing is called busy here
+            words = f"{self.name}: the server did not flush; nothing was answered"
+            raise LedgerUnwritable(errno.EIO, words) from None
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Open a read-only transaction with one consistent view; what was seen is on disk."""
         with self._transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"):
             yield
-            with self._db.pipeline():
-                self._begin()
-                flushed = self._db.execute(IS_FLUSHED)
-                self._run("COMMIT")
-            if flushed.fetchall() != [(True,)]:
-                self._run(FLUSH)
+            flushed, _ = self._send(IS_FLUSHED, "COMMIT")
+            if flushed != [(True,)]:
+                self._flush()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
@@ -189,29 +192,25 @@ class Postgres:
         idle = self._psycopg.pq.TransactionStatus.IDLE
         with suppress(self._psycopg.Error):
             if self._db.info.transaction_status != idle:
-                self._run("ROLLBACK")
+                self._db.execute("ROLLBACK")
         if self._db.info.transaction_status != idle:
             self._db.close()
 
-    def _run(self, statements: str) -> Any:
-        return self._db.execute(statements, prepare=False)
-
-    def _execute(self, sql: str, values: dict[str, Any]) -> Any:
-        return self._db.execute(_placeholders(sql), values)
-
     def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, inside a transaction."""
-        if sql.startswith("INSERT"):  # sent with the commit: no one waits for the answer
+        short = len(values.get("body", "")) < LONGEST_WORDS
+        if short and sql.startswith("INSERT"):  # sent with the commit: its answer is not needed
             self._inserts.append((sql, values))
             self._answers = {}
             return []
-        known = self._answers.pop(_key(sql, values), None) if self._answers else None
+        known = self._answers.pop(_key(sql, values), None)
         if known is not None:
             return known
-        if self._inserts:
-            self._send_inserts()
-        self._begin()
-        found = self._execute(sql, values) if values else self._run(sql)
+        if self._inserts and not short:
+            self._send()
+        if self._not_begun or self._inserts or not values:
+            return self._send((sql, values) if values else sql)[0]
+        found = self._db.execute(_placeholders(sql), values)
         return found.fetchall() if found.description else []
 
     def close(self) -> None:
