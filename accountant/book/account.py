@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from accountant.accountants.budget import Budget
@@ -25,6 +27,10 @@ from accountant.ledger.totals import Total, largest_total
 from accountant.plans.plan import Plan
 
 FreshnessCheck = Callable[[], str]  # the fingerprint of fresh noise
+START = ChainHead(0, FIRST_PREDECESSOR)
+MOST_READ_IN_LOCK = 32  # entries: the others wait meanwhile
+ENTRIES_READ_AHEAD = 10_000  # entries in one transaction, in which other threads wait
+ATTEMPTS = 3
 
 
 class Account:
@@ -39,7 +45,7 @@ class Account:
         self.budget = Budget(facts["epsilon"], facts["delta"])
         self.notion = notion_of(facts["notion"], self.budget, facts["order"])
         self._user_totals = self.unspent_users()
-        self._applied_head = ChainHead(0, FIRST_PREDECESSOR)
+        self._applied_head = START
         self._described: dict[Plan, dict[str, Any]] = {}
 
     def total(self) -> Total[Any]:
@@ -55,12 +61,41 @@ class Account:
 
     def user_totals(self) -> UserTotals:
         """Bring every user's total up to date and return them; inside a transaction."""
+        return self._follow(None)
+
+    def read_ahead(self) -> None:
+        """Bring every user's total nearly up to date, in transactions that hold no one up."""
+        while self.users is not None:
+            with self.log.reading():
+                if self._entries_behind() <= MOST_READ_IN_LOCK:
+                    return
+                self._follow(ENTRIES_READ_AHEAD)
+
+    @contextmanager
+    def _charging(self) -> Iterator[None]:
+        """Open a transaction that charges; few entries are left to read while it holds the lock."""
+        for attempt in range(ATTEMPTS):
+            with self.log.writing(self.name):
+                if self._entries_behind() <= MOST_READ_IN_LOCK or attempt == ATTEMPTS - 1:
+                    yield
+                    return
+            self.read_ahead()
+
+    def _entries_behind(self) -> int:
+        return 0 if self.users is None else self.log.head.seq - self._applied_head.seq
+
+    def _follow(self, most: int | None) -> UserTotals:
+        """Apply the next entries of the log to the users' totals, at most so many."""
         if self._user_totals is None:
             raise ParameterError("name", self.name, "a data set opened with users=")
-        for entry in self.log.entries_after(self._applied_head):
-            if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
-                self.apply(self._user_totals, entry)
-            self._applied_head = entry.chain_head
+        try:
+            for entry in islice(self.log.entries_after(self._applied_head), most):
+                if entry.kind in CHARGING_KINDS and entry.facts["dataset"] == self.name:
+                    self.apply(self._user_totals, entry)
+                self._applied_head = entry.chain_head
+        except BaseException:  # an entry may be applied, and its number not noted yet
+            self._user_totals, self._applied_head = self.unspent_users(), START
+            raise
         return self._user_totals
 
     def reserve(
@@ -73,7 +108,7 @@ class Account:
         """Charge one release; it is on disk on return, and an error changes no state."""
         words, raw = (None, None) if who is None else encode_users(who)
         loss = mechanism.loss
-        with self.log.writing(self.name):
+        with self._charging():
             last = self.log.last_charge(self.name)
             total = self._total_after(last, loss, who)
             entry = self.log.append(
@@ -97,7 +132,7 @@ class Account:
 
     def reserve_plan(self, plan: Plan, facts: dict[str, Any], key: str | None) -> LogEntry:
         """Charge a whole plan to all users; of a parallel, the largest part is charged."""
-        with self.log.writing(self.name):
+        with self._charging():
             last = self.log.last_charge(self.name)
             total = self._total_after(last, plan, None)
             whole = {

@@ -248,6 +248,7 @@ class Book:
             Rounded up.
         """
         account = self._account(name)
+        account.read_ahead()
         with self._log.reading():
             return account.user_totals().per_user(account.notion.epsilon)
 
