@@ -17,44 +17,71 @@ Spend = Callable[[Total[Any]], Total[Any]]
 
 
 class UserTotals:
-    """The total of each user; one spend costs one pass over the users it names."""
+    """The total of each user; one spend costs one pass over the users it names.
+
+    A spend that all users pay changes the totals of the classes, and no user's class.
+    """
 
     def __init__(self, users: int, zero: Total[Any]) -> None:
         self._class = np.zeros(users, dtype=np.int32)
         self._totals = [zero]
+        self._sizes = [users]  # how many users each class has
         self._number = {zero: 0}
+        self._empty: list[int] = []  # numbers of classes to use again
 
     def totals_after(self, who: Users | None, spend: Spend) -> dict[int, Total[Any]]:
         """Return the new total of each class in ``who``; changes nothing, raises as ``spend``."""
-        seen = self._class if who is None else self._class[who]
-        present = np.flatnonzero(np.bincount(seen, minlength=len(self._totals)))
-        return {int(one): spend(self._totals[one]) for one in present}
+        sizes = self._sizes_within(who)
+        return {one: spend(self._totals[one]) for one, size in enumerate(sizes) if size}
 
     def assign_totals(self, who: Users | None, ends: dict[int, Total[Any]]) -> None:
         """Move the users to the classes that `totals_after` returned."""
+        if who is None and len(set(ends.values())) == len(ends):
+            for one, total in ends.items():
+                self._totals[one] = total
+            self._number = {total: one for one, total in ends.items()}
+            return
+        moved = self._sizes_within(who)
         table = np.arange(len(self._totals), dtype=np.int32)
         for one, total in ends.items():
-            if total not in self._number:
-                # in this order an interruption between them does no harm
-                self._totals.append(total)
-                self._number[total] = len(self._totals) - 1
-            table[one] = self._number[total]
+            table[one] = self._class_of(total)
+        some = slice(None) if who is None else who
+        self._class[some] = table[self._class[some]]
+        for one in ends:
+            self._sizes[one] -= moved[one]
+            self._sizes[table[one]] += moved[one]
+        for one in ends:
+            if not self._sizes[one]:
+                del self._number[self._totals[one]]
+                self._empty.append(one)
+
+    def _sizes_within(self, who: Users | None) -> list[int]:
+        """Return how many users of each class are in ``who``."""
         if who is None:
-            self._class = table[self._class]
-        else:
-            self._class[who] = table[self._class[who]]
+            return list(self._sizes)
+        found: list[int] = np.bincount(self._class[who], minlength=len(self._totals)).tolist()
+        return found
+
+    def _class_of(self, total: Total[Any]) -> int:
+        """Return the class of a total; of a new total, a class without users."""
+        number = self._number.get(total)
+        if number is None:
+            if not self._empty:
+                self._empty.append(len(self._totals))
+                self._totals.append(total)
+                self._sizes.append(0)
+            number = self._number[total] = self._empty.pop()
+            self._totals[number] = total
+        return number
 
     def per_user(self, of: Callable[[Total[Any]], float]) -> NDArray[np.float64]:
         """Return ``of(total)`` for every user."""
-        present = np.flatnonzero(np.bincount(self._class, minlength=len(self._totals)))
-        values = np.zeros(len(self._totals))
-        values[present] = [of(self._totals[one]) for one in present]
-        return values[self._class]
+        pairs = zip(self._totals, self._sizes, strict=True)
+        return np.array([of(total) if size else 0.0 for total, size in pairs])[self._class]
 
     def worst_total(self) -> Total[Any]:
         """Return, for each coordinate, the largest total of any user."""
-        present = np.flatnonzero(np.bincount(self._class, minlength=len(self._totals)))
-        return largest_total(self._totals[one] for one in present)
+        return largest_total(self._totals[one] for one, size in enumerate(self._sizes) if size)
 
 
 def encode_users(who: Users) -> tuple[Any, bytes | None]:

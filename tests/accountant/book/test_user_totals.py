@@ -1,6 +1,7 @@
 """Users are stored in little room, in their order; their totals are read before the lock."""
 
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 
 from accountant import Book, Budget
 from accountant.book.account import Account
-from accountant.book.user_totals import decode_users, encode_users
+from accountant.book.user_totals import UserTotals, decode_users, encode_users
+from accountant.ledger.totals import Total
 from mechanisms import Laplace
 from tests.strategies import users
 
@@ -100,3 +102,38 @@ def test_an_interruption_while_totals_are_read_counts_no_spend_twice(sqlite_book
         monkeypatch.undo()
         assert account is book._account("d")
         assert book.spent_each("d").max() == 0.5
+
+
+class DictOfTotals:
+    """A total for each user, added up one by one."""
+
+    def __init__(self, users):
+        self.of = [Total(0.0, 0.0)] * users
+
+    def spend(self, who, spend):
+        for one in np.arange(len(self.of))[slice(None) if who is None else who].tolist():
+            self.of[one] = spend(self.of[one])
+
+
+@given(st.lists(st.tuples(st.none() | users, st.sampled_from([0.0, 0.25, 0.5])), max_size=12))
+def test_users_of_equal_totals_are_added_up_as_each_of_them(spends):
+    several = UserTotals(40, Total(0.0, 0.0))
+    each = DictOfTotals(40)
+    for who, cost in spends:
+        some = None if who is None else np.array([one % 40 for one in who], dtype=np.intp)
+        some = None if some is None else np.unique(some)
+        more = partial(lambda cost, total: Total(total.spent + cost, total.infinity), cost)
+        several.assign_totals(some, several.totals_after(some, more))
+        each.spend(some, more)
+        assert several.per_user(lambda total: total.spent).tolist() == [t.spent for t in each.of]
+        assert several.worst_total() == max(each.of)
+
+
+def test_totals_that_no_user_has_any_more_take_no_room():
+    totals = UserTotals(10, Total(0.0, 0.0))
+    for _ in range(500):
+        for who in (None, slice(0, 5), np.arange(3, 7)):
+            ends = totals.totals_after(who, lambda total: Total(total.spent + 1.0, 0.0))
+            totals.assign_totals(who, ends)
+    assert len(totals._totals) < 10
+    assert totals.worst_total().spent == 1500.0
