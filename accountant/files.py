@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from accountant.errors import ParameterError
@@ -29,25 +30,27 @@ def check_writable(targets: dict[str, str | None]) -> None:
         raise ParameterError(last, targets[last], "another file than the others")
 
 
-def write_text(name: str | None, text: str) -> None:
-    """Write the text to the file that an option names; ``-`` is stdout, None writes no file."""
+def write_text(name: str | None, text: str | Iterable[str]) -> None:
+    """Write text or its pieces to the file that an option names; ``-`` is stdout, None no file."""
     if name == "-":
-        sys.stdout.write(text)
+        sys.stdout.writelines([text] if isinstance(text, str) else text)
     elif name is not None:
         write_atomically(Path(name), text)
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
     """Write to a temporary file and rename it, so that no partial file is ever visible."""
-    raw = content.encode() if isinstance(content, str) else content
+    pieces = [content] if isinstance(content, str | bytes) else content
+    raw = (one.encode() if isinstance(one, str) else one for one in pieces)
     path = path.resolve()  # a link keeps pointing at what it points at
     if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
-        path.write_bytes(raw)
+        with open(path, "wb") as file:
+            file.writelines(raw)
         return
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(raw)
+            file.writelines(raw)
         os.chmod(name, 0o644)
         os.replace(name, path)
     except BaseException:

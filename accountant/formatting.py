@@ -14,7 +14,10 @@ def escape_control(words: object) -> str:
     Control characters, terminal escapes, line breaks and marks that reverse the reading order
     become ``\x1b``, ``\n``, ``\u202e``: a reader sees each character that is there.
     """
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(words))
+    text = str(words)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def format_upper(x: float, digits: int = DIGITS) -> str:

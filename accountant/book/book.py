@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, Self, final
 
 import numpy as np
@@ -15,7 +17,8 @@ from accountant.book.databases import connect
 from accountant.book.dataset_opening import DatasetTerms, checked_name, dataset_key
 from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead
 from accountant.book.head_pin import HeadPin
-from accountant.book.history import Line, Status, history_lines, status_of, stored_answer
+from accountant.book.history import Line, Status, status_of, stored_answer
+from accountant.book.history_reader import Selection, read_history
 from accountant.book.log import ENTRIES_CHECKED_ON_OPEN, Log
 from accountant.book.verification import Verified, verify_log
 from accountant.errors import ParameterError
@@ -269,22 +272,65 @@ class Book:
         with self._log.reading():
             return status_of(account)
 
-    def history(self, name: str) -> list[Line]:
-        """Return every spend of a data set in order: when, by whom, for what, and its outcome.
+    def history(
+        self,
+        name: str,
+        *,
+        since: int | str | datetime | None = None,
+        last: int | None = None,
+        author: str | None = None,
+    ) -> list[Line]:
+        """Return the spends of a data set in order: when, by whom, for what, and the outcome.
+
+        A number as ``since``, and ``last`` alone, read only what they return, so ``since`` the
+        number of the last line of a page begins the next page.
 
         Parameters
         ----------
         name : str
             Name of the data set.
+        since : int, str or datetime, optional
+            Only lines after the entry of this number, or from this time on: ISO 8601, UTC where it
+            states no time zone.
+        last : int, optional
+            Of these lines, only so many at the end.
+        author : str, optional
+            Only lines of this author.
 
         Returns
         -------
         list of Line
-            The oldest first.
+            The oldest first; epsilons are rounded up.
         """
-        account = self._account(name)
-        with self._log.reading():
-            return history_lines(account)
+        return list(self.iter_history(name, since=since, last=last, author=author))
+
+    def iter_history(
+        self,
+        name: str,
+        *,
+        since: int | str | datetime | None = None,
+        last: int | None = None,
+        author: str | None = None,
+    ) -> Iterator[Line]:
+        """Yield the lines of `history` one by one: a million of them fit into memory.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        since : int, str or datetime, optional
+            As in `history`.
+        last : int, optional
+            As in `history`.
+        author : str, optional
+            As in `history`.
+
+        Yields
+        ------
+        Line
+            The oldest first, up to the last one at the start.
+        """
+        return read_history(self._account(name), Selection.of(since, last, author))
 
     def answer(self, line: Line) -> Any:
         """Return the stored answer of a line of the history.

@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import unicodedata
 from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from accountant.book.history import Line, Status
@@ -13,6 +16,10 @@ from accountant.formatting import escape_control, format_upper
 from accountant.plans.adjacency import Adjacency
 
 SCHEMA = 1
+LINE_FIELDS = (
+    "seq", "time", "author", "kind", "what", "facts", "loss", "total", "epsilon", "who", "label",
+    "run", "seeded", "outcome", "answer",
+)  # fmt: skip
 FORMULA_PREFIXES = ("=", "+", "-", "@", "'", "|", "%")  # what a spreadsheet would run, or not show
 COMPOSITION_NAMES = {
     "pure": "sum of the epsilons (basic composition)",
@@ -23,21 +30,28 @@ COMPOSITION_NAMES = {
 FILTER_NOTE = "a filter: valid when answers choose what comes next"
 
 
-def history_json(status: Status, lines: list[Line]) -> str:
-    """Return the status of the data set and every line of its history, as JSON."""
+def history_json(status: Status, lines: Iterable[Line]) -> Iterator[str]:
+    """Yield the status of the data set and every line of its history, as one JSON document."""
     shown = {**status._asdict(), "budget": _budget(status)}
-    document = {"schema": SCHEMA, "dataset": shown, "history": [one._asdict() for one in lines]}
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+    document = {"schema": SCHEMA, "dataset": shown, "history": []}
+    start, end = json.dumps(document, indent=2, allow_nan=False).rsplit("]", 1)
+    yield start
+    comma = ""
+    for one in lines:
+        facts = {name: getattr(one, name) for name in LINE_FIELDS}
+        yield f"{comma}\n    {json.dumps(facts, allow_nan=False)}"
+        comma = ","
+    yield f"{comma and chr(10) + '  '}]{end}\n"
 
 
-def history_csv(lines: list[Line]) -> str:
-    """Return one CSV row for each line; text that a spreadsheet would run is quoted."""
-    columns = [name for name in Line._fields if name != "facts"]
-    return _csv([columns, *([getattr(one, name) for name in columns] for one in lines)])
+def history_csv(lines: Iterable[Line]) -> Iterator[str]:
+    """Yield one CSV row for each line; text that a spreadsheet would run is quoted."""
+    columns = [name for name in LINE_FIELDS if name != "facts"]
+    return _csv(chain([columns], ([getattr(one, name) for name in columns] for one in lines)))
 
 
 def registry_rows(
-    status: Status, lines: list[Line], relation: str | None, post_processing: str
+    status: Status, lines: Iterable[Line], relation: str | None, post_processing: str
 ) -> list[dict[str, Any]]:
     """Return the rows of a public registry of deployments: one for each mechanism.
 
@@ -47,9 +61,15 @@ def registry_rows(
     relation = status.relation if relation is None else relation
     unstated = "as the sensitivities state"
     differ = (one.difference for one in Adjacency if one == relation)
-    made = Counter((one.what, one.kind) for one in lines if one.kind != "plan")
-    facts = {one.what: one.facts for one in lines}
-    days = [one.time for one in lines] or [status.opened]
+    made: Counter[tuple[str, str]] = Counter()
+    facts: dict[str, dict[str, Any]] = {}
+    first, last, seeded = "", "", 0
+    for one in lines:
+        first, last = min(first or one.time, one.time), max(last, one.time)
+        seeded += one.seeded
+        facts[one.what] = one.facts
+        if one.kind != "plan":
+            made[one.what, one.kind] += 1
     whole = {
         "data set": status.name,
         "unit of privacy": status.unit,
@@ -64,9 +84,9 @@ def registry_rows(
         "accountant": FILTER_NOTE,
         "post-processing": post_processing,
         "opened": status.opened,
-        "first release": min(days),
-        "last release": max(days),
-        "seeded releases": sum(one.seeded for one in lines),
+        "first release": first or status.opened,
+        "last release": last or status.opened,
+        "seeded releases": seeded,
     }
     parts: list[dict[str, Any]] = [
         {
@@ -86,15 +106,19 @@ def registry_json(rows: list[dict[str, Any]]) -> str:
     return json.dumps({"schema": SCHEMA, "deployment": rows}, indent=2, allow_nan=False) + "\n"
 
 
-def registry_csv(rows: list[dict[str, Any]]) -> str:
-    """Return the rows of a registry as CSV."""
+def registry_csv(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the rows of a registry as CSV."""
     return _csv([list(rows[0]), *(list(row.values()) for row in rows)])
 
 
-def _csv(rows: list[list[Any]]) -> str:
+def _csv(rows: Iterable[list[Any]]) -> Iterator[str]:
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([_cell(one) for one in row] for row in rows)
-    return text.getvalue()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        writer.writerow([_cell(one) for one in row])
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()
 
 
 def _cell(value: object) -> str:
@@ -103,7 +127,9 @@ def _cell(value: object) -> str:
     if isinstance(value, bool | int | float):
         return str(value).lower() if isinstance(value, bool) else str(value)
     words = escape_control(value)
-    return f"'{words}" if words.lstrip().startswith(FORMULA_PREFIXES) else words
+    # full-width and small signs, which some spreadsheets read as the plain ones
+    plain = unicodedata.normalize("NFKC", words.lstrip()[:1])
+    return f"'{words}" if plain.startswith(FORMULA_PREFIXES) else words
 
 
 def _budget(status: Status) -> dict[str, float]:

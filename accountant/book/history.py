@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer
-from accountant.book.hash_chain import LogEntry
 from accountant.book.log import Log
 from accountant.errors import LedgerCorrupt, ParameterError
-from accountant.formats.plan_json import from_dict
+from accountant.ledger.totals import CompositionNotion
 
 
 class Status(NamedTuple):
@@ -33,9 +32,8 @@ class Status(NamedTuple):
 class Line(NamedTuple):
     """One spend.  ``outcome``: answered, failed, or reserved (no answer yet, or none ever).
 
-    ``what`` describes a mechanism or a plan in words, ``facts`` the same as plain values.
-    ``epsilon`` is the total after it, at the budget's delta; ``who`` the number of users, None for
-    all.
+    ``what`` describes a mechanism or a plan in words, ``facts`` the same as plain values; ``spent``
+    is the total after it, as the log states it; ``who`` the number of users, None for all.
     """
 
     seq: int
@@ -45,14 +43,24 @@ class Line(NamedTuple):
     what: str
     facts: dict[str, Any]
     loss: str
-    total: float
-    epsilon: float
+    spent: list[str]
     who: int | None
     label: str | None
     run: str | None
     seeded: bool
     outcome: str
     answer: int | None
+    notion: CompositionNotion[Any]
+
+    @property
+    def total(self) -> float:
+        """Return the total after it, in units of the notion."""
+        return float(self.notion.decode(self.spent).spent)
+
+    @property
+    def epsilon(self) -> float:
+        """Return the total after it at the budget's delta, rounded up; computed when asked for."""
+        return self.notion.epsilon(self.notion.decode(self.spent))
 
 
 def status_of(account: Account) -> Status:
@@ -65,19 +73,6 @@ def status_of(account: Account) -> Status:
         account.opened,
         None if last is None else last.facts["relation"],
     )  # fmt: skip
-
-
-def history_lines(account: Account) -> list[Line]:
-    """Return every plan, reservation and step of a data set with its outcome."""
-    charges: list[LogEntry] = []
-    outcomes: dict[int, LogEntry] = {}
-    for entry in account.log.entries(account.name):
-        if entry.kind in {"release", "failed"}:
-            outcomes[entry.facts["of"]] = entry
-        elif entry.kind in {"plan", "reserve", "step"}:
-            charges.append(entry)
-    reader = LineReader(account)
-    return [reader.line(entry, outcomes.get(entry.seq)) for entry in charges]
 
 
 def stored_answer(log: Log, line: Line) -> Any:
@@ -93,63 +88,3 @@ def stored_answer(log: Log, line: Line) -> Any:
         return decode_answer(log.attachment(entry, entry.facts["answer"]))
     except ValueError:
         raise LedgerCorrupt(log.name, "holds an answer of no known form", entry.seq) from None
-
-
-class LineReader:
-    """Converts entries to lines; caches the text of repeated mechanisms."""
-
-    def __init__(self, account: Account) -> None:
-        self._notion = account.notion
-        self._epsilon: dict[str, tuple[float, float]] = {}
-        self._words: dict[str, str] = {}
-        self._runs: dict[int, str | None] = {}
-        self._last = self._spent(account.notion.encode(account.notion.zero))
-
-    def line(self, entry: LogEntry, outcome: LogEntry | None) -> Line:
-        """Return the history line of an entry."""
-        facts = entry.facts
-        what = facts["plan"] if entry.kind == "plan" else facts["mechanism"]
-        if "total" in facts:  # a step was paid for by its plan
-            self._last = self._spent(facts["total"])
-        if entry.kind == "plan":
-            self._runs[entry.seq] = run = facts["run"]
-        else:
-            run = self._runs.get(facts.get("run", 0))
-        answered = outcome is not None and outcome.kind == "release"
-        came = "reserved" if outcome is None else "answered" if answered else "failed"
-        return Line(
-            entry.seq, facts["time"], facts["author"], entry.kind, self._shown(what), what,
-            self._shown(facts["loss"]) if "loss" in facts else "", *self._last,
-            _count_of_users(facts.get("who")), facts.get("label"), run, facts.get("seeded", False),
-            "planned" if entry.kind == "plan" else came,
-            outcome.seq if outcome and answered else None,
-        )  # fmt: skip
-
-    def _spent(self, words: list[str]) -> tuple[float, float]:
-        key = words[0]
-        if key not in self._epsilon:
-            total = self._notion.decode(words)
-            self._epsilon[key] = float(total.spent), self._notion.epsilon(total)
-        return self._epsilon[key]
-
-    def _shown(self, plain: dict[str, Any]) -> str:
-        key = str(plain)
-        if key not in self._words:
-            self._words[key] = printed_form(plain)
-        return self._words[key]
-
-
-def printed_form(plain: dict[str, Any]) -> str:
-    """Return the repr of a mechanism, loss or plan of the log."""
-    if set(plain) == {"repr"}:
-        return str(plain["repr"])
-    try:
-        return repr(from_dict(plain))
-    except ParameterError:  # of a package that is not installed here
-        return str(plain)
-
-
-def _count_of_users(words: Any) -> int | None:
-    if isinstance(words, list):
-        return len(range(*words))
-    return None if words is None else int(words)

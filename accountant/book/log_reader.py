@@ -72,22 +72,35 @@ class LogReader:
             raise LedgerCorrupt(self.name, "a column does not say what its entry says", entry.seq)
         return entry
 
-    def entries(self, dataset: str) -> Iterator[LogEntry]:
-        """Yield the entries of a data set in order, each checked against the one before it."""
-        after = 0
-        while True:
-            rows = self.storage.ask(
-                "SELECT one.seq, one.body, one.hash, before.hash FROM entries one LEFT JOIN "
-                "entries before ON before.seq = one.seq - 1 WHERE one.dataset = :d AND "
-                f"one.seq > :after ORDER BY one.seq LIMIT {ROWS_PER_PAGE}", d=dataset, after=after,
-            )  # fmt: skip
-            for seq, body, mark, previous in rows:
+    def entries(
+        self, dataset: str, kinds: tuple[str, ...], after: int, upto: int
+    ) -> list[LogEntry]:
+        """Return the next entries of some kinds of a data set, at most a page of them.
+
+        Each is checked against the hash of the entry before it.
+        """
+        some = ", ".join(f"'{kind}'" for kind in kinds)
+        rows = self.storage.ask(
+            "SELECT one.seq, before.hash, one.hash, one.dataset, one.body FROM entries one "
+            "LEFT JOIN entries before ON before.seq = one.seq - 1 WHERE one.dataset = :d AND "
+            f"one.kind IN ({some}) AND one.seq > :after AND one.seq <= :upto "
+            f"ORDER BY one.seq LIMIT {ROWS_PER_PAGE}", d=dataset, after=after, upto=upto,
+        )  # fmt: skip
+        found: list[LogEntry] = []
+        for first in range(0, len(rows), BODIES_PER_BATCH):
+            batch = rows[first : first + BODIES_PER_BATCH]
+            together = _decode_bodies(batch)
+            for place, (seq, previous, mark, _, body) in enumerate(batch):
                 if next_hash(previous, body) != mark:
                     raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
-                yield LogEntry(seq, mark, self.parse_entry(seq, body))
-            if len(rows) < ROWS_PER_PAGE:
-                return
-            after = rows[-1][0]
+                facts: Any = together[place] if together else None
+                if not _is_entry(facts, seq):
+                    facts = self.parse_entry(seq, body)
+                if facts["dataset"] != dataset or facts["kind"] not in kinds:
+                    why = "a column does not say what its entry says"
+                    raise LedgerCorrupt(self.name, why, seq)
+                found.append(LogEntry(seq, mark, facts))
+        return found
 
     def entries_after(self, after: ChainHead) -> Iterator[LogEntry]:
         """Yield all entries after a known one, each with its hash and columns checked."""

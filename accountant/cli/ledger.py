@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,8 +13,10 @@ import typer
 
 if TYPE_CHECKING:
     from accountant.book.book import Book
+    from accountant.book.history import Line
 
 CORRUPT, BUSY = 1, 3
+LINES_AT_ONCE = 1000
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
     help="""Budgets of data sets in a book that every process can spend from.
@@ -100,35 +103,72 @@ def status(
             from accountant.book.export import history_json
 
             for one in names:
-                sys.stdout.write(history_json(found.status(one), []))
+                sys.stdout.writelines(history_json(found.status(one), []))
         else:
             _print_status(found, names)
 
 
 @app.command()
-def history(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinFile = None) -> None:
+def history(
+    book: BookName,
+    name: DatasetName,
+    json: JsonFlag = False,
+    since: Annotated[
+        str | None, typer.Option(metavar="N|TIME", help="After entry N, or from TIME (UTC) on.")
+    ] = None,
+    last: Annotated[str | None, typer.Option(metavar="N", help="Only the last N.")] = None,
+    author: Annotated[str | None, typer.Option(metavar="WHO", help="Only what WHO spent.")] = None,
+    pin: PinFile = None,
+) -> None:
     """Print every spend of a data set: when, by whom, for what, and what came of it.
 
-    Example: python -m accountant ledger history book.db survey
+    Example: python -m accountant ledger history book.db survey --last 20
     """
     from accountant.book.export import history_json
-    from accountant.formatting import escape_control, format_upper
+    from accountant.cli.exit_status import parse_number
 
+    start, most = (None if one is None else parse_number(one) for one in (since, last))
+    if isinstance(start, float):
+        start = since
     with _open_book(book, pin) as found:
-        lines = found.history(name)
+        lines = found.iter_history(name, since=start, last=most, author=author)  # type: ignore[arg-type]  # checked there
         if json:
-            sys.stdout.write(history_json(found.status(name), lines))
-            return
-    for line in lines:
-        label = " ".join(filter(None, [line.run, line.label, "seeded" * line.seeded]))
-        words = (
-            line.seq,
-            line.time[:19],
-            line.author,
-            line.outcome,
-            f"epsilon {format_upper(line.epsilon)}",
-        )
-        print(escape_control("  ".join([*map(str, words), line.what, label]).rstrip()))
+            sys.stdout.writelines(history_json(found.status(name), lines))
+        else:
+            while page := list(islice(lines, LINES_AT_ONCE)):
+                sys.stdout.writelines(map(_words_of_line, page, _displayed_epsilons(page)))
+
+
+def _words_of_line(line: Line, epsilon: str) -> str:
+    from accountant.formatting import escape_control
+
+    label = " ".join(filter(None, [line.run, line.label, "seeded" * line.seeded]))
+    words = (
+        f"{line.seq}  {line.time[:19]}  {line.author}  {line.outcome}  epsilon {epsilon}  "
+        f"{line.what}  {label}"
+    )
+    return f"{escape_control(words.rstrip())}\n"
+
+
+def _displayed_epsilons(lines: list[Line]) -> list[str]:
+    """Return each line's epsilon in its displayed form.
+
+    Totals only rise: lines between two that are displayed alike are displayed like them.
+    """
+    from accountant.formatting import format_upper
+
+    shown = [""] * len(lines)
+    ranges = [(0, len(lines) - 1)] if lines else []
+    while ranges:
+        first, last = ranges.pop()
+        for one in {first, last}:
+            shown[one] = shown[one] or format_upper(lines[one].epsilon)
+        if shown[first] == shown[last]:
+            shown[first:last] = [shown[first]] * (last - first)
+        elif last - first > 1:
+            middle = (first + last) // 2
+            ranges += [(first, middle), (middle, last)]
+    return shown
 
 
 @app.command()
@@ -183,13 +223,15 @@ def export(
     if relation is not None:
         relation = check_relation("--relation", relation)
     with _open_book(book, pin) as found:
-        status, lines = found.status(name), found.history(name)
-    if registry:
+        status, lines = found.status(name), found.iter_history(name)
+        if not registry:
+            is_json = kind == "json"
+            write_text(
+                out, made.history_json(status, lines) if is_json else made.history_csv(lines)
+            )
+            return
         rows = made.registry_rows(status, lines, relation, post_processing)
-        text = made.registry_json(rows) if kind == "json" else made.registry_csv(rows)
-    else:
-        text = made.history_json(status, lines) if kind == "json" else made.history_csv(lines)
-    write_text(out, text)
+    write_text(out, made.registry_json(rows) if kind == "json" else made.registry_csv(rows))
 
 
 def _print_status(book: Book, names: list[str]) -> None:
