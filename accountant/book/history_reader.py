@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from accountant.formats.plan_json import from_dict
 SPENDS, OUTCOMES = ("plan", "reserve", "step"), ("release", "failed")
 NUMBER, COUNT = IntegerRange(0), IntegerRange(1)
 Transaction = Callable[[], AbstractContextManager[None]]
+Made = TypeVar("Made")
 
 
 class Selection(NamedTuple):
@@ -71,28 +72,30 @@ def read_history(
     Each page has a transaction of its own, so no one waits while the caller looks at a line; with
     ``transaction=contextlib.nullcontext`` all is read in the one that is open.
     """
-    reading = transaction or account.log.reading
+    reading, log, name = transaction or account.log.reading, account.log, account.name
     with reading():
-        upto, after = account.log.head.seq, wanted.after
+        upto, after = log.head.seq, wanted.after
         if wanted.last is not None and wanted == Selection(after, "", wanted.last, None):
             after = max(after, _entry_before_last(account, wanted.last))
         lines = _LineReader(account, after)
 
-    def pages(kinds: tuple[str, ...], made: Callable[[list[LogEntry]], Any]) -> Iterator[Any]:
+    def entries(kinds: tuple[str, ...], made: Callable[[LogEntry], Made]) -> Iterator[Made]:
         start = after
         while True:
             with reading():
-                entries = account.log.entries(account.name, kinds, start, upto)
-                page = made(entries)
-            yield page
-            if len(entries) < ROWS_PER_PAGE:
+                page = [(one.seq, made(one)) for one in log.entries(name, kinds, start, upto)]
+            for _, one in page:
+                yield one
+            if len(page) < ROWS_PER_PAGE:
                 return
-            start = entries[-1].seq
+            start = page[-1][0]
 
-    for _ in pages(OUTCOMES, lines.add_outcomes):
-        pass
+    for outcome in entries(OUTCOMES, lambda one: (one.facts["of"], one.seq, one.kind)):
+        lines.add_outcome(*outcome)
     lines.sort_outcomes()
-    found = (line for page in pages(SPENDS, lines.page) for line in page if wanted.has(line))
+    found = entries(SPENDS, lines.line)
+    if wanted.since or wanted.author is not None:
+        found = filter(wanted.has, found)
     yield from found if wanted.last is None else deque(found, wanted.last)
 
 
@@ -112,7 +115,9 @@ class _LineReader:
         self._log, self._notion = account.log, account.notion
         self._runs: dict[int, str | None] = {}
         self._words: dict[str, str] = {}
-        self._known: dict[str, tuple[dict[str, Any], str]] = {}  # the latest of each field
+        # of the latest line; later ones share what is equal
+        self._what: tuple[dict[str, Any], str] = {}, ""
+        self._loss: tuple[dict[str, Any] | None, str] = None, ""
         self._of, self._by = array("q"), array("q")  # a spend, and its answer; 0: it failed
         self._spent = self._total_at(account.name, after)
 
@@ -126,10 +131,10 @@ class _LineReader:
         found: list[str] = self._log.entry(rows[0][0]).facts["total"]
         return found
 
-    def add_outcomes(self, entries: list[LogEntry]) -> None:
-        """Note what came of the spends, a few bytes for each."""
-        self._of.extend(entry.facts["of"] for entry in entries)
-        self._by.extend(entry.seq if entry.kind == "release" else 0 for entry in entries)
+    def add_outcome(self, of: int, by: int, kind: str) -> None:
+        """Note what came of a spend, in a few bytes."""
+        self._of.append(of)
+        self._by.append(by if kind == "release" else 0)
 
     def sort_outcomes(self) -> None:
         """Sort what was noted, so that a spend's outcome is found by bisection."""
@@ -138,23 +143,26 @@ class _LineReader:
             array("q", np.asarray(one)[order].tobytes()) for one in (self._of, self._by)
         )
 
-    def page(self, entries: list[LogEntry]) -> list[Line]:
-        """Return the lines of entries in order; inside a transaction."""
-        return [self._line(*entry) for entry in entries]
-
-    def _line(self, seq: int, _: str, facts: dict[str, Any]) -> Line:
+    def line(self, entry: LogEntry) -> Line:
+        """Return the line of an entry; call it in their order, inside a transaction."""
+        seq, _, facts = entry
         kind = facts["kind"]
+        named, run = ("plan", seq) if kind == "plan" else ("mechanism", facts.get("run"))
         if kind == "plan":
             self._runs[seq] = facts["run"]
         if kind != "step":  # a step was paid for by its plan
             self._spent = facts["total"]
-        plain, what = self._shown("what", facts["plan" if kind == "plan" else "mechanism"])
-        loss = self._shown("loss", facts["loss"])[1] if "loss" in facts else ""
+        # comparing plain values is quicker than printing them
+        if facts[named] != self._what[0]:
+            self._what = facts[named], self._printed(facts[named])
+        if facts.get("loss") != self._loss[0]:
+            self._loss = facts.get("loss"), self._printed(facts.get("loss"))
+        plain, what = self._what
         outcome, answer = self._outcome(seq)
         return Line(
-            seq, facts["time"], facts["author"], kind, what, plain, loss, self._spent,
+            seq, facts["time"], facts["author"], kind, what, plain, self._loss[1], self._spent,
             _count_of_users(facts.get("who")), facts.get("label"),
-            self._run(seq if kind == "plan" else facts.get("run")), facts.get("seeded", False),
+            None if run is None else self._run(run), facts.get("seeded", False),
             "planned" if kind == "plan" else outcome, answer, self._notion,
         )  # fmt: skip
 
@@ -165,23 +173,17 @@ class _LineReader:
         answer = self._by[place]
         return ("answered", answer) if answer else ("failed", None)
 
-    def _run(self, plan: int | None) -> str | None:
+    def _run(self, plan: int) -> str | None:
         """Return the name of the run that an entry opened."""
-        if plan is None:
-            return None
         if plan not in self._runs:
             self._runs[plan] = self._log.entry(plan).facts.get("run")
         return self._runs[plan]
 
-    def _shown(self, field: str, plain: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        """Return plain values, the same object for equal ones in a row, and their words."""
-        known = self._known.get(field)
-        if known is None or known[0] != plain:  # comparing them is quicker than printing them
-            key = str(plain)
-            if key not in self._words:
-                self._words[key] = printed_form(plain)
-            known = self._known[field] = plain, self._words[key]
-        return known
+    def _printed(self, plain: dict[str, Any] | None) -> str:
+        key = str(plain)
+        if key not in self._words:
+            self._words[key] = "" if plain is None else printed_form(plain)
+        return self._words[key]
 
 
 def printed_form(plain: dict[str, Any]) -> str:

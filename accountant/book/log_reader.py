@@ -10,7 +10,6 @@ from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, d
 from accountant.book.storage import Storage
 from accountant.errors import LedgerCorrupt
 
-COLUMNS = {"dataset", "kind", "key"}
 DECODE_JSON = json.JSONDecoder().raw_decode
 ROWS_PER_PAGE = 1000  # rows that are read at a time
 BODIES_PER_BATCH = (
@@ -74,8 +73,8 @@ class LogReader:
 
     def entries(
         self, dataset: str, kinds: tuple[str, ...], after: int, upto: int
-    ) -> list[LogEntry]:
-        """Return the next entries of some kinds of a data set, at most a page of them.
+    ) -> Iterator[LogEntry]:
+        """Yield the next entries of some kinds of a data set, at most `ROWS_PER_PAGE` of them.
 
         Each is checked against the hash of the entry before it.
         """
@@ -86,21 +85,17 @@ class LogReader:
             f"one.kind IN ({some}) AND one.seq > :after AND one.seq <= :upto "
             f"ORDER BY one.seq LIMIT {ROWS_PER_PAGE}", d=dataset, after=after, upto=upto,
         )  # fmt: skip
-        found: list[LogEntry] = []
         for first in range(0, len(rows), BODIES_PER_BATCH):
             batch = rows[first : first + BODIES_PER_BATCH]
-            together = _decode_bodies(batch)
-            for place, (seq, previous, mark, _, body) in enumerate(batch):
+            together = _decode_bodies(batch) or [None] * len(batch)
+            for (seq, previous, mark, _, body), decoded in zip(batch, together, strict=True):
                 if next_hash(previous, body) != mark:
                     raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
-                facts: Any = together[place] if together else None
-                if not _is_entry(facts, seq):
-                    facts = self.parse_entry(seq, body)
+                facts = decoded if _is_entry(decoded, seq) else self.parse_entry(seq, body)
                 if facts["dataset"] != dataset or facts["kind"] not in kinds:
                     why = "a column does not say what its entry says"
                     raise LedgerCorrupt(self.name, why, seq)
-                found.append(LogEntry(seq, mark, facts))
-        return found
+                yield LogEntry(seq, mark, facts)
 
     def entries_after(self, after: ChainHead) -> Iterator[LogEntry]:
         """Yield all entries after a known one, each with its hash and columns checked."""
@@ -180,7 +175,14 @@ class LogReader:
 
 
 def _is_entry(facts: Any, seq: int) -> bool:
-    return isinstance(facts, dict) and facts.get("seq") == seq and facts.keys() >= COLUMNS
+    # one after another: a comparison of sets of keys takes five times as long
+    return (
+        isinstance(facts, dict)
+        and facts.get("seq") == seq
+        and "dataset" in facts
+        and "kind" in facts
+        and "key" in facts
+    )
 
 
 def _decode_bodies(rows: list[tuple[Any, ...]]) -> list[Any]:
