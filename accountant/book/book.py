@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.book_ledger import BookLedger
+from accountant.book.database_files import MissingBook
 from accountant.book.databases import connect
 from accountant.book.dataset_opening import DatasetTerms, checked_name, dataset_key
 from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead
@@ -21,7 +22,7 @@ from accountant.book.history import Line, Status, status_of, stored_answer
 from accountant.book.history_reader import Selection, read_history
 from accountant.book.log import ENTRIES_CHECKED_ON_OPEN, Log
 from accountant.book.verification import Verified, verify_log
-from accountant.errors import ParameterError
+from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
 
@@ -98,7 +99,16 @@ class Book:
             If the last entries do not fit together; `verify` checks all.
         """
         who = None if author is None else checked_name("author", author)
-        log = Log(connect(url, wait, create), None if pin is None else HeadPin(pin), who)
+        head = None if pin is None else HeadPin(pin)
+        known = head is not None and head.read() is not None
+        try:
+            storage = connect(url, wait, create and not known)
+        except MissingBook as missing:
+            if not known:
+                raise
+            words = "is empty, though entries of it are known"
+            raise LedgerCorrupt(str(missing.value), words) from None
+        log = Log(storage, head, who)
         try:
             with log.storage.reading():
                 empty = log.storage.empty

@@ -25,6 +25,10 @@ NETWORK_FILE_SYSTEMS = {
 }
 
 
+class MissingBook(ParameterError):
+    """There is no file, in a folder that could have it."""
+
+
 def checked_path(path: str, create: bool) -> Path:
     """Return the file that SQLite will open, symbolic links followed; refuse any other kind."""
     if path == ":memory:" or "\0" in path:
@@ -33,7 +37,8 @@ def checked_path(path: str, create: bool) -> Path:
         real = Path(path).resolve()
         there, folder = real.exists(), real.parent.is_dir()
         if not folder or (there and not real.is_file()) or not (there or create):
-            raise ParameterError("url", path, "a book that exists, or a new one in a folder")
+            missing = MissingBook if folder and not there else ParameterError
+            raise missing("url", path, "a book that exists, or a new one in a folder")
         if there and real.stat().st_nlink > 1:
             # SQLite names its log after the file: two names are two logs, and spends are lost
             allowed = "a file of one name, without another hard link to it"

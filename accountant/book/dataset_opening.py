@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
@@ -25,13 +25,13 @@ class DatasetTerms(NamedTuple):
     users: int | None
     unit: str | None
 
-    def write(self, log: Log, name: str) -> None:
-        """Write the terms, unless another process did so first."""
+    def checked_facts(self) -> dict[str, Any]:
+        """Return the terms as an entry states them, each checked."""
         if not isinstance(self.budget, Budget):
             raise ParameterError("budget", self.budget, "a Budget")
         budget = self.budget
         notion = notion_of(self.notion, budget, self.order)
-        facts = {
+        return {
             "epsilon": budget.epsilon,
             "delta": budget.delta,
             "notion": notion.name,
@@ -39,6 +39,10 @@ class DatasetTerms(NamedTuple):
             "users": None if self.users is None else USERS.check("users", self.users),
             "unit": "one row" if self.unit is None else checked_name("unit", self.unit),
         }
+
+    def write(self, log: Log, name: str) -> None:
+        """Write the terms, unless another process did so first."""
+        facts = self.checked_facts()
         with log.writing():
             if log.entry_with_key(dataset_key(name)) is None:
                 log.append("dataset", facts, name, dataset_key(name))

@@ -84,7 +84,7 @@ class Postgres:
         allowed = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, each part percent-encoded"
         try:
             parts = urlsplit(url)._replace(scheme="postgresql")
-            query = parts.query.replace("+", "%20")
+            query = parts.query if "@" in parts.query else parts.query.replace("+", "%20")
             found = self._psycopg.conninfo.conninfo_to_dict(urlunsplit(parts._replace(query=query)))
         except (ValueError, self._psycopg.Error):
             raise ParameterError("url", "postgresql", allowed) from None

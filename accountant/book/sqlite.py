@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from accountant.book.database_files import NETWORK_FILE_SYSTEMS, checked_path, file_system
@@ -46,23 +47,25 @@ class SQLite:
         self._wait, self._lock = wait, threading.RLock()
         self._wal_handle: int | None = None
         self._is_book = False
+        self._is_immutable = False  # read without locks, where none can be made
         if (kind := file_system(self._path.parent)) in NETWORK_FILE_SYSTEMS:
             raise ParameterError("url", path, f"on a local disk, not on {kind}; use PostgreSQL")
-        with self._translated_errors():
-            self._db = self._connected()
-            self._file = self._identity()
+        self._db: Any = None
+        try:
+            with self._translated_errors():
+                self._connect()
+                self._file = self._identity()
+        except BaseException:
+            self.close()
+            raise
 
-    def _connected(self) -> sqlite3.Connection:
-        where = self._path.as_uri()
-        # a book on a read-only disk can still be read
-        mode = "rwc" if os.access(self._path.parent, os.W_OK) else "ro"
-        if self._path.exists() and not os.access(self._path, os.W_OK):
-            mode = "ro"
-        db = sqlite3.connect(
-            f"{where}?mode={mode}", uri=True, timeout=self._wait, isolation_level=None,
-            check_same_thread=False,
+    def _connect(self) -> None:
+        mode = self._mode()
+        self._db = db = sqlite3.connect(
+            f"{self._path.as_uri()}?mode={mode}", uri=True, timeout=self._wait,
+            isolation_level=None, check_same_thread=False,
         )  # fmt: skip
-        if mode != "ro":
+        if mode == "rwc":
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("SELECT count(*) FROM sqlite_master").fetchall()  # makes the log ahead
             try:
@@ -75,7 +78,23 @@ class SQLite:
         for words in pragmas:
             db.execute(f"PRAGMA {words}")
         db.execute("PRAGMA busy_timeout = 0")
-        return db
+
+    def _mode(self) -> str:
+        """Return how SQLite opens the file: a book on a read-only disk can still be read."""
+        folder = os.access(self._path.parent, os.W_OK)
+        if folder and (os.access(self._path, os.W_OK) or not self._path.exists()):
+            return "rwc"
+        if folder or self._beside("-shm").exists():
+            return "ro"
+        # the file of locks that reading needs cannot be made here, and no one else has made it
+        if self._beside("-wal").exists() and self._beside("-wal").stat().st_size:
+            words = "was not closed: copy it with its -wal file to a disk that can be written"
+            raise LedgerUnwritable(errno.EROFS, f"{self.name}: {words}")
+        self._is_immutable = True
+        return "ro&immutable=1"
+
+    def _beside(self, end: str) -> Path:
+        return self._path.with_name(self._path.name + end)
 
     @property
     def empty(self) -> bool:
@@ -107,12 +126,13 @@ class SQLite:
     @contextmanager
     def _transaction(self, begin: str, after: Callable[[], None] | None) -> Iterator[None]:
         with self._lock, self._translated_errors():
-            if self._identity() != self._file:
-                raise LedgerCorrupt(self.name, "the file was replaced while it was open")
+            self._refuse_another_file()
             self._refuse_without_log()
             try:  # from here on an interruption must not leave the book locked
                 self._begin(begin)
                 yield
+                if self._is_immutable:
+                    self._refuse_another_file()
                 self._db.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
@@ -162,16 +182,24 @@ class SQLite:
     def close(self) -> None:
         """Close the connection to the file."""
         with self._lock:
-            self._db.close()
+            if self._db is not None:
+                self._db.close()
             if self._wal_handle is not None:
                 os.close(self._wal_handle)
                 self._wal_handle = None
 
-    def _identity(self) -> tuple[int, int] | None:
+    def _refuse_another_file(self) -> None:
+        if self._identity() != self._file:
+            raise LedgerCorrupt(self.name, "the file was replaced while it was open")
+
+    def _identity(self) -> tuple[object, ...] | None:
         try:
             found = self._path.stat()
         except OSError:
             return None
+        if self._is_immutable:  # without locks, a writer is noticed by what it changes
+            wal = self._beside("-wal").exists()
+            return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, wal
         return found.st_dev, found.st_ino
 
     @contextmanager

@@ -73,6 +73,7 @@ def open_(
     Example: python -m accountant ledger open book.db survey --epsilon 1 --unit "one person"
     """
     from accountant.accountants.budget import Budget
+    from accountant.book.dataset_opening import DatasetTerms, checked_name
     from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA, POSITIVE
 
@@ -84,8 +85,11 @@ def open_(
         None if order is None else parse_number(order),
         None if users is None else parse_number(users),
     )
+    checked_name("name", name)
+    terms = DatasetTerms(budget, notion, a, n, unit)  # type: ignore[arg-type]  # checked next
+    terms.checked_facts()  # before a book is made
     with _open_book(book, pin, create=True) as found:
-        found.dataset(name, budget, notion, order=a, users=n, unit=unit)  # type: ignore[arg-type]  # checked there
+        found.dataset(name, budget, notion, order=a, users=n, unit=unit)  # type: ignore[arg-type]  # checked before
         _print_status(found, [name])
 
 

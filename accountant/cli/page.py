@@ -52,8 +52,10 @@ def page(
         raise ParameterError("PLAN, --ledger", plan, "given, one of the two")
     if ledger is not None:
         if dataset is None or epsilon is not None or delta is not None:
+            from accountant.book.databases import scheme_of
+
             raise ParameterError(
-                "--ledger", _scheme(ledger), "given with --dataset, without a budget"
+                "--ledger", scheme_of(ledger), "given with --dataset, without a budget"
             )
         content = _history(ledger, dataset)
     elif dataset is not None:
@@ -90,6 +92,7 @@ def _plan(name: str, epsilon: str | None, delta: str | None) -> str:
 
 def _history(url: str, name: str) -> str:
     from accountant.book.book import Book
+    from accountant.book.databases import scheme_of
     from accountant.errors import LedgerBusy, LedgerCorrupt, ParameterError
     from accountant.reports.history_page import history_page
 
@@ -99,13 +102,8 @@ def _history(url: str, name: str) -> str:
             return history_page(book.status(name), book.history(name), repr(book))
     except (LedgerBusy, LedgerCorrupt) as error:
         raise ParameterError(
-            "--ledger", _scheme(url), f"a book that can be read ({error})"
+            "--ledger", scheme_of(url), f"a book that can be read ({error})"
         ) from None
-
-
-def _scheme(url: str) -> str:
-    """Return the part of a URL that holds no password."""
-    return url.split("://", maxsplit=1)[0]
 
 
 @contextlib.contextmanager

@@ -112,7 +112,16 @@ def load_document(path: str, argument: str) -> dict[str, Any]:
 def request_of(found: dict[str, Any]) -> Request:
     """The request in a document."""
     asked = dict(found["request"])
-    return Request(**{**asked, "names": tuple(asked["names"])})
+    made = Request(**{**asked, "names": tuple(asked["names"])})
+    kinds = {
+        "command": str, "samples": int, "confidence": (int, float), "seed": int, "curves": bool,
+        "options": dict,
+    }  # fmt: skip
+    if not all(isinstance(getattr(made, name), kind) for name, kind in kinds.items()):
+        raise TypeError("a field of the request is of another kind")
+    if not all(isinstance(name, str) for name in made.names):
+        raise TypeError("a name of the request is no text")
+    return made
 
 
 def read_result(path: str, argument: str) -> Result:

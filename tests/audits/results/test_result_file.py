@@ -1,7 +1,11 @@
 """A result comes back from its file as it was."""
 
+import json
 import math
 
+import pytest
+
+from accountant import ParameterError
 from audits.results.result_file import read_result, to_json, without_times
 from tests.audits.results.report_rows import result, row
 
@@ -18,3 +22,24 @@ def test_a_result_comes_back_as_it_was(tmp_path):
     assert back.rows[0] == told.rows[0]
     assert back.request == told.request
     assert back.request.repeat_command == "python -m audits a 'b c' --seed 7 --samples 100"
+
+
+WRONG = {
+    "options": [[], "x", None, 3],
+    "names": [[1], 3, None],
+    "command": [3, None, []],
+    "samples": ["100", None, []],
+    "confidence": ["x", None, []],
+    "seed": [None, "7"],
+    "curves": ["no", []],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(k, v) for k, some in WRONG.items() for v in some])
+def test_a_field_of_another_kind_is_refused_in_one_line(tmp_path, name, value):
+    written = json.loads(to_json(result(row("a"))))
+    written["request"][name] = value
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(written))
+    with pytest.raises(ParameterError, match="FILE must be a result of schema 1"):
+        read_result(str(path), "FILE")
