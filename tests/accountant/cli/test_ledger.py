@@ -186,3 +186,11 @@ def test_relations_do_not_mix_in_one_data_set(stored_book):
         with pytest.raises(ParameterError, match="relations do not mix"):
             book.ledger("d", DATA, Stated(Gaussian(100.0), "replace-one"))
         assert stored_book.hash_rows() == before
+
+
+@pytest.mark.parametrize("sign", "=＝﹦+＋﹢-－﹣@＠﹫|｜%％﹪'＇")
+def test_signs_that_a_spreadsheet_reads_as_a_formula_are_quoted(sign):
+    from accountant.book.export import _cell
+
+    assert _cell(f"{sign}1+1") == f"'{sign}1+1"
+    assert _cell(f"\u3000{sign}1").startswith(("'", "\\u3000"))
