@@ -102,7 +102,7 @@ def hash_of_rows(ask):
 class PostgresServer:
     """A PostgreSQL server of one's own on a socket in a folder that goes away."""
 
-    def __init__(self):
+    def __init__(self, *settings):
         program = shutil.which("postgres")
         initdb = shutil.which("initdb")
         if program is None or initdb is None:
@@ -122,8 +122,17 @@ class PostgresServer:
         words = [initdb, "-D", data, "-A", "trust", "-U", "postgres", "-N"]
         subprocess.run(words, check=True, **quiet, **as_whom)
         words = [program, "-D", data, "-k", self.folder, "-c", "listen_addresses="]
-        self._process = subprocess.Popen(words, **quiet, **as_whom)
+        words += [word for one in settings for word in ("-c", one)]
+        self._start = lambda: subprocess.Popen(words, **quiet, **as_whom)
+        self._process = self._start()
         self._books = 0
+        self._wait()
+
+    def crash_and_recover(self):
+        """What was not flushed is lost: the buffers of the log are memory of the server."""
+        self._process.send_signal(signal.SIGQUIT)
+        self._process.wait(60)
+        self._process = self._start()
         self._wait()
 
     def _wait(self):
