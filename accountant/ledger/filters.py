@@ -29,7 +29,7 @@ class FilterMeter:
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
         """Charge all users, also where only some of them are asked."""
-        self.total = self.notion.charge(self.total, mechanism.loss)
+        self.total = self.notion.charge(self.total, mechanism)
 
 
 @final
@@ -45,8 +45,9 @@ class Filter(Ledger):
         One row a user.
     budget : Budget
         What may be spent in all.
-    notion : {"pure", "zcdp", "rdp", "gdp"}, optional
-        What is added up: by default "pure" where the budget's delta is 0, else "zcdp".
+    notion : {"pure", "zcdp", "rdp", "gdp", "pure-or-rdp"}, optional
+        What is added up: by default "pure" where the budget's delta is 0, else "pure-or-rdp", which
+        admits whatever fits by its epsilons or by its Rényi divergences.
     rng : int or numpy.random.Generator, optional
         Repeats a run, for audits and tests.
     public : Any
@@ -54,7 +55,7 @@ class Filter(Ledger):
     transcript : {"full", "digest"}
         As in `Ledger`.
     order : float, optional
-        The Rényi order of "rdp", above 1, fixed here.
+        The Rényi order of "rdp" and "pure-or-rdp", above 1, fixed here.
 
     References
     ----------
@@ -106,12 +107,15 @@ class Filter(Ledger):
 
     @property
     def spent(self) -> float:
-        """Return the running total: epsilon, rho, the divergence at its order, or mu squared."""
-        return float(self._filter_meter.total.spent)
+        """Return the running total: epsilon, rho, the divergence at its order, or mu squared.
+
+        Of several sums it is the one that uses the smallest share of its limit; `repr` names it.
+        """
+        return self._filter_meter.notion.shown(self._filter_meter.total).amount
 
     def __repr__(self) -> str:
-        unit = self._filter_meter.notion.unit
-        return f"Filter(shape={self.shape}, budget={self.budget!r}, spent {unit}={self.spent:.6g})"
+        unit, amount, _ = self._filter_meter.notion.shown(self._filter_meter.total)
+        return f"Filter(shape={self.shape}, budget={self.budget!r}, spent {unit}={amount:.6g})"
 
 
 @final
