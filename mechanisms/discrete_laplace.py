@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import IntegerRange, Interval
-from accountant.losses.finite_pair import PairLoss
+from accountant.losses.finite import FiniteLoss
 from accountant.losses.laplace import LaplaceLoss
-from accountant.losses.loss import Loss
+from accountant.losses.loss import Loss, epsilons, orders
 from accountant.numerics import Array
-from accountant.numerics.rounding import ULP, round_up
+from accountant.numerics.logspace import logsumexp
+from accountant.numerics.rounding import round_up, round_up_ratio, round_up_sum
 from accountant.randomness import Rng, generator
 from mechanisms.base import EXACT, Arithmetic, Integers, Lattice, declare, draw_shape, param
 from mechanisms.exact_noise.integer_noise import IntegerNoise
@@ -53,12 +55,14 @@ class DiscreteLaplace(AdditiveNoise):
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the value plus noise; see `Mechanism.release`."""
         whole, source = self.values.check(value), generator(rng)
-        return IntegerNoise(self.scale, 1).add_to(whole, draw_shape(size, whole.shape), source)
+        return IntegerNoise(self.drawn_scale, 1).add_to(
+            whole, draw_shape(size, whole.shape), source
+        )
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """Return ``-|output - value| / scale + ln tanh(1 / (2 scale))``."""
-        distance = np.abs(np.subtract(output, value)) / self.scale
-        terms: Array = -distance + math.log(math.tanh(1 / (2 * self.scale)))
+        distance = np.abs(np.subtract(output, value)) / self.drawn_scale
+        terms: Array = -distance + math.log(math.tanh(1 / (2 * self.drawn_scale)))
         return terms
 
     def log_below(self, x: float, value: ArrayLike) -> Array:
@@ -77,16 +81,16 @@ class DiscreteLaplace(AdditiveNoise):
             Natural logarithms, one for every value.
         """
         # P(k <= m) = e^{m / scale} / (1 + e^{-1 / scale}) for m <= 0; above, that of k > m
-        m = np.floor(np.subtract(x, value))
-        far = (np.minimum(m, 0) - 0.0) / self.scale - math.log1p(math.exp(-1 / self.scale))
-        beyond = -(np.maximum(m, 0) + 1) / self.scale - math.log1p(math.exp(-1 / self.scale))
+        m, scale = np.floor(np.subtract(x, value)), self.drawn_scale
+        far = (np.minimum(m, 0) - 0.0) / scale - math.log1p(math.exp(-1 / scale))
+        beyond = -(np.maximum(m, 0) + 1) / scale - math.log1p(math.exp(-1 / scale))
         return np.where(m <= 0, far, np.log1p(-np.exp(beyond)))
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in a coordinate."""
         # the variance is 2 q / (1 - q)^2 with q = e^{-1 / scale}
-        return 1 / (math.sqrt(2) * math.sinh(1 / (2 * self.scale)))
+        return 1 / (math.sqrt(2) * math.sinh(1 / (2 * self.drawn_scale)))
 
     def expected_maximum(self, dimension: int) -> float:
         """Return an upper bound of the expected largest noise: that of continuous Laplace noise.
@@ -102,7 +106,7 @@ class DiscreteLaplace(AdditiveNoise):
             An upper bound of the expected largest absolute noise, in the units of the value.
         """
         # P(|k| > m) = 2 q^{m+1} / (1 + q) <= q^m, and no more than q^t for t in [m, m + 1)
-        return self.scale * expected_max_exponential(dimension)
+        return self.drawn_scale * expected_max_exponential(dimension)
 
     @property
     def loss(self) -> Loss:
@@ -112,17 +116,24 @@ class DiscreteLaplace(AdditiveNoise):
         further apart than the two numbers (`docs/proofs/discrete.md`).
         """
         if not self.loss_is_upper_bound:
-            return _enumerated_loss(self.scale, self.sensitivity)
-        return LaplaceLoss(round_up(self.sensitivity / self.scale + 1 / (4 * self.scale**2)))
+            return DiscreteLaplaceLoss(self.scale, self.sensitivity)
+        return LaplaceLoss(round_up_ratio(self.sensitivity, self.scale))
 
     @property
     def loss_is_upper_bound(self) -> bool:
         """Whether a continuous distribution replaces a long list of outcomes."""
-        return (
-            self.sensitivity >= MAX_ENUMERATED_OUTCOMES
-            or self.scale > 1e4
-            or self.sensitivity > 500 * self.scale
-        )
+        return self.sensitivity >= MAX_ENUMERATED_OUTCOMES
+
+    @property
+    def drawn_scale(self) -> float:
+        """The scale of the noise as it is drawn.
+
+        Where the loss is that of continuous noise it is wider by a share of 1 / (4 scale
+        sensitivity), at which discrete noise costs no more (`docs/proofs/discrete.md`).
+        """
+        if not self.loss_is_upper_bound:
+            return self.scale
+        return round_up(self.scale + 1 / (4 * self.sensitivity))
 
     @property
     def values(self) -> Integers:
@@ -132,7 +143,7 @@ class DiscreteLaplace(AdditiveNoise):
     @property
     def support(self) -> Lattice:
         """The integers."""
-        return Lattice(70 * self.scale)
+        return Lattice(70 * self.drawn_scale)
 
     @property
     def arithmetic(self) -> Arithmetic:
@@ -140,15 +151,65 @@ class DiscreteLaplace(AdditiveNoise):
         return EXACT
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplaceLoss(FiniteLoss):
+    """Discrete Laplace noise of ``scale`` on whole numbers ``shift`` apart, in closed form."""
+
+    scale: float
+    shift: int
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """Return the privacy profile, each term without cancellation."""
+        # P(x <= 0) = 1/(1+q) has loss N/t; x = 1, 2, ... has (N - 2x)/t and mass (1-q)/(1+q) q^x.
+        # Over the m outcomes x >= 1 whose loss exceeds epsilon the sum is geometric:
+        # delta = [1 - e^{eps - N/t} + (1 - q^m) (q - e^{eps - (N-m)/t})] / (1+q)
+        e, t, n = epsilons(epsilon), self.scale, self.shift
+        e = np.minimum(e, self.max_loss)
+        m = np.clip(np.ceil((n - e * t) / 2) - 1, 0, max(n - 1, 0))
+        first = -np.expm1(np.minimum(e - n / t, 0.0))
+        others = -np.expm1(-m / t) * -np.expm1(np.minimum(e - (n - m - 1) / t, 0.0))
+        total: Array = (first + math.exp(-1 / t) * others) / (1 + math.exp(-1 / t))
+        return total + 0.0
+
+    @property
+    def reversed(self) -> DiscreteLaplaceLoss:
+        """The loss itself, as the noise is symmetric."""
+        return self
+
+    @property
+    def max_loss(self) -> float:
+        """``shift / scale``, rounded up."""
+        return round_up_ratio(float(self.shift), self.scale)
+
+    @property
+    def infinity(self) -> float:
+        """0: every integer is possible on both neighbours."""
+        return 0.0
+
+    @property
+    def loss_pmf(self) -> tuple[Array, Array]:
+        """Losses ``(shift - 2x) / scale`` and their masses, x from 0 to ``shift``."""
+        return _listed_losses(self.scale, self.shift)
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Return ``ln sum_i p_i e^{(order - 1) loss_i} / (order - 1)``, rounded up."""
+        loss, mass = self.loss_pmf
+        a = orders(order)[..., None] - 1
+        log_moment = logsumexp(a * loss + np.log(mass))
+        divergence: Array = round_up_sum(log_moment, self.max_loss * a[..., 0]) / a[..., 0]
+        return np.minimum(divergence, self.max_loss)
+
+
 @functools.lru_cache(maxsize=1024)
-def _enumerated_loss(scale: float, shift: int) -> PairLoss:
+def _listed_losses(scale: float, shift: int) -> tuple[Array, Array]:
     # all x <= 0 have one loss, and all x >= shift; between lie shift - 1 integers
     x = np.arange(shift + 1)
-    log_p = -x / scale + math.log(math.tanh(1 / (2 * scale)))
-    p = np.exp(log_p)
-    # P(x <= 0) = 1 / (1 + e^{-1/scale})
-    p[0] = 1 / (1 + math.exp(-1 / scale))
-    p[-1] = math.exp(-shift / scale) * p[0]
-    # rounded apart: greater masses up, lesser ones down
-    p *= 1 + 8 * ULP * np.sign(shift - 2 * x)
-    return PairLoss(p.tolist(), p[::-1].tolist())
+    q = math.exp(-1 / scale)
+    mass = np.exp(-x / scale) * (-math.expm1(-1 / scale) / (1 + q))
+    mass[0], mass[-1] = 1 / (1 + q), math.exp(-shift / scale) / (1 + q)
+    kept = mass > 0
+    loss = (shift - 2 * x[kept]) / scale
+    for array in (loss, mass := mass[kept]):
+        array.flags.writeable = False
+    return loss, mass

@@ -19,8 +19,8 @@ from accountant.ledger.totals import CompositionNotion, Spending, Total, worse_d
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
 from accountant.losses.zcdp import ZCDPLoss
-from accountant.plans.plan import Plan
 from accountant.numerics.rounding import round_up
+from accountant.plans.plan import Plan
 
 # share of delta kept for masses at infinity that no list of outcomes can do without
 INFINITY_SHARE = 1e-12

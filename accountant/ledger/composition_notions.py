@@ -70,14 +70,6 @@ def notion_of(
     return RDPNotion(budget, Total(left * (1 - 1e-14), infinity), order)
 
 
-def unlimited_notion(delta: float) -> CompositionNotion[Any]:
-    """Return the notion of an odometer: rho, or epsilon alone where ``delta`` is 0."""
-    budget = Budget(1e300, delta)
-    if delta:
-        return ZCDPNotion(budget, Total(math.inf, delta * INFINITY_SHARE))
-    return PureDPNotion(budget, Total(Decimal("Infinity"), Decimal(0)))
-
-
 def largest_parameter(cost: Callable[[float], float], budget: Budget) -> float:
     """Return the largest parameter found whose cost stays within the budget."""
     most = budget.admitted_epsilon
@@ -96,10 +88,10 @@ def pure_limit(budget: Budget) -> Total[Decimal]:
 
 def _pure_or_renyi(budget: Budget, order: float | None) -> PureOrRenyiNotion:
     """Return the notion with three sums; the order decides epsilon where rho is all spent."""
-    zcdp = notion_of("zcdp", budget)
+    zcdp: Any = notion_of("zcdp", budget)
     if order is None:
         order = ZCDPLoss(zcdp.limit.spent).order_at(spendable_delta(budget))
-    rdp = notion_of("rdp", budget, order)
+    rdp: Any = notion_of("rdp", budget, order)
     pure = PureDPNotion(Budget(budget.epsilon), pure_limit(Budget(budget.epsilon)))
     limit = Total(Sums(pure.limit.spent, zcdp.limit.spent, rdp.limit.spent), zcdp.limit.infinity)
     return PureOrRenyiNotion(budget, limit, order, pure=pure, zcdp=zcdp, rdp=rdp)

@@ -42,8 +42,8 @@ class PureDPNotion(CompositionNotion[Decimal]):
 
     def shown(self, total: Total[Decimal], unit: str | None = None) -> Spending:
         """Return the sum of the epsilons, or that of the deltas where these alone are too many."""
-        deltas_alone = (
-            self.exceeds(total) and not self.exceeds(Total(total.spent, self.zero.infinity))
+        deltas_alone = self.exceeds(total) and not self.exceeds(
+            Total(total.spent, self.zero.infinity)
         )
         if unit == "delta" or (unit is None and deltas_alone):
             return Spending("delta", float_ceiling(total.infinity), self.budget.delta)

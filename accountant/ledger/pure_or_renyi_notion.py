@@ -97,8 +97,13 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
             self.zcdp.shown(Total(sums.rho, 0.0)),
             self.rdp.shown(Total(sums.renyi, 0.0)),
         ]
-        named = [one for one in each if one.unit == unit]
-        return named[0] if named else min(each, key=lambda one: one.amount / one.limit)
+        for one in each:
+            if one.unit == unit:
+                return one
+        # rho where it says as much as the divergence: it names no order
+        shares = [one.amount / one.limit for one in each]
+        shares[2] *= 1 + 1e-6
+        return each[shares.index(min(shares))]
 
     def how_often(self, cost: Total[Sums], total: Total[Sums]) -> int | None:
         """Return how many more releases of ``cost`` surely fit: the most that one sum allows."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
+import numpy as np
+
 from accountant.accountants.budget import Budget
 from accountant.errors import BudgetExceeded, UnsupportedPlan
 from accountant.ledger.remedies import with_noise_that_fits
@@ -38,6 +40,8 @@ def largest_total(totals: Iterable[Total[Any]]) -> Total[Any]:
     spent, infinity = zip(*totals, strict=True)
     if isinstance(spent[0], tuple):
         return Total(type(spent[0])(*map(max, *spent, spent[0])), max(infinity))
+    if isinstance(spent[0], np.ndarray):
+        return Total(np.maximum.reduce(spent), max(infinity))
     return Total(max(spent), max(infinity))
 
 
@@ -91,8 +95,8 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     def exceeds(self, total: Total[Amount]) -> bool:
         """Return whether the total, or its mass at infinity, is above the limit."""
-        (spent, infinity), (most, most_infinity) = total, self.limit
-        return not (spent <= most and infinity <= most_infinity)
+        spent: Any = total.spent
+        return not (spent <= self.limit.spent and total.infinity <= self.limit.infinity)
 
     def cost(self, plan: Plan) -> Total[Amount]:
         """Return the cost of a release or plan; raise `UnsupportedPlan` where it has none."""
@@ -112,24 +116,17 @@ class CompositionNotion(ABC, Generic[Amount]):
             raise self._refusal(total, cost, release)
         return after
 
-    def spend(self, total: Total[Amount], plan: Plan) -> Total[Amount]:
-        """Return the total after all of ``plan``; raise `BudgetExceeded` above the limit."""
-        after = self._after(total, plan)
+    def spend(self, total: Total[Amount], plan: Plan, asked: Plan | None = None) -> Total[Amount]:
+        """Return the total after all of ``plan``; raise `BudgetExceeded` above the limit.
+
+        ``asked`` is the mechanism whose loss the plan is: a refusal names one with more noise.
+        """
+        after = self.after(total, plan)
         if self.exceeds(after):
-            raise self._refusal(total, self._after(self.zero, plan), plan)
+            raise self._refusal(total, self.after(self.zero, plan), asked or plan)
         return after
 
-    @abstractmethod
-    def _cost(self, loss: Loss) -> Total[Amount]:
-        """Return the cost of one release of ``loss``."""
-
-    def _plan_cost(self, plan: Plan) -> Total[Amount]:
-        items = list(plan.losses())
-        if len(items) == 1 and items[0][1] == 1 and isinstance(items[0][0], Loss):
-            return self.cost(items[0][0])
-        return self._after(self.zero, plan)
-
-    def _after(self, total: Total[Amount], plan: Plan) -> Total[Amount]:
+    def after(self, total: Total[Amount], plan: Plan) -> Total[Amount]:
         """Return the total after all of ``plan``, whatever the limit."""
         if isinstance(plan, Loss):
             return self.add(total, self.cost(plan))
@@ -142,10 +139,20 @@ class CompositionNotion(ABC, Generic[Amount]):
                 total = self.add(total, self.times(one, count - 1))
         return total
 
+    @abstractmethod
+    def _cost(self, loss: Loss) -> Total[Amount]:
+        """Return the cost of one release of ``loss``."""
+
+    def _plan_cost(self, plan: Plan) -> Total[Amount]:
+        items = list(plan.losses())
+        if len(items) == 1 and items[0][1] == 1 and isinstance(items[0][0], Loss):
+            return self.cost(items[0][0])
+        return self.after(self.zero, plan)
+
     def _after_item(self, total: Total[Amount], item: Item) -> Total[Amount]:
         if isinstance(item, Parallel):
             # a user pays for one part: the largest of what any of them comes to
-            ends: list[Total[Amount]] = [self._after(total, part) for part in item.distinct]
+            ends: list[Total[Amount]] = [self.after(total, part) for part in item.distinct]
             return largest_total([total, *ends])
         return self.add(total, self.cost(single_loss(item)))
 
@@ -159,7 +166,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         """Return words on what would fit."""
 
         def fits(other: Plan) -> bool:
-            return not self.exceeds(self._after(total, other))
+            return not self.exceeds(self.after(total, other))
 
         wider = with_noise_that_fits(plan, fits)
         words = [wider or "only a release that costs less than what is left fits"]
