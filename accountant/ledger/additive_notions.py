@@ -13,7 +13,7 @@ from typing import final
 
 import numpy as np
 
-from accountant.accountants.budget import Budget
+from accountant.accountants.budget import TOLERANCE, Budget
 from accountant.errors import UnsupportedPlan
 from accountant.ledger.totals import CompositionNotion, Spending, Total, worse_direction
 from accountant.losses.gaussian import GaussianLoss
@@ -35,6 +35,10 @@ class AdditiveNotion(CompositionNotion[float]):
     """
 
     zero = Total(0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        # the limit holds the tolerance, by which epsilon may grow; rho grows with its square
+        object.__setattr__(self, "_full", self.limit.spent * (1 - 4 * TOLERANCE))
 
     @property
     @abstractmethod

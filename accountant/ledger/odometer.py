@@ -135,6 +135,11 @@ class DivergencesNotion(CompositionNotion[Array]):
         """Return whether the mass at infinity is above its share of delta."""
         return not total.infinity <= self.limit.infinity
 
+    def refuses(self, before: Total[Array], after: Total[Array]) -> bool:
+        """Return whether the mass at infinity is above its share of delta."""
+        del before
+        return self.exceeds(after)
+
     def add(self, total: Total[Array], cost: Total[Array]) -> Total[Array]:
         """Return the sums, rounded up."""
         spent = np.nextafter(total.spent + cost.spent, np.inf)

@@ -28,6 +28,9 @@ class PureDPNotion(CompositionNotion[Decimal]):
     zero = Total(Decimal(0), Decimal(0))
     adds_exactly = True
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_full", printed_decimal(self.budget.epsilon))
+
     def add(self, total: Total[Decimal], cost: Total[Decimal]) -> Total[Decimal]:
         """Return the exact sums."""
         (spent, infinity), (more, more_infinity) = total, cost

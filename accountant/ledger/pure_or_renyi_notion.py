@@ -47,6 +47,11 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
     name = "pure-or-rdp"
     zero = Total(Sums(Decimal(0), 0.0, 0.0), 0.0)
 
+    def __post_init__(self) -> None:
+        parts = self.pure, self.zcdp, self.rdp
+        full = Sums(*(one._full for one in parts))  # noqa: SLF001  # of its own parts
+        object.__setattr__(self, "_full", full)
+
     def add(self, total: Total[Sums], cost: Total[Sums]) -> Total[Sums]:
         """Return the sums, each as its notion adds them."""
         (sums, infinity), (more, more_infinity) = total, cost
@@ -77,6 +82,16 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
         most, most_infinity = self.limit
         fits = pure <= most.pure or rho <= most.rho or renyi <= most.renyi
         return not (fits and infinity <= most_infinity)
+
+    def refuses(self, before: Total[Sums], after: Total[Sums]) -> bool:
+        """Return whether no sum fits that had something left before."""
+        fits = any(
+            held < full and now <= most
+            for held, full, now, most in zip(
+                before.spent, self._full, after.spent, self.limit.spent, strict=True
+            )
+        )
+        return not (fits and after.infinity <= self.limit.infinity)
 
     def epsilon(self, total: Total[Sums]) -> float:
         """Return the least of the three epsilons that a fixed plan of these sums has."""

@@ -10,7 +10,7 @@ from accountant.numerics.search import geometric_mean, least_float_that
 from accountant.plans.plan import Plan
 
 LARGEST_FACTOR = 1e6  # by which noise is multiplied in a suggestion
-RELATIVE = 1e-4  # precision of that factor
+RELATIVE = 1e-6  # precision of that factor
 
 
 def with_noise_that_fits(plan: Any, fits: Callable[[Plan], bool]) -> str:
@@ -22,7 +22,8 @@ def with_noise_that_fits(plan: Any, fits: Callable[[Plan], bool]) -> str:
     def fits_at(factor: float) -> bool:
         try:
             return fits(change(factor))
-        except (ParameterError, UnsupportedPlan):  # no such noise, or none that has a cost
+        # no such noise, none that has a cost, or no declared parameter
+        except (ParameterError, UnsupportedPlan, TypeError):
             return False
 
     if not fits_at(LARGEST_FACTOR):

@@ -61,6 +61,9 @@ class CompositionNotion(ABC, Generic[Amount]):
         default_factory=dict, init=False, repr=False, compare=False
     )
 
+    # from here on nothing is left: the tolerance completes a budget, and is no budget of its own
+    _full: Any = field(default=None, init=False, repr=False, compare=False)
+
     name: ClassVar[str]
     zero: ClassVar[Total[Any]]
     adds_exactly: ClassVar[bool] = False  # if not, every sum is rounded up
@@ -98,6 +101,10 @@ class CompositionNotion(ABC, Generic[Amount]):
         spent: Any = total.spent
         return not (spent <= self.limit.spent and total.infinity <= self.limit.infinity)
 
+    def refuses(self, before: Total[Amount], after: Total[Amount]) -> bool:
+        """Return whether a spend must be refused: too much, or nothing was left before it."""
+        return self.exceeds(after) or bool(before.spent >= self._full)
+
     def cost(self, plan: Plan) -> Total[Amount]:
         """Return the cost of a release or plan; raise `UnsupportedPlan` where it has none."""
         known = self._costs.get(plan)
@@ -112,7 +119,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         """Return the total after one release; raise `BudgetExceeded` above the limit."""
         cost = self._costs.get(release) or self.cost(release)
         after = self.add(total, cost)
-        if self.exceeds(after):
+        if self.refuses(total, after):
             raise self._refusal(total, cost, release)
         return after
 
@@ -122,7 +129,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         ``asked`` is the mechanism whose loss the plan is: a refusal names one with more noise.
         """
         after = self.after(total, plan)
-        if self.exceeds(after):
+        if self.refuses(total, after):
             raise self._refusal(total, self.after(self.zero, plan), asked or plan)
         return after
 
@@ -166,7 +173,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         """Return words on what would fit."""
 
         def fits(other: Plan) -> bool:
-            return not self.exceeds(self.after(total, other))
+            return not self.refuses(total, self.after(total, other))
 
         wider = with_noise_that_fits(plan, fits)
         words = [wider or "only a release that costs less than what is left fits"]
