@@ -37,6 +37,7 @@ from .ledger.filters import Filter as Filter
 from .ledger.ledger import Ledger as Ledger
 from .ledger.odometer import Odometer as Odometer
 from .losses.bounded_range import BoundedRangeLoss as BoundedRangeLoss
+from .losses.discrete_laplace import DiscreteLaplaceLoss as DiscreteLaplaceLoss
 from .losses.finite_pair import PairLoss as PairLoss
 from .losses.gaussian import GaussianLoss as GaussianLoss
 from .losses.laplace import LaplaceLoss as LaplaceLoss

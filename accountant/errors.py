@@ -184,7 +184,9 @@ class BudgetExceeded(RuntimeError):
     def __str__(self) -> str:
         if self.limit is None:
             numbers = f"spent {self.unit} {self.spent:.6g}, asked {self.asked:.6g}"
-            return f"{numbers}, budget {self.budget!r}"
+            return f"{numbers}, budget {self.budget!r}" + (
+                f"; {self.remedy}" if self.remedy else ""
+            )
         left = max(self.limit - self.spent, 0.0)
         # as many digits as it takes to see that more is asked for than is left
         digits = next((d for d in range(6, 17) if f"{self.asked:.{d}g}" != f"{left:.{d}g}"), 17)

@@ -81,5 +81,6 @@ class Budget:
         """
         asked = Tight().epsilon(plan, self.delta)
         if not asked <= self.admitted_epsilon:
-            raise BudgetExceeded(0.0, asked, self, limit=self.epsilon)
+            remedy = "more noise fits, which calibrate finds, or fewer releases"
+            raise BudgetExceeded(0.0, asked, self, limit=self.epsilon, remedy=remedy)
         return asked

@@ -9,6 +9,7 @@ from scipy.special import log_ndtr
 from accountant import (
     Basic,
     Budget,
+    DiscreteLaplaceLoss,
     Filter,
     GaussianLoss,
     LaplaceLoss,
@@ -25,7 +26,6 @@ from mechanisms import (
     Staircase,
 )
 from mechanisms.discrete_gaussian import ListedGaussian
-from mechanisms.discrete_laplace import DiscreteLaplaceLoss
 
 EPSILONS = (-1.0, -0.2, 0.0, 0.1, 0.3, 0.6, 0.9, 1.5)
 
