@@ -25,8 +25,8 @@ from accountant.plans.plan import DECLARED_PLAN_KINDS, Plan, Repeat, Sequential
 
 OWN_PLAN_KINDS: tuple[type[Plan], ...] = (
     ApproxLoss, BoundedRangeLoss, DiscreteLaplaceLoss, GaussianLoss, Grouped, LaplaceLoss,
-    PairLoss, Parallel, PoissonSampled, PureLoss, Repeat, SampledWithoutReplacement, Sequential, Shuffled, Stated,
-    ZCDPLoss,
+    PairLoss, Parallel, PoissonSampled, PureLoss, Repeat, SampledWithoutReplacement,
+    Sequential, Shuffled, Stated, ZCDPLoss,
 )  # fmt: skip
 
 

@@ -85,11 +85,11 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
 
     def refuses(self, before: Total[Sums], after: Total[Sums]) -> bool:
         """Return whether no sum fits that had something left before."""
-        fits = any(
-            held < full and now <= most
-            for held, full, now, most in zip(
-                before.spent, self._full, after.spent, self.limit.spent, strict=True
-            )
+        held, now, full, most = before.spent, after.spent, self._full, self.limit.spent
+        fits = (
+            (held.pure < full.pure and now.pure <= most.pure)
+            or (held.rho < full.rho and now.rho <= most.rho)
+            or (held.renyi < full.renyi and now.renyi <= most.renyi)
         )
         return not (fits and after.infinity <= self.limit.infinity)
 
