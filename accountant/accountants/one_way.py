@@ -137,7 +137,7 @@ class OneWay:
             pairs = [(one.attained_pair, n) for one, n in self.losses]
             finite = with_exact_cgf(pairs, delta, upper=False, max_terms=max_terms)
             lower = CertifiedComposition(finite, width).certify(delta).lower
-        engine = f"{above.engine}, dots" if upper == above.upper else ENVELOPE
+        engine = f"{above.engine}, connect-the-dots" if upper == above.upper else ENVELOPE
         return Certificate(min(lower, upper), upper, engine, above.nodes)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from accountant.cli.exit_status import CommandLineError
 from accountant.cli.options import Delta, Epsilon, Force, budget_of
 
 PROGRAM = "python -m accountant page"
@@ -49,7 +50,7 @@ def page(
     if Path(out).is_file() and not force:
         raise ParameterError("--out", out, "a file that is not there yet, or --force given")
     if (plan is None) == (ledger is None):
-        raise ParameterError("PLAN, --ledger", plan, "given, one of the two")
+        raise CommandLineError("give PLAN or --ledger, one of the two")
     if ledger is not None:
         if dataset is None or epsilon is not None or delta is not None:
             raise ParameterError(

@@ -58,9 +58,10 @@ def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[A
         ]
         if not named:
             words = sorted({case.subject.split("(")[0] for case in every})
-            near = difflib.get_close_matches(name, words, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ParameterError("NAME", name, f"(part of) one of {', '.join(words)}{hint}")
+            near = difflib.get_close_matches(name, words, n=3)
+            hint = f", such as {' or '.join(map(repr, near))}" if near else ""
+            listed = "; `python -m audits list` shows them all"
+            raise ParameterError("NAME", name, f"(part of) the name of a subject{hint}{listed}")
         found += [case for case in named if case not in found]
     return [case for case in every if case in found]
 

@@ -169,7 +169,9 @@ def test_bad_usage_is_one_line_and_exit_2_before_anything_runs(words, message, c
 
 def test_a_misspelt_name_gets_a_hint(capsys):
     assert main(["Laplase"]) == 2
-    assert "did you mean 'Laplace'?" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "such as 'Laplace'" in said
+    assert len(said) < 200  # not a list of all names
 
 
 def test_a_false_claim_exits_1(capsys, monkeypatch):
