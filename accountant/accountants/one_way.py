@@ -79,7 +79,7 @@ class OneWay:
                 return self._certify_discretised(delta)
 
     def upper_epsilons(self, deltas: Sequence[float], *, with_envelopes: bool) -> list[float]:
-        """Return upper bounds at ``deltas``, positive and descending; `CURVE_WIDTH` too large.
+        """Return upper bounds at ``deltas``, positive and descending; about `CURVE_WIDTH` loose.
 
         Without envelopes `ENVELOPE_ACCOUNTANTS` are left out where there is another bound.
         """

@@ -33,7 +33,7 @@ def page(
 
     The page of a plan has its cost by every accountant, what remains, and sliders over noise,
     number and delta; noise that the plan leaves open is found first. The page of a ledger has
-    what was spent, when and by whom. Pages ask nothing of any server and hold no data.
+    what was spent, when and by whom. Pages make no network request and hold no data.
 
     Examples: python -m accountant page plan.toml --out budget.html;
     python -m accountant page plan.toml --epsilon 1 --delta 1e-6 --out budget.html --force;
