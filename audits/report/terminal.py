@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from accountant.formatting import format_lower
+from accountant.formatting import escape_control, format_lower
 from audits.claims.findings import Outcome
-from audits.report.words import escape_control, format_number, format_percent
+from audits.report.words import format_number, format_percent
 from audits.results.facts import CLOSING, PROFILE_HEAD, profile_rows, title_of
 from audits.results.result_file import Result
 from audits.results.rows import ReportRow
