@@ -108,7 +108,13 @@ def test_the_whole_run_is_as_expected(everything):
     )  # fmt: skip
     for row in honest:
         assert row["exact_epsilon"] <= row["claim"]["epsilon"] + 2e-5
-    for words in ("test R2", "scikit-learn", "privacy losses", "greatest", "accountant's delta"):
+    for words in (
+        "test R2",
+        "scikit-learn",
+        "privacy losses",
+        "largest loss",
+        "accountant's delta",
+    ):
         assert words in done.stdout
 
 
