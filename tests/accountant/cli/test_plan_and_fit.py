@@ -269,10 +269,10 @@ def test_a_key_of_a_file_steers_no_terminal(tmp_path, capsys):
         '{"schema": 1, "release": [{"kind": "Gaussian", "scale": 3.0, "\\u001b[31m\\u202e\\n": 5}]}'
     )
     assert main(["plan", str(file), "--epsilon", "1"]) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert told.rstrip("\n").isprintable()
-    assert r"\x1b[31m\u202e\n" in told
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert message.rstrip("\n").isprintable()
+    assert r"\x1b[31m\u202e\n" in message
 
 
 def test_a_closed_stdout_is_no_traceback(tmp_path):

@@ -195,11 +195,11 @@ def test_threads_that_no_row_needs_work_on_the_runs_of_one(monkeypatch, tmp_path
     seen = []
     real = Settings.workers
 
-    def told(self):
+    def recorded(self):
         seen.append(self.jobs)
         return real(self)
 
-    monkeypatch.setattr(Settings, "workers", told)
+    monkeypatch.setattr(Settings, "workers", recorded)
     words = ["half_the_noise", "--samples", "20000", "--seed", "7", "--json"]
     paths = [tmp_path / f"{n}.json" for n in (1, 6)]
     for path, jobs in zip(paths, ("1", "6"), strict=True):
