@@ -4,7 +4,7 @@ import pytest
 
 from accountant import Book, Budget
 from accountant.reports.history_page import history_page
-from mechanisms import Laplace
+from tests.accountant.example_files import spent_book
 from tests.html_checks import Checked, harmless
 
 BUDGET = Budget(2.0, 1e-6)
@@ -12,15 +12,7 @@ BUDGET = Budget(2.0, 1e-6)
 
 @pytest.fixture
 def book(tmp_path):
-    url = f"sqlite:///{tmp_path}/spent.db"
-    with Book.open(url, author="<b>ann</b>") as book:
-        book.dataset("visits <script>", budget=Budget(1.0))
-        with book.ledger("visits <script>", [0.25, 987654.5]) as ledger:
-            for _ in range(3):
-                ledger.release(Laplace(scale=10.0), lambda rows: 123456.75)
-            with pytest.raises(ZeroDivisionError):
-                ledger.release(Laplace(scale=20.0), lambda rows: 1 / 0)
-    return url
+    return spent_book(tmp_path)
 
 
 def test_the_history_tells_what_was_spent_and_what_is_left(book):

@@ -148,27 +148,3 @@ def test_a_pure_budget_has_a_page(plan, fits):
     assert len(summary.grid.noise_factors) == (
         1 if not any("scale" in repr(x) for x in lines) else 11
     )
-
-
-PLAN = """
-[budget]
-epsilon = 2.0
-delta = 1e-6
-
-[[release]]
-name = "ages"
-kind = "Laplace"
-scale = 20.0
-count = 8
-
-[[release]]
-kind = "Gaussian"
-scale = 15.0
-"""
-
-
-@pytest.fixture
-def plan(tmp_path):
-    path = tmp_path / "plan.toml"
-    path.write_text(PLAN)
-    return path

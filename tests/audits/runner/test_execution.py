@@ -88,15 +88,21 @@ def test_a_target_stays_on_this_machine(tmp_path, capsys):
     assert "--dask must be left out: a target stays in one process" in capsys.readouterr().err
 
 
-@EVERY
-def test_an_interruption_leaves_what_is_done(command, tmp_path, monkeypatch, capsys):
-    path, real = tmp_path / "r.json", audits.runner.execution.run_all
+def interrupted_after_first(monkeypatch):
+    """Interrupts every run once its first case is done; what runs them all without that."""
+    real = audits.runner.execution.run_all
 
     def stopped(todo, *more):
         real(todo[:1], *more)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("audits.runner.execution.run_all", stopped)
+    return real
+
+
+@EVERY
+def test_an_interruption_leaves_what_is_done(command, tmp_path, monkeypatch, capsys):
+    path, real = tmp_path / "r.json", interrupted_after_first(monkeypatch)
     assert done(command, path=path, status=130) is None
     assert f"rows are in {path}.part; continue with --resume" in capsys.readouterr().err
     left = document(tmp_path / "r.json.part")
@@ -121,13 +127,8 @@ def test_an_interruption_leaves_what_is_done(command, tmp_path, monkeypatch, cap
 
 @pytest.mark.parametrize("command", ["papers", "zoo"])
 def test_a_part_of_another_request_is_refused(command, tmp_path, monkeypatch, capsys):
-    path, real = tmp_path / "r.json", audits.runner.execution.run_all
-
-    def stopped(todo, *more):
-        real(todo[:1], *more)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("audits.runner.execution.run_all", stopped)
+    path = tmp_path / "r.json"
+    interrupted_after_first(monkeypatch)
     assert done(command, path=path, status=130) is None
     monkeypatch.undo()
     other = ["--confidence", "0.9", "--resume"]
