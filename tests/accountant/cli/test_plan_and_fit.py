@@ -14,39 +14,8 @@ from accountant.formats.plan_toml import (
     read_file,
     read_plan,
 )
+from tests.accountant.example_files import WANTED
 from tests.processor_time import standard
-
-WANTED = """
-[budget]
-epsilon = 1.0
-delta = 1e-6
-
-[[release]]
-name = "ages"
-kind = "Laplace"
-sensitivity = 2.0
-count = 12
-weight = 1.0
-
-[[release]]
-name = "top diagnosis"
-kind = "NoisyMax"
-count = 4
-error = { selection = 100 }
-target = 120.0
-
-[[release]]
-kind = "PoissonSampled"
-rate = 0.01
-count = 5
-part = { kind = "Gaussian" }
-weight = 0.5
-
-[[release]]
-kind = "Gaussian"
-scale = 60.0
-error = { maximum = 30 }
-"""
 
 
 @pytest.fixture
@@ -272,10 +241,10 @@ def test_a_key_of_a_file_steers_no_terminal(tmp_path, capsys):
         '{"schema": 1, "release": [{"kind": "Gaussian", "scale": 3.0, "\\u001b[31m\\u202e\\n": 5}]}'
     )
     assert main(["plan", str(file), "--epsilon", "1"]) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert told.rstrip("\n").isprintable()
-    assert r"\x1b[31m\u202e\n" in told
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert message.rstrip("\n").isprintable()
+    assert r"\x1b[31m\u202e\n" in message
 
 
 def test_a_closed_stdout_is_no_traceback(tmp_path):

@@ -33,9 +33,9 @@ def test_randomised_response_reaches_what_is_told():
     # an answer that is kept with e^eps times the chance of the other moves 1 in 100 just so far
     response = RandomizedResponse(2, keep=0.8)
     epsilon = response.loss.pure
-    told = re.search(r"at most ([\d.]+) %", explanation(epsilon, 0.0))
+    shown = re.search(r"at most ([\d.]+) %", explanation(epsilon, 0.0))
     reached = 100 * 0.01 * 0.8 / (0.01 * 0.8 + 0.99 * 0.2)
-    assert reached <= float(told[1]) <= reached + 0.01
+    assert reached <= float(shown[1]) <= reached + 0.01
 
 
 @pytest.mark.parametrize("relation", [None, *Adjacency])

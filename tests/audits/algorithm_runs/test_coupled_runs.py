@@ -188,8 +188,8 @@ def test_a_secret_sample_has_no_loss_and_proves_nothing():
     assert upper.tolist() == [1.0, 1.0]
 
 
-class Told:
-    """Does what it is told, with the data past the gate at hand."""
+class GivenRun:
+    """Runs a given function, with the data past the gate at hand."""
 
     def __init__(self, run):
         self.does = run
@@ -244,7 +244,7 @@ def test_what_either_run_raises_is_raised_and_no_thread_is_left(name):
     does, error, words = RUNS[name]
     before = threading.active_count()
     with pytest.raises(error, match=words):
-        many(Told(does), 3)
+        many(GivenRun(does), 3)
     assert threading.active_count() == before
 
 
@@ -253,7 +253,7 @@ def test_more_releases_on_the_neighbour_are_off_the_transcript():
         return [ask() for _ in range(3 - int(ledger._data[0]))]
 
     with pytest.raises(OffTranscript, match="asked for more than the 2 recorded"):
-        many(Told(run), 3)
+        many(GivenRun(run), 3)
 
 
 def test_queries_that_fail_on_both_sides_fail_for_the_algorithm_alone():
@@ -262,7 +262,7 @@ def test_queries_that_fail_on_both_sides_fail_for_the_algorithm_alone():
             ask(lambda data: {}["missing"])
         return ask()
 
-    losses = [one.loss for one in many(Told(run), 10)]
+    losses = [one.loss for one in many(GivenRun(run), 10)]
     assert np.all(np.abs(losses) <= 4.0 + 1e-9)
 
 
@@ -277,7 +277,7 @@ def test_a_stopped_run_leaves_no_thread():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        many(Told(interrupted), 3)
+        many(GivenRun(interrupted), 3)
     assert threading.active_count() == before
 
 

@@ -73,12 +73,12 @@ def test_every_broken_algorithm_is_caught_by_what_it_names(specimen):
 
 
 def test_the_loss_is_the_log_ratio_of_the_answer():
-    class Told(_NoisySum):
+    class KeepsAnswer(_NoisySum):
         def run(self, ledger):
             self.answer = super().run(ledger)
             return self.answer
 
-    algorithm = Told()
+    algorithm = KeepsAnswer()
     losses = privacy_losses(algorithm, DATA, OTHER, 1, rng=3)
     expected = abs(algorithm.answer - OTHER.sum()) - abs(algorithm.answer - DATA.sum())
     assert losses[0] == pytest.approx(expected, abs=1e-12)

@@ -101,9 +101,9 @@ def test_bands_count_as_a_search_does(first, second, edges, data):
     edges = np.array(sorted(edges))
     labels = np.array(data.draw(guesses(edges.size + 1)), dtype=np.int8)
     a, b = np.array(first, dtype=float), np.array(second, dtype=float)
-    told = [labels[np.searchsorted(edges, side)] for side in (a, b)]
-    right = np.count_nonzero(told[0] == 1) + np.count_nonzero(told[1] == -1)
-    made = sum(np.count_nonzero(side) for side in told)
+    guessed = [labels[np.searchsorted(edges, side)] for side in (a, b)]
+    right = np.count_nonzero(guessed[0] == 1) + np.count_nonzero(guessed[1] == -1)
+    made = sum(np.count_nonzero(side) for side in guessed)
     for bands in (IntervalRule(edges, labels, None), merge_intervals(edges, labels, None)):
         assert bands.counts(a, b) == (right, made)
 

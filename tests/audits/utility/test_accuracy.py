@@ -207,9 +207,9 @@ def test_the_best_local_protocol_known_is_not_falsified():
 
     def asking(x, y, rng):
         at = rng.integers(p, size=n)
-        told = x[np.arange(n), at] * y
-        told = np.where(rng.random(n) < 1 / (1 + math.exp(-epsilon)), told, -told)
-        return np.bincount(at, told, minlength=p)
+        reports = x[np.arange(n), at] * y
+        reports = np.where(rng.random(n) < 1 / (1 + math.exp(-epsilon)), reports, -reports)
+        return np.bincount(at, reports, minlength=p)
 
     found = audit_accuracy(asking, n, p, epsilon, runs=2000, confidence=PROOF, rng=8)
     assert found.outcome is Outcome.SURVIVED
