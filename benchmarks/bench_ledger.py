@@ -1,8 +1,14 @@
-"""The durable ledger beside what the disk and SHA-256 allow, measured in the same run."""
+"""The durable ledger beside what the disk and SHA-256 allow, measured in the same run.
+
+.venv/bin/python benchmarks/bench_ledger.py [SPENDS [ENTRIES]]
+.venv/bin/python benchmarks/bench_ledger.py --scale [ENTRIES]      # a long log
+.venv/bin/python benchmarks/bench_ledger.py --postgres [SPENDS]    # a server of its own
+"""
 
 import hashlib
 import multiprocessing
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -61,10 +67,9 @@ def append_entries(book, entries):
     facts = {"label": None, "seeded": False, "who": None, "block": None, "relation": None,
              "mechanism": account.description_of(noise), "loss": account.description_of(noise.loss)}  # fmt: skip
     with log.writing():
-        total = account.notion.charge(account.total(), noise.loss)
-        cost = account.notion.cost(noise.loss)
+        total, cost = account.standing().total, account.notion.cost(noise.loss)
         for k in range(entries):
-            total = account.notion.add(total, cost) if k else total
+            total = account.notion.add(total, cost)
             words = {
                 "cost": account.notion.encode(cost),
                 "total": account.notion.encode(total),
@@ -82,9 +87,7 @@ def hash_seconds(entries, size):
 
 
 def main(spends_each=SPENDS, entries=ENTRIES):
-    # /tmp may be memory
-    disk = "/var/tmp" if Path("/var/tmp").is_dir() else None
-    with tempfile.TemporaryDirectory(dir=disk) as name:
+    with tempfile.TemporaryDirectory(dir=disk()) as name:
         folder = Path(name)
         url = f"sqlite:///{folder / 'book.db'}"
         with Book.open(url) as book:
@@ -139,5 +142,101 @@ def main(spends_each=SPENDS, entries=ENTRIES):
                   f" {room / 2**20 / len(who):.2f} MiB each; all totals again in {opening:.2f} s")  # fmt: skip
 
 
+def held_seconds(book):
+    """A list to which each transaction that holds the lock adds how long it did."""
+    storage, held = book._log.storage, []  # noqa: SLF001
+    begin = storage._begin  # noqa: SLF001
+    starts = []
+
+    def begun(words):
+        begin(words)
+        starts.append((words, time.perf_counter()))
+
+    def flushed():
+        held.append(time.perf_counter() - starts[-1][1])
+        flush()
+
+    flush = storage._flush  # noqa: SLF001
+    storage._begin, storage._flush = begun, flushed  # noqa: SLF001
+    return held
+
+
+def streamed(url, sent):
+    """Seconds for a whole history in a process of its own, and the process's memory."""
+    with Book.open(url) as book:
+        start = time.perf_counter()
+        lines = sum(1 for _ in book.iter_history("d"))
+        seconds = time.perf_counter() - start
+    sent.send((lines, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+
+
+def in_another_process(work, *given):
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    one = context.Process(target=work, args=(*given, there))
+    one.start()
+    found = here.recv()
+    one.join()
+    return found
+
+
+def scale(entries=ENTRIES):
+    """A log of so many entries: the first spend of a process, the history, a resumed run."""
+    with tempfile.TemporaryDirectory(dir=disk()) as name:
+        url = f"sqlite:///{Path(name) / 'long.db'}"
+        with Book.open(url) as book:
+            book.dataset("d", WIDE, "zcdp", users=len(DATA))
+            with book.ledger("d", DATA, 2 * Gaussian(1e4), run="r") as ledger:
+                given = ledger.release(Gaussian(1e4), np.sum)
+            append_entries(book, entries)
+        with Book.open(url) as book, book.ledger("d", DATA) as ledger:
+            held, start = held_seconds(book), time.perf_counter()
+            ledger.spend(Gaussian(1e4))
+            whole = time.perf_counter() - start
+            print(f"first spend of a process after {entries} entries: {whole:.1f} s,"
+                  f" {1e3 * max(held):.1f} ms of it in the lock (aim 50)")  # fmt: skip
+        with Book.open(url) as book:
+            start = time.perf_counter()
+            with book.ledger("d", DATA, 2 * Gaussian(1e4), run="r") as ledger:
+                again = ledger.release(Gaussian(1e4), np.sum)
+            seconds = time.perf_counter() - start
+            assert again == given
+            print(f"resumed run, to its first answer: {1e3 * seconds:.1f} ms (aim 50)")
+            start = time.perf_counter()
+            book.history("d", last=1000)
+            seconds = time.perf_counter() - start
+            print(f"last 1000 lines of the history: {1e3 * seconds:.0f} ms")
+        lines, seconds, room = in_another_process(streamed, url)
+        print(f"{lines} lines streamed: {seconds:.1f} s, {room:.0f} MiB (aim 5 s, 200 MB)")
+
+
+def on_postgres(times=300):
+    """Spends a second of one writer and of eight, on a server on a disk of this machine."""
+    from tests.accountant.book.throwaway_books import PostgresServer
+
+    server = PostgresServer()
+    try:
+        rates = {}
+        for processes in (1, PROCESSES, 1, PROCESSES):
+            place = server.database()
+            with Book.open(place.url) as book:
+                book.dataset("d", WIDE)
+            rate = spends_per_second(place.url, processes, times)
+            rates[processes] = max(rate, rates.get(processes, 0.0))
+        limit = flushes_per_second(Path(disk() or tempfile.gettempdir()))
+        ratio = rates[PROCESSES] / rates[1]
+        print(f"PostgreSQL, spends a second: {rates[1]:.0f} of one writer, {rates[PROCESSES]:.0f}"
+              f" of {PROCESSES} ({ratio:.1f} x; aim 4; the disk flushes {limit:.0f} times)")  # fmt: skip
+    finally:
+        server.stop()
+
+
+def disk():
+    """A folder on a disk: /tmp may be memory."""
+    return "/var/tmp" if Path("/var/tmp").is_dir() else None
+
+
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    parts = {"--scale": scale, "--postgres": on_postgres}
+    part = parts.get(sys.argv[1] if len(sys.argv) > 1 else "")
+    (part or main)(*map(int, sys.argv[2 if part else 1 :]))

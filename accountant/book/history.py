@@ -13,7 +13,11 @@ from accountant.ledger.totals import CompositionNotion
 
 
 class Status(NamedTuple):
-    """A data set: ``total`` of ``limit`` in units of its notion, ``epsilon`` at its delta."""
+    """A data set: ``total`` of ``limit`` in the unit ``counts``, ``epsilon`` at its delta.
+
+    ``sums`` are all sums that its notion keeps, exactly; ``after_plan`` says that epsilons are
+    added to that of a plan.
+    """
 
     name: str
     budget: Budget
@@ -27,6 +31,8 @@ class Status(NamedTuple):
     epsilon: float
     opened: str
     relation: str | None
+    sums: tuple[str, ...]
+    after_plan: bool
 
 
 class Line(NamedTuple):
@@ -55,24 +61,31 @@ class Line(NamedTuple):
     @property
     def total(self) -> float:
         """Return the total after it, in units of the notion."""
-        return float(self.notion.decode(self.spent).spent)
+        return self.notion.shown(self.notion.decode(self.spent)).amount
 
     @property
     def epsilon(self) -> float:
         """Return the total after it at the budget's delta, rounded up; computed when asked for."""
-        return self.notion.epsilon(self.notion.decode(self.spent))
+        found = self.notion.epsilon(self.notion.decode(self.spent))
+        return min(found, largest_epsilon(self.notion.budget))
 
 
 def status_of(account: Account) -> Status:
     """Return the status of a data set; call it inside a transaction."""
-    notion, total = account.notion, account.total()
+    notion, total = account.standing()
     last = account.log.last_charge(account.name)
+    epsilon = min(notion.epsilon(total), largest_epsilon(account.budget))
     return Status(
-        account.name, account.budget, notion.name, notion.order, account.unit, account.users,
-        notion.unit, float(total.spent), float(notion.limit.spent), notion.epsilon(total),
-        account.opened,
-        None if last is None else last.facts["relation"],
+        account.name, account.budget, account.notion.name, account.notion.order, account.unit,
+        account.users, *notion.shown(total), epsilon,
+        account.opened, None if last is None else last.facts["relation"],
+        tuple(notion.encode(total)), notion is not account.notion,
     )  # fmt: skip
+
+
+def largest_epsilon(budget: Budget) -> float:
+    """Return the epsilon that no user's total exceeds; coordinates are of different users."""
+    return budget.admitted_epsilon
 
 
 def stored_answer(log: Log, line: Line) -> Any:

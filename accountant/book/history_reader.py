@@ -112,24 +112,29 @@ class _LineReader:
     """Converts entries to lines; caches the words of repeated mechanisms."""
 
     def __init__(self, account: Account, after: int) -> None:
-        self._log, self._notion = account.log, account.notion
+        self._account, self._log = account, account.log
         self._runs: dict[int, str | None] = {}
         self._words: dict[str, str] = {}
         # of the latest line; later ones share what is equal
         self._what: tuple[dict[str, Any], str] = {}, ""
         self._loss: tuple[dict[str, Any] | None, str] = None, ""
         self._of, self._by = array("q"), array("q")  # a spend, and its answer; 0: it failed
-        self._spent = self._total_at(account.name, after)
+        self._notion = account.notion
+        self._spent = self._notion.encode(self._notion.zero)
+        before = self._charge_until(after) if after else None
+        if before is not None:
+            self._note_total(before.facts)
 
-    def _total_at(self, dataset: str, after: int) -> list[str]:
+    def _charge_until(self, seq: int) -> LogEntry | None:
+        """Return the last entry that charged the data set, up to this number."""
         rows = self._log.storage.ask(
-            "SELECT max(seq) FROM entries WHERE dataset = :d AND seq <= :after AND "
-            "kind IN ('plan', 'reserve')", d=dataset, after=after,
+            "SELECT max(seq) FROM entries WHERE dataset = :d AND seq <= :seq AND "
+            "kind IN ('plan', 'reserve')", d=self._account.name, seq=seq,
         )  # fmt: skip
-        if not after or rows[0][0] is None:
-            return self._notion.encode(self._notion.zero)
-        found: list[str] = self._log.entry(rows[0][0]).facts["total"]
-        return found
+        return None if rows[0][0] is None else self._log.entry(rows[0][0])
+
+    def _note_total(self, facts: dict[str, Any]) -> None:
+        self._spent, self._notion = facts["total"], self._account.notion_in(facts)
 
     def add_outcome(self, of: int, by: int, kind: str) -> None:
         """Note what came of a spend, in a few bytes."""
@@ -151,7 +156,7 @@ class _LineReader:
         if kind == "plan":
             self._runs[seq] = facts["run"]
         if kind != "step":  # a step was paid for by its plan
-            self._spent = facts["total"]
+            self._note_total(facts)
         # comparing plain values is quicker than printing them
         if facts[named] != self._what[0]:
             self._what = facts[named], self._printed(facts[named])

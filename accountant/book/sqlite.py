@@ -177,7 +177,8 @@ class SQLite:
 
     def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, inside a transaction."""
-        return self._db.execute(sql, values).fetchall()
+        found: list[tuple[Any, ...]] = self._db.execute(sql, values).fetchall()
+        return found
 
     def close(self) -> None:
         """Close the connection to the file."""

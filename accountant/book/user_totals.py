@@ -79,9 +79,14 @@ class UserTotals:
         pairs = zip(self._totals, self._sizes, strict=True)
         return np.array([of(total) if size else 0.0 for total, size in pairs])[self._class]
 
+    @property
+    def totals(self) -> list[Total[Any]]:
+        """Return the different totals that users have."""
+        return [self._totals[one] for one, size in enumerate(self._sizes) if size]
+
     def worst_total(self) -> Total[Any]:
         """Return, for each coordinate, the largest total of any user."""
-        return largest_total(self._totals[one] for one, size in enumerate(self._sizes) if size)
+        return largest_total(self.totals)
 
 
 def encode_users(who: Users) -> tuple[Any, bytes | None]:

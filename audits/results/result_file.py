@@ -113,7 +113,7 @@ def request_of(found: dict[str, Any]) -> Request:
     """The request in a document."""
     asked = dict(found["request"])
     made = Request(**{**asked, "names": tuple(asked["names"])})
-    kinds = {
+    kinds: dict[str, Any] = {
         "command": str, "samples": int, "confidence": (int, float), "seed": int, "curves": bool,
         "options": dict,
     }  # fmt: skip

@@ -36,7 +36,7 @@ def append_spends(book, count, name="d"):
         "mechanism": account.description_of(TENTH), "loss": account.description_of(TENTH.loss),
     }  # fmt: skip
     with log.writing():
-        total, cost = account.total(), notion.cost(TENTH.loss)
+        total, cost = account.standing().total, notion.cost(TENTH.loss)
         for k in range(count):
             total = notion.add(total, cost)
             words = {"cost": notion.encode(cost), "total": notion.encode(total)}
