@@ -320,7 +320,7 @@ class Book:
         last: int | None = None,
         author: str | None = None,
     ) -> Iterator[Line]:
-        """Yield the lines of `history` one by one: a million of them fit into memory.
+        """Return the lines of `history` one by one: a million of them fit into memory.
 
         Parameters
         ----------
@@ -333,10 +333,10 @@ class Book:
         author : str, optional
             As in `history`.
 
-        Yields
-        ------
-        Line
-            The oldest first, up to the last one at the start.
+        Returns
+        -------
+        iterator of Line
+            The oldest first, up to the last one at the start; epsilons are rounded up.
         """
         return read_history(self._account(name), Selection.of(since, last, author))
 
