@@ -21,6 +21,7 @@ from accountant.errors import ParameterError
 from accountant.formats.plan_json import from_dict
 
 SPENDS, OUTCOMES = ("plan", "reserve", "step"), ("release", "failed")
+NO_OUTCOME: tuple[str, int | None] = ("reserved", None)
 NUMBER, COUNT = IntegerRange(0), IntegerRange(1)
 Transaction = Callable[[], AbstractContextManager[None]]
 Made = TypeVar("Made")
@@ -120,6 +121,7 @@ class _LineReader:
         self._loss: tuple[dict[str, Any] | None, str] = None, ""
         self._of, self._by = array("q"), array("q")  # a spend, and its answer; 0: it failed
         self._notion = account.notion
+        self._counting: str | None = None  # how the notion is named in entries
         self._spent = self._notion.encode(self._notion.zero)
         before = self._charge_until(after) if after else None
         if before is not None:
@@ -134,7 +136,8 @@ class _LineReader:
         return None if rows[0][0] is None else self._log.entry(rows[0][0])
 
     def _note_total(self, facts: dict[str, Any]) -> None:
-        self._spent, self._notion = facts["total"], self._account.notion_in(facts)
+        self._spent, self._counting = facts["total"], facts.get("counting")
+        self._notion = self._account.notion_in(facts)
 
     def add_outcome(self, of: int, by: int, kind: str) -> None:
         """Note what came of a spend, in a few bytes."""
@@ -150,23 +153,24 @@ class _LineReader:
 
     def line(self, entry: LogEntry) -> Line:
         """Return the line of an entry; call it in their order, inside a transaction."""
-        seq, _, facts = entry
-        kind = facts["kind"]
-        named, run = ("plan", seq) if kind == "plan" else ("mechanism", facts.get("run"))
+        seq, _, facts = entry  # there may be millions: few calls, and no words made twice
+        kind, run = facts["kind"], facts.get("run")
         if kind == "plan":
-            self._runs[seq] = facts["run"]
+            self._runs[seq], run = run, seq
         if kind != "step":  # a step was paid for by its plan
-            self._note_total(facts)
-        # comparing plain values is quicker than printing them
-        if facts[named] != self._what[0]:
-            self._what = facts[named], self._printed(facts[named])
+            self._spent = facts["total"]
+            if facts.get("counting") != self._counting:
+                self._note_total(facts)
+        said = facts["plan"] if kind == "plan" else facts["mechanism"]
+        if said != self._what[0]:
+            self._what = said, self._printed(said)
         if facts.get("loss") != self._loss[0]:
             self._loss = facts.get("loss"), self._printed(facts.get("loss"))
-        plain, what = self._what
-        outcome, answer = self._outcome(seq)
+        who = facts.get("who")
+        outcome, answer = self._outcome(seq) if self._of else NO_OUTCOME
         return Line(
-            seq, facts["time"], facts["author"], kind, what, plain, self._loss[1], self._spent,
-            _count_of_users(facts.get("who")), facts.get("label"),
+            seq, facts["time"], facts["author"], kind, self._what[1], self._what[0], self._loss[1],
+            self._spent, None if who is None else _count_of_users(who), facts.get("label"),
             None if run is None else self._run(run), facts.get("seeded", False),
             "planned" if kind == "plan" else outcome, answer, self._notion,
         )  # fmt: skip
@@ -174,7 +178,7 @@ class _LineReader:
     def _outcome(self, seq: int) -> tuple[str, int | None]:
         place = bisect_right(self._of, seq) - 1
         if place < 0 or self._of[place] != seq:
-            return "reserved", None
+            return NO_OUTCOME
         answer = self._by[place]
         return ("answered", answer) if answer else ("failed", None)
 
@@ -201,7 +205,5 @@ def printed_form(plain: dict[str, Any]) -> str:
         return str(plain)
 
 
-def _count_of_users(words: Any) -> int | None:
-    if isinstance(words, list):
-        return len(range(*words))
-    return None if words is None else int(words)
+def _count_of_users(words: Any) -> int:
+    return len(range(*words)) if isinstance(words, list) else int(words)
