@@ -40,7 +40,7 @@ class Account:
         self.notion = notion_of(facts["notion"], self.budget, facts["order"])
         self._user_totals = self.unspent_users()
         self._applied_head = ChainHead(0, FIRST_PREDECESSOR)
-        self._described: dict[Plan, dict[str, Any]] = {}
+        self._described: dict[tuple[type[Any], Plan], dict[str, Any]] = {}
 
     def total(self) -> Total[Any]:
         """Return what the user with the largest total spent; call it inside a transaction."""
@@ -184,14 +184,15 @@ class Account:
 
     def description_of(self, plan: Any) -> dict[str, Any]:
         """Return a mechanism or loss as plain values, or as its repr if it declares no fields."""
-        known = self._described.get(plan)
+        key = type(plan), plan  # what an undeclared class says of equality is not asked
+        known = self._described.get(key)
         if known is None:
             try:
                 known = to_dict(plan)
                 canonical_json(known)
             except (ValueError, TypeError):
                 known = {"repr": repr(plan)[:1000]}
-            self._described[plan] = known
+            self._described[key] = known
         return known
 
     def _total_after(self, last: LogEntry | None, asked: Plan, who: Users | None) -> Total[Any]:

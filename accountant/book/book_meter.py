@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from accountant.book.account import Account, FreshnessCheck
 from accountant.book.hash_chain import canonical_json
@@ -12,6 +13,7 @@ from accountant.book.plan_runs import PlanRun, ReservedRelease
 from accountant.errors import OffPlan
 from accountant.ledger.interfaces import Releasable
 from accountant.ledger.private_data import Users
+from accountant.plans.declared_releases import is_declared
 from accountant.plans.plan import Plan
 
 
@@ -34,6 +36,7 @@ class BookMeter:
         self.fingerprint, self.is_answering = fingerprint, is_answering
         self.run: PlanRun | None = None
         self.label: str | None = None
+        self.executor = ""  # the class of one that the gate did not make itself
         self.waiting: deque[ReservedRelease] = deque()
         self._closed = False
 
@@ -48,7 +51,11 @@ class BookMeter:
             raise OffPlan(mechanism, None, "this ledger was closed")
         if not self.is_answering():  # what an interruption left must not take this answer
             self.fail_waiting()
-        facts = {"label": self.label, "seeded": self.seeded}
+        facts: dict[str, Any] = {"label": self.label, "seeded": self.seeded}
+        if not is_declared(mechanism):
+            facts["undeclared"] = True
+        if self.executor:
+            facts["executor"] = self.executor
         if self.run is not None:
             reserved = self.run.charge(mechanism, who, facts, self.fingerprint)
         else:

@@ -35,7 +35,8 @@ class Line(NamedTuple):
 
     ``what`` describes a mechanism or a plan in words, ``facts`` the same as plain values.
     ``epsilon`` is the total after it, at the budget's delta; ``who`` the number of users, None for
-    all.
+    all.  ``undeclared`` marks a mechanism of no declared class, ``executor`` names one that the
+    gate did not make itself: both were trusted.
     """
 
     seq: int
@@ -53,6 +54,8 @@ class Line(NamedTuple):
     seeded: bool
     outcome: str
     answer: int | None
+    undeclared: bool = False
+    executor: str = ""
 
 
 def status_of(account: Account) -> Status:
@@ -123,6 +126,7 @@ class LineReader:
             _count_of_users(facts.get("who")), facts.get("label"), run, facts.get("seeded", False),
             "planned" if entry.kind == "plan" else came,
             outcome.seq if outcome and answered else None,
+            facts.get("undeclared", False), facts.get("executor", ""),
         )  # fmt: skip
 
     def _spent(self, words: list[str]) -> tuple[float, float]:

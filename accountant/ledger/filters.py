@@ -13,6 +13,7 @@ from accountant.ledger.interfaces import Releasable
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import CompositionNotion
+from accountant.losses.loss import Loss
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.randomness import Rng
 
@@ -55,6 +56,8 @@ class Filter(Ledger):
         As in `Ledger`.
     order : float, optional
         The Rényi order of "rdp", above 1, fixed here.
+    undeclared : bool
+        As in `Ledger`.
 
     References
     ----------
@@ -81,11 +84,12 @@ class Filter(Ledger):
         public: Any = None,
         transcript: str = "full",
         order: float | None = None,
+        undeclared: bool = False,
     ) -> None:
         if not isinstance(budget, Budget):
             raise ParameterError("budget", budget, "a Budget")
         self._filter_meter = FilterMeter(notion_of(notion, budget, order))
-        super().__init__(data, None, rng, public, transcript, self._filter_meter)
+        super().__init__(data, None, rng, public, transcript, undeclared, self._filter_meter)
         self.budget = budget
 
     def spend(self, mechanism: Releasable) -> None:
@@ -101,8 +105,10 @@ class Filter(Ledger):
         BudgetExceeded
             If it does not fit; nothing is spent.
         """
+        # a loss is the caller's word already, for a release that this gate does not make
+        copy = mechanism if isinstance(mechanism, Loss) else self._copies.of(mechanism)
         with self._lock:
-            self._filter_meter.charge(mechanism, None)
+            self._filter_meter.charge(copy, None)
 
     @property
     def spent(self) -> float:
@@ -131,6 +137,8 @@ class Odometer(Ledger):
         Repeats a run, for audits and tests.
     public : Any
         What is public beside the data.
+    undeclared : bool
+        As in `Ledger`.
 
     References
     ----------
@@ -147,10 +155,17 @@ class Odometer(Ledger):
     0.25
     """
 
-    def __init__(self, data: Any, delta: float = 0.0, rng: Rng = None, public: Any = None) -> None:
+    def __init__(
+        self,
+        data: Any,
+        delta: float = 0.0,
+        rng: Rng = None,
+        public: Any = None,
+        undeclared: bool = False,
+    ) -> None:
         self._delta = DELTA.check("delta", delta)
         self._filter_meter = FilterMeter(unlimited_notion(self._delta))
-        super().__init__(data, None, rng, public, "full", self._filter_meter)
+        super().__init__(data, None, rng, public, "full", undeclared, self._filter_meter)
 
     @property
     def epsilon(self) -> float:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from accountant.errors import PrivateValueError
-from accountant.ledger.private_data import Users
+from accountant.ledger.private_data import UNMASKED, Users, is_masked
 from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan, Sampler
 
@@ -55,17 +55,22 @@ class Entry(NamedTuple):
     """One line of a transcript; ``output`` is the answer, its digest, or None if it failed.
 
     ``seeded`` marks noise that can be reproduced from a seed: a reader who knows the seed can
-    remove it.
+    remove it.  ``undeclared`` marks a mechanism of no declared class, ``executor`` names one that
+    the gate did not make itself: both had to be trusted.
     """
 
     mechanism: Releasable
     who: Users | None
     output: Any
     seeded: bool = False
+    undeclared: bool = False
+    executor: str = ""
 
 
 def checked_value(mechanism: Releasable, query_result: Any, users: int | None) -> Any:
     """Return the query's value as an array for the mechanism: one value, or one for each user."""
+    if is_masked(query_result):
+        raise PrivateValueError("value", UNMASKED)
     try:
         value = np.asarray(query_result)
     except ValueError:

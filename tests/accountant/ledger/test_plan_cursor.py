@@ -23,4 +23,4 @@ def test_an_empty_group_pays_nothing_and_blocks_nothing():
         ledger = Ledger(np.array([0, 1, 1]), Parallel([2 * coin, 2 * coin]) + L, rng=1)
         for who in ([0, 1, 2], empty, [0, 1, 2], empty):
             ledger.release_each(coin, lambda rows: rows, who)
-        assert ledger.next is L
+        assert ledger.next == L

@@ -1,0 +1,99 @@
+"""A gate's own copies of mechanisms and plans, which no query can change."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from accountant.errors import ParameterError
+from accountant.ledger.interfaces import drawing_mechanism
+from accountant.losses.loss import Loss
+from accountant.plans.declared_releases import DECLARED_RELEASES, is_declared
+from accountant.plans.parallel import Parallel, Stated
+from accountant.plans.plan import Plan, Release, Repeat, Sequential
+
+NODES: dict[type[Any], tuple[str, ...]] = {
+    Sequential: ("parts",), Repeat: ("part", "count"), Parallel: ("parts", "by", "moves"),
+    Stated: ("part", "relation"),
+}  # fmt: skip
+MAX_COPIES = 4096  # that a gate keeps
+RELEASABLE = "a mechanism: it has a loss and can release"
+DECLARED = (
+    "a mechanism of a declared class, with no function of an author inside; what is not declared "
+    "needs a gate made with undeclared=True, and every report shows it"
+)
+
+
+class PrivateCopies:
+    """The copies that a gate charges, records and draws; ``undeclared`` lets other classes pass.
+
+    A mechanism that is not of a declared class cannot be copied and is used as it is.
+    """
+
+    def __init__(self, undeclared: bool) -> None:
+        self.undeclared = undeclared
+        self._copies: dict[Any, Any] = {}
+        self._last: Any = None  # mostly the next one is the same again
+
+    def of(self, mechanism: Any) -> Any:
+        """Return the gate's copy of a mechanism that is asked for, or raise `ParameterError`."""
+        # the class first: what another one says of equality is not asked
+        if type(mechanism) in DECLARED_RELEASES:
+            if mechanism == self._last:
+                return self._last
+            try:
+                self._last = found = self._copies[mechanism]
+            except (KeyError, TypeError):  # not seen before; a function inside has no hash
+                pass
+            else:
+                return found
+        # not isinstance of the protocol: such a check costs as much as the draw
+        if not isinstance(mechanism, Release) or not hasattr(
+            drawing_mechanism(mechanism), "release"
+        ):
+            raise ParameterError("mechanism", type(mechanism), RELEASABLE)
+        if is_declared(mechanism):
+            return self._remembered(mechanism)
+        if not self.undeclared:
+            raise ParameterError("mechanism", type(mechanism), DECLARED)
+        return mechanism
+
+    def of_plan(self, plan: Plan) -> Plan:
+        """Return a copy of a plan, whose leaves `of` returns for equal mechanisms."""
+        return _rebuilt(plan, self._remembered, {})
+
+    def _remembered(self, mechanism: Any) -> Any:
+        made = self._copies.get(mechanism)
+        if made is None:
+            if len(self._copies) >= MAX_COPIES:
+                self._copies.clear()
+            made = shown(mechanism)
+            self._copies[made] = made
+        return made
+
+
+def shown(plan: Any) -> Any:
+    """Return a copy to hand out: who changes it changes nothing but the copy."""
+    return _rebuilt(plan, None, {})
+
+
+def _rebuilt(plan: Any, remembered: Any, known: dict[int, Any]) -> Any:
+    """Return a copy of a plan; ``known`` holds those made so far, as a million may be one."""
+    made = known.get(id(plan))
+    if made is None:
+        kind = type(plan)
+        if remembered is not None and is_declared(plan):
+            made = remembered(plan)
+        elif kind in NODES or is_declared(plan):
+            names = NODES.get(kind) or DECLARED_RELEASES[kind]
+            made = kind(**{n: _rebuilt_field(getattr(plan, n), remembered, known) for n in names})
+        else:
+            made = copy.copy(plan) if isinstance(plan, Loss) else plan
+        known[id(plan)] = made
+    return made
+
+
+def _rebuilt_field(value: Any, remembered: Any, known: dict[int, Any]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_rebuilt_field(one, remembered, known) for one in value)
+    return _rebuilt(value, remembered, known) if isinstance(value, Plan) else value

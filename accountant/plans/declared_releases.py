@@ -1,0 +1,83 @@
+"""The classes of releases that a gate rebuilds: declared once, and final from then on.
+
+A gate draws from a copy that it made from a declared class and its fields, so that what is charged,
+recorded and drawn is one and the same.  Other packages fill this list: no mechanism is known here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeVar
+
+import numpy as np
+
+from accountant.plans.plan import Plan, Release
+
+DECLARED_RELEASES: dict[type[Any], tuple[str, ...]] = {}  # names of the fields of each class
+# what every class body defines, and changes no behaviour
+HARMLESS_NAMES = {
+    "__annotate_func__", "__annotations__", "__annotations_cache__", "__doc__", "__firstlineno__",
+    "__module__", "__orig_bases__", "__parameters__", "__qualname__", "__slots__",
+    "__static_attributes__",
+}  # fmt: skip
+R = TypeVar("R", bound=type[Any])
+
+
+def declare_release(cls: R) -> R:
+    """Register a frozen dataclass of releases; from then on no subclass may override it.
+
+    A class that is defined anew, as in a notebook, takes the place of the earlier one.
+    """
+    for other in [one for one in DECLARED_RELEASES if one.__name__ == cls.__name__]:
+        if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(f"{cls.__name__}: {other.__module__} has declared a class of this name")
+        del DECLARED_RELEASES[other]
+    DECLARED_RELEASES[cls] = tuple(one.name for one in dataclasses.fields(cls) if one.init)
+    cls.__init_subclass__ = classmethod(_refuse_overriding)
+    return cls
+
+
+def is_declared(release: Any) -> bool:
+    """Return whether the exact class of a release is declared, and of all releases inside it."""
+    names = DECLARED_RELEASES.get(type(release))
+    return names is not None and all(_is_plain(getattr(release, name)) for name in names)
+
+
+def undeclared_parts(plan: Any) -> tuple[type[Any], ...]:
+    """Return the classes in a plan that can release and are not declared."""
+    kind = type(plan)
+    inside = [
+        value
+        for one in (dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ())
+        for value in _as_tuple(getattr(plan, one.name))
+        if isinstance(value, Plan)
+    ]
+    found = [part for value in dict.fromkeys(inside) for part in undeclared_parts(value)]
+    own = isinstance(plan, Release) and hasattr(plan, "release") and not is_declared(plan)
+    return tuple(dict.fromkeys([kind, *found] if own and not found else found))
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether a field holds no code of an author."""
+    if isinstance(value, Plan):
+        return is_declared(value)
+    if isinstance(value, tuple):
+        return all(map(_is_plain, value))
+    # a function can keep what a query showed it; numpy's own cannot
+    return not callable(value) or getattr(np, getattr(value, "__name__", ""), None) is value
+
+
+def _as_tuple(value: object) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _refuse_overriding(cls: type[Any], **options: Any) -> None:
+    """Refuse a subclass that changes what a declared class does."""
+    declared = next(one for one in cls.__mro__[1:] if one in DECLARED_RELEASES)
+    super(declared, cls).__init_subclass__(**options)
+    changed = sorted(n for n in set(vars(cls)) - HARMLESS_NAMES if hasattr(declared, n))
+    if changed:
+        raise TypeError(
+            f"{cls.__name__} overrides {', '.join(changed)} of {declared.__name__}, which is "
+            "declared and final: wrap it, or write a mechanism of its own"
+        )
