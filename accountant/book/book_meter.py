@@ -11,7 +11,7 @@ from accountant.book.account import Account, FreshnessCheck
 from accountant.book.hash_chain import canonical_json
 from accountant.book.plan_runs import PlanRun, ReservedRelease
 from accountant.errors import OffPlan
-from accountant.ledger.interfaces import Releasable
+from accountant.ledger.interfaces import Releasable, class_name
 from accountant.ledger.private_data import Users
 from accountant.plans.declared_releases import is_declared
 from accountant.plans.plan import Plan
@@ -53,7 +53,7 @@ class BookMeter:
             self.fail_waiting()
         facts: dict[str, Any] = {"label": self.label, "seeded": self.seeded}
         if not is_declared(mechanism):
-            facts["undeclared"] = True
+            facts["undeclared"] = class_name(mechanism)
         if self.executor:
             facts["executor"] = self.executor
         if self.run is not None:

@@ -35,8 +35,8 @@ class Line(NamedTuple):
 
     ``what`` describes a mechanism or a plan in words, ``facts`` the same as plain values.
     ``epsilon`` is the total after it, at the budget's delta; ``who`` the number of users, None for
-    all.  ``undeclared`` marks a mechanism of no declared class, ``executor`` names one that the
-    gate did not make itself: both were trusted.
+    all.  ``undeclared`` names the class of a mechanism that is not declared, ``executor`` that of
+    workers which the gate did not start itself: both were trusted.
     """
 
     seq: int
@@ -54,7 +54,7 @@ class Line(NamedTuple):
     seeded: bool
     outcome: str
     answer: int | None
-    undeclared: bool = False
+    undeclared: str = ""
     executor: str = ""
 
 
@@ -126,7 +126,7 @@ class LineReader:
             _count_of_users(facts.get("who")), facts.get("label"), run, facts.get("seeded", False),
             "planned" if entry.kind == "plan" else came,
             outcome.seq if outcome and answered else None,
-            facts.get("undeclared", False), facts.get("executor", ""),
+            facts.get("undeclared", ""), facts.get("executor", ""),
         )  # fmt: skip
 
     def _spent(self, words: list[str]) -> tuple[float, float]:

@@ -16,7 +16,13 @@ import numpy as np
 
 from accountant.errors import OffPlan, ParameterError, PrivateValueError
 from accountant.ledger.immutable_arrays import fresh_view
-from accountant.ledger.interfaces import PrivacyMeter, Query, Releasable, checked_value
+from accountant.ledger.interfaces import (
+    PrivacyMeter,
+    Query,
+    Releasable,
+    checked_value,
+    class_name,
+)
 from accountant.ledger.plan_cursor import PlanCursor
 from accountant.ledger.private_copies import PrivateCopies, shown
 from accountant.ledger.private_data import (
@@ -190,7 +196,7 @@ class Gate(ABC):
         with self._lock:
             self._refuse_within_a_query(mechanism)
             self._answering = True
-            self._executor = "" if executor is None else executor_name(executor)
+            self._executor = "" if executor is None else class_name(executor)
 
         def charged() -> Iterator[Users]:
             for block in blocks:
@@ -270,9 +276,3 @@ class Gate(ABC):
         # a view: its shape and its type are the query's, its memory is no one's
         asked = query(fresh_view(self._data) if seen is None else take_rows(self._data, seen))
         return checked_value(mechanism, asked, None if who is None else count_users(who))
-
-
-def executor_name(executor: Executor) -> str:
-    """Return the class of an executor, with its module."""
-    kind = type(executor)
-    return f"{kind.__module__}.{kind.__qualname__}"

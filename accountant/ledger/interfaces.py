@@ -55,15 +55,15 @@ class Entry(NamedTuple):
     """One line of a transcript; ``output`` is the answer, its digest, or None if it failed.
 
     ``seeded`` marks noise that can be reproduced from a seed: a reader who knows the seed can
-    remove it.  ``undeclared`` marks a mechanism of no declared class, ``executor`` names one that
-    the gate did not make itself: both had to be trusted.
+    remove it.  ``undeclared`` names the class of a mechanism that is not declared, ``executor``
+    that of workers which the gate did not start itself: both had to be trusted.
     """
 
     mechanism: Releasable
     who: Users | None
     output: Any
     seeded: bool = False
-    undeclared: bool = False
+    undeclared: str = ""
     executor: str = ""
 
 
@@ -82,6 +82,11 @@ def checked_value(mechanism: Releasable, query_result: Any, users: int | None) -
     elif shape[:1] != (users,) or (axes is not None and len(shape) != axes + 1):
         raise PrivateValueError("value", f"one for each of {users} users")
     return value
+
+
+def class_name(thing: object) -> str:
+    """Return the class of an object, with its module."""
+    return f"{type(thing).__module__}.{type(thing).__qualname__}"
 
 
 def drawing_mechanism(mechanism: Any) -> Any:

@@ -25,7 +25,6 @@ from accountant.ledger.interfaces import (
 from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_copies import shown
 from accountant.ledger.private_data import Users, count_users, take_rows
-from accountant.plans.declared_releases import is_declared
 from accountant.plans.plan import Plan, Sampler
 from accountant.randomness import Rng, generator
 
@@ -141,7 +140,7 @@ class Ledger(Gate):
 
     def _record(self, mechanism: Releasable, who: Users | None, output: Any) -> None:
         kept = digest(output) if self._digest and output is not None else output
-        undeclared = self._copies.undeclared and not is_declared(mechanism)
+        undeclared = self._copies.undeclared_class(mechanism)
         self._entries.append(Entry(mechanism, who, kept, self._seeded, undeclared, self._executor))
 
     def _draw(self, mechanism: Releasable, value: Any) -> Any:
@@ -186,10 +185,11 @@ def seed_words(seeds: np.random.SeedSequence) -> list[int]:  # noqa: D103
 
 def refuse_impossible_outputs(mechanism: Any, outputs: Any, users: int) -> None:
     """Refuse what the workers of an executor cannot have drawn from the mechanism."""
-    check = getattr(mechanism, "outputs_fault", None)
-    if check is None:  # it is not declared, so its author is trusted anyway
-        return
-    fault = check(outputs, users)
+    fault = f"an array with an output for each of {users} users"
+    if type(outputs) is np.ndarray and outputs.shape[:1] == (users,):
+        # what is not declared may not say what it can release: its author is trusted
+        check = getattr(mechanism, "outputs_fault", None)
+        fault = "" if check is None else check(outputs, users)
     if fault:
         raise PrivateValueError("the executor's result", f"a release of {mechanism!r}: {fault}")
 

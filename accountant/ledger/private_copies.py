@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from accountant.errors import ParameterError
-from accountant.ledger.interfaces import drawing_mechanism
+from accountant.ledger.interfaces import class_name, drawing_mechanism
 from accountant.losses.loss import Loss
 from accountant.plans.declared_releases import DECLARED_RELEASES, is_declared
 from accountant.plans.parallel import Parallel, Stated
@@ -57,6 +57,11 @@ class PrivateCopies:
         if not self.undeclared:
             raise ParameterError("mechanism", type(mechanism), DECLARED)
         return mechanism
+
+    def undeclared_class(self, mechanism: Any) -> str:
+        """Return the name of the class of an admitted mechanism that is not declared, else ""."""
+        trusted = self.undeclared and not is_declared(mechanism)
+        return class_name(mechanism) if trusted else ""
 
     def of_plan(self, plan: Plan) -> Plan:
         """Return a copy of a plan, whose leaves `of` returns for equal mechanisms."""

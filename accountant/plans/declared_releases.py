@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from accountant.plans.plan import Plan, Release
+from accountant.plans.plan import Plan
 
 DECLARED_RELEASES: dict[type[Any], tuple[str, ...]] = {}  # names of the fields of each class
 # what every class body defines, and changes no behaviour
@@ -43,20 +43,6 @@ def is_declared(release: Any) -> bool:
     return names is not None and all(_is_plain(getattr(release, name)) for name in names)
 
 
-def undeclared_parts(plan: Any) -> tuple[type[Any], ...]:
-    """Return the classes in a plan that can release and are not declared."""
-    kind = type(plan)
-    inside = [
-        value
-        for one in (dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ())
-        for value in _as_tuple(getattr(plan, one.name))
-        if isinstance(value, Plan)
-    ]
-    found = [part for value in dict.fromkeys(inside) for part in undeclared_parts(value)]
-    own = isinstance(plan, Release) and hasattr(plan, "release") and not is_declared(plan)
-    return tuple(dict.fromkeys([kind, *found] if own and not found else found))
-
-
 def _is_plain(value: object) -> bool:
     """Return whether a field holds no code of an author."""
     if isinstance(value, Plan):
@@ -65,10 +51,6 @@ def _is_plain(value: object) -> bool:
         return all(map(_is_plain, value))
     # a function can keep what a query showed it; numpy's own cannot
     return not callable(value) or getattr(np, getattr(value, "__name__", ""), None) is value
-
-
-def _as_tuple(value: object) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
 
 
 def _refuse_overriding(cls: type[Any], **options: Any) -> None:

@@ -14,7 +14,7 @@ def test_plans_of_nothing_end():
     ledger.release(L, np.sum)
     assert ledger.next is None
     for hollow in (Parallel([Repeat(L, 0)]), Parallel([Parallel([]), Parallel([Sequential([])])])):
-        assert Ledger([1.0], hollow + L).next is L
+        assert Ledger([1.0], hollow + L).next == L
 
 
 def test_an_empty_group_pays_nothing_and_blocks_nothing():
