@@ -16,9 +16,9 @@ from accountant.plans.plan import Plan
 DECLARED_RELEASES: dict[type[Any], tuple[str, ...]] = {}  # names of the fields of each class
 # what every class body defines, and changes no behaviour
 HARMLESS_NAMES = {
-    "__annotate_func__", "__annotations__", "__annotations_cache__", "__doc__", "__firstlineno__",
-    "__module__", "__orig_bases__", "__parameters__", "__qualname__", "__slots__",
-    "__static_attributes__",
+    "__abstractmethods__", "__annotate_func__", "__annotations__", "__annotations_cache__",
+    "__dict__", "__doc__", "__firstlineno__", "__module__", "__orig_bases__", "__parameters__",
+    "__qualname__", "__slots__", "__static_attributes__", "__weakref__", "_abc_impl",
 }  # fmt: skip
 R = TypeVar("R", bound=type[Any])
 
