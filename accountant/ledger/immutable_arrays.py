@@ -30,9 +30,7 @@ def is_immutable(array: np.ndarray[Any, Any], mapped: bool = True) -> bool:
         if base.flags.owndata or base.flags.writeable:
             return False
         base = base.base
-    return type(base) is bytes or (
-        mapped and type(base) is mmap.mmap and memoryview(base).readonly
-    )
+    return type(base) is bytes or (mapped and type(base) is mmap.mmap and memoryview(base).readonly)
 
 
 def immutable_output(output: Any) -> Any:

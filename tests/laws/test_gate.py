@@ -56,7 +56,7 @@ def test_a_declared_class_is_final():
             type("Raw", (Laplace,), {name: lambda self, *more: None, "__slots__": ()})
     with pytest.raises(TypeError, match="which is declared"):
         declare(type("Renamed", (Laplace,), {"__doc__": None}))
-    impostor = type("Laplace", Laplace.__bases__, {"__annotations__": {}, "__doc__": None})
+    impostor = type("Laplace", Laplace.__bases__, {"reference": "Example (2026)"})
     with pytest.raises(TypeError, match=r"mechanisms\.laplace has declared a class of this name"):
         declare(impostor)
 

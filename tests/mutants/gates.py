@@ -13,7 +13,9 @@ HONEST_VALUES, HONEST_ARRAYS = differences._difference_of_values, differences._a
 
 def subclasses_override(patch):
     """Lets a subclass say what a declared class does."""
-    patch.setattr(declared_releases._refuse_overriding, "__code__", (lambda cls, **_: None).__code__)
+    patch.setattr(
+        declared_releases._refuse_overriding, "__code__", (lambda cls, **_: None).__code__
+    )
 
 
 def takes_what_it_calls_itself(patch):
