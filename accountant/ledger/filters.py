@@ -15,6 +15,7 @@ from accountant.ledger.private_data import Users
 from accountant.ledger.totals import CompositionNotion
 from accountant.losses.loss import Loss
 from accountant.losses.zcdp import ZCDPLoss
+from accountant.plans.declared_releases import DECLARED_RELEASES
 from accountant.randomness import Rng
 
 ODOMETER_FILTERS = 81  # of an odometer: rho from 2^-20 to 2^20 by factors of sqrt 2
@@ -106,7 +107,8 @@ class Filter(Ledger):
             If it does not fit; nothing is spent.
         """
         # a loss is the caller's word already, for a release that this gate does not make
-        copy = mechanism if isinstance(mechanism, Loss) else self._copies.of(mechanism)
+        stated = type(mechanism) not in DECLARED_RELEASES and isinstance(mechanism, Loss)
+        copy = mechanism if stated else self._copies.of(mechanism)
         with self._lock:
             self._filter_meter.charge(copy, None)
 

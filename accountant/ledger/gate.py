@@ -190,11 +190,11 @@ class Gate(ABC):
         Any
             The outputs of one block.
         """
-        mechanism = self._admitted(mechanism, query)
-        if mechanism.sampler is not None:
+        copy = self._admitted(mechanism, query)
+        if copy.sampler is not None:
             raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
         with self._lock:
-            self._refuse_within_a_query(mechanism)
+            self._refuse_within_a_query(copy)
             self._answering = True
             self._executor = "" if executor is None else class_name(executor)
 
@@ -202,11 +202,11 @@ class Gate(ABC):
             for block in blocks:
                 who = checked_users(block, self._users)
                 with self._lock:
-                    self._charge(mechanism, who)
+                    self._charge(copy, who)
                 yield who
 
         try:
-            yield from self._answer_blocks(mechanism, query, charged(), executor)
+            yield from self._answer_blocks(copy, query, charged(), executor)
         finally:
             self._answering, self._executor = False, ""
 

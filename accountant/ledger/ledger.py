@@ -115,12 +115,13 @@ class Ledger(Gate):
         executor: Executor | None,
     ) -> Iterator[Any]:
         waiting: deque[Users] = deque()
+        handed = mechanism if executor is None else shown(mechanism)  # workers may change it
 
         def blocks() -> Iterator[UserBlock]:
             for who in charged:
                 waiting.append(who)
                 block = take_rows(self._data, who)
-                yield UserBlock(mechanism, query, block, count_users(who), self._block_seed())
+                yield UserBlock(handed, query, block, count_users(who), self._block_seed())
 
         try:
             for made in map_in_order(UserBlock.answer, blocks(), executor):

@@ -294,6 +294,9 @@ GATE_MUTANTS = {
     test_gate.test_workers_hand_in_what_the_mechanism_can_release: {
         gates.takes_any_output: ("rows",),
     },
+    test_gate.test_workers_cannot_change_what_the_gate_draws: {
+        gates.hands_its_copy_to_workers: (),
+    },
     test_gate.test_workers_of_others_are_shown: {gates.names_no_workers: ()},
     test_gate.test_masked_arrays_are_refused_with_the_remedy: {gates.ignores_masks: ()},
     test_gate.test_missing_entries_of_any_type_are_refused: {

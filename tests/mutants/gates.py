@@ -62,6 +62,11 @@ def takes_any_output(patch):
     patch.setattr(ledger, "refuse_impossible_outputs", lambda mechanism, outputs, users: None)
 
 
+def hands_its_copy_to_workers(patch):
+    """Gives workers the very object that it draws from."""
+    patch.setattr(ledger, "shown", lambda made: made)
+
+
 def names_no_workers(patch):
     """Takes any executor for its own."""
     patch.setattr(gate, "class_name", lambda executor: "")
