@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import mmap
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,9 +18,8 @@ def immutable(array: np.ndarray[Any, Any], mapped: bool = False) -> np.ndarray[A
     array = np.asarray(array)
     if is_immutable(array, mapped):
         return array
-    order = "F" if array.flags.fnc else "C"
-    raw = array.tobytes(order)
-    return np.ndarray(array.shape, array.dtype, buffer=raw, order=order)  # type: ignore[call-overload,no-any-return]  # "C" or "F"
+    order: Literal["C", "F"] = "F" if array.flags.fnc else "C"
+    return np.ndarray(array.shape, array.dtype, array.tobytes(order), order=order)
 
 
 def is_immutable(array: np.ndarray[Any, Any], mapped: bool = True) -> bool:

@@ -94,9 +94,12 @@ class Ledger(Gate):
             if id(one.mechanism) not in known:
                 known[id(one.mechanism)] = shown(one.mechanism)
         return tuple(
-            Entry(known[id(made)], fresh_view(who), fresh_view(output), *marks)
-            for made, who, output, *marks in self._entries
-        )
+            one._replace(
+                mechanism=known[id(one.mechanism)], who=fresh_view(one.who),
+                output=fresh_view(one.output),
+            )
+            for one in self._entries
+        )  # fmt: skip
 
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         output = None

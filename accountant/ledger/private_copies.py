@@ -65,7 +65,8 @@ class PrivateCopies:
 
     def of_plan(self, plan: Plan) -> Plan:
         """Return a copy of a plan, whose leaves `of` returns for equal mechanisms."""
-        return _rebuilt(plan, self._remembered, {})
+        made: Plan = _rebuilt(plan, self._remembered, {})
+        return made
 
     def _remembered(self, mechanism: Any) -> Any:
         made = self._copies.get(mechanism)

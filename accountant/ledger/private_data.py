@@ -71,7 +71,7 @@ def _checked_sparse(argument: str, data: Any) -> Any:
 
     if not sparse.issparse(data):
         raise ParameterError(argument, type(data), "an array, or a matrix of scipy.sparse")
-    matrix = copy.copy(data.tocsr())
+    matrix: Any = copy.copy(data.tocsr())  # type: ignore[attr-defined]  # every format has it
     if 0 in matrix.shape:
         raise ParameterError(argument, matrix.shape, "a matrix with one row a user, not empty")
     if matrix.data.dtype.kind not in "biuf" or not np.isfinite(matrix.data).all():

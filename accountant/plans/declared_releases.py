@@ -33,7 +33,7 @@ def declare_release(cls: R) -> R:
             raise TypeError(f"{cls.__name__}: {other.__module__} has declared a class of this name")
         del DECLARED_RELEASES[other]
     DECLARED_RELEASES[cls] = tuple(one.name for one in dataclasses.fields(cls) if one.init)
-    cls.__init_subclass__ = classmethod(_refuse_overriding)
+    cls.__init_subclass__ = classmethod(_refuse_overriding)  # type: ignore[assignment]  # bound
     return cls
 
 
@@ -53,7 +53,7 @@ def _is_plain(value: object) -> bool:
     return not callable(value) or getattr(np, getattr(value, "__name__", ""), None) is value
 
 
-def _refuse_overriding(cls: type[Any], **options: Any) -> None:
+def _refuse_overriding(cls: type[Any], /, **options: Any) -> None:
     """Refuse a subclass that changes what a declared class does."""
     declared = next(one for one in cls.__mro__[1:] if one in DECLARED_RELEASES)
     super(declared, cls).__init_subclass__(**options)

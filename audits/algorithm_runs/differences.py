@@ -28,7 +28,7 @@ def _difference_of_values(one: Any, other: Any) -> str:
         )  # fmt: skip
         return next(filter(None, (difference(*pair) for pair in pairs)), "")
     if isinstance(one, (tuple, list)):
-        kind = tuple if isinstance(one, tuple) else list
+        kind: Any = tuple if isinstance(one, tuple) else list
         if kind.__len__(one) != kind.__len__(other):
             return f"{kind.__len__(one)} items against {kind.__len__(other)}"
         return next(filter(None, map(difference, kind.__iter__(one), kind.__iter__(other))), "")
@@ -36,9 +36,9 @@ def _difference_of_values(one: Any, other: Any) -> str:
         return ""
     if isinstance(one, enum.Enum):  # there is one object of each member
         return "" if one is other else f"{one!r} against {other!r}"
-    for kind in (str, bytes, int):  # bools are whole numbers
-        if isinstance(one, kind):
-            return "" if kind.__eq__(one, other) else f"{one!r} against {other!r}"
+    for plain in (str, bytes, int):  # bools are whole numbers
+        if isinstance(one, plain):
+            return "" if plain.__eq__(one, other) else f"{one!r} against {other!r}"
     if isinstance(one, np.ma.MaskedArray):
         parts = ((p.data, np.ma.getmaskarray(p), p.fill_value) for p in (one, other))
         first, second = parts
@@ -50,12 +50,15 @@ def _difference_of_attributes(one: Any, other: Any) -> str:
     """The difference of what a subclass of a number, an array or a nest keeps beside its value."""
     if type(one) in PLAIN or isinstance(one, enum.Enum):
         return ""
-    if isinstance(one, np.ma.MaskedArray):  # those of numpy were compared
-        states = ({k: v for k, v in vars(p).items() if k[0] != "_"} for p in (one, other))
-    else:
-        states = (object.__getstate__(each) for each in (one, other))
-    first, second = states
+    first, second = map(_attributes, (one, other))
     return "" if first is second is None else difference(first, second)
+
+
+def _attributes(one: Any) -> Any:
+    """Return what an object keeps beside its value, None if nothing."""
+    if isinstance(one, np.ma.MaskedArray):  # numpy's own were compared
+        return {name: value for name, value in vars(one).items() if name[0] != "_"}
+    return object.__getstate__(one)
 
 
 def _array_difference(a: Any, b: Any) -> str:

@@ -108,7 +108,8 @@ def declare(cls: type[M]) -> type[M]:
     if cls.__doc__:
         made.__doc__ = completed_docstring(made)
     declare_release(made)
-    for kinds in (REGISTERED, DECLARED_PLAN_KINDS):  # plan files may name it
+    lists: tuple[list[Any], list[Any]] = REGISTERED, DECLARED_PLAN_KINDS  # files may name the kind
+    for kinds in lists:
         # a class that is defined anew takes the place of the earlier one
         kinds[:] = [one for one in kinds if one.__name__ != made.__name__]
         kinds.append(made)
