@@ -39,8 +39,9 @@ class PrivateCopies:
         """Return the gate's copy of a mechanism that is asked for, or raise `ParameterError`."""
         # the class first: what another one says of equality is not asked
         if type(mechanism) in DECLARED_RELEASES:
-            if mechanism == self._last:
-                return self._last
+            last = self._last  # once: other threads ask too
+            if mechanism == last:
+                return last
             try:
                 self._last = found = self._copies[mechanism]
             except (KeyError, TypeError):  # not seen before; a function inside has no hash

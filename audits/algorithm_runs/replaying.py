@@ -6,6 +6,7 @@ the same to the last bit, for any data.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import math
@@ -211,6 +212,7 @@ def privacy_losses(
     runs: int,
     public: Any = None,
     rng: Rng = None,
+    undeclared: bool = False,
 ) -> Array:
     """Draw exact samples of an algorithm's privacy loss between two data sets.
 
@@ -228,6 +230,8 @@ def privacy_losses(
         Public data, the same in all runs.
     rng : int, numpy.random.Generator or None, optional
         Seed or generator.
+    undeclared : bool
+        As in `Ledger`; the densities of such releases are their author's word.
 
     Returns
     -------
@@ -254,7 +258,8 @@ def privacy_losses(
     >>> losses.shape, round(float(losses.max()), 6)
     ((100,), 1.0)
     """
-    return np.array(list(sampled_losses(algorithm, data, neighbour, runs, public, rng)))
+    drawn = sampled_losses(algorithm, data, neighbour, runs, public, rng, undeclared)
+    return np.array(list(drawn))
 
 
 def sampled_losses(
@@ -264,11 +269,12 @@ def sampled_losses(
     runs: int,
     public: Any = None,
     rng: Rng = None,
+    undeclared: bool = False,
 ) -> Iterator[float]:
     """Yield what `privacy_losses` returns, one run at a time."""
     data, neighbour = checked_data("data", data), checked_data("neighbour", neighbour)
     for one in generator(rng).spawn(IntegerRange(1).check("runs", runs)):
-        recorder, _ = _record(algorithm, data, public, one)
+        recorder, _ = _record(algorithm, data, public, one, undeclared)
         gate = ReplayGate(recorder, neighbour)
         algorithm.run(gate)
         gate.finish()
@@ -293,8 +299,10 @@ def _record(
 ) -> tuple[RecordingLedger, Any]:
     plan = declared_plan(algorithm, data, public)
     recorder = RecordingLedger(data, plan, rng, public, undeclared)
-    # a copy: the next run may fill the same array
-    return recorder, copy.deepcopy(algorithm.run(recorder))
+    result = algorithm.run(recorder)
+    with contextlib.suppress(TypeError):  # what cannot be copied is refused when it is compared
+        result = copy.deepcopy(result)  # the next run may fill the same array
+    return recorder, result
 
 
 def declared_plan(algorithm: Algorithm, data: Any, public: Any) -> Plan:
