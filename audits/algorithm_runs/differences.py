@@ -36,6 +36,7 @@ def _difference_of_values(one: Any, other: Any) -> str:
         return ""
     if isinstance(one, enum.Enum):  # there is one object of each member
         return "" if one is other else f"{one!r} against {other!r}"
+    plain: Any
     for plain in (str, bytes, int):  # bools are whole numbers
         if isinstance(one, plain):
             return "" if plain.__eq__(one, other) else f"{one!r} against {other!r}"
