@@ -71,10 +71,11 @@ class BookLedger(Ledger):
             finally:
                 meter.label = None
 
-    def spend(self, mechanism: Releasable, who: Any = None) -> None:
-        """Charge a release that is made elsewhere on the same data; refused as any other."""
+    def spend(self, mechanism: Any, who: Any = None) -> None:
+        """Charge a release, a loss or a plan that is spent elsewhere on the same data."""
         users = None if who is None else checked_users(who, self._users)
-        copy = self._admitted(mechanism, len)
+        copy = self._copies.of_spent(mechanism)
+        self._refuse_other_process(copy)
         with self._lock:
             self._refuse_within_a_query(copy)
             self._charge(copy, users)

@@ -11,9 +11,9 @@ from accountant.book.account import Account, FreshnessCheck
 from accountant.book.hash_chain import canonical_json
 from accountant.book.plan_runs import PlanRun, ReservedRelease
 from accountant.errors import OffPlan
-from accountant.ledger.interfaces import Releasable, class_name
+from accountant.ledger.interfaces import Releasable
+from accountant.ledger.private_copies import name_of_undeclared
 from accountant.ledger.private_data import Users
-from accountant.plans.declared_releases import is_declared
 from accountant.plans.plan import Plan
 
 
@@ -52,8 +52,9 @@ class BookMeter:
         if not self.is_answering():  # what an interruption left must not take this answer
             self.fail_waiting()
         facts: dict[str, Any] = {"label": self.label, "seeded": self.seeded}
-        if not is_declared(mechanism):
-            facts["undeclared"] = class_name(mechanism)
+        undeclared = name_of_undeclared(mechanism)
+        if undeclared:
+            facts["undeclared"] = undeclared
         if self.executor:
             facts["executor"] = self.executor
         if self.run is not None:

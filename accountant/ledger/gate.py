@@ -240,10 +240,13 @@ class Gate(ABC):
         copy = self._copies.of(mechanism)
         if not callable(query):
             raise PrivateValueError("query", "a function of the data")
+        self._refuse_other_process(mechanism)
+        return copy
+
+    def _refuse_other_process(self, mechanism: Any) -> None:
         if os.getpid() != self._process:
             # two children would spend the plan twice, with the same noise
             raise OffPlan(mechanism, self.next, "this gate belongs to the process that forked")
-        return copy
 
     def _charge(self, mechanism: Releasable, who: Users | None) -> None:
         """Charge the meter; its refusal shows copies, as the gate's own are no author's."""

@@ -8,7 +8,7 @@ from typing import Any
 from accountant.errors import ParameterError
 from accountant.ledger.interfaces import class_name, drawing_mechanism
 from accountant.losses.loss import Loss
-from accountant.plans.declared_releases import DECLARED_RELEASES, is_declared
+from accountant.plans.declared_releases import DECLARED_RELEASES, is_declared, undeclared_part
 from accountant.plans.parallel import Parallel, Stated
 from accountant.plans.plan import Plan, Release, Repeat, Sequential
 
@@ -48,21 +48,32 @@ class PrivateCopies:
                 pass
             else:
                 return found
-        # not isinstance of the protocol: such a check costs as much as the draw
-        if not isinstance(mechanism, Release) or not hasattr(
-            drawing_mechanism(mechanism), "release"
-        ):
+        if not _can_release(mechanism):
             raise ParameterError("mechanism", type(mechanism), RELEASABLE)
-        if is_declared(mechanism):
-            return self._remembered(mechanism)
-        if not self.undeclared:
-            raise ParameterError("mechanism", type(mechanism), DECLARED)
-        return mechanism
+        self._refuse_undeclared(mechanism)
+        return self._remembered(mechanism) if is_declared(mechanism) else mechanism
+
+    def of_spent(self, plan: Any) -> Any:
+        """Return a copy of a plan, a loss or a mechanism that is spent elsewhere."""
+        if type(plan) in DECLARED_RELEASES and plan == self._last:
+            return self._last
+        if not isinstance(plan, Plan):
+            raise ParameterError("mechanism", type(plan), "a plan, a loss or a mechanism")
+        if _can_release(plan):
+            return self.of(plan)
+        if isinstance(plan, Loss):  # it states what it costs
+            return plan
+        self._refuse_undeclared(plan)
+        return self.of_plan(plan)
 
     def undeclared_class(self, mechanism: Any) -> str:
-        """Return the name of the class of an admitted mechanism that is not declared, else ""."""
-        trusted = self.undeclared and not is_declared(mechanism)
-        return class_name(mechanism) if trusted else ""
+        """Return the name of the class in an admitted mechanism that is not declared, or ""."""
+        return name_of_undeclared(mechanism) if self.undeclared else ""
+
+    def _refuse_undeclared(self, plan: Any) -> None:
+        part = None if self.undeclared else undeclared_part(plan)
+        if part is not None:
+            raise ParameterError("mechanism", type(part), DECLARED)
 
     def of_plan(self, plan: Plan) -> Plan:
         """Return a copy of a plan, whose leaves `of` returns for equal mechanisms."""
@@ -84,12 +95,23 @@ def shown(plan: Any) -> Any:
     return _rebuilt(plan, None, {})
 
 
+def name_of_undeclared(plan: Any) -> str:
+    """Return the name of the class in a plan that can release and is not declared, or ""."""
+    part = undeclared_part(plan)
+    return "" if part is None else class_name(part)
+
+
+def _can_release(mechanism: Any) -> bool:
+    # not isinstance of the protocol: such a check costs as much as the draw
+    return isinstance(mechanism, Release) and hasattr(drawing_mechanism(mechanism), "release")
+
+
 def _rebuilt(plan: Any, remembered: Any, known: dict[int, Any]) -> Any:
     """Return a copy of a plan; ``known`` holds those made so far, as a million may be one."""
     made = known.get(id(plan))
     if made is None:
         kind = type(plan)
-        if remembered is not None and is_declared(plan):
+        if remembered is not None and is_declared(plan) and _can_release(plan):
             made = remembered(plan)
         elif kind in NODES or is_declared(plan):
             names = NODES.get(kind) or DECLARED_RELEASES[kind]

@@ -39,18 +39,33 @@ def declare_release(cls: R) -> R:
 
 def is_declared(release: Any) -> bool:
     """Return whether the exact class of a release is declared, and of all releases inside it."""
-    names = DECLARED_RELEASES.get(type(release))
-    return names is not None and all(_is_plain(getattr(release, name)) for name in names)
+    return type(release) in DECLARED_RELEASES and undeclared_part(release) is None
 
 
-def _is_plain(value: object) -> bool:
-    """Return whether a field holds no code of an author."""
-    if isinstance(value, Plan):
-        return is_declared(value)
-    if isinstance(value, tuple):
-        return all(map(_is_plain, value))
-    # a function can keep what a query showed it; numpy's own cannot
-    return not callable(value) or getattr(np, getattr(value, "__name__", ""), None) is value
+def undeclared_part(plan: Any) -> Any:
+    """Return a part of a plan that can release and is not of a declared class; None if all are."""
+    kind = type(plan)
+    names = DECLARED_RELEASES.get(kind)
+    if names is None:
+        if hasattr(plan, "release"):
+            return plan
+        # a node of a plan, or a loss, whose word is its own
+        fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+        inside = [getattr(plan, one.name) for one in fields]
+    else:
+        inside = [getattr(plan, name) for name in names]
+        if any(map(_is_code, inside)):
+            return plan
+    parts = {id(p): p for one in inside for p in (one if isinstance(one, tuple) else (one,))}
+    found = (undeclared_part(one) for one in parts.values() if isinstance(one, Plan))
+    return next((one for one in found if one is not None), None)
+
+
+def _is_code(value: object) -> bool:
+    """Return whether a field is a function of an author's: it can keep what a query showed it."""
+    if not callable(value) or isinstance(value, Plan):
+        return False
+    return getattr(np, getattr(value, "__name__", ""), None) is not value
 
 
 def _refuse_overriding(cls: type[Any], /, **options: Any) -> None:
