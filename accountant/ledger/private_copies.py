@@ -38,7 +38,7 @@ class PrivateCopies:
     def of(self, mechanism: Any) -> Any:
         """Return the gate's copy of a mechanism that is asked for, or raise `ParameterError`."""
         # the class first: what another one says of equality is not asked
-        if type(mechanism) in DECLARED_RELEASES:
+        if id(type(mechanism)) in DECLARED_RELEASES:
             last = self._last  # once: other threads ask too
             if mechanism == last:
                 return last
@@ -55,8 +55,9 @@ class PrivateCopies:
 
     def of_spent(self, plan: Any) -> Any:
         """Return a copy of a plan, a loss or a mechanism that is spent elsewhere."""
-        if type(plan) in DECLARED_RELEASES and plan == self._last:
-            return self._last
+        last = self._last
+        if id(type(plan)) in DECLARED_RELEASES and plan == last:
+            return last
         if not isinstance(plan, Plan):
             raise ParameterError("mechanism", type(plan), "a plan, a loss or a mechanism")
         if _can_release(plan):
@@ -114,7 +115,7 @@ def _rebuilt(plan: Any, remembered: Any, known: dict[int, Any]) -> Any:
         if remembered is not None and is_declared(plan) and _can_release(plan):
             made = remembered(plan)
         elif kind in NODES or is_declared(plan):
-            names = NODES.get(kind) or DECLARED_RELEASES[kind]
+            names = NODES.get(kind) or DECLARED_RELEASES[id(kind)].fields
             made = kind(**{n: _rebuilt_field(getattr(plan, n), remembered, known) for n in names})
         else:
             made = copy.copy(plan) if isinstance(plan, Loss) else plan

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from accountant import Book, Budget, Parallel, ParameterError
+from accountant import Book, Budget, GaussianLoss, Parallel, ParameterError, PureLoss
 from accountant.__main__ import app
 from accountant.book.export import history_csv, history_json, registry_rows
 from accountant.reports.history_page import history_page
-from mechanisms import Laplace, RandomizedResponse
+from mechanisms import Clamped, Laplace, RandomizedResponse
 from tests.laws.test_gate import Lookalike, make_quiet
 
 DATA, COIN = np.arange(6.0), RandomizedResponse(2, 0.75)
@@ -66,6 +66,21 @@ def test_the_history_names_what_was_trusted(path):
     page = history_page(status, [lines[-1]], "book")
     assert "no package declares" not in page
     assert "workers that the ledger did not start" not in page
+
+
+def test_spends_of_releases_made_elsewhere_are_held_to_the_same(path):
+    plan = GaussianLoss(0.01) + 2 * Clamped(Lookalike(100.0), 0.0, 1.0)
+    with Book.open(f"sqlite:///{path}") as book:
+        with book.ledger("d", DATA) as ledger:
+            for made in (plan, Lookalike(100.0)):
+                with pytest.raises(ParameterError, match="undeclared=True"):
+                    ledger.spend(made)
+            ledger.spend(2 * Laplace(100.0) + PureLoss(0.01))
+            assert book.history("d")[-1].undeclared == ""
+        with book.ledger("d", DATA, undeclared=True) as ledger:
+            ledger.spend(2 * Clamped(Lookalike(100.0), 0.0, 1.0) + PureLoss(0.01))
+            assert book.history("d")[-1].undeclared == UNDECLARED
+        book.verify()
 
 
 def test_the_command_line_names_what_was_trusted(path):
