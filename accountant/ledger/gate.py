@@ -276,6 +276,6 @@ class Gate(ABC):
         """The query's value: one that a single release pays for, or one for each user."""
         sampler = mechanism.sampler
         seen = who if sampler is None else self._sample(sampler)
-        # a view: its shape and its type are the query's, its memory is no one's
+        # a view: a query may set its shape and type, and not what lies in memory
         asked = query(fresh_view(self._data) if seen is None else take_rows(self._data, seen))
         return checked_value(mechanism, asked, None if who is None else count_users(who))

@@ -49,8 +49,8 @@ class Ledger(Gate):
     transcript : {"full", "digest"}
         "digest" keeps SHA-256 digests in place of the answers.
     undeclared : bool
-        Whether mechanisms of classes that nobody declared are released too: their author is trusted
-        with noise and loss, and every entry of the transcript says so.
+        Whether mechanisms of classes that are not declared are released too: their author is
+        trusted with noise and loss, and the transcript names them.
 
     Examples
     --------

@@ -199,7 +199,7 @@ def largest_loss_of(plan: Plan) -> float:
 
 def _unchecked_parts(loss: float, largest: float, trusted: list[str]) -> tuple[str, ...]:
     if trusted:
-        return (f"the privacy loss: nobody declared {', '.join(trusted)}",)
+        return (f"the privacy loss: not declared are {', '.join(trusted)}",)
     if math.isnan(loss):
         return ("the privacy loss: the replay stopped early, or samples were secret",)
     return ("the privacy loss: the plan allows any",) if largest == math.inf else ()
