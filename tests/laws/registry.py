@@ -331,7 +331,7 @@ def gate_violation(law: Callable[..., None]) -> Callable[[Any], str]:
             patched(patch)
             try:
                 law(*case)
-            except (AssertionError, pytest.fail.Exception, RuntimeError, ValueError) as error:
+            except (AssertionError, pytest.fail.Exception, OffPlan, PrivateValueError) as error:
                 return repr(error)
         return ""
 
