@@ -291,6 +291,9 @@ GATE_MUTANTS = {
     test_gate.test_a_declared_class_is_final: {gates.subclasses_override: ()},
     test_gate.test_a_class_that_is_not_declared_is_refused: {gates.takes_what_it_calls_itself: ()},
     test_gate.test_what_is_not_declared_is_shown: {gates.names_no_class: ()},
+    test_gate.test_what_an_undeclared_mechanism_says_of_itself_changes_no_other_cost: {
+        gates.remembers_costs_by_equality: (),
+    },
     test_gate.test_a_query_cannot_change_what_is_drawn: {
         gates.draws_from_what_was_asked: (Laplace,), gates.hands_out_its_own_copies: (Laplace,),
     },

@@ -18,7 +18,9 @@ from accountant import (
     Parallel,
     ParameterError,
     PoissonSampled,
+    PureLoss,
 )
+from accountant.plans.plan import Release
 from audits import replay
 from audits.algorithm_runs.differences import difference
 from mechanisms import (
@@ -97,6 +99,45 @@ def test_what_is_not_declared_is_shown():
     gate.release(Laplace(LOUD), np.sum)
     assert [entry.undeclared for entry in gate.transcript] == [f"{__name__}.Lookalike", ""]
     assert type(gate.transcript[0].mechanism) is Lookalike
+
+
+class EqualToAll(PureLoss):
+    """A cheap loss that calls itself equal to the loss of `Laplace(2.0)`."""
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return hash(Laplace(2.0).loss)
+
+
+class Cheap(Release):
+    """An undeclared mechanism that calls itself equal to `Laplace(2.0)`."""
+
+    value_axes, loss, reversed = None, EqualToAll(1e-9), None
+
+    def losses(self):
+        yield self.loss, 1
+
+    def release(self, value, rng, size=None):
+        return value
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return hash(Laplace(2.0))
+
+
+def test_what_an_undeclared_mechanism_says_of_itself_changes_no_other_cost():
+    for budget in (Budget(10.0), Budget(10.0, 1e-6)):
+        honest, gate = Filter(DATA, budget), Filter(DATA, budget, undeclared=True)
+        gate.release(Cheap(), np.sum)
+        for one in (honest, gate):
+            one.release(Laplace(2.0), np.sum)
+        assert gate.spent >= honest.spent > 0.1
+        assert gate.transcript[1].undeclared == ""
+        assert gate.transcript[1].mechanism == Laplace(2.0)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from accountant.ledger import gate, immutable_arrays, interfaces, ledger, private_copies
+from accountant.ledger import gate, immutable_arrays, interfaces, ledger, private_copies, totals
 from accountant.ledger import private_data as data
 from accountant.plans import declared_releases
 from audits.algorithm_runs import differences, replaying
@@ -26,6 +26,18 @@ def takes_what_it_calls_itself(patch):
 def names_no_class(patch):
     """Releases what is not declared, and does not say so."""
     patch.setattr(private_copies.PrivateCopies, "undeclared_class", lambda self, mechanism: "")
+
+
+def remembers_costs_by_equality(patch):
+    """Looks a cost up by what a mechanism says of equality."""
+
+    def charge(self, total, release):
+        costs = self._costs
+        if release not in costs:
+            costs[release] = self.cost(release)
+        return self.add(total, costs[release])
+
+    patch.setattr(totals.CompositionNotion, "charge", charge)
 
 
 def draws_from_what_was_asked(patch):
