@@ -78,8 +78,18 @@ class PrivateCopies:
 
     def of_plan(self, plan: Plan) -> Plan:
         """Return a copy of a plan, whose leaves `of` returns for equal mechanisms."""
-        made: Plan = _rebuilt(plan, self._remembered, {})
+        made: Plan = _rebuilt(plan, self._of_leaf, {})
         return made
+
+    def _of_leaf(self, leaf: Any) -> Any:
+        """Return the copy of a leaf of a plan; None for what is no declared mechanism."""
+        try:
+            known = self._copies.get(leaf)  # only copies of declared mechanisms
+        except TypeError:  # a function inside has no hash
+            return None
+        if known is None and is_declared(leaf) and _can_release(leaf):
+            known = self._remembered(leaf)
+        return known
 
     def _remembered(self, mechanism: Any) -> Any:
         made = self._copies.get(mechanism)
@@ -107,23 +117,23 @@ def _can_release(mechanism: Any) -> bool:
     return isinstance(mechanism, Release) and hasattr(drawing_mechanism(mechanism), "release")
 
 
-def _rebuilt(plan: Any, remembered: Any, known: dict[int, Any]) -> Any:
+def _rebuilt(plan: Any, of_leaf: Any, known: dict[int, Any]) -> Any:
     """Return a copy of a plan; ``known`` holds those made so far, as a million may be one."""
     made = known.get(id(plan))
     if made is None:
         kind = type(plan)
-        if remembered is not None and is_declared(plan) and _can_release(plan):
-            made = remembered(plan)
-        elif kind in NODES or is_declared(plan):
+        if id(kind) in DECLARED_RELEASES and of_leaf is not None:
+            made = of_leaf(plan)
+        if made is None and (kind in NODES or is_declared(plan)):
             names = NODES.get(kind) or DECLARED_RELEASES[id(kind)].fields
-            made = kind(**{n: _rebuilt_field(getattr(plan, n), remembered, known) for n in names})
-        else:
+            made = kind(**{n: _rebuilt_field(getattr(plan, n), of_leaf, known) for n in names})
+        if made is None:
             made = copy.copy(plan) if isinstance(plan, Loss) else plan
         known[id(plan)] = made
     return made
 
 
-def _rebuilt_field(value: Any, remembered: Any, known: dict[int, Any]) -> Any:
+def _rebuilt_field(value: Any, of_leaf: Any, known: dict[int, Any]) -> Any:
     if isinstance(value, tuple):
-        return tuple(_rebuilt_field(one, remembered, known) for one in value)
-    return _rebuilt(value, remembered, known) if isinstance(value, Plan) else value
+        return tuple(_rebuilt_field(one, of_leaf, known) for one in value)
+    return _rebuilt(value, of_leaf, known) if isinstance(value, Plan) else value
