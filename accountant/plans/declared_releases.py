@@ -81,7 +81,7 @@ def _is_code(value: object) -> bool:
 
 def _refuse_overriding(cls: type[Any], /, **options: Any) -> None:
     """Refuse a subclass that changes what a declared class does."""
-    declared = next((one for one in cls.__mro__[1:] if id(one) in DECLARED_RELEASES), None)
+    declared: Any = next((one for one in cls.__mro__[1:] if id(one) in DECLARED_RELEASES), None)
     if declared is None:  # its base was defined anew since
         return
     super(declared, cls).__init_subclass__(**options)

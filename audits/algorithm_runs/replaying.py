@@ -20,7 +20,7 @@ from accountant.accountants.basic import Basic
 from accountant.accountants.zcdp import ZCDP
 from accountant.composition.plan_totals import infinity_mass
 from accountant.domains import IntegerRange
-from accountant.errors import OffPlan
+from accountant.errors import OffPlan, UnsupportedPlan
 from accountant.ledger.private_data import checked_data, first_array
 from accountant.numerics import Array
 from accountant.plans.plan import Plan, directions
@@ -174,7 +174,10 @@ def replay(
         witness = f"even on the same data {again.witness}"
     trusted = sorted({entry.undeclared for entry in recorder.transcript} - {""})
     loss = math.nan if trusted else other.loss
-    largest = largest_loss_of(recorder.plan)
+    try:
+        largest = largest_loss_of(recorder.plan)
+    except UnsupportedPlan:
+        largest = math.inf
     found = Replayed(
         leak_free, on_plan, deterministic, loss, witness, largest,
         _unchecked_parts(loss, largest, trusted),
