@@ -42,8 +42,8 @@ def test_fit_writes_what_plan_reads(plan, tmp_path, capsys):
     assert names == ["release", "ages", "top", "PoissonSampled", "Gaussian"]
     assert lines[5].startswith("epsilon 0.99999")
     assert lines[6].startswith("for groups of 2: epsilon 2.")
-    assert lines[7].startswith("it fits: epsilon ")
-    assert lines[8] == "room for 0 more of ages"
+    assert lines[7] == "fits the budget; nothing is left"
+    assert lines[8] == "0 more of ages would fit"
     assert len(list(tmp_path.iterdir())) == 3
 
 
@@ -52,10 +52,10 @@ def test_plan_says_what_more_would_fit(tmp_path, capsys):
     path.write_text('[budget]\nepsilon = 1\n[[release]]\nkind = "Laplace"\nscale = 10\ncount = 4\n')
     assert main(["plan", str(path)]) == 0
     out = capsys.readouterr().out
-    assert "it fits: epsilon 0.6" in out
-    assert "room for 6 more of Laplace" in out
+    assert re.search(r"fits the budget; epsilon 0\.60* is left", out)
+    assert "6 more of Laplace would fit" in out
     assert main(["plan", str(path), "--epsilon", "0.3"]) == 1
-    assert "it does not fit" in capsys.readouterr().out
+    assert "does not fit the budget" in capsys.readouterr().out
 
 
 def test_fit_says_when_the_budget_does_not_suffice(plan, tmp_path, capsys):

@@ -264,7 +264,7 @@ def test_the_table_says_it_all():
     lines = str(found).splitlines()
     assert lines[0].split() == ["release", "count", "noise", "error", "decided", "by"]
     assert lines[1].split()[:2] == ["ages", "1"]
-    assert lines[2].split() == ["Gaussian", "1", "100", "fixed", "noise"]
+    assert lines[2].split() == ["Gaussian", "1", "100", "noise", "set", "by", "hand"]
     assert lines[3].startswith("epsilon 0.99999")
 
 

@@ -8,7 +8,8 @@ from audits import privacy_losses, replay
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.recording import OffTranscript
 from audits.algorithm_runs.replaying import difference
-from audits.zoo.catalogue import ZOO, Gossip, _NoisySum
+from audits.zoo.algorithms import Gossip, _NoisySum
+from audits.zoo.catalogue import ZOO
 from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
 
 A = Laplace(1.0)

@@ -69,9 +69,9 @@ def test_few_values_are_atoms():
 
 def labels_at(release, points, seeds=9):
     """What most rules guess at some outputs."""
-    aim, found = Objective(100_000, 0.0, 0.05), []
+    objective, found = Objective(100_000, 0.0, 0.05), []
     for seed in range(seeds):
-        bands = train_score(*drawn(release, 20_000, seed=seed), aim).rule(aim).intervals
+        bands = train_score(*drawn(release, 20_000, seed=seed), objective).rule(objective).intervals
         found.append(bands.labels[np.searchsorted(bands.edges, points)])
     return np.median(found, axis=0).tolist()
 

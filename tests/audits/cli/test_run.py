@@ -110,7 +110,13 @@ def test_the_whole_run_is_as_expected(everything):
     )  # fmt: skip
     for row in honest:
         assert row["exact_epsilon"] <= row["claim"]["epsilon"] + 2e-5
-    for words in ("test R2", "scikit-learn", "privacy losses", "greatest", "accountant's delta"):
+    for words in (
+        "test R2",
+        "scikit-learn",
+        "privacy losses",
+        "largest loss",
+        "accountant's delta",
+    ):
         assert words in done.stdout
 
 
@@ -172,7 +178,9 @@ def test_bad_usage_is_one_line_and_exit_2_before_anything_runs(words, message, c
 
 def test_a_misspelt_name_gets_a_hint(capsys):
     assert main(["Laplase"]) == 2
-    assert "did you mean 'Laplace'?" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "such as 'Laplace'" in said
+    assert len(said) < 200  # not a list of all names
 
 
 def test_a_false_claim_exits_1(capsys, monkeypatch):

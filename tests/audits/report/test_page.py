@@ -9,10 +9,11 @@ import xml.etree.ElementTree as Xml
 import pytest
 from rich.console import Console
 
+from accountant.formatting import escape_control
 from audits.report.junit import to_junit
 from audits.report.page import to_html
 from audits.report.terminal import print_report
-from audits.report.words import escape_control, format_number
+from audits.report.words import format_number
 from audits.results.result_file import to_json
 from tests.audits.results.report_rows import result, row
 from tests.html_checks import Checked
