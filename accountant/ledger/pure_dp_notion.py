@@ -45,11 +45,9 @@ class PureDPNotion(CompositionNotion[Decimal]):
 
     def shown(self, total: Total[Decimal], unit: str | None = None) -> Spending:
         """Return the sum of the epsilons, or that of the deltas where these alone are too many."""
-        deltas_alone = self.exceeds(total) and not self.exceeds(
-            Total(total.spent, self.zero.infinity)
-        )
-        if unit == "delta" or (unit is None and deltas_alone):
-            return Spending("delta", float_ceiling(total.infinity), self.budget.delta)
+        if unit == "delta" or (unit is None and self.fails_by_infinity(total)):
+            most = self.budget.delta if self.limit.infinity else 0.0
+            return Spending("delta", float_ceiling(total.infinity), most)
         return Spending("epsilon", float_ceiling(total.spent), self.budget.epsilon)
 
     def how_often(self, cost: Total[Decimal], total: Total[Decimal]) -> int | None:

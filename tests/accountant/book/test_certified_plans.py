@@ -17,6 +17,7 @@ from accountant import (
     UnsupportedPlan,
     calibrate,
 )
+from accountant.book.log import Log
 from mechanisms import Exponential, Gaussian, Laplace
 
 DATA = np.arange(20.0)
@@ -168,3 +169,34 @@ def test_a_loss_can_be_spent_for_a_release_made_elsewhere(book):
         "Laplace", "PureLoss", "Grouped",
     ]  # fmt: skip
     book.verify()
+
+
+def test_a_status_never_shows_more_than_the_limit(book):
+    # the sums of a data set with users are of different users
+    book.dataset("d", Budget(5.0, 1e-6), users=20)
+    with book.ledger("d", DATA) as ledger:
+        ledger.release_each(Gaussian(10.0), lambda rows: rows, who=[1])
+        ledger.release_each(Laplace(1 / 4.9), lambda rows: rows, who=[0])
+    status, line = book.status("d"), book.history("d")[-1]
+    assert (status.counts, status.total, status.limit) == ("epsilon", 5.0, 5.0)
+    assert (line.total, line.epsilon) == (5.0, status.epsilon)
+    book.verify()
+
+
+def test_a_certificate_that_takes_the_place_of_earlier_spends_is_found(book, monkeypatch):
+    plan = 40 * Laplace(25.0)
+    book.dataset("d", Budget(Tight().epsilon(plan, 1e-6) + 0.2, 1e-6), "zcdp")
+    run(book, "d", plan)
+    append = Log.append
+
+    def with_certificate(log, kind, facts, *more):
+        if kind == "plan":
+            facts = {**facts, "certified": 0.9, "total": ["0.9", "0"]}
+        return append(log, kind, facts, *more)
+
+    with monkeypatch.context() as wrong:
+        wrong.setattr(Log, "append", with_certificate)
+        run(book, "d", 2 * Laplace(20.0))
+    assert book.spent("d") == 0.9
+    with pytest.raises(LedgerCorrupt, match="counts what was spent in another way"):
+        book.verify()
