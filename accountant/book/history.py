@@ -79,9 +79,7 @@ def largest_epsilon(account: Account) -> float:
     return account.budget.admitted_epsilon
 
 
-def shown_total(
-    account: Account, notion: CompositionNotion[Any], total: Total[Any]
-) -> Spending:
+def shown_total(account: Account, notion: CompositionNotion[Any], total: Total[Any]) -> Spending:
     """Return a total as people read it: no user has spent more."""
     if notion.exceeds(total):  # its sums are of different users, each of whom fits by one of them
         return Spending("epsilon", account.budget.epsilon, account.budget.epsilon)

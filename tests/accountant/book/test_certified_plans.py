@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from accountant import (
+    ApproxLoss,
     Book,
     Budget,
     BudgetExceeded,
@@ -75,8 +76,12 @@ def test_pure_releases_beside_it_add_up_and_others_are_refused(book):
     with book.ledger("d", DATA) as ledger:
         ledger.release(Laplace(10.0), np.sum)
         ledger.release(PoissonSampled(Laplace(1.0), 0.05), len)
-        with pytest.raises(UnsupportedPlan, match="it has no epsilon"):
+        with pytest.raises(UnsupportedPlan, match="it has no epsilon; beside a plan"):
             ledger.release(Gaussian(100.0), np.sum)
+        with pytest.raises(BudgetExceeded, match="needs delta 1e-09, and 0 is left of the limit 0"):
+            ledger.spend(ApproxLoss(1e-3, 1e-9))
+        with pytest.raises(BudgetExceeded, match=r"arithmetic=IDEALISED\) fits$"):
+            ledger.release(Laplace(1.0), np.sum)
     spent = certified + 0.1 + np.log1p(0.05 * np.expm1(1.0))
     assert book.spent("d") == pytest.approx(spent, rel=1e-12)
     assert [round(line.epsilon, 9) for line in book.history("d")][-1] == round(spent, 9)
@@ -200,3 +205,11 @@ def test_a_certificate_that_takes_the_place_of_earlier_spends_is_found(book, mon
     assert book.spent("d") == 0.9
     with pytest.raises(LedgerCorrupt, match="counts what was spent in another way"):
         book.verify()
+
+
+@pytest.mark.parametrize("order", [float("nan"), float("inf"), 0.5, True])
+@pytest.mark.parametrize("notion", ["pure", "zcdp", None])
+def test_an_order_that_is_none_is_not_written(book, notion, order):
+    with pytest.raises(ParameterError, match="order must be a number"):
+        book.dataset("d", Budget(1.0, 1e-6), notion, order=order)
+    assert book.names == []
