@@ -32,6 +32,7 @@ from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.interfaces import Releasable, charged_plan
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import CompositionNotion, Total, largest_total
+from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import Plan, as_plan
 
 AFTER_PLAN = "epsilons after a plan"  # how entries name the notion beside a certified plan
@@ -277,11 +278,7 @@ class Account:
 
     def _relation(self, last: LogEntry | None, asked: Any) -> str | None:
         """Return the neighbour relation of all spends so far; refuse a different one."""
-        stated = {None if last is None else last.facts["relation"], asked.relation} - {None}
-        if len(stated) > 1:
-            allowed = "stated for the neighbours of earlier releases: relations do not mix"
-            raise ParameterError("mechanism", " and ".join(sorted(map(str, stated))), allowed)
-        return stated.pop() if stated else None
+        return joint_relation(None if last is None else last.facts["relation"], asked)
 
     def _fresh(self, fingerprint: str) -> str:
         key = f"noise:{fingerprint}"

@@ -11,6 +11,7 @@ from accountant.ledger.interfaces import Releasable
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import CompositionNotion
+from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import as_plan
 from accountant.randomness import Rng
 
@@ -22,10 +23,13 @@ class FilterMeter:
 
     def __init__(self, notion: CompositionNotion[Any]) -> None:
         self.notion, self.total = notion, notion.zero
+        self._relation: str | None = None
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
         """Charge all users, also where only some of them are asked."""
-        self.total = self.notion.charge(self.total, as_plan(mechanism))
+        plan = as_plan(mechanism)
+        relation = joint_relation(self._relation, plan)
+        self.total, self._relation = self.notion.charge(self.total, plan), relation
 
 
 @final

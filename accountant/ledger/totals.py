@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from accountant.accountants.budget import Budget
+from accountant.accountants.budget import TOLERANCE, Budget
 from accountant.errors import BudgetExceeded, UnsupportedPlan
 from accountant.ledger.remedies import with_noise_that_fits
 from accountant.losses.loss import Loss, single_loss
@@ -106,6 +106,11 @@ class CompositionNotion(ABC, Generic[Amount]):
         """Return whether a spend must be refused: too much, or nothing was left before it."""
         return self.exceeds(after) or bool(before.spent >= self._full)
 
+    def fails_by_infinity(self, total: Total[Amount]) -> bool:
+        """Return whether the mass at infinity alone is above its limit."""
+        without: Total[Amount] = Total(total.spent, self.zero.infinity)
+        return self.exceeds(total) and not self.exceeds(without)
+
     def cost(self, plan: Plan) -> Total[Amount]:
         """Return the cost of a release or plan; raise `UnsupportedPlan` where it has none."""
         key = id(type(plan)), plan  # of its own class: another may call itself equal
@@ -170,6 +175,8 @@ class CompositionNotion(ABC, Generic[Amount]):
         """Return the error for a plan that does not fit."""
         unit, _, limit = self.shown(self.add(total, cost))
         spent, asked = (self.shown(one, unit).amount for one in (total, cost))
+        if limit * (1 - 4 * TOLERANCE) <= spent <= limit - asked:  # the tolerance is not for spends
+            limit = spent
         return BudgetExceeded(spent, asked, self.budget, unit, limit, self._remedy(total, plan))
 
     def _remedy(self, total: Total[Amount], plan: Plan) -> str:
@@ -178,6 +185,8 @@ class CompositionNotion(ABC, Generic[Amount]):
         def fits(other: Plan) -> bool:
             return not self.refuses(total, self.after(total, other))
 
+        if self.refuses(total, total):
+            return "nothing more fits"
         wider = with_noise_that_fits(plan, fits)
         words = [wider or "only a release that costs less than what is left fits"]
         return "; ".join([*words, *self._other_notions(plan)])

@@ -72,7 +72,7 @@ def test_a_refused_release_looks_at_nothing_and_draws_nothing():
 
 def test_the_default_notion_follows_the_budget():
     pure, zcdp = Filter(DATA, Budget(1.0)), Filter(DATA, Budget(1.0, 1e-6))
-    with pytest.raises(UnsupportedPlan, match="it has no epsilon; use notion='zcdp'"):
+    with pytest.raises(UnsupportedPlan, match="it has no epsilon; a budget with delta > 0"):
         pure.release(Gaussian(10.0), np.sum)
     zcdp.release(Gaussian(10.0), np.sum)
     assert zcdp.spent == pytest.approx(0.005)
