@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 BITS = 256
@@ -58,5 +59,6 @@ def _last_node(nodes: Sequence[Node], wanted: int, agreed: int) -> tuple[int, li
     raise ValueError("the index of keys leads to an entry of other keys")
 
 
+@lru_cache(maxsize=4096)
 def _bits(key: str) -> int:
     return int.from_bytes(hashlib.sha256(key.encode()).digest(), "big")

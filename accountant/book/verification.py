@@ -41,6 +41,9 @@ def verify_log(log: Log, head: str | None) -> Verified:
                 check.check_entry(entry)
                 index.check_entry(entry)
                 rows.note_entry(entry)
+            check.check_attachments()
+            index.check_end()
+            rows.check_rows()
         except PlanFileError as error:
             if error.path[-1:] != ("kind",):
                 words = "an entry holds no plan, mechanism or loss"
@@ -50,9 +53,6 @@ def verify_log(log: Log, head: str | None) -> Verified:
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             words = f"an entry does not say what it must: {type(error).__name__}"
             raise LedgerCorrupt(log.name, words, check.seq) from None
-        check.check_attachments()
-        index.check_end()
-        rows.check_rows()
         found = Verified(log.head.seq, log.signed_head())
     log.advance_pin()
     return found

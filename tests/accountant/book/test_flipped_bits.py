@@ -1,8 +1,8 @@
 """One flipped bit in a book's file, or in its log ahead, gives no budget back and hides nowhere."""
 
 import random
-import sqlite3
 from collections import Counter
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -88,10 +88,8 @@ def is_spent_from(place):
     try:
         with Book.open(place.url, create=False, wait=0.5) as book:
             for attack in (spend_all_of, spend_a_full_one, open_anew, ask_a_label_again, go_on):
-                try:
+                with suppress(NOTICED):
                     spends += attack(book)
-                except NOTICED:
-                    pass
     except NOTICED:
         pass
     return spends > 0
