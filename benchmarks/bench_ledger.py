@@ -115,6 +115,30 @@ def append_labels(book, labels):
             log.append("release", {"of": 0}, "d", label_key("d", f"label {k}"))
 
 
+def long_books(folder, entries):
+    """Prints what a million entries take to verify, to open and to spend from."""
+    url = f"sqlite:///{folder / 'long.db'}"
+    with Book.open(url) as book:
+        book.dataset("d", WIDE)
+        append_entries(book, entries)
+        limit = hash_seconds(entries, 480)  # bytes of such an entry
+        start = time.perf_counter()
+        book.verify()
+        seconds = time.perf_counter() - start
+        print(f"verify {entries} entries: {seconds:.1f} s, {seconds / limit:.1f} x hashing alone"
+              f" ({limit:.1f} s; aim 10 s)")  # fmt: skip
+    opening, spending = first_spend(url)
+    print(f"a fresh process at {entries} entries: opens in {1e3 * opening:.0f} ms,"
+          f" first spend in {1e3 * spending:.0f} ms")  # fmt: skip
+    url = f"sqlite:///{folder / 'labels.db'}"
+    with Book.open(url) as book:
+        book.dataset("d", WIDE)
+        append_labels(book, entries // 10)
+    opening, spending = first_spend(url, "new")
+    print(f"a fresh process at {entries // 10} labels: opens in {1e3 * opening:.0f} ms,"
+          f" first release under a new label in {1e3 * spending:.0f} ms")  # fmt: skip
+
+
 def main(spends_each=SPENDS, entries=ENTRIES):
     # /tmp may be memory
     disk = "/var/tmp" if Path("/var/tmp").is_dir() else None
@@ -142,26 +166,7 @@ def main(spends_each=SPENDS, entries=ENTRIES):
                 book.spent("d")
                 seconds.append(time.perf_counter() - start)
             print(f"live epsilon after a spend: {1e3 * np.median(seconds):.2f} ms (aim 5)")
-        url = f"sqlite:///{folder / 'long.db'}"
-        with Book.open(url) as book:
-            book.dataset("d", WIDE)
-            append_entries(book, entries)
-            limit = hash_seconds(entries, 480)  # bytes of such an entry
-            start = time.perf_counter()
-            book.verify()
-            seconds = time.perf_counter() - start
-            print(f"verify {entries} entries: {seconds:.1f} s, {seconds / limit:.1f} x hashing alone"
-                  f" ({limit:.1f} s; aim 10 s)")  # fmt: skip
-        opening, spending = first_spend(url)
-        print(f"a fresh process at {entries} entries: opens in {1e3 * opening:.0f} ms,"
-              f" first spend in {1e3 * spending:.0f} ms")  # fmt: skip
-        url = f"sqlite:///{folder / 'labels.db'}"
-        with Book.open(url) as book:
-            book.dataset("d", WIDE)
-            append_labels(book, entries)
-        opening, spending = first_spend(url, "new")
-        print(f"a fresh process at {entries} labels: opens in {1e3 * opening:.0f} ms,"
-              f" first release under a new label in {1e3 * spending:.0f} ms")  # fmt: skip
+        long_books(folder, entries)
         url = f"sqlite:///{folder / 'people.db'}"
         with Book.open(url) as book:
             book.dataset("d", Budget(10.0), users=USERS)

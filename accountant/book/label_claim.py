@@ -101,4 +101,4 @@ def _is_gone(holder: Holder | None) -> bool:
     here = _this_process(os.getpid())
     if here is None or holder is None or holder[0] != here[0]:
         return False
-    return _start_of(holder[1]) != holder[2]
+    return bool(_start_of(holder[1]) != holder[2])

@@ -38,6 +38,8 @@ def has_flipped_bit(path: Path) -> bool:
             order = MAGIC[struct.unpack_from(">I", header)[0]]
             while raw := file.read(length * FRAMES_PER_READ):
                 whole = len(raw) // length
+                if whole == 0:
+                    return False
                 frames = np.frombuffer(raw, ">u4", whole * length // 4).reshape(whole, -1)
                 for frame, own in zip(
                     frames, _own_sums(raw[: whole * length], length, order), strict=True
@@ -63,7 +65,7 @@ def _is_header(header: bytes) -> bool:
     if magic not in MAGIC or not 512 <= page <= 65536 or page & (page - 1):
         return False
     words = np.frombuffer(header, f"{MAGIC[magic]}u4", 6).astype(np.uint32)
-    return (words @ _weights(3)).tolist() == stored
+    return bool((words @ _weights(3)).tolist() == stored)
 
 
 def _flipped(raw: bytes, bit: int) -> bytes:
