@@ -156,10 +156,11 @@ class PoissonSampled(Loss):
 
     @property
     def rho(self) -> float:
-        """The rho of the part: sampling never makes a divergence larger."""
+        """The rho of the part, as sampling makes no divergence larger, or that of its epsilon."""
+        own = round_up_square(self.pure, 2)
         if self._infinity_becomes_finite:
-            return round_up_square(self.pure, 2)
-        return max(self.loss.rho, self.loss.reversed.rho)
+            return own
+        return min(own, max(self.loss.rho, self.loss.reversed.rho))
 
     @property
     def _infinity_becomes_finite(self) -> bool:

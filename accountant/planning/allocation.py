@@ -59,13 +59,15 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
     if not free:
         return Allocation(wanted, tuple(scales), budget, spent)
     if spent >= budget.epsilon:
-        raise BudgetExceeded(spent, 0.0, budget)
+        remedy = "the releases of fixed noise leave nothing for those that share the rest"
+        raise BudgetExceeded(spent, 0.0, budget, remedy=remedy)
     sharing = [wanted[i] for i in free]
     found, epsilon = _shared_scales(sharing, settled, budget)
     for i, scale in zip(free, found, strict=True):
         # what is left is within the round-off of accounting
         if scale >= 0.999 * wanted[i].domain.high:
-            raise BudgetExceeded(spent, 0.0, budget)
+            remedy = "what is left would need more noise than the mechanism allows"
+            raise BudgetExceeded(spent, 0.0, budget, remedy=remedy)
         scales[i] = scale
     return Allocation(wanted, tuple(scales), budget, epsilon)
 

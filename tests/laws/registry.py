@@ -20,6 +20,7 @@ from tests.accountant.numerics import test_search
 from tests.laws import (
     algorithms,
     test_accountants,
+    test_adaptive_adversaries,
     test_calibration,
     test_certificates,
     test_composition_notions,
@@ -35,6 +36,7 @@ from tests.laws import (
 )
 from tests.mutants import (
     accountants,
+    adaptive_filters,
     additive,
     calibrations,
     certificates,
@@ -337,6 +339,12 @@ for _law in NOTION_LAWS:
         {wrong.__name__: ((name, wrong), (name, None))
          for wrong, name in NOTION_MUTANTS.get(_law, {}).items()},
     )  # fmt: skip
+
+register(
+    "adaptive adversaries", test_adaptive_adversaries.violation,
+    {wrong.__name__: (wrong, test_adaptive_adversaries.honest)
+     for wrong in adaptive_filters.MUTANTS},
+)  # fmt: skip
 
 # --- algorithms
 

@@ -92,7 +92,10 @@ def test_plan_says_what_more_would_fit(tmp_path, capsys):
 def test_fit_says_when_the_budget_does_not_suffice(plan, tmp_path, capsys):
     out = tmp_path / "never.toml"
     assert main(["fit", plan, "--epsilon", "0.1", "--out", str(out)]) == 1
-    assert "budget Budget(epsilon=0.1" in capsys.readouterr().err
+    assert (
+        "and 0.1 is left of the limit 0.1 (0 is spent; Budget(epsilon=0.1"
+        in capsys.readouterr().err
+    )
     assert not out.exists()
 
 
