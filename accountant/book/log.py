@@ -25,6 +25,7 @@ from accountant.book.signing_key import SigningKey
 from accountant.book.storage import Storage
 from accountant.errors import LedgerCorrupt, ParameterError
 
+LAST_ENTRIES = "SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 4"
 ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
 
 
@@ -155,8 +156,11 @@ class Log(LogReader):
 
     def _checked_head(self, pinned: ChainHead | None) -> LogEntry:
         """Return the last entry, after a check that earlier known entries are still there."""
-        last = self.storage.ask("SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 2")
-        head = self._checked(last, last[0][0] if last else 0)
+        last = self.storage.ask(LAST_ENTRIES)
+        head = self._checked(last[:2], last[0][0] if last else 0)
+        root = head.index_root
+        if root and 0 < head.seq - root < len(last) - 1:  # asked for next, and here already
+            self._kept[root] = self._checked(last[head.seq - root :][:2], root)
         for link in (self.last_seen_head, pinned):
             if link is not None:
                 self.refuse_unless_there(link, head)
