@@ -61,14 +61,11 @@ def append_entries(book, entries):
     facts = {"label": None, "seeded": False, "who": None, "block": None, "relation": None,
              "mechanism": account.description_of(noise), "loss": account.description_of(noise.loss)}  # fmt: skip
     with log.writing():
-        total = account.notion.charge(account.total(), noise.loss)
-        cost = account.notion.cost(noise.loss)
+        notion, total = account.standing()
+        total, cost = notion.charge(total, noise.loss), notion.cost(noise.loss)
         for k in range(entries):
-            total = account.notion.add(total, cost) if k else total
-            words = {
-                "cost": account.notion.encode(cost),
-                "total": account.notion.encode(total),
-            }
+            total = notion.add(total, cost) if k else total
+            words = {"cost": notion.encode(cost), "total": notion.encode(total)}
             log.append("reserve", {**facts, **words}, "d", f"noise:{k:032x}")
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
 
 from accountant.book.hash_chain import LogEntry
 from accountant.book.key_index import Node, new_nodes
 from accountant.book.log import Log
-from accountant.book.log_reader import own_keys
+from accountant.book.log_reader import ROWS_PER_PAGE, own_keys
 from accountant.errors import LedgerCorrupt
 
 
@@ -104,18 +107,31 @@ class RowCheck:
 
     def check_rows(self) -> None:
         """Raise `LedgerCorrupt` if an index leads to other entries than those of the chain."""
-        ask = self._log.storage.ask
         for name, numbers in self._entries.items():
-            found = ask("SELECT seq FROM entries WHERE dataset = :d ORDER BY seq", d=name)
-            if len(found) != len(numbers) or any(
-                one != number for (one,), number in zip(found, numbers, strict=True)
-            ):
+            words = "SELECT seq FROM entries WHERE dataset = :d AND seq > :after ORDER BY seq"
+            found = (row[0] for row in self._rows(words, 0, d=name))
+            if any(one != number for one, number in zip_longest(found, numbers)):
                 self._refuse("the index of data sets does not lead to their entries")
-        rows = ask("SELECT key, seq FROM entries WHERE key IS NOT NULL ORDER BY key")
-        if sum(map(hash, rows)) != self._keys:
+        words = "SELECT key, seq FROM entries WHERE key > :after ORDER BY key"
+        if sum(map(hash, self._rows(words, ""))) != self._keys:
             self._refuse("the index of keys does not lead to their entries")
-        if [row[0] for row in ask("SELECT dataset FROM datasets ORDER BY seq")] != self._names:
+        names = self._log.storage.ask("SELECT dataset FROM datasets ORDER BY seq")
+        if [row[0] for row in names] != self._names:
             self._refuse("the list of data sets is another")
+
+    def _rows(self, words: str, after: Any, **values: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query, page by page: the first column says where a page begins."""
+        read = 0
+        while True:
+            limited = f"{words} LIMIT {ROWS_PER_PAGE}"
+            rows = self._log.storage.ask(limited, after=after, **values)
+            read += len(rows)
+            if read > self._log.head.seq:
+                self._refuse("an index leads in a circle")
+            yield from rows
+            if len(rows) < ROWS_PER_PAGE:
+                return
+            after = rows[-1][0]
 
     def _refuse(self, why: str) -> None:
         raise LedgerCorrupt(self._log.name, why)
