@@ -29,7 +29,8 @@ class BookLedger(Ledger):
     """A gate whose spends are entries of a book; made by `Book.ledger`.
 
     A release with a ``label``, or one that belongs to a named run of a plan, is made once.  Later
-    calls return its stored answer: they charge no budget, read no data and draw no noise.
+    calls return its stored answer: they charge no budget, read no data and draw no noise.  Calls
+    at the same time wait for it (`label_claim`).
     """
 
     def __init__(

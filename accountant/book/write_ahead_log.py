@@ -11,8 +11,10 @@ References: the WAL format, section 4 of https://sqlite.org/fileformat2.html.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,35 +30,30 @@ def has_flipped_bit(path: Path) -> bool:
     """Return whether one bit of the log would make its first wrong checksum right."""
     try:
         with path.open("rb") as file:
-            header = file.read(HEADER)
-            if len(header) < HEADER:
-                return False
-            if not _is_header(header):
-                return any(_is_header(_flipped(header, bit)) for bit in range(8 * HEADER))
-            _, _, page, _, *salt, first, second = struct.unpack(">8I", header)
-            length, sums = FRAME_HEADER + page, (first, second)
-            order = MAGIC[struct.unpack_from(">I", header)[0]]
-            while raw := file.read(length * FRAMES_PER_READ):
-                whole = len(raw) // length
-                if whole == 0:
-                    return False
-                frames = np.frombuffer(raw, ">u4", whole * length // 4).reshape(whole, -1)
-                for frame, own in zip(
-                    frames, _own_sums(raw[: whole * length], length, order), strict=True
-                ):
-                    computed = _next_sums(sums, own, page)
-                    stored = int(frame[4]), int(frame[5])
-                    bits = _distance(frame[2], salt[0]) + _distance(frame[3], salt[1])
-                    if bits == 0 and stored == computed:
-                        sums = computed
-                        continue
-                    if bits:
-                        return bits == 1 and stored == computed
-                    return _is_one_bit_off(stored, computed, page)
-                if whole < FRAMES_PER_READ:
-                    return False
-    except FileNotFoundError:
-        pass
+            return _has_flipped_bit(file)
+    except OSError:  # there is none, or SQLite says why it cannot be read
+        return False
+
+
+def _has_flipped_bit(file: BinaryIO) -> bool:
+    header = file.read(HEADER)
+    if len(header) < HEADER:
+        return False
+    if not _is_header(header):
+        return any(_is_header(_flipped(header, bit)) for bit in range(8 * HEADER))
+    magic, _, page, _, *salt, first, second = struct.unpack(">8I", header)
+    length, sums = FRAME_HEADER + page, (first, second)
+    while raw := file.read(length * FRAMES_PER_READ):
+        raw = raw[: len(raw) // length * length]
+        fields = np.frombuffer(raw, ">u4").reshape(-1, length // 4)[:, 2:6].tolist()
+        for (*own_salt, one, two), own in zip(fields, _own_sums(raw, page, magic), strict=True):
+            computed = _next_sums(sums, own, page)
+            bits = _distance(own_salt, salt)
+            if bits:
+                return bits == 1 and (one, two) == computed
+            if (one, two) != computed:
+                return _is_one_bit_off((one, two), computed, page)
+            sums = computed
     return False
 
 
@@ -74,11 +71,11 @@ def _flipped(raw: bytes, bit: int) -> bytes:
     return bytes(bent)
 
 
-def _own_sums(raw: bytes, length: int, order: str) -> NDArray[np.uint32]:
+def _own_sums(raw: bytes, page: int, magic: int) -> list[list[int]]:
     """Return what each frame adds to the sums: its first two words, and its page."""
-    words = np.frombuffer(raw, f"{order}u4").reshape(-1, length // 4).astype(np.uint32)
-    summed = np.concatenate([words[:, :2], words[:, FRAME_HEADER // 4 :]], axis=1)
-    return summed @ _weights(summed.shape[1] // 2)
+    words = np.frombuffer(raw, f"{MAGIC[magic]}u4").reshape(-1, (FRAME_HEADER + page) // 4)
+    summed = np.delete(words, slice(2, FRAME_HEADER // 4), axis=1).astype(np.uint32)
+    return (summed @ _weights(summed.shape[1] // 2)).tolist()  # type: ignore[no-any-return]
 
 
 @cache
@@ -102,14 +99,14 @@ def _carry(pairs: int) -> tuple[int, int, int, int]:
     return a, b, c, d
 
 
-def _next_sums(before: Sums, own: NDArray[np.uint32], page: int) -> Sums:
+def _next_sums(before: Sums, own: list[int], page: int) -> Sums:
     (s, t), (a, b, c, d) = before, _carry((8 + page) // 8)
-    return (a * s + b * t + int(own[0])) % WORD, (c * s + d * t + int(own[1])) % WORD
+    return (a * s + b * t + own[0]) % WORD, (c * s + d * t + own[1]) % WORD
 
 
 def _is_one_bit_off(stored: Sums, computed: Sums, page: int) -> bool:
     """Return whether one bit of the sums, or of the words, explains the difference."""
-    if sum(_distance(one, other) for one, other in zip(stored, computed, strict=True)) == 1:
+    if _distance(stored, computed) == 1:
         return True
     missing = np.array([(s - c) % WORD for s, c in zip(stored, computed, strict=True)], np.uint32)
     weights = _weights((8 + page) // 8)
@@ -121,6 +118,6 @@ def _is_one_bit_off(stored: Sums, computed: Sums, page: int) -> bool:
     )
 
 
-def _distance(one: int, other: int) -> int:
-    """Return in how many bits two words differ."""
-    return (int(one) ^ other).bit_count()
+def _distance(some: Sequence[int], others: Sequence[int]) -> int:
+    """Return in how many bits words differ."""
+    return sum((one ^ other).bit_count() for one, other in zip(some, others, strict=True))
