@@ -13,7 +13,7 @@ from tests.accountant.book.throwaway_books import unlooked
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
-KEY, OTHER = b"a key of the auditor", b"a key of somebody else"
+KEY, OTHER = b"a key of the auditor", b"the key of another book"
 
 
 def written(place, key):
