@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ParameterError(ValueError):
-    """An argument is not what it must be.
+    """An argument is outside its allowed values.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class BudgetExceeded(RuntimeError):
 
 
 class LedgerBusy(RuntimeError):
-    """Others kept a book locked for as long as one waits: nothing was spent, read or drawn.
+    """Other processes locked a book for longer than the timeout: nothing was spent, read or drawn.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class LedgerBusy(RuntimeError):
 
 
 class LedgerCorrupt(RuntimeError):
-    """A book is not what was written into it.
+    """A book was changed or damaged after it was written.
 
     Parameters
     ----------

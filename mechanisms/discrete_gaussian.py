@@ -174,7 +174,7 @@ class ListedGaussian(FiniteLoss):
 
     @property
     def infinity(self) -> float:
-        """The mass that is not listed."""
+        """An upper bound on the mass that is not listed, 1e-300."""
         return 1e-300
 
     @property

@@ -189,7 +189,7 @@ class PoissonSampled(Loss):
 
     @property
     def attained_pair(self) -> Loss:
-        """The sampled pair that the part covers."""
+        """The sampled loss of the pair that the part attains."""
         if not self.loss.numerics.is_upper_envelope:
             return self
         return PoissonSampled(self.loss.attained_pair, self.rate, self.relation, self._added)

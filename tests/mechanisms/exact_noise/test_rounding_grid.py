@@ -29,7 +29,7 @@ def test_exact_releases_are_points_of_the_grid_or_nearest_floats(cls, scale):
     with np.errstate(under="ignore"):
         steps = np.ldexp(released, -round(math.log2(step)))
     assert (steps == np.rint(steps)).all()
-    # the same noise whatever the value: what is told depends on the rounded value alone
+    # the same noise whatever the value: what is released depends on the rounded value alone
     assert (made.release(grid.round_to_grid(values, scale), 1) == released).all()
 
 
