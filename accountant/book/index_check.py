@@ -31,7 +31,10 @@ class IndexCheck:
         if self._signed and "mac" not in facts:
             raise LedgerCorrupt(self._log.name, "is not signed, as entries before it are", seq)
         self._signed = "mac" in facts
-        keys = own_keys(entry)
+        keys, nodes = own_keys(entry), facts.get("index", [])
+        if len(nodes) == 1 and nodes == self._nodes.get(self._root or 0) and keys == [nodes[0][0]]:
+            self._move(seq, nodes)  # under the same key as the one before: on the same path
+            return
         if entry.index_root is None:
             self._old.update(self._last)
             self._old.update(dict.fromkeys(keys, seq))
@@ -40,7 +43,6 @@ class IndexCheck:
             self._nodes.clear()
             return
         self._root = self._root or 0
-        nodes = facts.get("index", [])
         named = [key for key, _ in nodes]
         if entry.kind == "index":
             if [self._old.pop(key, None) for key in named] != [facts["at"]]:
@@ -53,8 +55,7 @@ class IndexCheck:
             if facts["root"] != self._root:
                 raise LedgerCorrupt(self._log.name, "its place in the index is wrong", seq)
             return
-        again = len(nodes) == 1 and nodes == self._nodes_of(self._root)  # the same path: quick
-        if not again and nodes != new_nodes(named, self._root, seq, self._nodes_of):
+        if nodes != new_nodes(named, self._root, seq, self._nodes_of):
             raise LedgerCorrupt(self._log.name, "its place in the index is wrong", seq)
         self._add(seq, nodes)
 
@@ -67,6 +68,10 @@ class IndexCheck:
             raise LedgerCorrupt(self._log.name, "has old keys that the index does not lead to")
         if self._log.signing_key is not None and not self._signed:
             raise LedgerCorrupt(self._log.name, "no entry of it is signed with this key")
+
+    def _move(self, seq: int, nodes: list[Node]) -> None:
+        del self._nodes[self._root or 0]
+        self._nodes[seq], self._last[nodes[0][0]], self._root = nodes, seq, seq
 
     def _add(self, seq: int, nodes: list[Node]) -> None:
         for key, _ in nodes:

@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 from accountant.book.hash_chain import (
@@ -158,9 +159,9 @@ class Log(LogReader):
         """Return the last entry, after a check that earlier known entries are still there."""
         last = self.storage.ask(LAST_ENTRIES)
         head = self._checked(last[:2], last[0][0] if last else 0)
-        root = head.index_root
-        if root and 0 < head.seq - root < len(last) - 1:  # asked for next, and here already
-            self._kept[root] = self._checked(last[head.seq - root :][:2], root)
+        for row, before in pairwise(last[1:]):  # asked for next, and here already
+            if row[0] == head.index_root == before[0] + 1:
+                self._kept[row[0]] = self._checked([row, before], row[0])
         for link in (self.last_seen_head, pinned):
             if link is not None:
                 self.refuse_unless_there(link, head)
