@@ -14,6 +14,7 @@ from accountant.book.answer_codec import decode_answer, encode_answer
 from accountant.book.book_meter import BookMeter
 from accountant.book.dataset_opening import checked_name
 from accountant.book.hash_chain import LogEntry
+from accountant.book.label_claim import LabelTaken, await_label
 from accountant.book.plan_runs import PlanRun, ReservedRelease
 from accountant.errors import LedgerCorrupt, ParameterError, UnhealthyRandomness
 from accountant.ledger.immutable_arrays import immutable_output
@@ -29,7 +30,8 @@ class BookLedger(Ledger):
     """A gate whose spends are entries of a book; made by `Book.ledger`.
 
     A release with a ``label``, or one that belongs to a named run of a plan, is made once.  Later
-    calls return its stored answer: they charge no budget, read no data and draw no noise.
+    calls return its stored answer: they charge no budget, read no data and draw no noise.  Calls
+    at the same time wait for it (`label_claim`).
     """
 
     def __init__(
@@ -62,14 +64,20 @@ class BookLedger(Ledger):
             raise ParameterError("label", label, "absent: the steps of a plan have their places")
         with self._lock:
             self._refuse_within_a_query(mechanism)
-            earlier = self._entry_with_label(checked_name("label", label))
-            if earlier is not None:
-                return self._stored_answer(earlier, meter.account.description_of(mechanism))
-            meter.label = label
-            try:
-                return self._charge_and_answer(mechanism, query, None)
-            finally:
-                meter.label = None
+            meter.fail_waiting()  # what an interruption left must not be waited for
+            account, checked = meter.account, checked_name("label", label)
+            described = account.description_of(mechanism)
+            while True:
+                found = await_label(account.log, account.name, checked, described)
+                if isinstance(found, LogEntry):
+                    return self._stored_answer(found, described)
+                meter.label = found
+                try:
+                    return self._charge_and_answer(mechanism, query, None)
+                except LabelTaken:
+                    continue
+                finally:
+                    meter.label = None
 
     def spend(self, mechanism: Any, who: Any = None) -> None:
         """Charge a release, a loss or a plan that is spent elsewhere on the same data."""
@@ -144,11 +152,6 @@ class BookLedger(Ledger):
             return immutable_output(decode_answer(raw))
         except ValueError:
             raise LedgerCorrupt(log.name, "holds an answer of no known form", entry.seq) from None
-
-    def _entry_with_label(self, label: str) -> LogEntry | None:
-        log = self._book_meter.account.log
-        with log.reading():
-            return log.entry_with_key(self._book_meter.label_key(label))
 
     def _noise_fingerprint(self) -> str:
         """Return a hash of four fresh words; two releases share one with chance below 2^-60."""
