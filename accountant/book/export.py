@@ -18,7 +18,7 @@ from accountant.plans.adjacency import Adjacency
 SCHEMA = 1
 LINE_FIELDS = (
     "seq", "time", "author", "kind", "what", "facts", "loss", "total", "epsilon", "who", "label",
-    "run", "seeded", "outcome", "answer",
+    "run", "seeded", "outcome", "answer", "undeclared", "executor",
 )  # fmt: skip
 FORMULA_PREFIXES = ("=", "+", "-", "@", "'", "|", "%")  # what a spreadsheet would run, or not show
 COMPOSITION_NAMES = {
@@ -64,10 +64,12 @@ def registry_rows(
     differ = (one.difference for one in Adjacency if one == relation)
     made: Counter[tuple[str, str]] = Counter()
     facts: dict[str, dict[str, Any]] = {}
-    first, last, seeded = "", "", 0
+    first, last, seeded, undeclared, by_trusted = "", "", 0, 0, 0
     for one in lines:
         first, last = min(first or one.time, one.time), max(last, one.time)
         seeded += one.seeded
+        undeclared += bool(one.undeclared)
+        by_trusted += bool(one.executor)
         facts[one.what] = one.facts
         if one.kind != "plan":
             made[one.what, one.kind] += 1
@@ -88,6 +90,8 @@ def registry_rows(
         "first release": first or status.opened,
         "last release": last or status.opened,
         "seeded releases": seeded,
+        "undeclared releases": undeclared,
+        "releases by trusted workers": by_trusted,
     }
     parts: list[dict[str, Any]] = [
         {

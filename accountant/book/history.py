@@ -9,7 +9,7 @@ from accountant.book.account import Account
 from accountant.book.answer_codec import decode_answer
 from accountant.book.log import Log
 from accountant.errors import LedgerCorrupt, ParameterError
-from accountant.ledger.totals import CompositionNotion
+from accountant.ledger.totals import CompositionNotion, Spending, Total
 
 
 class Status(NamedTuple):
@@ -40,6 +40,8 @@ class Line(NamedTuple):
 
     ``what`` describes a mechanism or a plan in words, ``facts`` the same as plain values; ``spent``
     is the total after it, as the log states it; ``who`` the number of users, None for all.
+    ``undeclared`` names the class of a mechanism that is not declared, ``executor`` that of workers
+    which the gate did not start itself: both were trusted.
     """
 
     seq: int
@@ -56,12 +58,15 @@ class Line(NamedTuple):
     seeded: bool
     outcome: str
     answer: int | None
+    undeclared: str
+    executor: str
     notion: CompositionNotion[Any]
 
     @property
     def total(self) -> float:
         """Return the total after it, in units of the notion."""
-        return self.notion.shown(self.notion.decode(self.spent)).amount
+        total = self.notion.decode(self.spent)
+        return shown_total(self.notion.budget, self.notion, total).amount
 
     @property
     def epsilon(self) -> float:
@@ -74,10 +79,11 @@ def status_of(account: Account) -> Status:
     """Return the status of a data set; call it inside a transaction."""
     notion, total = account.standing()
     last = account.log.last_charge(account.name)
+    shown = shown_total(account.budget, notion, total)
     epsilon = min(notion.epsilon(total), largest_epsilon(account.budget))
     return Status(
         account.name, account.budget, account.notion.name, account.notion.order, account.unit,
-        account.users, *notion.shown(total), epsilon,
+        account.users, *shown, epsilon,
         account.opened, None if last is None else last.facts["relation"],
         tuple(notion.encode(total)), notion is not account.notion,
     )  # fmt: skip
@@ -86,6 +92,13 @@ def status_of(account: Account) -> Status:
 def largest_epsilon(budget: Budget) -> float:
     """Return the epsilon that no user's total exceeds; coordinates are of different users."""
     return budget.admitted_epsilon
+
+
+def shown_total(budget: Budget, notion: CompositionNotion[Any], total: Total[Any]) -> Spending:
+    """Return a total as people read it: no user has spent more."""
+    if notion.exceeds(total):  # its sums are of different users, each of whom fits by one of them
+        return Spending("epsilon", budget.epsilon, budget.epsilon)
+    return notion.shown(total)
 
 
 def stored_answer(log: Log, line: Line) -> Any:

@@ -130,10 +130,10 @@ class _LineReader:
     def _charge_until(self, seq: int) -> LogEntry | None:
         """Return the last entry that charged the data set, up to this number."""
         rows = self._log.storage.ask(
-            "SELECT max(seq) FROM entries WHERE dataset = :d AND seq <= :seq AND "
-            "kind IN ('plan', 'reserve')", d=self._account.name, seq=seq,
+            "SELECT seq FROM entries WHERE dataset = :d AND seq <= :seq AND "
+            "kind IN ('plan', 'reserve') ORDER BY seq DESC LIMIT 1", d=self._account.name, seq=seq,
         )  # fmt: skip
-        return None if rows[0][0] is None else self._log.entry(rows[0][0])
+        return self._log.entry(rows[0][0]) if rows else None
 
     def _note_total(self, facts: dict[str, Any]) -> None:
         self._spent, self._counting = facts["total"], facts.get("counting")
@@ -172,7 +172,8 @@ class _LineReader:
             seq, facts["time"], facts["author"], kind, self._what[1], self._what[0], self._loss[1],
             self._spent, None if who is None else _count_of_users(who), facts.get("label"),
             None if run is None else self._run(run), facts.get("seeded", False),
-            "planned" if kind == "plan" else outcome, answer, self._notion,
+            "planned" if kind == "plan" else outcome, answer, facts.get("undeclared", ""),
+            facts.get("executor", ""), self._notion,
         )  # fmt: skip
 
     def _outcome(self, seq: int) -> tuple[str, int | None]:

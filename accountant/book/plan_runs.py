@@ -33,14 +33,16 @@ class PlanRun:
         key = None if name is None else canonical_json({"dataset": account.name, "run": name})
         with account.log.reading():
             opened = None if key is None else account.log.entry_with_key(key)
-            # what comes later is of another process that follows the same run
-            self._last_recorded = 0 if opened is None else account.log.head.seq
         if opened is None:
             facts = {"run": name, "coins": list(coins)}
             opened = account.reserve_plan(plan, facts, key)
-        elif opened.facts["plan"] != to_dict(plan):
+        if opened.facts["plan"] != to_dict(plan):
             raise ParameterError("run", name, "a name that no run of another plan has")
-        self._seq = opened.seq
+        self._seq, self._named = opened.seq, name is not None
+        self._last_recorded = 0  # what comes later is of another process in the same run
+        if self._named:
+            with account.log.reading():
+                self._last_recorded = account.log.head.seq
         self.coins: tuple[int, ...] = tuple(opened.facts["coins"])
         self._cursor = PlanCursor(plan, users)
         self._charged: list[tuple[Releasable, Users | None]] = []
@@ -83,11 +85,12 @@ class PlanRun:
     ) -> ReservedRelease:
         step = len(self._charged)
         facts = {**facts, "run": self._seq, "step": step}
-        key = answer_key(self._seq, step)
+        # a run without a name is never resumed: its steps need no keys
+        key = answer_key(self._seq, step) if self._named else None
         earlier, answer = self._recorded(step)
         if earlier is None:
             return ReservedRelease(
-                self._account.reserve_step(mechanism, who, facts, freshness_check), key
+                self._account.reserve_step(mechanism, who, facts, freshness_check, self._named), key
             )
         words, raw = (None, None) if who is None else encode_users(who)
         asked = (

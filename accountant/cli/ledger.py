@@ -22,7 +22,8 @@ app = typer.Typer(
     help="""Budgets of data sets in a book that every process can spend from.
 
 BOOK is a file, or a URL: sqlite:///FILE or postgresql://USER@HOST/DATABASE. With --pin FILE the
-end of the log is compared with what FILE says, and noted there.
+end of the log is compared with what FILE says, and noted there. A book that was opened with --key
+FILE is signed, and opens no further data set without it.
 
 Exit status: 0 done, 1 the book is corrupt, 2 bad usage or input, 3 the book is busy, 130
 interrupted.""",
@@ -33,11 +34,16 @@ DatasetName = Annotated[str, typer.Argument(metavar="NAME", help="The data set."
 PinFile = Annotated[
     str | None, typer.Option(metavar="FILE", help="Where the end of the log is noted.")
 ]
+KeyFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The secret key that signs the book.")
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 
 
 @contextmanager
-def _open_book(book: str, pin: str | None, create: bool = False) -> Iterator[Book]:
+def _open_book(
+    book: str, pin: str | None, create: bool = False, key: str | None = None
+) -> Iterator[Book]:
     """Open the book; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
     from accountant.cli.exit_status import print_error
@@ -45,7 +51,7 @@ def _open_book(book: str, pin: str | None, create: bool = False) -> Iterator[Boo
 
     url = book if "://" in book else f"sqlite:///{book}"
     try:
-        with Book.open(url, pin=pin, create=create) as found:
+        with Book.open(url, pin=pin, create=create, key=key) as found:
             yield found
     except (LedgerCorrupt, LedgerBusy) as error:
         print_error("python -m accountant ledger", str(error))
@@ -76,6 +82,7 @@ def open_(
         str | None, typer.Option(metavar="WORDS", help="Who is protected; 'one row' by default.")
     ] = None,
     pin: PinFile = None,
+    key: KeyFile = None,
 ) -> None:
     """Open a data set with its budget, which never changes; the book is made if there is none.
 
@@ -97,7 +104,7 @@ def open_(
     checked_name("name", name)
     terms = DatasetTerms(budget, notion, a, n, unit)  # type: ignore[arg-type]  # checked next
     terms.checked_facts()  # before a book is made
-    with _open_book(book, pin, create=True) as found:
+    with _open_book(book, pin, create=True, key=key) as found:
         found.dataset(name, budget, notion, order=a, users=n, unit=unit)  # type: ignore[arg-type]  # checked before
         _print_status(found, [name])
 
@@ -155,7 +162,9 @@ def history(
 def _words_of_line(line: Line, epsilon: str) -> str:
     from accountant.formatting import escape_control
 
-    label = " ".join(filter(None, [line.run, line.label, "seeded" * line.seeded]))
+    trusted = [f"undeclared {line.undeclared}" * bool(line.undeclared)]
+    trusted.append(f"executor {line.executor}" * bool(line.executor))
+    label = " ".join(filter(None, [line.run, line.label, "seeded" * line.seeded, *trusted]))
     words = (
         f"{line.seq}  {line.time[:19]}  {line.author}  {line.outcome}  epsilon {epsilon}  "
         f"{line.what}  {label}"
@@ -188,17 +197,28 @@ def _displayed_epsilons(lines: list[Line]) -> list[str]:
 def verify(
     book: BookName,
     head: Annotated[
-        str | None, typer.Option(metavar="N:HASH", help="An end of the log that was noted.")
+        str | None, typer.Option(metavar="HEAD", help="An end of the log that `head` printed.")
     ] = None,
     pin: PinFile = None,
+    key: KeyFile = None,
 ) -> None:
-    """Check every hash, total and answer of a book, and print the end of its log.
+    """Check every hash, total, answer, index and page of a book, and print the end of its log.
 
     Example: python -m accountant ledger verify book.db --pin /mnt/elsewhere/book.pin
     """
-    with _open_book(book, pin) as found:
+    with _open_book(book, pin, key=key) as found:
         checked = found.verify(head)
     print(f"{checked.entries} entries, none changed; the log ends at\n{checked.head}")
+
+
+@app.command()
+def head(book: BookName, pin: PinFile = None, key: KeyFile = None) -> None:
+    """Print the end of a book's log, to note elsewhere: `verify --head` finds what was rewritten.
+
+    Example: python -m accountant ledger head book.db --key /mnt/elsewhere/book.key
+    """
+    with _open_book(book, pin, key=key) as found:
+        print(found.head)
 
 
 @app.command()
