@@ -54,7 +54,8 @@ def test_the_history_names_what_was_trusted(path):
     ]  # fmt: skip
     assert lines[0].facts != lines[-1].facts  # the log does not take it for the declared class
     for text in (
-        history_json(status, lines), history_csv(lines), history_page(status, lines, "book"),
+        "".join(history_json(status, lines)), "".join(history_csv(lines)),
+        history_page(status, lines, "book"),
     ):  # fmt: skip
         assert UNDECLARED in text
         assert EXECUTOR in text
