@@ -77,13 +77,13 @@ def summary_columns(numbers: Array) -> Array:
     there = numbers[rows, np.minimum(first, width - 1)]
     middle = np.arange(width) - (width - 1) / 2
     two = np.partition(highest, width - 2, axis=1)[:, -2:]
-    with np.errstate(invalid="ignore"):
-        gap = two[:, 1] - two[:, 0]
-    columns = [
-        x.sum(axis=1), highest[rows, top], lowest[rows, least], top, least, first, there,
-        np.count_nonzero(~changed, axis=1), x @ middle, gap, np.abs(x).sum(axis=1),
-        np.sign(x).sum(axis=1), np.clip(x, -1, 1).sum(axis=1), known.sum(axis=1),
-    ]  # fmt: skip
+    with np.errstate(invalid="ignore", over="ignore"):  # outputs may be as large as they like
+        columns = [
+            x.sum(axis=1), highest[rows, top], lowest[rows, least], top, least, first, there,
+            np.count_nonzero(~changed, axis=1), x @ middle, two[:, 1] - two[:, 0],
+            np.abs(x).sum(axis=1), np.sign(x).sum(axis=1), np.clip(x, -1, 1).sum(axis=1),
+            known.sum(axis=1),
+        ]  # fmt: skip
     result: Array = np.column_stack(columns).astype(float)
     return result
 
