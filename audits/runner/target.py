@@ -100,7 +100,8 @@ def _audit(
 ) -> ReportRow:
     """The row of outputs that other processes sent; they have no part in the verdict."""
     pair = (load_value(target.pair[0]), load_value(target.pair[1]))
-    with TargetProcesses(target.name, pair, limits, settings.jobs) as release:
+    processes = settings.jobs if kind == "outputs" else 1
+    with TargetProcesses(target.name, pair, limits, processes) as release:
         from audits.attacks.floating_point import audit_bits
         from audits.attacks.front import audit
         from audits.runner.cases import guess_test_row

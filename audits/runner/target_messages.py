@@ -71,7 +71,7 @@ class Channel:
             raise BrokenMessage from error
 
     def _read(self, size: int) -> memoryview:
-        buffer = memoryview(np.empty(size, np.uint8))  # memory that is not written is not used
+        buffer = np.empty(size, np.uint8).data  # memory that is not written is not used
         done = 0
         while done < size:
             self._wait_until_deadline()

@@ -55,17 +55,18 @@ class TargetProcesses:
         self.failure: ParameterError | None = None
         self._name, self._pair, self._limits = name, pair, limits
         self._lock = threading.Lock()
+        self._report: bytes | None = None
         ends = [socket.socketpair() for _ in range(processes)]
+        numbers = [theirs.fileno() for _, theirs in ends]
         work = {
-            "command": [sys.executable, "-m", "audits.runner.target_sampler"],
-            "sockets": [theirs.fileno() for _, theirs in ends],
+            "command": [sys.executable, "-m", "audits.runner.target_sampler"], "sockets": numbers,
             "memory": limits.memory_bytes, "processes": limits.processes,
         }  # fmt: skip
         self._supervisor = subprocess.Popen(
             # -I: no file of the folder stands in for a module of Python
             [sys.executable, "-I", "-S", target_supervisor.__file__, json.dumps(work)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            pass_fds=work["sockets"], start_new_session=True,
+            pass_fds=numbers, start_new_session=True,
         )  # fmt: skip
         deadline = time.monotonic() + limits.seconds
         self._idle: queue.SimpleQueue[tuple[Channel, bool]] = queue.SimpleQueue()
@@ -140,11 +141,10 @@ class TargetProcesses:
     def _end(self) -> bytes:
         """End all processes; return what the supervisor wrote."""
         with self._lock:
-            try:
-                written, _ = self._supervisor.communicate(timeout=GRACE)
-            except subprocess.TimeoutExpired:
-                self._supervisor.kill()
-                written, _ = self._supervisor.communicate()
-            except ValueError:  # its pipes were read before
-                written = b""
-            return written
+            if self._report is None:
+                try:
+                    self._report, _ = self._supervisor.communicate(timeout=GRACE)
+                except subprocess.TimeoutExpired:
+                    self._supervisor.kill()
+                    self._report, _ = self._supervisor.communicate()
+            return self._report
