@@ -34,9 +34,10 @@ from .formats.plan_json import from_json as from_json
 from .formats.plan_json import to_json as to_json
 from .ledger.chunks import Chunks as Chunks
 from .ledger.filters import Filter as Filter
-from .ledger.filters import Odometer as Odometer
 from .ledger.ledger import Ledger as Ledger
+from .ledger.odometer import Odometer as Odometer
 from .losses.bounded_range import BoundedRangeLoss as BoundedRangeLoss
+from .losses.discrete_laplace import DiscreteLaplaceLoss as DiscreteLaplaceLoss
 from .losses.finite_pair import PairLoss as PairLoss
 from .losses.gaussian import GaussianLoss as GaussianLoss
 from .losses.laplace import LaplaceLoss as LaplaceLoss

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ParameterError(ValueError):
-    """An argument is not what it must be.
+    """An argument is outside its allowed values.
 
     Parameters
     ----------
@@ -150,7 +150,11 @@ class BudgetExceeded(RuntimeError):
     budget : object
         The budget.
     unit : str
-        What both numbers count: epsilon, or what a filter adds up, such as rho.
+        What all numbers count: epsilon, or what a filter adds up, such as rho.
+    limit : float, optional
+        What the budget allows in all, in ``unit``.
+    remedy : str
+        What would fit.
 
     Examples
     --------
@@ -160,21 +164,39 @@ class BudgetExceeded(RuntimeError):
     >>> try:
     ...     Filter(np.arange(3.0), Budget(1.0)).release(Laplace(0.5), np.sum)
     ... except BudgetExceeded as error:
-    ...     print(error.spent, error.asked, error.unit)
-    0.0 2.0 epsilon
+    ...     print(error.spent, error.asked, error.limit, error.unit)
+    0.0 2.0 1.0 epsilon
     """
 
-    def __init__(self, spent: float, asked: float, budget: object, unit: str = "epsilon") -> None:
+    def __init__(
+        self,
+        spent: float,
+        asked: float,
+        budget: object,
+        unit: str = "epsilon",
+        limit: float | None = None,
+        remedy: str = "",
+    ) -> None:
         self.spent, self.asked, self.budget, self.unit = spent, asked, budget, unit
-        super().__init__(spent, asked, budget, unit)
+        self.limit, self.remedy = limit, remedy
+        super().__init__(spent, asked, budget, unit, limit, remedy)
 
     def __str__(self) -> str:
-        numbers = f"spent {self.unit} {self.spent:.6g}, asked {self.asked:.6g}"
-        return f"{numbers}, budget {self.budget!r}"
+        if self.limit is None:
+            numbers = f"spent {self.unit} {self.spent:.6g}, asked {self.asked:.6g}"
+            return f"{numbers}, budget {self.budget!r}" + (
+                f"; {self.remedy}" if self.remedy else ""
+            )
+        left = max(self.limit - self.spent, 0.0)
+        # as many digits as it takes to see that more is asked for than is left
+        digits = next((d for d in range(6, 17) if f"{self.asked:.{d}g}" != f"{left:.{d}g}"), 17)
+        needs = f"this needs {self.unit} {self.asked:.{digits}g}, and {left:.{digits}g} is left"
+        total = f"of the limit {self.limit:.6g} ({self.spent:.6g} is spent; {self.budget!r})"
+        return f"{needs} {total}" + (f"; {self.remedy}" if self.remedy else "")
 
 
 class LedgerBusy(RuntimeError):
-    """Others kept a book locked for as long as one waits: nothing was spent, read or drawn.
+    """Other processes locked a book for longer than the timeout: nothing was spent, read or drawn.
 
     Parameters
     ----------
@@ -199,7 +221,7 @@ class LedgerBusy(RuntimeError):
 
 
 class LedgerCorrupt(RuntimeError):
-    """A book is not what was written into it.
+    """A book was changed or damaged after it was written.
 
     Parameters
     ----------

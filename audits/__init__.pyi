@@ -9,8 +9,6 @@ from .attacks.front import audit as audit
 from .attacks.multiple_testing import Family as Family
 from .attacks.multiple_testing import audit_family as audit_family
 from .attacks.output_structure import audit_atoms as audit_atoms
-from .attacks.pair_search import Box as Box
-from .attacks.pair_search import candidate_pairs as candidate_pairs
 from .attacks.pair_search import search_pairs as search_pairs
 from .attacks.sensitivity import probe_sensitivity as probe_sensitivity
 from .attacks.sequential import watch as watch
@@ -22,6 +20,8 @@ from .claims.claims import TradeoffLoss as TradeoffLoss
 from .claims.findings import Finding as Finding
 from .claims.findings import Outcome as Outcome
 from .known_densities.hockey_stick import exact as exact
+from .neighbours.patterns import candidate_pairs as candidate_pairs
+from .neighbours.value_spaces import Box as Box
 from .utility.accuracy import Decoded as Decoded
 from .utility.accuracy import audit_accuracy as audit_accuracy
 from .utility.tracing import Traced as Traced

@@ -72,7 +72,7 @@ class AboveThreshold(Mechanism):
     arithmetic: str = arithmetic_field(IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Return the index of the first answer above; see `Mechanism.release`."""
+        """Return the index of the first answer above the threshold; see `Mechanism.release`."""
         answers, source = self.values.check(value), generator(rng)
         refuse_size_for_batch(size, answers, 1)
         shape = draw_shape(size, answers.shape)
@@ -128,7 +128,7 @@ class AboveThreshold(Mechanism):
 
     @property
     def support(self) -> Candidates:
-        """The indices of the answers, and the outcome that none is above."""
+        """The indices of the answers, and one outcome for no answer above the threshold."""
         return Candidates(extra_outcomes=1)
 
 

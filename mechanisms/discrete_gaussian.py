@@ -23,11 +23,12 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_square
 from accountant.randomness import Rng, generator
 from mechanisms.base import EXACT, Arithmetic, Integers, Lattice, declare, draw_shape, param
-from mechanisms.discrete_laplace import INTEGER_NOISE_SCALE, MAX_ENUMERATED_OUTCOMES
+from mechanisms.discrete_laplace import INTEGER_NOISE_SCALE
 from mechanisms.exact_noise.integer_noise import IntegerNoise
 from mechanisms.families.additive import DIMENSION, AdditiveNoise
 from mechanisms.families.expected_maxima import expected_max_abs_gaussian
 
+MAX_ENUMERATED_OUTCOMES = 2048  # outcomes of a loss that are listed
 ENUMERATED_DEVIATIONS = 37.5  # standard deviations with all but 1e-300 of the mass
 CONTINUOUS_FROM = (
     6.0  # from here on a narrower continuous Gaussian costs less than the concentrated bound
@@ -173,7 +174,7 @@ class ListedGaussian(FiniteLoss):
 
     @property
     def infinity(self) -> float:
-        """The mass that is not listed."""
+        """An upper bound on the mass that is not listed, 1e-300."""
         return 1e-300
 
     @property

@@ -5,7 +5,6 @@ References: Ghosh, Roughgarden & Sundararajan (2012); proofs in docs/proofs/disc
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any, ClassVar, final
 
@@ -13,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import IntegerRange, Interval
-from accountant.losses.finite_pair import PairLoss
+from accountant.losses.discrete_laplace import MAX_SHIFT, DiscreteLaplaceLoss
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
-from accountant.numerics.rounding import ULP, round_up
+from accountant.numerics.rounding import round_up, round_up_ratio
 from accountant.randomness import Rng, generator
 from mechanisms.base import EXACT, Arithmetic, Integers, Lattice, declare, draw_shape, param
 from mechanisms.exact_noise.integer_noise import IntegerNoise
@@ -25,7 +24,6 @@ from mechanisms.families.additive import AdditiveNoise
 from mechanisms.families.expected_maxima import expected_max_exponential
 
 INTEGER_NOISE_SCALE = Interval(0.01, 2.0**50)
-MAX_ENUMERATED_OUTCOMES = 2048  # outcomes of a loss that are listed
 
 
 @final
@@ -53,12 +51,14 @@ class DiscreteLaplace(AdditiveNoise):
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the value plus noise; see `Mechanism.release`."""
         whole, source = self.values.check(value), generator(rng)
-        return IntegerNoise(self.scale, 1).add_to(whole, draw_shape(size, whole.shape), source)
+        return IntegerNoise(self.drawn_scale, 1).add_to(
+            whole, draw_shape(size, whole.shape), source
+        )
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """Return ``-|output - value| / scale + ln tanh(1 / (2 scale))``."""
-        distance = np.abs(np.subtract(output, value)) / self.scale
-        terms: Array = -distance + math.log(math.tanh(1 / (2 * self.scale)))
+        distance = np.abs(np.subtract(output, value)) / self.drawn_scale
+        terms: Array = -distance + math.log(math.tanh(1 / (2 * self.drawn_scale)))
         return terms
 
     def log_below(self, x: float, value: ArrayLike) -> Array:
@@ -77,16 +77,16 @@ class DiscreteLaplace(AdditiveNoise):
             Natural logarithms, one for every value.
         """
         # P(k <= m) = e^{m / scale} / (1 + e^{-1 / scale}) for m <= 0; above, that of k > m
-        m = np.floor(np.subtract(x, value))
-        far = (np.minimum(m, 0) - 0.0) / self.scale - math.log1p(math.exp(-1 / self.scale))
-        beyond = -(np.maximum(m, 0) + 1) / self.scale - math.log1p(math.exp(-1 / self.scale))
+        m, scale = np.floor(np.subtract(x, value)), self.drawn_scale
+        far = (np.minimum(m, 0) - 0.0) / scale - math.log1p(math.exp(-1 / scale))
+        beyond = -(np.maximum(m, 0) + 1) / scale - math.log1p(math.exp(-1 / scale))
         return np.where(m <= 0, far, np.log1p(-np.exp(beyond)))
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in a coordinate."""
         # the variance is 2 q / (1 - q)^2 with q = e^{-1 / scale}
-        return 1 / (math.sqrt(2) * math.sinh(1 / (2 * self.scale)))
+        return 1 / (math.sqrt(2) * math.sinh(1 / (2 * self.drawn_scale)))
 
     def expected_maximum(self, dimension: int) -> float:
         """Return an upper bound of the expected largest noise: that of continuous Laplace noise.
@@ -102,7 +102,7 @@ class DiscreteLaplace(AdditiveNoise):
             An upper bound of the expected largest absolute noise, in the units of the value.
         """
         # P(|k| > m) = 2 q^{m+1} / (1 + q) <= q^m, and no more than q^t for t in [m, m + 1)
-        return self.scale * expected_max_exponential(dimension)
+        return self.drawn_scale * expected_max_exponential(dimension)
 
     @property
     def loss(self) -> Loss:
@@ -112,17 +112,24 @@ class DiscreteLaplace(AdditiveNoise):
         further apart than the two numbers (`docs/proofs/discrete.md`).
         """
         if not self.loss_is_upper_bound:
-            return _enumerated_loss(self.scale, self.sensitivity)
-        return LaplaceLoss(round_up(self.sensitivity / self.scale + 1 / (4 * self.scale**2)))
+            return DiscreteLaplaceLoss(self.scale, self.sensitivity)
+        return LaplaceLoss(round_up_ratio(self.sensitivity, self.scale))
 
     @property
     def loss_is_upper_bound(self) -> bool:
         """Whether a continuous distribution replaces a long list of outcomes."""
-        return (
-            self.sensitivity >= MAX_ENUMERATED_OUTCOMES
-            or self.scale > 1e4
-            or self.sensitivity > 500 * self.scale
-        )
+        return self.sensitivity > MAX_SHIFT
+
+    @property
+    def drawn_scale(self) -> float:
+        """The scale of the noise as it is drawn.
+
+        Where the loss is that of continuous noise it is wider by a share of 1 / (4 scale
+        sensitivity), at which discrete noise costs no more (`docs/proofs/discrete.md`).
+        """
+        if not self.loss_is_upper_bound:
+            return self.scale
+        return round_up(self.scale + 1 / (4 * self.sensitivity))
 
     @property
     def values(self) -> Integers:
@@ -132,23 +139,9 @@ class DiscreteLaplace(AdditiveNoise):
     @property
     def support(self) -> Lattice:
         """The integers."""
-        return Lattice(70 * self.scale)
+        return Lattice(70 * self.drawn_scale)
 
     @property
     def arithmetic(self) -> Arithmetic:
         """EXACT."""
         return EXACT
-
-
-@functools.lru_cache(maxsize=1024)
-def _enumerated_loss(scale: float, shift: int) -> PairLoss:
-    # all x <= 0 have one loss, and all x >= shift; between lie shift - 1 integers
-    x = np.arange(shift + 1)
-    log_p = -x / scale + math.log(math.tanh(1 / (2 * scale)))
-    p = np.exp(log_p)
-    # P(x <= 0) = 1 / (1 + e^{-1/scale})
-    p[0] = 1 / (1 + math.exp(-1 / scale))
-    p[-1] = math.exp(-shift / scale) * p[0]
-    # rounded apart: greater masses up, lesser ones down
-    p *= 1 + 8 * ULP * np.sign(shift - 2 * x)
-    return PairLoss(p.tolist(), p[::-1].tolist())

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from accountant.domains import POSITIVE
 from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics import Array
-from accountant.numerics.rounding import round_up, round_up_ratio
 from accountant.randomness import Rng, generator
 from mechanisms.base import EXACT, IDEALISED, arithmetic_field, declare, draw_shape, param
 from mechanisms.exact_noise import rounding_grid as grid
@@ -57,13 +56,13 @@ class Gaussian(RealNoise):
         real, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, real.shape)
         if self.arithmetic is EXACT:
-            return grid.add_grid_noise(real, self.scale, 2, source, shape)
+            return grid.add_grid_noise(real, self.scale, self.drawn_scale, 2, source, shape)
         return real + self.scale * source.standard_normal(shape)
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """Return ``-(output - value)^2 / (2 scale^2) - ln(scale sqrt(2 pi))``."""
-        z = np.subtract(output, self.noise_centre(value)) / self.scale
-        terms: Array = -z * z / 2 - np.log(self.scale * np.sqrt(2 * np.pi))
+        z = np.subtract(output, self.noise_centre(value)) / self.drawn_scale
+        terms: Array = -z * z / 2 - np.log(self.drawn_scale * np.sqrt(2 * np.pi))
         return terms
 
     def log_below(self, x: float, value: ArrayLike) -> Array:
@@ -83,13 +82,13 @@ class Gaussian(RealNoise):
         """
         from scipy.special import log_ndtr
 
-        below: Array = log_ndtr((x - np.asarray(self.noise_centre(value))) / self.scale)
+        below: Array = log_ndtr((x - np.asarray(self.noise_centre(value))) / self.drawn_scale)
         return below
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in a coordinate."""
-        return self.scale
+        return self.drawn_scale
 
     def expected_maximum(self, dimension: int) -> float:
         """Return the expected largest absolute noise of ``dimension`` coordinates.
@@ -104,14 +103,14 @@ class Gaussian(RealNoise):
         float
             In the units of the value.
         """
-        return self.scale * expected_max_abs_gaussian(dimension)
+        return self.drawn_scale * expected_max_abs_gaussian(dimension)
 
     @property
     def loss(self) -> GaussianLoss:
         """The loss of Gaussians ``sensitivity / scale`` standard deviations apart."""
-        if self.arithmetic is IDEALISED:
-            return GaussianLoss(round_up_ratio(self.sensitivity, self.scale))
-        # The discrete noise of s >= 2^40 steps is at most as revealing as a Gaussian of
-        # sqrt(s^2 - 4), that is 2^-79 narrower; see docs/proofs/discrete.md
-        moved = round_up(self.sensitivity + math.sqrt(self.dimension) * grid.grid_step(self.scale))
-        return GaussianLoss(round_up(moved / self.scale))
+        return GaussianLoss(self._shift)
+
+    @property
+    def _rounding_moves(self) -> float:
+        # the L2 distance: half a step at both ends of every coordinate
+        return math.sqrt(self.dimension) * grid.grid_step(self.scale)

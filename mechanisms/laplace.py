@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from accountant.domains import POSITIVE
 from accountant.losses.laplace import LaplaceLoss
 from accountant.numerics import Array
-from accountant.numerics.rounding import round_up, round_up_ratio
 from accountant.randomness import Rng, generator
 from mechanisms.base import EXACT, IDEALISED, arithmetic_field, declare, draw_shape, param
 from mechanisms.exact_noise import rounding_grid as grid
@@ -55,13 +54,13 @@ class Laplace(RealNoise):
         real, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, real.shape)
         if self.arithmetic is EXACT:
-            return grid.add_grid_noise(real, self.scale, 1, source, shape)
+            return grid.add_grid_noise(real, self.scale, self.drawn_scale, 1, source, shape)
         return real + self.scale * source.laplace(size=shape)
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """Return ``-|output - value| / scale - ln(2 scale)``."""
-        distance = np.abs(np.subtract(output, self.noise_centre(value))) / self.scale
-        terms: Array = -distance - np.log(2 * self.scale)
+        distance = np.abs(np.subtract(output, self.noise_centre(value))) / self.drawn_scale
+        terms: Array = -distance - np.log(2 * self.drawn_scale)
         return terms
 
     def log_below(self, x: float, value: ArrayLike) -> Array:
@@ -79,14 +78,14 @@ class Laplace(RealNoise):
         numpy.ndarray
             Natural logarithms, one for every value.
         """
-        z = (x - np.asarray(self.noise_centre(value))) / self.scale
+        z = (x - np.asarray(self.noise_centre(value))) / self.drawn_scale
         far: Array = np.minimum(z, 0.0) - math.log(2)
         return np.where(z < 0, far, np.log1p(-np.exp(-np.abs(z)) / 2))
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in a coordinate."""
-        return math.sqrt(2) * self.scale
+        return math.sqrt(2) * self.drawn_scale
 
     def expected_maximum(self, dimension: int) -> float:
         """Return the expected largest absolute noise of ``dimension`` coordinates.
@@ -101,14 +100,14 @@ class Laplace(RealNoise):
         float
             In the units of the value.
         """
-        return self.scale * expected_max_exponential(dimension)
+        return self.drawn_scale * expected_max_exponential(dimension)
 
     @property
     def loss(self) -> LaplaceLoss:
         """The loss of Laplace distributions ``sensitivity / scale`` apart."""
-        if self.arithmetic is IDEALISED:
-            return LaplaceLoss(round_up_ratio(self.sensitivity, self.scale))
-        # On a grid of step g: delta <= 1 - e^{(eps - shift)/2} / cosh(g / 2 scale), and
-        # cosh(x) <= e^{x^2/2} adds (g / 2 scale)^2 <= 2^-82; see docs/proofs/discrete.md
-        moved = round_up(self.sensitivity + self.dimension * grid.grid_step(self.scale))
-        return LaplaceLoss(round_up(moved / self.scale + 2.0**-82))
+        return LaplaceLoss(self._shift)
+
+    @property
+    def _rounding_moves(self) -> float:
+        # the L1 distance: half a step at both ends of every coordinate
+        return self.dimension * grid.grid_step(self.scale)

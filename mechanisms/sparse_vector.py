@@ -117,7 +117,7 @@ class SparseVector(Mechanism):
 
     @property
     def support(self) -> IndexAndValue:
-        """The indices, each with the real line, and the outcome that none is above."""
+        """Each index with a real number, and one outcome for no answer above the threshold."""
         return IndexAndValue(self.answer_scale)
 
 
@@ -166,5 +166,5 @@ class IndexAndValue(Support):
 
 
 def _with_none(answers: Array) -> Array:
-    """Return the answers of every row, and NaN for the outcome that none is above."""
+    """Return the answers of every row, and NaN for no answer above the threshold."""
     return np.concatenate([answers, np.full((*answers.shape[:-1], 1), np.nan)], axis=-1)

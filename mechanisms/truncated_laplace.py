@@ -61,7 +61,7 @@ class TruncatedLaplaceLoss(SymmetricLoss):
 
     @property
     def infinity(self) -> float:
-        """The mass of the noise beyond the other's end."""
+        """The mass of outputs that the neighbour's noise cannot reach, rounded up."""
         # (e^-(reach - shift) - e^-reach) / (2 (1 - e^-reach)), or its mirror beyond the middle
         d, beyond = -2 * math.expm1(-self.reach), self.shift - self.reach
         if beyond >= self.reach:

@@ -10,11 +10,15 @@ from accountant.domains import DELTA, POSITIVE
 from accountant.errors import BudgetExceeded
 from accountant.plans.plan import Plan
 
+# Share of itself by which a total may exceed a budget: round-off of three times 1/3, never a
+# release.  Totals are compared with it once, so it does not add up.
+TOLERANCE = 1e-9
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """An (epsilon, delta) that must not be exceeded.
+    """An (epsilon, delta) that must not be exceeded, but for round-off: by 1e-9 of itself.
 
     Parameters
     ----------
@@ -37,6 +41,11 @@ class Budget:
         object.__setattr__(self, "epsilon", POSITIVE.check("epsilon", self.epsilon))
         object.__setattr__(self, "delta", DELTA.check("delta", self.delta))
 
+    @property
+    def admitted_epsilon(self) -> float:
+        """The largest total that fits: epsilon and `TOLERANCE` of it for round-off."""
+        return self.epsilon * (1 + TOLERANCE)
+
     def admits(self, plan: Plan) -> bool:
         """Return whether a plan costs at most the budget.
 
@@ -50,7 +59,7 @@ class Budget:
         bool
             True where the least sound bound on its epsilon at the budget's delta is within it.
         """
-        return Tight().epsilon(plan, self.delta) <= self.epsilon
+        return Tight().epsilon(plan, self.delta) <= self.admitted_epsilon
 
     def check(self, plan: Plan) -> float:
         """Return the epsilon of a plan at the budget's delta, or refuse the plan.
@@ -71,6 +80,7 @@ class Budget:
             If it is more than the budget has.
         """
         asked = Tight().epsilon(plan, self.delta)
-        if not asked <= self.epsilon:
-            raise BudgetExceeded(0.0, asked, self)
+        if not asked <= self.admitted_epsilon:
+            remedy = "more noise fits, which calibrate finds, or fewer releases"
+            raise BudgetExceeded(0.0, asked, self, limit=self.epsilon, remedy=remedy)
         return asked

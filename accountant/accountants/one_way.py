@@ -79,7 +79,7 @@ class OneWay:
                 return self._certify_discretised(delta)
 
     def upper_epsilons(self, deltas: Sequence[float], *, with_envelopes: bool) -> list[float]:
-        """Return upper bounds at ``deltas``, positive and descending; `CURVE_WIDTH` too large.
+        """Return upper bounds at ``deltas``, positive and descending; about `CURVE_WIDTH` loose.
 
         Without envelopes `ENVELOPE_ACCOUNTANTS` are left out where there is another bound.
         """
@@ -137,7 +137,7 @@ class OneWay:
             pairs = [(one.attained_pair, n) for one, n in self.losses]
             finite = with_exact_cgf(pairs, delta, upper=False, max_terms=max_terms)
             lower = CertifiedComposition(finite, width).certify(delta).lower
-        engine = f"{above.engine}, dots" if upper == above.upper else ENVELOPE
+        engine = f"{above.engine}, connect-the-dots" if upper == above.upper else ENVELOPE
         return Certificate(min(lower, upper), upper, engine, above.nodes)
 
 

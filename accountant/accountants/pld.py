@@ -127,7 +127,7 @@ class PLD(Accountant):
         return round_up(float(grid.delta(np.array(epsilon))) + grid.delta_error)
 
     def _grid(self, plan: Plan, delta: float, *, upper: bool) -> PLDGrid:
-        """Return the law of the plan's loss in one direction."""
+        """Return the grid distribution of the plan's loss in one direction."""
         items = [(item, count) for item, count in plan.losses() if count]
         releases = sum(count for _, count in items)
         tail = min(self.tail, delta * 1e-5)
@@ -183,7 +183,7 @@ class PLD(Accountant):
 
 
 def _deviation(loss: Loss) -> float:
-    """Return about the standard deviation of the loss, from its total variation; never 0."""
+    """Return the rough size of the loss's standard deviation, from its total variation; above 0."""
     return max(min(math.sqrt(2 * loss.rho), 2.5 * float(loss.profile(0.0))), 1e-300)
 
 

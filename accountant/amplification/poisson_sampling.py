@@ -156,10 +156,11 @@ class PoissonSampled(Loss):
 
     @property
     def rho(self) -> float:
-        """The rho of the part: sampling never makes a divergence larger."""
+        """The rho of the part, as sampling makes no divergence larger, or that of its epsilon."""
+        own = round_up_square(self.pure, 2)
         if self._infinity_becomes_finite:
-            return round_up_square(self.pure, 2)
-        return max(self.loss.rho, self.loss.reversed.rho)
+            return own
+        return min(own, max(self.loss.rho, self.loss.reversed.rho))
 
     @property
     def _infinity_becomes_finite(self) -> bool:
@@ -188,7 +189,7 @@ class PoissonSampled(Loss):
 
     @property
     def attained_pair(self) -> Loss:
-        """The sampled pair that the part covers."""
+        """The sampled loss of the pair that the part attains."""
         if not self.loss.numerics.is_upper_envelope:
             return self
         return PoissonSampled(self.loss.attained_pair, self.rate, self.relation, self._added)

@@ -20,6 +20,7 @@ from accountant.errors import ParameterError
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.losses.loss_numerics import MANY_PAIRS, LossNumerics
 from accountant.numerics import Array
+from accountant.numerics.rounding import round_up_square
 from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Item, Plan, as_plan
 
@@ -107,5 +108,5 @@ class SampledWithoutReplacement(SymmetricLoss):
 
     @property
     def rho(self) -> float:
-        """The rho of the part: sampling never makes a divergence larger."""
-        return max(self.loss.rho, self.loss.reversed.rho)
+        """The rho of the part, as sampling makes no divergence larger, or that of its epsilon."""
+        return min(round_up_square(self.pure, 2), max(self.loss.rho, self.loss.reversed.rho))

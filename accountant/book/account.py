@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
+from accountant.accountants.tight import Tight
 from accountant.book.hash_chain import (
     FIRST_PREDECESSOR,
     ChainHead,
@@ -16,15 +18,31 @@ from accountant.book.hash_chain import (
 from accountant.book.log import Log
 from accountant.book.log_reader import CHARGING_KINDS
 from accountant.book.user_totals import UserTotals, decode_users, encode_users
-from accountant.errors import LedgerCorrupt, OffPlan, ParameterError, UnhealthyRandomness
+from accountant.errors import (
+    BudgetExceeded,
+    LedgerCorrupt,
+    OffPlan,
+    ParameterError,
+    UnhealthyRandomness,
+    UnsupportedPlan,
+)
 from accountant.formats.plan_json import from_dict, to_dict
+from accountant.ledger.certified_plan import certified_total, pure_after_plan, share_spent
 from accountant.ledger.composition_notions import notion_of
-from accountant.ledger.interfaces import Releasable
+from accountant.ledger.interfaces import Releasable, charged_plan
 from accountant.ledger.private_data import Users
-from accountant.ledger.totals import Total, largest_total
-from accountant.plans.plan import Plan
+from accountant.ledger.totals import CompositionNotion, Total, largest_total
+from accountant.plans.plan import Plan, as_plan
 
+AFTER_PLAN = "epsilons after a plan"  # how entries name the notion beside a certified plan
 FreshnessCheck = Callable[[], str]  # the fingerprint of fresh noise
+
+
+class Standing(NamedTuple):
+    """What a data set has spent: a total, and the notion that adds it up."""
+
+    notion: CompositionNotion[Any]
+    total: Total[Any]
 
 
 class Account:
@@ -38,16 +56,26 @@ class Account:
         self.opened: str = facts["time"]
         self.budget = Budget(facts["epsilon"], facts["delta"])
         self.notion = notion_of(facts["notion"], self.budget, facts["order"])
+        # adds up epsilons after a plan that was reserved at its certified epsilon
+        self._after_plan = pure_after_plan(self.budget)
         self._user_totals = self.unspent_users()
         self._applied_head = ChainHead(0, FIRST_PREDECESSOR)
         self._described: dict[Plan, dict[str, Any]] = {}
 
-    def total(self) -> Total[Any]:
+    def standing(self) -> Standing:
         """Return what the user with the largest total spent; call it inside a transaction."""
-        return self._total(self.log.last_charge(self.name))
+        return self.standing_after(self.log.last_charge(self.name))
 
-    def _total(self, last: LogEntry | None) -> Total[Any]:
-        return self.notion.zero if last is None else self.notion.decode(last.facts["total"])
+    def standing_after(self, last: LogEntry | None) -> Standing:
+        """Return the notion and the total after a charge; those of the start for None."""
+        if last is None:
+            return Standing(self.notion, self.notion.zero)
+        notion = self.notion_in(last.facts)
+        return Standing(notion, notion.decode(last.facts["total"]))
+
+    def notion_in(self, facts: dict[str, Any]) -> CompositionNotion[Any]:
+        """Return the notion in which a charging entry states its total."""
+        return self._after_plan if facts.get("counting") == AFTER_PLAN else self.notion
 
     def unspent_users(self) -> UserTotals | None:
         """Return the users before any spend, or None for a data set without users."""
@@ -72,10 +100,10 @@ class Account:
     ) -> LogEntry:
         """Charge one release; it is on disk on return, and an error changes no state."""
         words, raw = (None, None) if who is None else encode_users(who)
-        loss = mechanism.loss
+        loss = charged_plan(mechanism)
         with self.log.writing():
             last = self.log.last_charge(self.name)
-            total = self._total_after(last, loss, who)
+            notion, total = self._standing_with(last, as_plan(mechanism), loss, who)
             entry = self.log.append(
                 "reserve",
                 {
@@ -83,8 +111,9 @@ class Account:
                     "mechanism": self.description_of(mechanism),
                     "loss": self.description_of(loss),
                     "relation": self._relation(last, mechanism),
-                    "cost": self.notion.encode(self.notion.cost(loss)),
-                    "total": self.notion.encode(total),
+                    "cost": notion.encode(notion.cost(loss)),
+                    "total": notion.encode(total),
+                    **self._counting(notion),
                     "who": words,
                     "block": None if raw is None else digest(raw),
                 },
@@ -96,14 +125,23 @@ class Account:
         return entry
 
     def reserve_plan(self, plan: Plan, facts: dict[str, Any], key: str | None) -> LogEntry:
-        """Charge a whole plan to all users; of a parallel, the largest part is charged."""
+        """Charge a whole plan to all users; of a parallel, the largest part is charged.
+
+        Before any other spend, a plan may be charged its certified epsilon instead of the sum.
+        """
+        with self.log.reading():
+            unspent = self.log.last_charge(self.name) is None
+        # before the lock, which others wait for
+        certified = Tight().epsilon(plan, self.budget.delta) if unspent else math.inf
         with self.log.writing():
             last = self.log.last_charge(self.name)
-            total = self._total_after(last, plan, None)
+            notion, total = self._standing_with_plan(last, plan, certified)
             whole = {
                 **facts, "plan": to_dict(plan), "relation": self._relation(last, plan),
-                "total": self.notion.encode(total),
+                "total": notion.encode(total), **self._counting(notion),
             }  # fmt: skip
+            if last is None and notion is self._after_plan:
+                whole["certified"] = certified
             return self.log.append("plan", whole, self.name, key)
 
     def reserve_step(
@@ -158,18 +196,27 @@ class Account:
 
     def apply(self, user_totals: UserTotals, entry: LogEntry) -> None:
         """Add the cost of a log entry to its users' totals, without checking the limit."""
-        facts = entry.facts
+        facts, notion = entry.facts, self.notion_in(entry.facts)
         if entry.kind == "plan":
             plan = from_dict(facts["plan"])
-            user_totals.assign_totals(
-                None, user_totals.totals_after(None, lambda total: self.notion.spend(total, plan))
+            ends = user_totals.totals_after(
+                None, lambda total: self.total_after_plan(notion, total, plan, facts)
             )
+            user_totals.assign_totals(None, ends)
             return
         who = self.users_of(entry)
-        cost = self.notion.decode(facts["cost"])
+        cost = notion.decode(facts["cost"])
         user_totals.assign_totals(
-            who, user_totals.totals_after(who, lambda total: self.notion.add(total, cost))
+            who, user_totals.totals_after(who, lambda total: notion.add(total, cost))
         )
+
+    def total_after_plan(
+        self, notion: CompositionNotion[Any], total: Total[Any], plan: Plan, facts: dict[str, Any]
+    ) -> Total[Any]:
+        """Return the total after the plan of an entry, which states the one it was certified."""
+        if "certified" in facts:
+            return certified_total(facts["certified"])
+        return notion.after(total, plan)
 
     def users_of(self, entry: LogEntry) -> Users | None:
         """Return the users that an entry names; None means all users."""
@@ -194,16 +241,38 @@ class Account:
             self._described[plan] = known
         return known
 
-    def _total_after(self, last: LogEntry | None, asked: Plan, who: Users | None) -> Total[Any]:
-        """Return the largest total of a user after the spend."""
-        before = self._total(last)
+    def _standing_with(
+        self, last: LogEntry | None, mechanism: Plan, charged: Plan, who: Users | None
+    ) -> Standing:
+        """Return the largest total of a user after the spend; refuse one that does not fit."""
+        notion, before = self.standing_after(last)
+
+        def spend(total: Total[Any]) -> Total[Any]:
+            return notion.spend(total, charged, asked=mechanism)
+
         if self.users is None:
-            return self.notion.spend(before, asked)
-        ends = self.user_totals().totals_after(who, lambda total: self.notion.spend(total, asked))
+            return Standing(notion, spend(before))
+        ends = self.user_totals().totals_after(who, spend)
         if not ends:  # no user answers, so no user pays
-            self.notion.spend(self.notion.zero, asked)
-        held = [before, *ends.values()]
-        return largest_total(held)
+            spend(notion.zero)
+        return Standing(notion, largest_total([before, *ends.values()]))
+
+    def _standing_with_plan(self, last: LogEntry | None, plan: Plan, certified: float) -> Standing:
+        """Return the standing after a plan: of two sound charges the one that leaves more."""
+        whole = certified_total(certified)
+        fits = last is None and not self._after_plan.exceeds(whole)
+        try:
+            summed = self._standing_with(last, plan, plan, None)
+        except (BudgetExceeded, UnsupportedPlan):
+            if not fits:
+                raise
+            return Standing(self._after_plan, whole)
+        if fits and share_spent(self._after_plan, whole) < share_spent(*summed):
+            return Standing(self._after_plan, whole)
+        return summed
+
+    def _counting(self, notion: CompositionNotion[Any]) -> dict[str, str]:
+        return {"counting": AFTER_PLAN} if notion is self._after_plan else {}
 
     def _relation(self, last: LogEntry | None, asked: Any) -> str | None:
         """Return the neighbour relation of all spends so far; refuse a different one."""

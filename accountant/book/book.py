@@ -132,7 +132,7 @@ class Book:
             Name of the data set.
         budget : Budget, optional
             Needed to create it.
-        notion : {"pure", "zcdp", "rdp", "gdp"}, optional
+        notion : {"pure", "zcdp", "rdp", "gdp", "pure-or-rdp"}, optional
             As in `Filter`.
         order : float, optional
             As in `Filter`.
@@ -229,10 +229,7 @@ class Book:
         float
             Rounded up.
         """
-        account = self._account(name)
-        with self._log.reading():
-            total = account.total()
-        return account.notion.epsilon(total)
+        return self.status(name).epsilon
 
     def spent_each(self, name: str) -> NDArray[np.float64]:
         """Return `spent` for each user of a data set that was opened with ``users``.
@@ -249,7 +246,8 @@ class Book:
         """
         account = self._account(name)
         with self._log.reading():
-            return account.user_totals().per_user(account.notion.epsilon)
+            notion, _ = account.standing()
+            return account.user_totals().per_user(notion.epsilon)
 
     def status(self, name: str) -> Status:
         """Return budget, notion, total and limit of a data set.

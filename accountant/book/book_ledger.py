@@ -19,7 +19,7 @@ from accountant.errors import LedgerCorrupt, ParameterError, UnhealthyRandomness
 from accountant.ledger.interfaces import Query, Releasable
 from accountant.ledger.ledger import Ledger, read_only
 from accountant.ledger.private_data import Users, checked_users
-from accountant.plans.plan import Plan
+from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
 
 
@@ -64,11 +64,11 @@ class BookLedger(Ledger):
             finally:
                 meter.label = None
 
-    def spend(self, mechanism: Releasable, who: Any = None) -> None:
-        """Charge a release that is made elsewhere on the same data; refused as any other."""
+    def spend(self, mechanism: Any, who: Any = None) -> None:
+        """Charge a release, a loss or a plan that is spent elsewhere on the same data."""
         users = None if who is None else checked_users(who, self._users)
         with self._lock:
-            self._refuse_unless_releasable(mechanism, len)
+            as_plan(mechanism)
             self._refuse_within_a_query(mechanism)
             self._book_meter.charge(mechanism, users)
             self._book_meter.waiting.clear()

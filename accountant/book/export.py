@@ -19,6 +19,7 @@ COMPOSITION_NAMES = {
     "zcdp": "sum of rho (zero-concentrated privacy)",
     "rdp": "sum of the divergences at one order (Rényi privacy)",
     "gdp": "sum of mu squared (Gaussian privacy)",
+    "pure-or-rdp": "sum of the epsilons, or of the divergences at one order, whichever fits",
 }
 FILTER_NOTE = "a filter: valid when answers choose what comes next"
 

@@ -14,7 +14,11 @@ from accountant.formats.plan_json import from_dict
 
 
 class Status(NamedTuple):
-    """A data set: ``total`` of ``limit`` in units of its notion, ``epsilon`` at its delta."""
+    """A data set: ``total`` of ``limit`` in the unit ``counts``, ``epsilon`` at its delta.
+
+    ``sums`` are all sums that its notion keeps, exactly; ``after_plan`` says that epsilons are
+    added to that of a plan.
+    """
 
     name: str
     budget: Budget
@@ -28,6 +32,8 @@ class Status(NamedTuple):
     epsilon: float
     opened: str
     relation: str | None
+    sums: tuple[str, ...]
+    after_plan: bool
 
 
 class Line(NamedTuple):
@@ -57,14 +63,19 @@ class Line(NamedTuple):
 
 def status_of(account: Account) -> Status:
     """Return the status of a data set; call it inside a transaction."""
-    notion, total = account.notion, account.total()
+    notion, total = account.standing()
     last = account.log.last_charge(account.name)
     return Status(
-        account.name, account.budget, notion.name, notion.order, account.unit, account.users,
-        notion.unit, float(total.spent), float(notion.limit.spent), notion.epsilon(total),
-        account.opened,
-        None if last is None else last.facts["relation"],
+        account.name, account.budget, account.notion.name, account.notion.order, account.unit,
+        account.users, *notion.shown(total), min(notion.epsilon(total), largest_epsilon(account)),
+        account.opened, None if last is None else last.facts["relation"],
+        tuple(notion.encode(total)), notion is not account.notion,
     )  # fmt: skip
+
+
+def largest_epsilon(account: Account) -> float:
+    """Return the epsilon that no user's total exceeds; coordinates are of different users."""
+    return account.budget.admitted_epsilon
 
 
 def history_lines(account: Account) -> list[Line]:
@@ -99,18 +110,18 @@ class LineReader:
     """Converts entries to lines; caches the text of repeated mechanisms."""
 
     def __init__(self, account: Account) -> None:
-        self._notion = account.notion
+        self._account = account
         self._epsilon: dict[str, tuple[float, float]] = {}
         self._words: dict[str, str] = {}
         self._runs: dict[int, str | None] = {}
-        self._last = self._spent(account.notion.encode(account.notion.zero))
+        self._last = (0.0, 0.0)
 
     def line(self, entry: LogEntry, outcome: LogEntry | None) -> Line:
         """Return the history line of an entry."""
         facts = entry.facts
         what = facts["plan"] if entry.kind == "plan" else facts["mechanism"]
         if "total" in facts:  # a step was paid for by its plan
-            self._last = self._spent(facts["total"])
+            self._last = self._spent(facts)
         if entry.kind == "plan":
             self._runs[entry.seq] = run = facts["run"]
         else:
@@ -125,11 +136,13 @@ class LineReader:
             outcome.seq if outcome and answered else None,
         )  # fmt: skip
 
-    def _spent(self, words: list[str]) -> tuple[float, float]:
-        key = words[0]
+    def _spent(self, facts: dict[str, Any]) -> tuple[float, float]:
+        key = str(facts["total"])
         if key not in self._epsilon:
-            total = self._notion.decode(words)
-            self._epsilon[key] = float(total.spent), self._notion.epsilon(total)
+            notion = self._account.notion_in(facts)
+            total = notion.decode(facts["total"])
+            epsilon = min(notion.epsilon(total), largest_epsilon(self._account))
+            self._epsilon[key] = notion.shown(total).amount, epsilon
         return self._epsilon[key]
 
     def _shown(self, plain: dict[str, Any]) -> str:

@@ -51,10 +51,15 @@ class UserTotals:
         values[present] = [of(self._totals[one]) for one in present]
         return values[self._class]
 
+    @property
+    def totals(self) -> list[Total[Any]]:
+        """Return the different totals that users have."""
+        present = np.flatnonzero(np.bincount(self._class, minlength=len(self._totals)))
+        return [self._totals[one] for one in present]
+
     def worst_total(self) -> Total[Any]:
         """Return, for each coordinate, the largest total of any user."""
-        present = np.flatnonzero(np.bincount(self._class, minlength=len(self._totals)))
-        return largest_total(self._totals[one] for one in present)
+        return largest_total(self.totals)
 
 
 def encode_users(who: Users) -> tuple[Any, bytes | None]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from accountant.book.account import Account
+from accountant.accountants.tight import Tight
+from accountant.book.account import Account, Standing
 from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
 from accountant.book.log import Log
 from accountant.book.log_reader import CHARGING_KINDS
@@ -13,8 +14,9 @@ from accountant.book.user_totals import UserTotals
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import PlanFileError, from_dict
 from accountant.ledger.totals import Total, largest_total
-from accountant.losses.loss import single_loss
+from accountant.plans.plan import as_plan
 
+CERTIFIED_ROUND_OFF = 1e-6  # of an epsilon that another version of the libraries computed
 BYTES_PER_READ = 1 << 24  # bytes of answers that are read at a time
 
 
@@ -56,10 +58,10 @@ class _LogCheck:
     def __init__(self, log: Log) -> None:
         self._log, self.seq = log, 0
         self._accounts: dict[str, Account] = {}
-        self._totals: dict[str, Total[Any]] = {}
+        self._standings: dict[str, Standing] = {}
         self._users: dict[str, UserTotals | None] = {}
         self._charged: dict[str, int] = {}
-        self._costs: dict[tuple[str, str], tuple[list[str], Total[Any]]] = {}
+        self._costs: dict[tuple[str, str | None, str], tuple[list[str], Total[Any]]] = {}
         self._last: Any = None
         self._known: tuple[list[str], Total[Any]] = ([], Total(0, 0))
         self._attached: dict[int, str] = {}
@@ -71,7 +73,8 @@ class _LogCheck:
         name, kind = facts["dataset"], facts["kind"]
         if kind == "dataset":
             self._accounts[name] = account = Account(self._log, entry)
-            self._totals[name], self._users[name] = account.notion.zero, account.unspent_users()
+            self._standings[name] = account.standing_after(None)
+            self._users[name] = account.unspent_users()
         elif kind in CHARGING_KINDS:
             self._add(self._accounts[name], facts, entry)
             self._charged[name] = entry.seq
@@ -88,36 +91,50 @@ class _LogCheck:
 
     def _add(self, account: Account, facts: dict[str, Any], entry: LogEntry) -> None:
         """Check that the total an entry states is the previous total plus its cost."""
-        name, notion = account.name, account.notion
-        before, users = self._totals[name], self._users[name]
+        name, notion = account.name, account.notion_in(facts)
+        (before_notion, before), users = self._standings[name], self._users[name]
+        if notion is not before_notion:
+            if "certified" not in facts or before != before_notion.zero:
+                self._refuse("counts what was spent in another way than the entry before")
+            before = notion.zero
+            self._check_certified(account, facts)
         cost = self._cost(account, facts) if facts["kind"] == "reserve" else notion.zero
         if users is not None:
             account.apply(users, entry)
             after = largest_total([users.worst_total(), before])
         elif facts["kind"] == "plan":
-            after = notion.spend(before, from_dict(facts["plan"]))
+            plan = from_dict(facts["plan"])
+            after = account.total_after_plan(notion, before, plan, facts)
         else:
             after = notion.add(before, cost)
         # the words first, which are quick to compare; decimals have several for one number
         stated = facts["total"]
         if stated != notion.encode(after) and notion.decode(stated) != after:
             self._refuse("its total is not the sum of what was spent")
-        if notion.exceeds(after):
+        # the largest sums may be of different users, each of whom fits by another one
+        if notion.exceeds(after) and (users is None or any(map(notion.exceeds, users.totals))):
             self._refuse("spends more than the budget")
-        self._totals[name] = after
+        self._standings[name] = Standing(notion, after)
+
+    def _check_certified(self, account: Account, facts: dict[str, Any]) -> None:
+        """Check the epsilon that a plan was charged, up to the round-off of another machine."""
+        stated = float(facts["certified"]) * (1 + CERTIFIED_ROUND_OFF)
+        if not Tight().epsilon(from_dict(facts["plan"]), account.budget.delta) <= stated:
+            self._refuse("its total is less than what its plan costs")
 
     def _cost(self, account: Account, facts: dict[str, Any]) -> Total[Any]:
         """Return the cost of an entry's loss, cached; as stated where it cannot be recomputed."""
-        notion, loss = account.notion, facts["loss"]
+        notion, loss = account.notion_in(facts), facts["loss"]
         if "repr" in loss:
             return notion.decode(facts["cost"])
-        if (account.name, loss) != self._last:  # its words take longer to make than to compare
-            key = (account.name, str(loss))
+        asked = (account.name, facts.get("counting"), loss)
+        if asked != self._last:  # its words take longer to make than to compare
+            key = (account.name, facts.get("counting"), str(loss))
             if key not in self._costs:
                 made: Any = from_dict(loss)
-                words = notion.encode(notion.cost(single_loss(made)))
+                words = notion.encode(notion.cost(as_plan(made)))
                 self._costs[key] = words, notion.decode(words)
-            self._last, self._known = (account.name, loss), self._costs[key]
+            self._last, self._known = asked, self._costs[key]
         words, cost = self._known
         if words != facts["cost"]:
             self._refuse("its cost is not what its loss costs")

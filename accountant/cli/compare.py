@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from accountant.cli.exit_status import parse_number
+from accountant.cli.exit_status import CommandLineError, parse_number
 from accountant.cli.options import Json, PlanName
 
 if TYPE_CHECKING:
@@ -54,14 +54,13 @@ def compare(
     Exit status: 0 answered, 2 bad usage or a bad plan file, 130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
     from accountant.domains import DELTA, EPSILON
-    from accountant.errors import ParameterError
     from accountant.files import check_writable
     from accountant.formats.plan_toml import read_plan
     from accountant.reports.comparison import compare as by_delta
     from accountant.reports.comparison import compare_deltas as by_epsilon
 
     if (delta is None) == (epsilon is None):
-        raise ParameterError("--delta, --epsilon", None, "given, one of the two")
+        raise CommandLineError("give --delta or --epsilon, one of the two")
     check_writable({"--json": None if json == "-" else json, "--plot": plot})
     whole = read_plan(plan)
     if delta is not None:

@@ -6,10 +6,10 @@ from accountant.cli.options import Delta, PlanName
 
 
 def explain(plan: PlanName, delta: Delta = None) -> None:
-    """Say in two sentences what the plan promises a person in the data.
+    """Say in plain sentences what the plan promises a person in the data.
 
     The numbers are those of the whole plan's exact cost at the delta of the file's budget, or of
-    --delta: how much a suspicion can grow, how likely that limit fails, and whom to trust.
+    --delta: how much a suspicion can grow, how likely that limit fails, and who must be trusted.
 
     Example: python -m accountant explain plan.toml --delta 1e-6
 

@@ -55,8 +55,8 @@ def fit(
       error = "deviation"     # or { maximum = 30 }, { selection = 100 }
       weight = 1.0            # or target = 40.0
 
-    What is made small is the sum of count times weight times error. Scales and targets that are
-    given come first; the rest share what is left. No data are looked at.
+    It minimises the sum of count times weight times error. Scales and targets that are
+    given come first; the rest share what is left. It reads no data.
 
     Examples: python -m accountant fit wanted.toml --out plan.toml;
     python -m accountant fit wanted.toml --more 4;

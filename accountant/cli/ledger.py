@@ -56,13 +56,22 @@ def open_(
     epsilon: Annotated[str, typer.Option(metavar="E", help="The budget's epsilon.")],
     delta: Annotated[str, typer.Option(metavar="D", help="Its delta; 0 is pure.")] = "0",
     notion: Annotated[
-        str | None, typer.Option(metavar="N", help="What adds up: pure, zcdp, rdp or gdp.")
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="What adds up: pure, pure-or-rdp, zcdp, rdp or gdp; by default pure at delta 0, "
+            "else pure-or-rdp, which admits the most.",
+        ),
     ] = None,
-    order: Annotated[str | None, typer.Option(metavar="A", help="The order of rdp.")] = None,
+    order: Annotated[
+        str | None, typer.Option(metavar="A", help="The Rényi order of rdp and pure-or-rdp.")
+    ] = None,
     users: Annotated[
-        str | None, typer.Option(metavar="N", help="Each of N users has the budget for himself.")
+        str | None, typer.Option(metavar="N", help="Each of N users has this budget.")
     ] = None,
-    unit: Annotated[str | None, typer.Option(metavar="WORDS", help="Who: one row.")] = None,
+    unit: Annotated[
+        str | None, typer.Option(metavar="WORDS", help="Who is protected; 'one row' by default.")
+    ] = None,
     pin: PinFile = None,
 ) -> None:
     """Open a data set with its budget, which never changes; the book is made if there is none.

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from accountant.cli.exit_status import CommandLineError
 from accountant.cli.options import Delta, Epsilon, Force, budget_of
 from accountant.cli.progress import terminal_progress
 
@@ -33,7 +34,7 @@ def page(
 
     The page of a plan has its cost by every accountant, what remains, and sliders over noise,
     number and delta; noise that the plan leaves open is found first. The page of a ledger has
-    what was spent, when and by whom. Pages ask nothing of any server and hold no data.
+    what was spent, when and by whom. Pages make no network request and hold no data.
 
     Examples: python -m accountant page plan.toml --out budget.html;
     python -m accountant page plan.toml --epsilon 1 --delta 1e-6 --out budget.html --force;
@@ -50,7 +51,7 @@ def page(
     if Path(out).is_file() and not force:
         raise ParameterError("--out", out, "a file that is not there yet, or --force given")
     if (plan is None) == (ledger is None):
-        raise ParameterError("PLAN, --ledger", plan, "given, one of the two")
+        raise CommandLineError("give PLAN or --ledger, one of the two")
     if ledger is not None:
         if dataset is None or epsilon is not None or delta is not None:
             raise ParameterError(

@@ -34,9 +34,9 @@ def plan(
       error = "deviation"
 
     Names and errors are for the table: "deviation" is the noise's standard deviation,
-    { maximum = 30 } the expected greatest noise of 30 coordinates, { selection = 100 } how far
-    the winner of 100 candidates is expected to lie below the best. "Room for" is how many
-    releases of a line would still fit, of that line alone.
+    { maximum = 30 } the expected largest noise of 30 coordinates, { selection = 100 } how far
+    the winner of 100 candidates is expected to lie below the best. The last lines say how many
+    more releases of one line would fit, if nothing else is added.
 
     Examples: python -m accountant plan plan.toml;
     python -m accountant plan plan.toml --epsilon 2 --delta 1e-9 --group 3
@@ -48,7 +48,7 @@ def plan(
     from accountant.cli.exit_status import parse_number
     from accountant.domains import RECORDS
     from accountant.formats.plan_toml import read_file, read_plan
-    from accountant.formatting import format_lower, format_upper
+    from accountant.formatting import format_remaining, format_upper
     from accountant.planning.allocation_table import Allocation
     from accountant.planning.capacity import remaining_capacity
     from accountant.planning.what_if import for_groups
@@ -63,9 +63,10 @@ def plan(
         [(_, dearer)] = for_groups(whole, budget.delta, [size])
         print(f"for groups of {size:,}: epsilon {format_upper(dearer, 9)}")
     if not cost <= budget.epsilon:
-        print("it does not fit")
+        print("does not fit the budget")
         raise typer.Exit(EXCEEDED)
-    print(f"it fits: epsilon {format_lower(budget.epsilon - cost, 6)} remains")
+    left = format_remaining(budget.epsilon, cost)
+    print(f"fits the budget; {'nothing' if left == '0' else f'epsilon {left}'} is left")
     for one in file.releases:
         more = remaining_capacity(whole, one.plan(one.scale), budget)
-        print(f"room for {more} more of {one.label}")
+        print(f"{more} more of {one.label} would fit")

@@ -133,7 +133,7 @@ class CertifiedComposition:
         return capped
 
     def tilt_and_epsilon(self, log_delta: float) -> tuple[float, float]:
-        """Return the contour's real part, and about the epsilon, where delta has this logarithm."""
+        """Return the contour's real part and a rough epsilon, where delta has this logarithm."""
         a = saddlepoint(self._cgf, log_delta=log_delta)
         # the integrand is about Gaussian: delta = its height / sqrt(2 pi K'')
         around = a * np.array([0.97, 1.0, 1.03])

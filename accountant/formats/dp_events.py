@@ -34,7 +34,7 @@ STEP_RANGE = IntegerRange(1, 10_000)
 def to_dp_event(plan: Plan) -> Any:
     """Return a plan as a `dp_accounting.DpEvent`.
 
-    The event is for readers of the neighbours the plan was stated for: add-remove by default.
+    The event is stated for the plan's neighbours, add-remove by default.
 
     Parameters
     ----------

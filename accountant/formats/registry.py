@@ -14,6 +14,7 @@ from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.amplification.sampling_without_replacement import SampledWithoutReplacement
 from accountant.amplification.shuffling import Shuffled
 from accountant.losses.bounded_range import BoundedRangeLoss
+from accountant.losses.discrete_laplace import DiscreteLaplaceLoss
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.laplace import LaplaceLoss
@@ -23,9 +24,9 @@ from accountant.plans.parallel import Parallel, Stated
 from accountant.plans.plan import DECLARED_PLAN_KINDS, Plan, Repeat, Sequential
 
 OWN_PLAN_KINDS: tuple[type[Plan], ...] = (
-    ApproxLoss, BoundedRangeLoss, GaussianLoss, Grouped, LaplaceLoss, PairLoss, Parallel,
-    PoissonSampled, PureLoss, Repeat, SampledWithoutReplacement, Sequential, Shuffled, Stated,
-    ZCDPLoss,
+    ApproxLoss, BoundedRangeLoss, DiscreteLaplaceLoss, GaussianLoss, Grouped, LaplaceLoss,
+    PairLoss, Parallel, PoissonSampled, PureLoss, Repeat, SampledWithoutReplacement,
+    Sequential, Shuffled, Stated, ZCDPLoss,
 )  # fmt: skip
 
 

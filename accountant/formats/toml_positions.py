@@ -34,14 +34,14 @@ class NestingTooDeep(ValueError):
 
 def tokens(text: str) -> list[tuple[str, int]]:
     """Return the tokens and their offsets, up to an unclosed string; raise `NestingTooDeep`."""
-    found, depth, dots = [], 0, 0
+    found, depth, dotted = [], 0, 0
     for match in _TOKEN.finditer(text):
         if match["open"]:
             break
         token, at = match[0], match.start()
         depth += (token in "[{") - (token in "]}")
-        dots = dots + 1 if token == "." else dots * (token not in "=\n,[{")
-        if max(depth, dots) > MAX_DEPTH:
+        dotted = dotted + 1 if token == "." else dotted * (token not in "=\n,[{")
+        if max(depth, dotted) > MAX_DEPTH:
             raise NestingTooDeep(at)
         if not token.startswith("#"):
             found.append((token, at))

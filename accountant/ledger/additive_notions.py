@@ -13,16 +13,18 @@ from typing import final
 
 import numpy as np
 
-from accountant.accountants.budget import Budget
+from accountant.accountants.budget import TOLERANCE, Budget
 from accountant.errors import UnsupportedPlan
-from accountant.ledger.totals import CompositionNotion, Total, worse_direction
+from accountant.ledger.totals import CompositionNotion, Spending, Total, worse_direction
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics.rounding import round_up
+from accountant.plans.plan import Plan
 
 # share of delta kept for masses at infinity that no list of outcomes can do without
 INFINITY_SHARE = 1e-12
+ROUND_OFF_MARGIN = 1e-9  # of a cost, by which many sums that are rounded up may exceed the product
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,15 @@ class AdditiveNotion(CompositionNotion[float]):
     """
 
     zero = Total(0.0, 0.0)
-    adds_exactly = False
+
+    def __post_init__(self) -> None:
+        # the limit holds the tolerance, by which epsilon may grow; rho grows with its square
+        object.__setattr__(self, "_full", self.limit.spent * (1 - 4 * TOLERANCE))
+
+    @property
+    @abstractmethod
+    def unit(self) -> str:
+        """Return the unit of the total."""
 
     @abstractmethod
     def _fact(self, loss: Loss) -> float:
@@ -52,6 +62,18 @@ class AdditiveNotion(CompositionNotion[float]):
         """Return the product, rounded up."""
         each = float(count)
         return Total(round_up(cost.spent * each, 4), round_up(cost.infinity * each, 4))
+
+    def shown(self, total: Total[float], unit: str | None = None) -> Spending:
+        """Return the sum in the notion's unit."""
+        del unit
+        return Spending(self.unit, total.spent, self.limit.spent)
+
+    def how_often(self, cost: Total[float], total: Total[float]) -> int | None:
+        """Return how many more releases of ``cost`` surely fit, every sum rounded up."""
+        if not cost.spent:
+            return None
+        left = max(self.limit.spent - total.spent, 0.0)
+        return int(left / (cost.spent * (1 + ROUND_OFF_MARGIN)))
 
     def epsilon(self, total: Total[float]) -> float:
         """Return epsilon at the budget's delta, rounded up; 0 if the total is empty."""
@@ -74,14 +96,18 @@ class AdditiveNotion(CompositionNotion[float]):
             raise self._no_cost(loss)
         return Total(spent, worse_direction(loss, lambda one: one.infinity))
 
-    def _refusal(self, loss: Loss, total: Total[float], cost: Total[float]) -> RuntimeError:
+    def _refusal(self, total: Total[float], cost: Total[float], plan: Plan) -> RuntimeError:
         if self.add(total, cost).spent <= self.limit.spent:
-            return self._no_cost(loss)
-        return self._budget_exceeded(total, cost)
+            return self._no_cost(plan)
+        return CompositionNotion._refusal(self, total, cost, plan)  # noqa: SLF001  # slots: no super
 
-    def _no_cost(self, loss: Loss) -> UnsupportedPlan:
+    def _other_notions(self, plan: Plan) -> list[str]:
+        """Return words on the notion that keeps the sum of epsilons as well."""
+        return ["notion='pure-or-rdp' admits what fits by its epsilons too"]
+
+    def _no_cost(self, plan: Plan) -> UnsupportedPlan:
         reason = f"it has no {self.unit}; a pure filter takes it if it is bounded"
-        return UnsupportedPlan(loss, f"a filter of {self.unit}", reason)
+        return UnsupportedPlan(plan, f"a filter of {self.unit}", reason)
 
 
 @final

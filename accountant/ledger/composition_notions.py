@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from accountant.accountants.basic import printed_decimal
-from accountant.accountants.budget import Budget
+from accountant.accountants.budget import TOLERANCE, Budget
 from accountant.domains import Interval
 from accountant.errors import ParameterError
 from accountant.ledger.additive_notions import (
@@ -23,11 +23,13 @@ from accountant.ledger.additive_notions import (
     spendable_delta,
 )
 from accountant.ledger.pure_dp_notion import PureDPNotion
+from accountant.ledger.pure_or_renyi_notion import PureOrRenyiNotion, Sums
 from accountant.ledger.totals import CompositionNotion, Total
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics.search import geometric_mean, greatest_float_that
 
+NAMES = "'pure', 'zcdp', 'rdp', 'gdp' or 'pure-or-rdp'"
 ORDER_RANGE = Interval(1.0, 1e9, "(]")
 
 
@@ -36,19 +38,20 @@ def notion_of(
 ) -> CompositionNotion[Any]:
     """Return the notion of a filter, limited by the budget; default pure or zCDP, as delta is."""
     if name is None:
-        name = "zcdp" if budget.delta else "pure"
+        name = "pure-or-rdp" if budget.delta else "pure"
     if name in ("profile", "pld", "tight"):
         allowed = (
-            "'pure', 'zcdp', 'rdp' or 'gdp': composing the profiles that were spent is no valid "
+            f"{NAMES}: composing the profiles that were spent is no valid "
             "filter when answers choose the next release"
         )
         raise ParameterError("notion", name, allowed)
     if name == "pure":
-        limit = Total(printed_decimal(budget.epsilon), printed_decimal(budget.delta))
-        return PureDPNotion(budget, limit, order)
+        return PureDPNotion(budget, pure_limit(budget), order)
     if budget.delta == 0:
         raise ParameterError("budget", budget, f"one with delta > 0 for the notion {name!r}")
     delta, infinity = spendable_delta(budget), budget.delta * INFINITY_SHARE
+    if name == "pure-or-rdp":
+        return _pure_or_renyi(budget, order)
     if name == "zcdp":
         rho = largest_parameter(lambda rho: ZCDPLoss(rho).epsilon_at(delta), budget)
         return ZCDPNotion(budget, Total(rho, infinity), order)
@@ -56,29 +59,39 @@ def notion_of(
         mu = largest_parameter(lambda mu: GaussianLoss(mu).epsilon_at(delta), budget)
         return GDPNotion(budget, Total(mu * mu * (1 - 1e-15), infinity), order)
     if name != "rdp":
-        raise ParameterError("notion", name, "'pure', 'zcdp', 'rdp' or 'gdp'")
+        raise ParameterError("notion", name, NAMES)
     nats = -math.log(delta)
     if order is None:  # the best for Gaussians
         order = 1 + 2 * nats / budget.epsilon
     a = ORDER_RANGE.check("order", order) - 1
-    left = budget.epsilon - (nats - a * math.log1p(1 / a) - math.log1p(a)) / a
+    left = budget.admitted_epsilon - (nats - a * math.log1p(1 / a) - math.log1p(a)) / a
     if left <= 0:
         raise ParameterError("order", order, "one that leaves something of the budget")
     return RDPNotion(budget, Total(left * (1 - 1e-14), infinity), order)
 
 
-def unlimited_notion(delta: float) -> CompositionNotion[Any]:
-    """Return the notion of an odometer: rho, or epsilon alone where ``delta`` is 0."""
-    budget = Budget(1e300, delta)
-    if delta:
-        return ZCDPNotion(budget, Total(math.inf, delta * INFINITY_SHARE))
-    return PureDPNotion(budget, Total(Decimal("Infinity"), Decimal(0)))
-
-
 def largest_parameter(cost: Callable[[float], float], budget: Budget) -> float:
     """Return the largest parameter found whose cost stays within the budget."""
-    if not cost(1e-200) <= budget.epsilon:
+    most = budget.admitted_epsilon
+    if not cost(1e-200) <= most:
         raise ParameterError("budget", budget, "one that this notion can keep")
     return greatest_float_that(
-        lambda x: cost(x) <= budget.epsilon, 1e-200, 1e200, relative=1e-13, mean=geometric_mean
+        lambda x: cost(x) <= most, 1e-200, 1e200, relative=1e-13, mean=geometric_mean
     )
+
+
+def pure_limit(budget: Budget) -> Total[Decimal]:
+    """Return the sums of epsilon and delta that fit a pure filter, with the tolerance."""
+    more = 1 + printed_decimal(TOLERANCE)
+    return Total(printed_decimal(budget.epsilon) * more, printed_decimal(budget.delta) * more)
+
+
+def _pure_or_renyi(budget: Budget, order: float | None) -> PureOrRenyiNotion:
+    """Return the notion with three sums; the order decides epsilon where rho is all spent."""
+    zcdp: Any = notion_of("zcdp", budget)
+    if order is None:
+        order = ZCDPLoss(zcdp.limit.spent).order_at(spendable_delta(budget))
+    rdp: Any = notion_of("rdp", budget, order)
+    pure = PureDPNotion(Budget(budget.epsilon), pure_limit(Budget(budget.epsilon)))
+    limit = Total(Sums(pure.limit.spent, zcdp.limit.spent, rdp.limit.spent), zcdp.limit.infinity)
+    return PureOrRenyiNotion(budget, limit, order, pure=pure, zcdp=zcdp, rdp=rdp)

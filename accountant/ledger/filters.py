@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, final
 
 from accountant.accountants.budget import Budget
-from accountant.domains import DELTA
 from accountant.errors import ParameterError
-from accountant.ledger.composition_notions import notion_of, unlimited_notion
+from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.interfaces import Releasable
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import CompositionNotion
-from accountant.losses.zcdp import ZCDPLoss
+from accountant.plans.plan import as_plan
 from accountant.randomness import Rng
-
-ODOMETER_FILTERS = 81  # of an odometer: rho from 2^-20 to 2^20 by factors of sqrt 2
 
 
 class FilterMeter:
@@ -29,7 +25,7 @@ class FilterMeter:
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
         """Charge all users, also where only some of them are asked."""
-        self.total = self.notion.charge(self.total, mechanism.loss)
+        self.total = self.notion.charge(self.total, as_plan(mechanism))
 
 
 @final
@@ -45,8 +41,9 @@ class Filter(Ledger):
         One row a user.
     budget : Budget
         What may be spent in all.
-    notion : {"pure", "zcdp", "rdp", "gdp"}, optional
-        What is added up: by default "pure" where the budget's delta is 0, else "zcdp".
+    notion : {"pure", "zcdp", "rdp", "gdp", "pure-or-rdp"}, optional
+        What is added up: by default "pure" where the budget's delta is 0, else "pure-or-rdp", which
+        admits whatever fits by its epsilons or by its Rényi divergences.
     rng : int or numpy.random.Generator, optional
         Repeats a run, for audits and tests.
     public : Any
@@ -54,7 +51,7 @@ class Filter(Ledger):
     transcript : {"full", "digest"}
         As in `Ledger`.
     order : float, optional
-        The Rényi order of "rdp", above 1, fixed here.
+        The Rényi order of "rdp" and "pure-or-rdp", above 1, fixed here.
 
     References
     ----------
@@ -106,63 +103,12 @@ class Filter(Ledger):
 
     @property
     def spent(self) -> float:
-        """Return the running total: epsilon, rho, the divergence at its order, or mu squared."""
-        return float(self._filter_meter.total.spent)
+        """Return the running total: epsilon, rho, the divergence at its order, or mu squared.
+
+        Of several sums it is the one that uses the smallest share of its limit; `repr` names it.
+        """
+        return self._filter_meter.notion.shown(self._filter_meter.total).amount
 
     def __repr__(self) -> str:
-        unit = self._filter_meter.notion.unit
-        return f"Filter(shape={self.shape}, budget={self.budget!r}, spent {unit}={self.spent:.6g})"
-
-
-@final
-class Odometer(Ledger):
-    """Data that can be asked anything, without a limit; `epsilon` holds at any stop.
-
-    A running total of rho is no guarantee at a stop that depends on the answers: with ``delta``
-    it is read off 81 filters of fixed size, each of which was given its share of ``delta``.
-
-    Parameters
-    ----------
-    data : array or tuple of arrays
-        One row a user.
-    delta : float
-        In [0, 1).
-    rng : int or numpy.random.Generator, optional
-        Repeats a run, for audits and tests.
-    public : Any
-        What is public beside the data.
-
-    References
-    ----------
-    Rogers, Roth, Ullman & Vadhan (2016).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from accountant import Odometer
-    >>> from mechanisms import Laplace
-    >>> odometer = Odometer(np.arange(10.0), rng=0)
-    >>> answer = odometer.release(Laplace(4.0), np.sum)
-    >>> odometer.epsilon
-    0.25
-    """
-
-    def __init__(self, data: Any, delta: float = 0.0, rng: Rng = None, public: Any = None) -> None:
-        self._delta = DELTA.check("delta", delta)
-        self._filter_meter = FilterMeter(unlimited_notion(self._delta))
-        super().__init__(data, None, rng, public, "full", self._filter_meter)
-
-    @property
-    def epsilon(self) -> float:
-        """Return the epsilon of all releases so far at ``delta``, valid at any stop."""
-        total = float(self._filter_meter.total.spent)
-        if not self._delta or total == 0:
-            return total
-        size = next(
-            (r for k in range(ODOMETER_FILTERS) if (r := 2.0 ** (k / 2 - 20)) >= total), math.inf
-        )
-        return (
-            ZCDPLoss(size).epsilon_at(self._delta / ODOMETER_FILTERS)
-            if size < math.inf
-            else math.inf
-        )
+        unit, amount, _ = self._filter_meter.notion.shown(self._filter_meter.total)
+        return f"Filter(shape={self.shape}, budget={self.budget!r}, spent {unit}={amount:.6g})"

@@ -79,6 +79,15 @@ def checked_value(mechanism: Releasable, query_result: Any, users: int | None) -
     return value
 
 
+def charged_plan(mechanism: Any) -> Plan:
+    """Return what an accountant adds up for a release: its loss; a sampled release as it is."""
+    if isinstance(mechanism, Loss) or not hasattr(mechanism, "loss"):
+        plan: Plan = mechanism
+        return plan
+    loss: Loss = mechanism.loss
+    return loss
+
+
 def drawing_mechanism(mechanism: Any) -> Any:
     """Return the part that draws the noise: the mechanism, or the part inside a sampler."""
     sampler = mechanism.sampler

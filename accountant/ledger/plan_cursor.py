@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import OffPlan
-from accountant.ledger.interfaces import Releasable
+from accountant.ledger.interfaces import Releasable, charged_plan
 from accountant.ledger.private_data import Users, count_users
 from accountant.losses.loss import Loss
 from accountant.plans.parallel import Parallel
@@ -53,7 +53,7 @@ class PlanCursor:
         # a declared mechanism must be asked for as itself, a bare loss by any mechanism of it
         asked: object = mechanism
         if isinstance(leaf, Loss) and not isinstance(mechanism, Loss):
-            asked = mechanism.loss
+            asked = charged_plan(mechanism)
         if asked is not leaf and (leaf is None or asked != leaf):
             raise OffPlan(mechanism, leaf)
 

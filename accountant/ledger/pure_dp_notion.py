@@ -12,8 +12,9 @@ from typing import final
 
 from accountant.accountants.basic import DECIMAL_CONTEXT, float_ceiling, printed_decimal
 from accountant.errors import UnsupportedPlan
-from accountant.ledger.totals import CompositionNotion, Total, worse_direction
+from accountant.ledger.totals import CompositionNotion, Spending, Total, worse_direction
 from accountant.losses.loss import Loss
+from accountant.plans.plan import Plan
 
 exact_sum = DECIMAL_CONTEXT.add
 
@@ -27,10 +28,8 @@ class PureDPNotion(CompositionNotion[Decimal]):
     zero = Total(Decimal(0), Decimal(0))
     adds_exactly = True
 
-    @property
-    def unit(self) -> str:
-        """Return the name of the unit, epsilon."""
-        return "epsilon"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_full", printed_decimal(self.budget.epsilon))
 
     def add(self, total: Total[Decimal], cost: Total[Decimal]) -> Total[Decimal]:
         """Return the exact sums."""
@@ -44,6 +43,24 @@ class PureDPNotion(CompositionNotion[Decimal]):
             DECIMAL_CONTEXT.multiply(cost.infinity, count),
         )
 
+    def shown(self, total: Total[Decimal], unit: str | None = None) -> Spending:
+        """Return the sum of the epsilons, or that of the deltas where these alone are too many."""
+        deltas_alone = self.exceeds(total) and not self.exceeds(
+            Total(total.spent, self.zero.infinity)
+        )
+        if unit == "delta" or (unit is None and deltas_alone):
+            return Spending("delta", float_ceiling(total.infinity), self.budget.delta)
+        return Spending("epsilon", float_ceiling(total.spent), self.budget.epsilon)
+
+    def how_often(self, cost: Total[Decimal], total: Total[Decimal]) -> int | None:
+        """Return how many more releases of ``cost`` fit."""
+        left = [
+            int(max(most - held, Decimal(0)) / one)
+            for most, held, one in zip(self.limit, total, cost, strict=True)
+            if one
+        ]
+        return min(left, default=None)
+
     def epsilon(self, total: Total[Decimal]) -> float:
         """Return the sum of the epsilons."""
         return float_ceiling(total.spent)
@@ -56,6 +73,12 @@ class PureDPNotion(CompositionNotion[Decimal]):
         """Return the total that `encode` encoded."""
         spent, infinity = words
         return Total(Decimal(spent), Decimal(infinity))
+
+    def _other_notions(self, plan: Plan) -> list[str]:
+        """Return words on Rényi sums, which grow more slowly over many releases."""
+        if self.budget.delta == 0:
+            return ["a budget with delta > 0 adds Rényi divergences, which cost many releases less"]
+        return ["notion='pure-or-rdp' adds Rényi divergences too, which cost many releases less"]
 
     def _cost(self, loss: Loss) -> Total[Decimal]:
         epsilon = worse_direction(loss, lambda one: one.max_loss)

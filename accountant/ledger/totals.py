@@ -5,55 +5,68 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
 
 from accountant.accountants.budget import Budget
 from accountant.errors import BudgetExceeded, UnsupportedPlan
+from accountant.ledger.remedies import with_noise_that_fits
 from accountant.losses.loss import Loss, single_loss
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan
 
-Amount = TypeVar("Amount", Decimal, float)
+Amount = TypeVar("Amount")
+MAX_CACHED_COSTS = 10_000  # costs of different releases that one notion keeps
 
 
 class Total(NamedTuple, Generic[Amount]):
     """The sum so far, and the masses at infinity: decimals when pure, floats otherwise."""
 
     spent: Amount
-    infinity: Amount
+    infinity: Any
+
+
+class Spending(NamedTuple):
+    """A total as people read it: its unit, the amount, and the limit of the amount."""
+
+    unit: str
+    amount: float
+    limit: float
 
 
 def largest_total(totals: Iterable[Total[Any]]) -> Total[Any]:
     """Return, for each coordinate, the largest total; the first of equal ones."""
     spent, infinity = zip(*totals, strict=True)
+    if isinstance(spent[0], tuple):
+        return Total(type(spent[0])(*map(max, *spent, spent[0])), max(infinity))
+    if isinstance(spent[0], np.ndarray):
+        return Total(np.maximum.reduce(spent), max(infinity))
     return Total(max(spent), max(infinity))
 
 
 @dataclass(frozen=True, slots=True)
 class CompositionNotion(ABC, Generic[Amount]):
-    """The cost of a loss, the sum of costs, and the ``limit`` of their total.
+    """The cost of a release, the sum of costs, and the ``limit`` of their total, with tolerance.
 
-    Immutable: totals are passed in and returned.  ``order`` is a Rényi order, for the notion that
-    has one.
+    Immutable: totals are passed in and returned.  ``order`` is a Rényi order, for the notions that
+    have one.
     """
 
     budget: Budget
     limit: Total[Amount]
     order: float | None = None
     # what `cost` worked out; it is asked for at every spend
-    _costs: dict[Loss, Total[Amount]] = field(
+    _costs: dict[Plan, Total[Amount]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
+    # from here on nothing is left: the tolerance completes a budget, and is no budget of its own
+    _full: Any = field(default=None, init=False, repr=False, compare=False)
+
     name: ClassVar[str]
     zero: ClassVar[Total[Any]]
-    adds_exactly: ClassVar[bool]  # if not, every sum is rounded up
-
-    @property
-    @abstractmethod
-    def unit(self) -> str:
-        """Return the unit of the total."""
+    adds_exactly: ClassVar[bool] = False  # if not, every sum is rounded up
 
     @abstractmethod
     def add(self, total: Total[Amount], cost: Total[Amount]) -> Total[Amount]:
@@ -68,73 +81,108 @@ class CompositionNotion(ABC, Generic[Amount]):
         """Return the epsilon of a fixed plan of this total, rounded up, at the budget's delta."""
 
     @abstractmethod
+    def shown(self, total: Total[Amount], unit: str | None = None) -> Spending:
+        """Return the total as people read it; in ``unit``, where the notion keeps several."""
+
+    @abstractmethod
+    def how_often(self, cost: Total[Amount], total: Total[Amount]) -> int | None:
+        """Return how many more releases of ``cost`` surely fit; None for no limit."""
+
+    @abstractmethod
     def encode(self, total: Total[Amount]) -> list[str]:
-        """Return the total as two strings that keep every bit."""
+        """Return the total as strings that keep every bit."""
 
     @abstractmethod
     def decode(self, words: list[str]) -> Total[Amount]:
         """Return the total that `encode` encoded."""
 
-    def cost(self, loss: Loss) -> Total[Amount]:
-        """Return the cost of one ``loss``; raise `UnsupportedPlan` where it has none."""
-        known = self._costs.get(loss)
-        if known is None:
-            known = self._costs[loss] = self._cost(loss)
-        return known
-
     def exceeds(self, total: Total[Amount]) -> bool:
         """Return whether the total, or its mass at infinity, is above the limit."""
-        (spent, infinity), (most, most_infinity) = total, self.limit
-        return not (spent <= most and infinity <= most_infinity)
+        spent: Any = total.spent
+        return not (spent <= self.limit.spent and total.infinity <= self.limit.infinity)
 
-    def charge(self, total: Total[Amount], loss: Loss) -> Total[Amount]:
-        """Return the total after one ``loss``; raise `BudgetExceeded` above the limit."""
-        cost = self._costs.get(loss) or self.cost(loss)
+    def refuses(self, before: Total[Amount], after: Total[Amount]) -> bool:
+        """Return whether a spend must be refused: too much, or nothing was left before it."""
+        return self.exceeds(after) or bool(before.spent >= self._full)
+
+    def cost(self, plan: Plan) -> Total[Amount]:
+        """Return the cost of a release or plan; raise `UnsupportedPlan` where it has none."""
+        known = self._costs.get(plan)
+        if known is None:
+            known = self._cost(plan) if isinstance(plan, Loss) else self._plan_cost(plan)
+            if len(self._costs) >= MAX_CACHED_COSTS:
+                self._costs.clear()
+            self._costs[plan] = known
+        return known
+
+    def charge(self, total: Total[Amount], release: Plan) -> Total[Amount]:
+        """Return the total after one release; raise `BudgetExceeded` above the limit."""
+        cost = self._costs.get(release) or self.cost(release)
         after = self.add(total, cost)
-        if self.exceeds(after):
-            raise self._refusal(loss, total, cost)
+        if self.refuses(total, after):
+            raise self._refusal(total, cost, release)
         return after
 
-    def spend(self, total: Total[Amount], plan: Plan) -> Total[Amount]:
-        """Return the total after all of ``plan``; raise `BudgetExceeded` above the limit."""
+    def spend(self, total: Total[Amount], plan: Plan, asked: Plan | None = None) -> Total[Amount]:
+        """Return the total after all of ``plan``; raise `BudgetExceeded` above the limit.
+
+        ``asked`` is the mechanism whose loss the plan is: a refusal names one with more noise.
+        """
+        after = self.after(total, plan)
+        if self.refuses(total, after):
+            raise self._refusal(total, self.after(self.zero, plan), asked or plan)
+        return after
+
+    def after(self, total: Total[Amount], plan: Plan) -> Total[Amount]:
+        """Return the total after all of ``plan``, whatever the limit."""
         if isinstance(plan, Loss):
-            return self.charge(total, plan)
+            return self.add(total, self.cost(plan))
         for item, count in plan.losses():
             if count:
-                total = self._spend_item(total, item)
+                total = self._after_item(total, item)
             if count > 1:  # at once: others wait for the book meanwhile
-                more = self.times(self._item_cost(item), count - 1)
-                after = self.add(total, more)
-                if self.exceeds(after):
-                    raise self._budget_exceeded(total, more)
-                total = after
+                one = self._after_item(self.zero, item) if isinstance(item, Parallel) else None
+                one = one or self.cost(single_loss(item))
+                total = self.add(total, self.times(one, count - 1))
         return total
 
     @abstractmethod
     def _cost(self, loss: Loss) -> Total[Amount]:
         """Return the cost of one release of ``loss``."""
 
-    def _refusal(self, loss: Loss, total: Total[Amount], cost: Total[Amount]) -> RuntimeError:
-        """Return the error for one release of ``loss`` that does not fit."""
-        del loss
-        return self._budget_exceeded(total, cost)
+    def _plan_cost(self, plan: Plan) -> Total[Amount]:
+        items = list(plan.losses())
+        if len(items) == 1 and items[0][1] == 1 and isinstance(items[0][0], Loss):
+            return self.cost(items[0][0])
+        return self.after(self.zero, plan)
 
-    def _budget_exceeded(self, total: Total[Amount], cost: Total[Amount]) -> BudgetExceeded:
-        if self.add(total, cost).spent <= self.limit.spent:
-            return BudgetExceeded(float(total.infinity), float(cost.infinity), self.budget, "delta")
-        return BudgetExceeded(float(total.spent), float(cost.spent), self.budget, self.unit)
-
-    def _spend_item(self, total: Total[Amount], item: Item) -> Total[Amount]:
+    def _after_item(self, total: Total[Amount], item: Item) -> Total[Amount]:
         if isinstance(item, Parallel):
             # a user pays for one part: the largest of what any of them comes to
-            ends: list[Total[Amount]] = [self.spend(total, part) for part in item.distinct]
+            ends: list[Total[Amount]] = [self.after(total, part) for part in item.distinct]
             return largest_total([total, *ends])
-        return self.charge(total, single_loss(item))
+        return self.add(total, self.cost(single_loss(item)))
 
-    def _item_cost(self, item: Item) -> Total[Amount]:
-        if isinstance(item, Parallel):
-            return self._spend_item(self.zero, item)
-        return self.cost(single_loss(item))
+    def _refusal(self, total: Total[Amount], cost: Total[Amount], plan: Plan) -> RuntimeError:
+        """Return the error for a plan that does not fit."""
+        unit, _, limit = self.shown(self.add(total, cost))
+        spent, asked = (self.shown(one, unit).amount for one in (total, cost))
+        return BudgetExceeded(spent, asked, self.budget, unit, limit, self._remedy(total, plan))
+
+    def _remedy(self, total: Total[Amount], plan: Plan) -> str:
+        """Return words on what would fit."""
+
+        def fits(other: Plan) -> bool:
+            return not self.refuses(total, self.after(total, other))
+
+        wider = with_noise_that_fits(plan, fits)
+        words = [wider or "only a release that costs less than what is left fits"]
+        return "; ".join([*words, *self._other_notions(plan)])
+
+    def _other_notions(self, plan: Plan) -> list[str]:
+        """Return words on notions that add up less."""
+        del plan
+        return []
 
 
 def worse_direction(loss: Loss, cost_of: Callable[[Loss], float]) -> float:

@@ -40,7 +40,7 @@ class BoundedLoss(SymmetricLoss):
 class BoundedRangeLoss(BoundedLoss):
     """Any release with log-ratios in ``[t - epsilon, t]`` for some t: the exponential mechanism.
 
-    A supremum over many pairs: profile, rho and Rényi curve are facts of their own.
+    A supremum over many pairs: profile, rho and Rényi curve have formulas of their own.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from accountant.numerics.rounding import round_up, round_up_sum
 class PairLoss(FiniteLoss):
     """Two finite distributions: outcome i has probability ``p[i]``, and ``q[i]`` on the neighbour.
 
-    Outcomes of equal ratio are merged and sorted, so equality is meaning.
+    Outcomes of equal ratio are merged and sorted, so equal losses compare equal.
 
     Parameters
     ----------

@@ -179,7 +179,7 @@ class Loss(Item, Release):
 
     @property
     def attained_pair(self) -> Loss:
-        """A loss of one pair that this one covers; the same loss unless it is an upper envelope."""
+        """A loss that one pair attains and this one dominates; itself unless an upper envelope."""
         return self
 
     def log_profile(self, epsilon: ArrayLike) -> Array:

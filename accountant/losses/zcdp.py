@@ -111,13 +111,32 @@ class ZCDPLoss(SymmetricLoss):
 
     def inverse_profile(self, delta: float) -> float:
         """Return the inverse of the profile: the least epsilon over all Rényi orders."""
+        return max(0.0, round_up(self._best_order(delta)[1], 16))
+
+    def order_at(self, delta: float) -> float:
+        """Return the Rényi order that decides epsilon at ``delta``.
+
+        Parameters
+        ----------
+        delta : float
+            In (0, 1).
+
+        Returns
+        -------
+        float
+            Above 1; to nearest: any order gives a bound.
+        """
+        return 1 + self._best_order(delta)[0]
+
+    def _best_order(self, delta: float) -> tuple[float, float]:
+        """Return the best order less 1, and its epsilon."""
 
         # Least over a of rho (a+1) + xi + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a.
         def epsilon(a: Array) -> Array:
             rest = -math.log(delta) - a * np.log1p(1 / a) - np.log1p(a)
             return self.xi + self._rho * (a + 1) + rest / a
 
-        return max(0.0, round_up(minimum_of_one_valley(epsilon)[1], 16))
+        return minimum_of_one_valley(epsilon)
 
     def __repr__(self) -> str:
         return f"ZCDPLoss(rho={self._rho!r}, xi={self.xi!r})"

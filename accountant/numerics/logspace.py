@@ -28,7 +28,7 @@ def log1p(x: Any) -> Any:
 
 
 def log_mixture(x: Array, weight: float) -> Array:
-    """Return ``ln(1 - share + share e^x)``, without cancellation."""
+    """Return ``ln(1 - weight + weight e^x)``, without cancellation."""
     if weight == 1:
         return x
     if weight == 0:

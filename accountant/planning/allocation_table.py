@@ -97,4 +97,4 @@ def _own_scale(one: Wanted) -> float | None:
 def _noise_source(one: Wanted) -> str:
     if one.weight is not None:
         return f"weight {one.weight:g}"
-    return "fixed noise" if one.target is None else f"target {one.target:g}"
+    return "noise set by hand" if one.target is None else f"target {one.target:g}"

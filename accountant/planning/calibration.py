@@ -99,27 +99,27 @@ def calibrate(
     10.0
     """
     target, delta = POSITIVE.check("epsilon", epsilon), DELTA.check("delta", delta)
-    judge = Tight() if accountant is None else accountant
-    if not isinstance(judge, Accountant):
+    accountant = Tight() if accountant is None else accountant
+    if not isinstance(accountant, Accountant):
         raise ParameterError("accountant", accountant, "an accountant, such as RDP()")
     if isinstance(plan_of, Plan) and not fixed:
 
         def scaled(factor: float) -> Plan:
             return map_leaves(plan_of, lambda leaf: _leaf_with_noise_factor(leaf, factor))
 
-        return scaled(_search(scaled, target, delta, judge, POSITIVE, bracket))
+        return scaled(_search(scaled, target, delta, accountant, POSITIVE, bracket))
     if isinstance(plan_of, type) and hasattr(plan_of, "knob"):
         name, domain = plan_of.knob(**fixed)
 
         def build(value: float) -> Plan:
             return as_plan(plan_of(**fixed, **{name: value}))
 
-        return build(_search(build, target, delta, judge, domain, bracket))
+        return build(_search(build, target, delta, accountant, domain, bracket))
     if fixed:
         raise ParameterError("plan_of", plan_of, f"a mechanism class to take {sorted(fixed)}")
     if not callable(plan_of):
         raise ParameterError("plan_of", plan_of, "a mechanism class, or a function of one number")
-    return _search(lambda x: as_plan(plan_of(x)), target, delta, judge, POSITIVE, bracket)
+    return _search(lambda x: as_plan(plan_of(x)), target, delta, accountant, POSITIVE, bracket)
 
 
 def _leaf_with_noise_factor(leaf: Plan, factor: float) -> Plan:

@@ -12,7 +12,7 @@ from accountant.planning.calibration import calibrate
 from accountant.plans.plan import Plan
 
 SEARCH_ACCOUNTANT = Tight(width=1e-6)
-# what the judge admits any finer one admits too
+# what this accountant admits, any sharper one admits too
 MARGIN = 1e-7
 MAX_STEPS = 8
 

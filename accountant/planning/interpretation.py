@@ -65,11 +65,11 @@ def explanation(epsilon: float, delta: float, relation: str | None = None) -> st
     known = check_relation("relation", relation or Adjacency.ADD_REMOVE)
     suspicion, holder = SUSPICIONS[known]
     end = format_upper(min(100 * worst_case_posterior(PRIOR, epsilon), 100.0), 3)
-    stated = "" if relation else ", or what the sensitivities were stated for"
+    stated = "" if relation else ", unless the sensitivities were stated for other neighbours"
     limit = (
         f"Suppose an attacker knows everyone else's data and thinks it {100 * PRIOR:g} % likely "
         f"that {suspicion}. After all of these answers that can become at most {end} % "
-        f"(epsilon {format_upper(epsilon, 6)}, neighbours differ by {known.difference}{stated})."
+        f"(epsilon {format_upper(epsilon, 6)}; protected: {known.difference}{stated})."
     )
     trust = (
         f"{holder} sees it unprotected."
@@ -82,7 +82,8 @@ def explanation(epsilon: float, delta: float, relation: str | None = None) -> st
     # not that a belief exceeds the limit with chance delta at most: of Gaussian noise at delta
     # 1e-6 and epsilon 3/4 one in 39,000 does, by little (Meiser 2018)
     exception = (
-        "This limit may fail: the answers reveal no more than a release that keeps it and yet, "
-        f"with a chance of at most {odds} (delta {format_short(delta)}), reveals all about you."
+        "This limit may fail: the answers reveal no more than a release that reveals all about "
+        f"you with a chance of at most {odds} (delta {format_short(delta)}), and otherwise keeps "
+        "the limit."
     )
     return f"{limit} {exception} {trust}"

@@ -199,10 +199,10 @@ def _noise_scale_parameter(family: Family, fields: dict[str, Any]) -> tuple[str,
     """Return the name of the noise scale, and its domain."""
     if not isinstance(family, type):
         return "scale", POSITIVE
-    turned = getattr(family, "knob", None)
-    if turned is None:
+    noise_parameter = getattr(family, "knob", None)
+    if noise_parameter is None:
         raise ParameterError("family", family, "a mechanism class with a noise scale")
-    name, domain = turned(**fields)
+    name, domain = noise_parameter(**fields)
     if not domain.high >= NOISE_SCALE_RANGE * domain.low > 0:
         raise ParameterError("family", family, "a mechanism calibrated by a noise scale")
     return name, domain

@@ -21,8 +21,8 @@ LOG_GRID_STEP = math.log(2) / 8
 
 def snap_to_grid(scales: Array, units: Sequence[float]) -> Array:
     """Return the scales in units of each release's own, rounded to the grid."""
-    rungs: Array = np.exp(LOG_GRID_STEP * np.round(np.log(scales / units) / LOG_GRID_STEP))
-    return rungs
+    snapped: Array = np.exp(LOG_GRID_STEP * np.round(np.log(scales / units) / LOG_GRID_STEP))
+    return snapped
 
 
 class LossMatcher:
@@ -53,8 +53,8 @@ def scales_at(wanted: Sequence[Wanted], grid_scales: Array, factor: float) -> tu
     match = LossMatcher()
     try:
         return tuple(
-            match.scale(one, rung * factor)
-            for one, rung in zip(wanted, grid_scales.tolist(), strict=True)
+            match.scale(one, scale * factor)
+            for one, scale in zip(wanted, grid_scales.tolist(), strict=True)
         )
     except ParameterError as error:
         raise ParameterError("factor", factor, str(error)) from None

@@ -106,9 +106,9 @@ class Parallel(Item):
     @property
     def reversed(self) -> Parallel:
         """The same plan with every part reversed; equal parts are reversed once."""
-        turned = {part: part.reversed for part in {*self.parts, *self.moves}}
-        moves = (turned[move] for move in self.moves)
-        return Parallel((turned[part] for part in self.parts), self.by, moves)
+        backwards = {part: part.reversed for part in {*self.parts, *self.moves}}
+        moves = (backwards[move] for move in self.moves)
+        return Parallel((backwards[part] for part in self.parts), self.by, moves)
 
 
 @final

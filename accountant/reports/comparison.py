@@ -99,7 +99,7 @@ class Comparison:
         return "\n".join(lines)
 
     def to_json(self) -> str:
-        """Return the table as JSON: the plan, and a row an accountant.
+        """Return the table as JSON: the plan, and one row for each accountant.
 
         Returns
         -------
@@ -130,7 +130,7 @@ def compare(plan: Plan, delta: float) -> Comparison:
     Returns
     -------
     Comparison
-        One row an accountant; upper bounds all.
+        One row for each accountant; all are upper bounds.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def compare_deltas(plan: Plan, epsilon: float) -> Comparison:
     Returns
     -------
     Comparison
-        One row an accountant; upper bounds all.
+        One row for each accountant; all are upper bounds.
 
     Examples
     --------

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
-from typing import final
+from typing import Any, final
 
 from accountant.book.history import Line, Status
-from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
+from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.formats.plan_json import from_dict
+from accountant.ledger.certified_plan import pure_after_plan
 from accountant.ledger.composition_notions import notion_of
+from accountant.ledger.totals import CompositionNotion
 from accountant.reports.svg_axes import Axes, LinearScale, TimeScale
 
 MAX_DRAWN_STEPS = 400  # more are finer than the picture
-ROUND_OFF_MARGIN = 1e-9
 
 
 @final
@@ -56,20 +56,14 @@ def releases_by_kind(status: Status, lines: Sequence[Line]) -> list[ReleaseKind]
 
 def _remaining_capacity(status: Status, line: Line) -> int | None:
     """Return how many more fit into the rest, as the ledger's notion adds them up."""
-    notion = notion_of(status.notion, status.budget, status.order)
+    notion: CompositionNotion[Any] = notion_of(status.notion, status.budget, status.order)
+    if status.after_plan:
+        notion = pure_after_plan(status.budget)
     try:
-        one = notion.spend(notion.zero, from_dict(line.facts)).spent
-    except BudgetExceeded:
-        return 0
+        one = notion.cost(from_dict(line.facts))
     except (ParameterError, UnsupportedPlan):  # of a package that is not installed here
         return None
-    left = Decimal(repr(status.limit)) - Decimal(repr(status.total))
-    if not one or left <= 0:
-        return None if not one else 0
-    if notion.adds_exactly:  # decimals
-        return int(left / one)
-    # the others are rounded up at every step
-    return int(left / (Decimal(repr(one)) * Decimal(1 + ROUND_OFF_MARGIN)))
+    return notion.how_often(one, notion.decode(list(status.sums)))
 
 
 def spending_figure(status: Status, lines: Sequence[Line]) -> SpendingFigure:

@@ -1,6 +1,6 @@
 """Losses of linear models whose gradient at one record has a bounded length.
 
-References: Chaudhuri, Monteleoni & Sarwate (2011).
+References: Chaudhuri, Monteleoni & Sarwate (2011), whose losses have slopes of at most 1.
 """
 
 from __future__ import annotations

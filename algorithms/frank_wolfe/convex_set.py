@@ -6,29 +6,28 @@ References: Talwar, Thakurta & Zhang (2015), Theorem 2.6.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange
 from accountant.errors import ParameterError
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, check_relation
 from accountant.plans.plan import Repeat
 from algorithms.base.erm_losses import clipped_row_products, norm_clip_factors
-from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
+from algorithms.base.estimators import checked_shape
 from algorithms.base.glm_losses import LinearLoss, glm_loss_of
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian
-from algorithms.frank_wolfe.constants import utility_bound
 from algorithms.frank_wolfe.convex_sets import ConvexSet
+from algorithms.frank_wolfe.set_estimator import SetEstimator
 from algorithms.frank_wolfe.user_sets import convex_set_of
 from mechanisms.families.selection import BOOLEAN
 from mechanisms.gaussian import Gaussian
 
 
-class GaussianFrankWolfe(PrivateEstimator):
+class GaussianFrankWolfe(SetEstimator):
     """Minimise a linear model's mean loss over a convex set; (epsilon, delta)-DP for every record.
 
     Every round releases the gradient with Gaussian noise and steps towards the point that the set's
@@ -126,28 +125,6 @@ class GaussianFrankWolfe(PrivateEstimator):
             rounds = IntegerRange(1).check("rounds", self.rounds)
         return Repeat(calibrated_gaussian(epsilon, delta, rounds, sensitivity, features), rounds)
 
-    def utility_bound(self, shape: tuple[int, ...], gap: float) -> float:
-        """Return a bound of the expected excess of the mean loss over its minimum.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            (records, features).
-        gap : float
-            Excess loss of the starting point.
-
-        Returns
-        -------
-        float
-            An upper bound, in units of the loss.
-        """
-        loss, convex, _ = self._problem()
-        plan: Any = self.plan(shape)
-        # the noise at the fixed minimiser has mean 0: a step loses sigma times the width
-        noise = plan.part.scale * convex.width(shape[1])
-        curvature = self._curvature(loss, convex)
-        return utility_bound(curvature, plan.count, noise, gap, self.average)
-
     def run(self, ledger: Any) -> Array:
         """Return the coefficients, computed from released values only."""
         loss, convex, longest = self._problem()
@@ -161,28 +138,10 @@ class GaussianFrankWolfe(PrivateEstimator):
             mean += 2 / (t + 2) * (theta - mean)
         return mean if self.average else theta
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit on features and targets; nothing is released if the input is bad.
-
-        Parameters
-        ----------
-        X : array_like or sparse array of shape (records, features)
-            Features.
-        y : array_like of shape (records,)
-            Targets.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        X, y = validated_data(self, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
-        plan, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.plan_, self.rounds_ = plan, plan.count
-        self.ledger_ = Ledger((X, y), plan, rng=rng)
-        self.coef_ = self.run(self.ledger_)
-        self.transcript_ = self.ledger_.transcript
-        return self
+    def _curvature_and_noise(self, features: int) -> tuple[float, float]:
+        loss, convex, _ = self._problem()
+        # the noise at the fixed minimiser has mean 0: a step loses sigma times the width
+        return self._curvature(loss, convex), convex.width(features)
 
     def _problem(self) -> tuple[LinearLoss, ConvexSet, float]:
         """Return the loss, the set, and the largest length of one record's gradient."""

@@ -5,43 +5,32 @@ References: Talwar, Thakurta & Zhang (2015), Algorithm 2.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from accountant.domains import DELTA, POSITIVE, IntegerRange
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Repeat
-from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
+from algorithms.base.estimators import checked_shape
 from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss, glm_loss_of
 from algorithms.frank_wolfe.constants import (
     SELECTION,
     Bounds,
     noise_scale,
-    optimal_l1_rounds,
     optimal_rounds,
     selection_mechanism,
     selection_regret,
-    utility_bound,
 )
-from algorithms.frank_wolfe.dense_scores import DeclaredScores, DenseScores, clipped_entries
+from algorithms.frank_wolfe.dense_scores import DeclaredScores, DenseScores
 from algorithms.frank_wolfe.polytopes import L1Ball, Polytope
+from algorithms.frank_wolfe.set_estimator import SetEstimator
 from algorithms.frank_wolfe.user_sets import polytope_of
 from mechanisms.families.selection import BOOLEAN
 
-__all__ = [
-    "Bounds",
-    "DenseScores",
-    "FrankWolfe",
-    "clipped_entries",
-    "optimal_l1_rounds",
-    "run_frank_wolfe",
-]
 
-
-class FrankWolfe(PrivateEstimator):
+class FrankWolfe(SetEstimator):
     """Minimise a mean loss over a polytope; (epsilon, delta)-DP for every record.
 
     Every round selects, with noise, the vertex that reduces the loss most, and steps towards it.
@@ -142,54 +131,16 @@ class FrankWolfe(PrivateEstimator):
         scale = noise_scale(epsilon, delta, rounds, selection, sensitivity)
         return Repeat(selection_mechanism(scale, sensitivity, selection), rounds)
 
-    def utility_bound(self, shape: tuple[int, ...], gap: float) -> float:
-        """Return a bound of the expected excess of the mean loss over its minimum.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            (records, features).
-        gap : float
-            Excess loss of the starting point.
-
-        Returns
-        -------
-        float
-            An upper bound, in units of the loss.
-        """
-        loss, polytope, bounds = self._problem()
-        plan: Any = self.plan(shape)
-        noise = plan.part.scale * selection_regret(polytope.count(shape[1]), self.selection)
-        return utility_bound(bounds.curvature(loss), plan.count, noise, gap, self.average)
-
     def run(self, ledger: Any) -> Array:
         """Return the coefficients, computed from released values only."""
         loss, polytope, bounds = self._problem()
         plan = ledger.plan
         return run_frank_wolfe(ledger, plan.part, plan.count, bounds, loss, polytope, self.average)
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit on features and targets; nothing is released if the input is bad.
-
-        Parameters
-        ----------
-        X : array_like or sparse array of shape (records, features)
-            Features.
-        y : array_like of shape (records,)
-            Targets.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        X, y = validated_data(self, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
-        plan, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.plan_, self.rounds_ = plan, plan.count
-        self.ledger_ = Ledger((X, y), plan, rng=rng)
-        self.coef_ = self.run(self.ledger_)
-        self.transcript_ = self.ledger_.transcript
-        return self
+    def _curvature_and_noise(self, features: int) -> tuple[float, float]:
+        loss, polytope, bounds = self._problem()
+        regret = selection_regret(polytope.count(features), self.selection)
+        return bounds.curvature(loss), regret
 
     def _problem(self) -> tuple[LinearLoss | DeclaredLoss, Polytope, Bounds]:
         polytope = polytope_of(self.vertices_or_oracle)

@@ -1,6 +1,6 @@
 """The Lasso on noisy labels: the rate of hard thresholding, without a sparsity to declare.
 
-References: Bickel, Ritov & Tsybakov (2009) for the penalty.
+References: Bickel, Ritov & Tsybakov (2009) for a penalty of order ``sigma sqrt(ln p / n)``.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LabelLasso(LabelRegressor):
 
     References
     ----------
-    Bickel, Ritov & Tsybakov (2009).
+    Bickel, Ritov & Tsybakov (2009), for a penalty of order ``sigma sqrt(ln p / n)``.
 
     Examples
     --------

@@ -198,8 +198,8 @@ class SparseERM(PrivateRegressor):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of a classifier, or R^2 of a regression."""
-        judge = accuracy_score if self.loss == "logistic" else r2_score
-        return float(judge(y, self.predict(X), sample_weight=sample_weight))
+        metric = accuracy_score if self.loss == "logistic" else r2_score
+        return float(metric(y, self.predict(X), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of a two-class classifier or a regression, by the loss."""

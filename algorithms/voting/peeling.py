@@ -59,16 +59,16 @@ def calibrated_plan(epsilon: float, delta: float, select: int) -> Stated:
 def peeled_signs(ledger: Any) -> NDArray[np.int8]:
     """Return the private signs of all features: 0 where not selected, or where 0 was drawn."""
     peel, signs = ledger.plan.part.parts
-    tally, remaining = VoteCounter(), np.arange(ledger.shape[1])
+    counter, remaining = VoteCounter(), np.arange(ledger.shape[1])
     selected: list[int] = []
     for _ in range(peel.count):
         # the remaining features follow from earlier answers
-        winner = int(ledger.release(peel.part, RemainingStability(tally, remaining)))
+        winner = int(ledger.release(peel.part, RemainingStability(counter, remaining)))
         selected.append(int(remaining[winner]))
         remaining = np.delete(remaining, winner)
     found = np.zeros(ledger.shape[1], dtype=np.int8)
     for feature in selected:
-        drawn = ledger.release(signs.part, lambda votes, at=feature: tally.utilities(votes, at))
+        drawn = ledger.release(signs.part, lambda votes, at=feature: counter.utilities(votes, at))
         found[feature] = SIGNS[int(drawn)]
     return found
 
@@ -76,9 +76,9 @@ def peeled_signs(ledger: Any) -> NDArray[np.int8]:
 class RemainingStability:
     """The query of a round: the stability of the features that are not selected yet."""
 
-    def __init__(self, tally: VoteCounter, features: NDArray[np.intp]) -> None:
-        self._tally, self._features = tally, features
+    def __init__(self, counter: VoteCounter, features: NDArray[np.intp]) -> None:
+        self._counter, self._features = counter, features
 
     def __call__(self, votes: Any) -> Any:
         """Return the stability of every remaining feature."""
-        return self._tally.stability(votes)[self._features]
+        return self._counter.stability(votes)[self._features]

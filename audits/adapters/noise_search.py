@@ -1,4 +1,4 @@
-"""How little noise an audit still convicts: a search over the noise factor."""
+"""The largest noise factor at which an audit still falsifies the claim, by bisection."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from accountant.numerics.search import greatest_float_that
 MIN_FACTOR = 1e-3  # below this factor an algorithm counts as noise-free
 
 
-def largest_convicted_factor(convicts: Callable[[float], bool], tries: int = 7) -> float | None:
-    """The largest noise factor below 1 that was convicted; None if not even 0 was.
+def largest_falsified_factor(falsifies: Callable[[float], bool], tries: int = 7) -> float | None:
+    """The largest noise factor below 1 at which the claim fell; None if it stood even at 0.
 
     Bisection of the logarithm between 1e-3 and 1, each try with runs of its own.  With 7 tries it
-    is within 6 % if convictions fall with the noise; the factor it returns was convicted in any
-    case.
+    is within 6 % if the power falls with the noise; at the factor it returns, the claim fell in
+    any case.
     """
-    if not convicts(0.0):
+    if not falsifies(0.0):
         return None
     found = greatest_float_that(
-        convicts, MIN_FACTOR, 1.0, steps=tries, mean=lambda a, b: math.sqrt(a * b)
+        falsifies, MIN_FACTOR, 1.0, steps=tries, mean=lambda a, b: math.sqrt(a * b)
     )
     return found if found > MIN_FACTOR else 0.0
 
@@ -28,9 +28,9 @@ def largest_convicted_factor(convicts: Callable[[float], bool], tries: int = 7) 
 def describe_factor(factor: float | None) -> str:
     """The result of the search in words."""
     if factor is None:
-        return "not convicted even without noise"
+        return "not falsified even without noise"
     if factor == 0:
         return (
-            f"convicted without noise, and at no factor of {MIN_FACTOR:g} or above that was tried"
+            f"falsified without noise, and at no factor of {MIN_FACTOR:g} or above that was tried"
         )
-    return f"still convicted with noise times {factor:.3g}"
+    return f"still falsified with noise times {factor:.3g}"

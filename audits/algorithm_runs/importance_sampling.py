@@ -60,19 +60,19 @@ def weighted_losses(
 
     Raises `OffTranscript` if the algorithm's releases depend on the data.
     """
-    ladder = TiltSchedule(IntegerRange(1).check("runs", runs), epsilon)
+    schedule = TiltSchedule(IntegerRange(1).check("runs", runs), epsilon)
     plan = declared_plan(algorithm, data, public)
     for index, one in enumerate(generator(rng).spawn(runs)):
         # the coins are public, the noise must not follow from them
         noise, coins = one.spawn(2)
         words = coins.integers(1 << 32, size=4).tolist()
-        tilts, shares = ladder.tilts, ladder.shares
+        tilts, shares = schedule.tilts, schedule.shares
         drawn = int(noise.choice(tilts.size, p=shares))
         run = _TiltedRun(tilts, drawn, noise)
         run_coupled(algorithm, (data, neighbour), plan, public, words, noise, run.answer)
-        weighed = run.weighted_loss(shares, pilot=index < ladder.pilot_runs)
-        ladder.update(drawn, weighed.loss)
-        yield weighed
+        weighted = run.weighted_loss(shares, pilot=index < schedule.pilot_runs)
+        schedule.update(drawn, weighted.loss)
+        yield weighted
 
 
 class _TiltedRun:

@@ -161,9 +161,9 @@ def audit_algorithm(
     replayed = replay(algorithm, data, neighbour, public=public, rng=first)
     found: list[WeightedLoss] = []
     if replayed.sound:
-        aim = claimed_epsilon(claim)
+        target = claimed_epsilon(claim)
         try:
-            for one in weighted_losses(algorithm, data, neighbour, runs, aim, public, second):
+            for one in weighted_losses(algorithm, data, neighbour, runs, target, public, second):
                 found.append(one)
                 tick()
         except (OffTranscript, OffPlan) as error:

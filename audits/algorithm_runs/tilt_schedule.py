@@ -1,4 +1,4 @@
-"""Which losses the next run is drawn around: its own, those of the reverse, and steps to an aim."""
+"""The tilts of the next run: none, that of the reverse run, and some towards a target loss."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from accountant.numerics import Array
 
 MIN_UNTILTED_SHARE = 1 / 3  # least share of runs as they are, so that no weight is above 3
 PILOT_UNTILTED_SHARE, REVERSE_TILT_SHARE, LAST_TILT_SHARE = 0.9, 1 / 8, 0.45
-MIN_PILOT_RUNS = 20  # least number of runs before the rungs are placed
-TILT_SPACING, MAX_TILTS = 2.0, 3  # deviations of the loss from rung to rung; most rungs
+MIN_PILOT_RUNS = 20  # least number of runs before the tilts are placed
+TILT_SPACING, MAX_TILTS = 2.0, 3  # deviations of the loss from tilt to tilt; most tilts
 MIN_VARIANCE = 1e-24  # a variance that may be rounding of sums of log-densities
 MAX_DEVIATIONS = 7.0  # deviations beyond which a Gaussian loss has a delta below 1e-12
 
@@ -19,7 +19,7 @@ MAX_DEVIATIONS = 7.0  # deviations beyond which a Gaussian loss has a delta belo
 class TiltSchedule:
     """The ``tilts`` of the next run and their ``shares``, by the losses of the runs before it.
 
-    The first tilt is 0, the second -1; the others aim at losses up to a little above ``epsilon``.
+    The first tilt is 0, the second -1; the others reach mean losses a little above ``epsilon``.
     The first ``pilot_runs`` runs place them, and do not count as evidence of rare losses.
     """
 
@@ -53,29 +53,29 @@ class TiltSchedule:
             return
         # E (1 - e^{eps - L})_+ of a Gaussian loss comes from an excess over eps with a Gamma(2, r)
         # law, r = eps / variance + 1/2
-        aim = self._epsilon + 2 / (self._epsilon / variance + 0.5)
+        target = self._epsilon + 2 / (self._epsilon / variance + 0.5)
         spread = math.sqrt(variance)
-        distance = min((aim - mean) / spread, MAX_DEVIATIONS)
+        distance = min((target - mean) / spread, MAX_DEVIATIONS)
         if distance < 1:
             return
-        rungs = min(MAX_TILTS, max(1, round(distance / TILT_SPACING)))
-        climbed = distance * np.arange(1, rungs + 1) / rungs
+        count = min(MAX_TILTS, max(1, round(distance / TILT_SPACING)))
+        climbed = distance * np.arange(1, count + 1) / count
         self._target_losses = mean + spread * climbed
         # a Gaussian loss has the mean variance (1/2 + t) under the tilt t
         first = climbed / spread
-        self._variance, self._max_tilt, self._counts = variance, 4 * first[-1], np.ones(rungs)
+        self._variance, self._max_tilt, self._counts = variance, 4 * first[-1], np.ones(count)
         self.tilts = np.concatenate([[0.0, -1.0], first])
         rest = 1 - MIN_UNTILTED_SHARE - REVERSE_TILT_SHARE
-        climb = np.full(rungs, (rest - LAST_TILT_SHARE) / max(rungs - 1, 1))
-        climb[-1] = LAST_TILT_SHARE if rungs > 1 else rest
+        climb = np.full(count, (rest - LAST_TILT_SHARE) / max(count - 1, 1))
+        climb[-1] = LAST_TILT_SHARE if count > 1 else rest
         self.shares = np.concatenate([[MIN_UNTILTED_SHARE, REVERSE_TILT_SHARE], climb])
 
     def _adjust_tilt(self, drawn: int, loss: float) -> None:
-        """One step of Robbins & Monro (1951) towards the tilt whose mean loss is the aim."""
-        rung, spread = drawn - 2, math.sqrt(self._variance)
-        self._counts[rung] += 1
-        miss = float(np.clip(self._target_losses[rung] - loss, -spread, spread))
-        moved = self.tilts[drawn] + miss / self._variance / self._counts[rung]
+        """One step of Robbins & Monro (1951) towards the tilt whose mean loss is its target."""
+        place, spread = drawn - 2, math.sqrt(self._variance)
+        self._counts[place] += 1
+        miss = float(np.clip(self._target_losses[place] - loss, -spread, spread))
+        moved = self.tilts[drawn] + miss / self._variance / self._counts[place]
         tilts: Array = self.tilts.copy()
         tilts[drawn] = min(max(moved, 0.0), self._max_tilt)
         self.tilts = tilts

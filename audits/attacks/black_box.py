@@ -24,7 +24,7 @@ LearningRuns = tuple[Any, Any]
 def audit_black_box(
     draw: Draw,
     pair: tuple[Any, Any],
-    aim: Objective,
+    objective: Objective,
     points: Sequence[tuple[float, float]],
     rng: np.random.Generator,
     executor: Executor | None = None,
@@ -33,7 +33,7 @@ def audit_black_box(
 
     The runs that a first rule is tested on are known when the second is learned.
     """
-    blocks = block_schedule(aim.runs, aim.delta == 0 and not points)
+    blocks = block_schedule(objective.runs, objective.delta == 0 and not points)
     known: LearningRuns = collect_both(draw, pair, blocks[0][0], rng, executor)
     done: list[tuple[DecisionRule, GuessCounts]] = []
     point = point_rule = None
@@ -41,10 +41,10 @@ def audit_black_box(
         seen = len(known[0]) + len(known[1])
         if learned > seen:
             known = _append_runs(known, collect_both(draw, pair, learned - seen, rng, executor))
-        aimed = replace(aim, runs=tested)
-        found = train_score(*known, aimed)
-        rules = [found.rule(aimed)]
-        best = _most_refutable_point(found, aimed, points)
+        tested_objective = replace(objective, runs=tested)
+        found = train_score(*known, tested_objective)
+        rules = [found.rule(tested_objective)]
+        best = _most_refutable_point(found, tested_objective, points)
         if best is not None:
             rules.append(found.rule(best))
         last = block == len(blocks) - 1
@@ -68,13 +68,13 @@ def _append_runs(known: LearningRuns, more: LearningRuns) -> LearningRuns:
 
 
 def _most_refutable_point(
-    found: TrainedScore, aim: Objective, points: Sequence[tuple[float, float]]
+    found: TrainedScore, objective: Objective, points: Sequence[tuple[float, float]]
 ) -> Objective | None:
     """The point of the claim that the learned score is expected to refute most surely."""
-    aims = [
-        Objective(aim.runs, delta, aim.alpha, epsilon, every_run=epsilon == 0)
+    objectives = [
+        Objective(objective.runs, delta, objective.alpha, epsilon, every_run=epsilon == 0)
         for epsilon, delta in points
     ]
-    best = max(aims, key=found.z_score, default=None)
+    best = max(objectives, key=found.z_score, default=None)
     # the bound itself is a test at its own delta
-    return None if best is None or best.delta == aim.delta else best
+    return None if best is None or best.delta == objective.delta else best

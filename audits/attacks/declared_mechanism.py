@@ -33,7 +33,7 @@ def audit_declared(
     mechanism: Mechanism,
     pair: tuple[Any, Any] | None,
     claim: Loss | None,
-    aim: Objective,
+    objective: Objective,
     points: Sequence[tuple[float, float]],
     rng: np.random.Generator,
     executor: Executor | None = None,
@@ -42,34 +42,36 @@ def audit_declared(
     if pair is not None:
         pairs = [pair]
     else:
-        top = (claim or mechanism.loss).epsilon_at(aim.delta)
+        top = (claim or mechanism.loss).epsilon_at(objective.delta)
         candidates = [mechanism.worst_pair(share * min(top, 50.0)) for share in EPSILON_SHARES]
         pairs = list({repr(one): one for one in candidates}.values())
     scores = [likelihood_ratio_score(mechanism, one) for one in pairs]
     laws = [score_distribution(mechanism, one) for one in pairs]
     known = [law for law in laws if law is not None]
     if len(known) < len(pairs):  # pilot runs estimate the others
-        pilot = min(max(int(PILOT_SHARE * aim.runs), 1), MAX_PILOT_RUNS)
-        aim = replace(aim, runs=aim.runs - pilot)
+        pilot = min(max(int(PILOT_SHARE * objective.runs), 1), MAX_PILOT_RUNS)
+        objective = replace(objective, runs=objective.runs - pilot)
         each = max(pilot // len(pairs), 1)
         both = zip(pairs, scores, strict=True)
         known = [_sampled_scores(mechanism, one, score, each, rng, executor) for one, score in both]
-    cuts = [best_cuts(values, aim, mass) for values, mass in known]
+    cuts = [best_cuts(values, objective, mass) for values, mass in known]
     at = max(range(len(pairs)), key=lambda place: cuts[place][2].bound)
     pair, score, law = pairs[at], scores[at], known[at]
     rule = _threshold_rule(score, *cuts[at])
     rules: list[DecisionRule] = [rule]
-    aims = [Objective(aim.runs, d, aim.alpha, e, every_run=e == 0) for e, d in points]
+    objectives = [
+        Objective(objective.runs, d, objective.alpha, e, every_run=e == 0) for e, d in points
+    ]
     # by its density no point of its own claim is refuted: also test a guess in every run
     own = claim == mechanism.loss
     if own:
-        aims = [] if aim.delta == 0 else aims[:1]
-    best = max(aims, key=lambda one: best_cuts(law[0], one, law[1])[2].z_score, default=None)
-    if best is None or best.epsilon is None or best.delta == aim.delta:
-        bound = count_correct(mechanism.release, pair, rules, aim.runs, rng, executor)[0]
+        objectives = [] if objective.delta == 0 else objectives[:1]
+    best = max(objectives, key=lambda one: best_cuts(law[0], one, law[1])[2].z_score, default=None)
+    if best is None or best.epsilon is None or best.delta == objective.delta:
+        bound = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)[0]
         return RuleResult(pair, rule, bound)
     rules.append(_threshold_rule(score, *best_cuts(law[0], best, law[1])))
-    bound, there = count_correct(mechanism.release, pair, rules, aim.runs, rng, executor)
+    bound, there = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)
     point = ClaimPoint(best.epsilon, best.delta, there, decides_alone=not own)
     return RuleResult(pair, rule, bound, point, rules[1])
 

@@ -52,14 +52,14 @@ def distinguish(
     claim = checked_claim(claim)
     at = claimed_delta(claim) if delta is None else DELTA.check("delta", delta)
     epsilon = None if claim is None else claim.epsilon_at(at)
-    aim = Objective(runs, at, 1 - confidence, epsilon if at == 0 or epsilon else None)
+    objective = Objective(runs, at, 1 - confidence, epsilon if at == 0 or epsilon else None)
     points = [] if claim is None or delta is not None else claim_points(claim)
     if isinstance(release, Mechanism):
         one = None if pair is None else checked_pair(pair)
-        done = audit_declared(release, one, claim, aim, points, source, executor)
+        done = audit_declared(release, one, claim, objective, points, source, executor)
     else:
         done = audit_black_box(
-            vectorised(release), checked_pair(pair), aim, points, source, executor
+            vectorised(release), checked_pair(pair), objective, points, source, executor
         )
     finding = Finding(
         outcome=Outcome.SURVIVED,

@@ -32,8 +32,6 @@ from audits.runs.release_functions import vectorised
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.values import Values
 
-__all__ = ["Box", "NeighbourPair", "Search", "candidate_pairs", "search_pairs"]
-
 Generator = np.random.Generator
 MAX_CANDIDATES = 32  # pairs that enter the search
 MIN_SCREENING_RUNS = 250  # least runs of a screening

@@ -154,7 +154,7 @@ def watch(
     rest = 1 - (1 - BETTING_ERROR_SHARE) * error  # confidence of the bound at the horizon
     if not math.isfinite(epsilon):
         raise ParameterError("claim", claim, f"a loss of finite epsilon at delta {at:g}")
-    aim = Objective(runs, at, 1 - rest, epsilon)
+    objective = Objective(runs, at, 1 - rest, epsilon)
     if isinstance(release, Mechanism):
         pair = release.worst_pair(epsilon) if pair is None else checked_pair(pair)
         draw: Draw = release.release
@@ -163,7 +163,7 @@ def watch(
         pair, draw, exact = checked_pair(pair), vectorised(release), None
     proof = -math.log(BETTING_ERROR_SHARE * error)
     table = _BettingState(epsilon, at, proof, initial_wealth(1 if exact else len(EXPERT_EXCESSES)))
-    rule, guesses = _bet_until_stopped(table, draw, pair, aim, exact, source, executor)
+    rule, guesses = _bet_until_stopped(table, draw, pair, objective, exact, source, executor)
     falsified = table.stopped is not None or guesses.refutes(claim, at, rest)
     found = RuleResult(pair, rule, guesses).witness()
     if table.stopped is not None:
@@ -189,19 +189,20 @@ def _bet_until_stopped(
     table: _BettingState,
     draw: Draw,
     pair: tuple[Any, Any],
-    aim: Objective,
+    objective: Objective,
     exact: ScoreFunction | None,
     rng: np.random.Generator,
     executor: Executor | None,
 ) -> tuple[DecisionRule, GuessCounts]:
     """Bet until the wealth is a proof or the runs are used; the last rule and its guesses."""
     if exact is None:
-        known = collect_both(draw, pair, min(FIRST_RUNS, aim.runs // 2), rng, executor)
+        known = collect_both(draw, pair, min(FIRST_RUNS, objective.runs // 2), rng, executor)
         table.runs = len(known[0]) + len(known[1])
         while (
-            table.runs < min(LEARNING_SHARE * aim.runs, MAX_LEARNING_RUNS) and table.stopped is None
+            table.runs < min(LEARNING_SHARE * objective.runs, MAX_LEARNING_RUNS)
+            and table.stopped is None
         ):
-            found = train_score(*known, aim)
+            found = train_score(*known, objective)
             size = max(int((LEARNING_GROWTH - 1) * table.runs), 10)
             more = collect_both(draw, pair, size, rng, executor)
             table.bet(*_shuffle_scores(found.log_odds, *more, rng), exact=False)
@@ -209,16 +210,19 @@ def _bet_until_stopped(
                 concatenate_outputs([known[0], more[0]]),
                 concatenate_outputs([known[1], more[1]]),
             )
-    left = replace(aim, runs=aim.runs - table.runs)
+    left = replace(objective, runs=objective.runs - table.runs)
     if exact is None:
         last = train_score(*known, left)
         rule: DecisionRule = last.rule(left)
         score: ScoreFunction = last.log_odds
     else:
-        score, rule = exact, ThresholdRule(exact, aim.epsilon or 0.0, NO_GUESS, SCORE_DESCRIPTION)
+        score, rule = (
+            exact,
+            ThresholdRule(exact, objective.epsilon or 0.0, NO_GUESS, SCORE_DESCRIPTION),
+        )
     counts = np.zeros(2, dtype=np.int64)
-    while table.runs < aim.runs and table.stopped is None:
-        size = min(max(table.runs // 10, 64), CHUNK, aim.runs - table.runs)
+    while table.runs < objective.runs and table.stopped is None:
+        size = min(max(table.runs // 10, 64), CHUNK, objective.runs - table.runs)
         for fresh in draw_both(draw, pair, size, rng, executor):
             counts += rule.counts(*fresh)
             table.bet(*_shuffle_scores(score, *fresh, rng), exact=exact is not None)

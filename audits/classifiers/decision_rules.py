@@ -172,7 +172,9 @@ def merge_intervals(
     return IntervalRule(edges[change], labels[np.append(True, change)], expected)
 
 
-def best_cuts(scores: Array, aim: Objective, mass: Array) -> tuple[float, float, ExpectedOutcome]:
+def best_cuts(
+    scores: Array, objective: Objective, mass: Array
+) -> tuple[float, float, ExpectedOutcome]:
     """The upper and the lower cut of exact log-odds that suit the objective best, and its outcome.
 
     A guess at score s is right with probability ``1 / (1 + e^-|s|)``, so the expected count of
@@ -180,16 +182,20 @@ def best_cuts(scores: Array, aim: Objective, mass: Array) -> tuple[float, float,
     the share of all runs that each score stands for.  Both values are guessed at one size of the
     score, or one of them alone.
     """
-    if aim.every_run:
+    if objective.every_run:
         right = mass @ (1 / (1 + np.exp(-np.abs(scores))))
-        return 0.0, 0.0, aim.best_rule(np.array([right]), np.ones(1), np.ones(1, dtype=bool))[1]
+        return (
+            0.0,
+            0.0,
+            objective.best_rule(np.array([right]), np.ones(1), np.ones(1, dtype=bool))[1],
+        )
     sides = [np.abs(scores), scores, -scores]
     tails = [_tail_rates(side, mass) for side in sides]
     size, made, right = (np.concatenate(parts) for parts in zip(*tails, strict=True))
     if size.size == 0:
         return np.inf, -np.inf, NO_GUESS
     kind = np.repeat([0, 1, 2], [len(tail[0]) for tail in tails])
-    best, expected = aim.best_rule(right, made, kind == 0)
+    best, expected = objective.best_rule(right, made, kind == 0)
     # Scores have atoms; a cut exactly on one would read float rounding.
     cut = float(size[best]) * (1 - 1e-9)
     upper = np.inf if kind[best] == 2 else cut

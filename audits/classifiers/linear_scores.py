@@ -63,20 +63,20 @@ class Pipeline:
         return outputs
 
 
-def fit_category_table(codes: Codes, sides: Array) -> Callable[[Codes], Array]:
+def fit_category_table(codes: Codes, labels: Array) -> Callable[[Codes], Array]:
     """Log-odds of each distinct output, with 1.5 pseudo-runs a side; 0 for outputs never seen."""
     known, place = np.unique(codes, return_inverse=True)
-    ones = np.bincount(place, sides, minlength=known.size)
-    zeros = np.bincount(place, 1 - sides, minlength=known.size)
+    ones = np.bincount(place, labels, minlength=known.size)
+    zeros = np.bincount(place, 1 - labels, minlength=known.size)
     log_odds = np.log((ones + 1.5) / (zeros + 1.5))
     return CategoryTable(known, log_odds - np.log((ones.sum() + 1.5) / (zeros.sum() + 1.5)))
 
 
-def mean_difference_weights(rows: Array, sides: Array) -> Array:
+def mean_difference_weights(rows: Array, labels: Array) -> Array:
     """Weights of the sum whose mean differs most between the values, coordinates independent."""
     x = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
     with np.errstate(invalid="ignore", over="ignore"):
-        gap = x[sides == 1].mean(axis=0) - x[sides == 0].mean(axis=0)
+        gap = x[labels == 1].mean(axis=0) - x[labels == 0].mean(axis=0)
         spread = x.var(axis=0)
         weights: Array = np.divide(gap, spread, out=np.zeros_like(gap), where=spread > 0)
     return weights
@@ -112,7 +112,7 @@ class SplineBasis:
         return design
 
 
-def fit_spline_basis(rows: Array, sides: Array, width: int) -> SplineBasis:
+def fit_spline_basis(rows: Array, labels: Array, width: int) -> SplineBasis:
     """A basis for the columns whose means differ most between the values.
 
     The first ``width`` columns are an output's own numbers; if they are few, their products are in
@@ -121,7 +121,7 @@ def fit_spline_basis(rows: Array, sides: Array, width: int) -> SplineBasis:
     x = np.nan_to_num(rows, nan=0.0, posinf=1e300, neginf=-1e300)
     ranked = np.clip(x, *np.quantile(x, [0.01, 0.99], axis=0))
     with np.errstate(over="ignore", invalid="ignore"):
-        gap = ranked[sides == 1].mean(axis=0) - ranked[sides == 0].mean(axis=0)
+        gap = ranked[labels == 1].mean(axis=0) - ranked[labels == 0].mean(axis=0)
         strength = np.abs(np.nan_to_num(gap / np.maximum(ranked.std(axis=0), 1e-300)))
     chosen = np.sort(np.argsort(-strength, kind="stable")[:MAX_COLUMNS])
     columns, missing = [], []
@@ -157,12 +157,12 @@ class PooledSteps:
         return design
 
 
-def fit_pooled_steps(rows: Array, sides: Array) -> PooledSteps:
+def fit_pooled_steps(rows: Array, labels: Array) -> PooledSteps:
     """Steps at deciles, for many numbers that shift alike, such as one noise on each of them."""
     x = np.nan_to_num(rows, nan=0.0, posinf=1e300, neginf=-1e300)
     knots = np.quantile(x, np.arange(0.1, 0.91, 0.1), axis=0)
     beyond = x > knots[4]
-    gap = beyond[sides == 1].mean(axis=0) - beyond[sides == 0].mean(axis=0)
+    gap = beyond[labels == 1].mean(axis=0) - beyond[labels == 0].mean(axis=0)
     # in standard errors, so that numbers that do not move have weight 0
     signs = np.clip(gap * np.sqrt(len(x)) / 2, -1.0, 1.0)
     return PooledSteps(signs.astype(np.float32), knots)
@@ -170,14 +170,14 @@ def fit_pooled_steps(rows: Array, sides: Array) -> PooledSteps:
 
 DesignBlock = tuple[
     NDArray[np.float32], NDArray[np.float32], Array
-]  # design, sides, design' design
+]  # design, labels, design' design
 
 
 def design_block(first: NDArray[np.float32], second: NDArray[np.float32]) -> DesignBlock:
     """Designs of both values as one, and the products that every fit needs."""
     design = np.concatenate([first, second])
-    sides = np.append(np.ones(len(first), np.float32), np.zeros(len(second), np.float32))
-    return design, sides, (design.T @ design).astype(float)
+    labels = np.append(np.ones(len(first), np.float32), np.zeros(len(second), np.float32))
+    return design, labels, (design.T @ design).astype(float)
 
 
 def fit_logistic(blocks: Sequence[DesignBlock], penalty: float) -> Array:
@@ -192,9 +192,9 @@ def fit_logistic(blocks: Sequence[DesignBlock], penalty: float) -> Array:
     weights = np.zeros(len(curvature))
     for _ in range(LOGISTIC_STEPS):
         gradient = -ridge * weights
-        for design, sides, _ in blocks:
+        for design, labels, _ in blocks:
             odds = np.clip(_weighted_sums(design, weights.astype(np.float32)), -30, 30)
-            gradient = gradient + np.einsum("ij,i->j", design, sides - 1 / (1 + np.exp(-odds)))
+            gradient = gradient + np.einsum("ij,i->j", design, labels - 1 / (1 + np.exp(-odds)))
         weights = weights + cho_solve(factor, gradient)
     return weights
 

@@ -88,14 +88,14 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
             return Pipeline((_replace_nonfinite, LinearScore(weights)))
 
         yield ModelCandidate("a weighted sum", raw, summed, layout.numbers)
-    sides = np.append(np.ones(len(rows_a)), np.zeros(len(rows_b)))
+    labels = np.append(np.ones(len(rows_a)), np.zeros(len(rows_b)))
     if raw_a.shape[1] > 1:
-        steps = fit_pooled_steps(np.concatenate([raw_a, raw_b]), sides)
+        steps = fit_pooled_steps(np.concatenate([raw_a, raw_b]), labels)
         yield from _additive_candidates(
             "pooled log-odds of numbers", PENALTIES[:1], _split_folds(steps(raw_a), steps(raw_b)),
             Pipeline((layout.numbers, steps)),
         )  # fmt: skip
-    basis = fit_spline_basis(np.concatenate([rows_a, rows_b]), sides, layout.width)
+    basis = fit_spline_basis(np.concatenate([rows_a, rows_b]), labels, layout.width)
     yield from _additive_candidates(
         "additive log-odds of features", PENALTIES, _split_folds(basis(rows_a), basis(rows_b)),
         Pipeline((layout.feature_matrix, basis)),

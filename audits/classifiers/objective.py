@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 from audits.statistics.binomial_bounds import max_correct_probability
 
-# Standard errors of the count between which a verdict, not the bound, is the aim.
+# Standard errors of the count between which a verdict, not the bound, is the objective.
 Z_IN_REACH, Z_CERTAIN = 2.0, 9.0
 SELECTION_MARGIN = 1.2  # standard errors of the learning runs: the bias of choosing the best rule
 EQUAL_MARGIN = 0.2  # standard errors within which rules count as equal

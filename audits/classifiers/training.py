@@ -40,14 +40,16 @@ class TrainedScore:
     cells: HistogramCells
     learning_runs: int
 
-    def z_score(self, aim: Objective) -> float:
+    def z_score(self, objective: Objective) -> float:
         """The z-score with which the best rule is expected to refute the objective's claim."""
-        return best_tails(self.cells, replace(aim, learning_runs=self.learning_runs))[3].z_score
+        return best_tails(self.cells, replace(objective, learning_runs=self.learning_runs))[
+            3
+        ].z_score
 
-    def rule(self, aim: Objective) -> DecisionRule:
+    def rule(self, objective: Objective) -> DecisionRule:
         """The rule whose tails suit the objective best."""
         low, high, up, expected = best_tails(
-            self.cells, replace(aim, learning_runs=self.learning_runs)
+            self.cells, replace(objective, learning_runs=self.learning_runs)
         )
         if self.candidate.is_number:
             return NumericRule(self._interval_rule(low, high, up, expected))
@@ -114,15 +116,15 @@ class NumericRule:
         return self.intervals.describe(first, second)
 
 
-def train_score(first: Outputs, second: Outputs, aim: Objective) -> TrainedScore:
+def train_score(first: Outputs, second: Outputs, objective: Objective) -> TrainedScore:
     """The candidate with the largest out-of-fold bound, trained on all runs."""
     runs = len(first) + len(second)
-    aim = replace(aim, learning_runs=runs)
+    objective = replace(objective, learning_runs=runs)
     margin = CANDIDATE_MARGIN / math.sqrt(0.2 * runs)
     best, most = None, -math.inf
     for one in model_candidates(first, second):
         cells = histogram_cells(*_out_of_fold(one))
-        expected = best_tails(cells, aim)[3].bound
+        expected = best_tails(cells, objective)[3].bound
         if best is None or expected > most + margin:
             best, most = (one, cells), expected
     if best is None:
@@ -131,7 +133,9 @@ def train_score(first: Outputs, second: Outputs, aim: Objective) -> TrainedScore
     return TrainedScore(one, one.train(list(range(len(one.folds)))), cells, runs)
 
 
-def best_tails(cells: HistogramCells, aim: Objective) -> tuple[int, int, int, ExpectedOutcome]:
+def best_tails(
+    cells: HistogramCells, objective: Objective
+) -> tuple[int, int, int, ExpectedOutcome]:
     """(low, high, up, expected outcome) of the best two tails.
 
     One value is guessed below cell ``low``, the other from ``high`` on; ``up`` is 1 if the upper
@@ -150,7 +154,7 @@ def best_tails(cells: HistogramCells, aim: Objective) -> tuple[int, int, int, Ex
     best = (0, size, 1, NO_GUESS)
     for up, below, above in ((1, second, first), (-1, first, second)):
         right = below[low] + above[-1] - above[high]
-        at, expected = aim.best_rule(right, made, both)
+        at, expected = objective.best_rule(right, made, both)
         if expected.bound > best[3].bound:
             best = int(low[at]), int(high[at]), up, expected
     return best

@@ -26,7 +26,7 @@ class Options:
 
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Parts of subject names; all if none."),
+        typer.Argument(metavar="NAME", help="Parts of subject names; all if none."),
     ] = None
     samples: Annotated[
         str, typer.Option(metavar="N", help="Runs of each guess test, learning included.")
@@ -38,7 +38,7 @@ class Options:
     repeats: Annotated[
         str, typer.Option(metavar="R", help="Audits of each specimen at N runs, for alarms.")
     ] = "1"
-    jobs: Annotated[Text, typer.Option(metavar="J", help="Threads; no row depends on them.")] = None
+    jobs: Annotated[Text, typer.Option(metavar="J", help="Threads; the rows do not change.")] = None
     dask: Annotated[
         Text, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster; the same rows.")
     ] = None
@@ -46,11 +46,11 @@ class Options:
     html: Annotated[Text, typer.Option(metavar="FILE", help="Write one self-contained page.")] = (
         None
     )
-    junit: Annotated[Text, typer.Option(metavar="FILE", help="Write JUnit XML, a case a row.")] = (
-        None
-    )
+    junit: Annotated[
+        Text, typer.Option(metavar="FILE", help="Write JUnit XML, one case per row.")
+    ] = None
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from FILE.part of --json FILE, after Ctrl-C.")
+        bool, typer.Option("--resume", help="Continue from the rows kept at Ctrl-C; needs --json.")
     ] = False
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 3 where runs are too few to decide.")

@@ -11,6 +11,8 @@ from accountant.cli.progress import terminal_progress
 from accountant.errors import ParameterError
 from audits.runner.execution import RunnableCase
 
+SCHEDULER_TIMEOUT = "5s"
+
 
 @contextlib.contextmanager
 def progress_bar(
@@ -49,7 +51,7 @@ def dask_executor(address: str | None) -> Iterator[Executor | None]:
         raise ParameterError("--dask", address, "used where `distributed` is installed") from None
     try:
         connect: Any = Client
-        client = connect(address, timeout="5s", set_as_default=False)
+        client = connect(address, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         allowed = f"the address of a scheduler that answers ({type(error).__name__})"
         raise ParameterError("--dask", address, allowed) from None

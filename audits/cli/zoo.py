@@ -52,7 +52,7 @@ def _show(rows: list[Any], runs: int, level: float, screen: Any) -> None:
     table = borderless_table(
         f"The auditor on specimens of known truth: {runs:,} runs, bounds at {format_percent(level)}"
     )
-    table.add_column("specimen", overflow="fold", min_width=16)
+    table.add_column("specimen", overflow="fold")
     for name in ("true", "at least", "share", "found at", "alarms", "s", "verdict"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:

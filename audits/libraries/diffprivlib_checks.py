@@ -33,13 +33,13 @@ def _release(made: Any) -> Callable[..., Any]:
 
 
 def _check_with(make: Callable[[], Any], claim: Loss, by: Callable[..., Any]) -> CheckFunction:
-    def look(settings: Settings, rng: np.random.Generator) -> CheckResult:
+    def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         release, runs = _release(make()), settings.samples
         return result_of_finding(
             by(release, (0.0, 1.0), claim, runs, settings.confidence, rng=rng), claim
         )
 
-    return look
+    return run_check
 
 
 def regression(settings: Settings, rng: np.random.Generator) -> CheckResult:

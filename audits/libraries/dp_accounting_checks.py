@@ -47,13 +47,13 @@ def nan_noise(settings: Settings, rng: np.random.Generator) -> CheckResult:
 
 
 def _check_against(kind: str, event: Any, plan: Plan) -> Any:
-    def look(settings: Settings, rng: np.random.Generator) -> CheckResult:
+    def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         del settings, rng
         return compare_with_certified(
             make_accountant(kind).compose(event()).get_epsilon(DELTA), plan, kind
         )
 
-    return look
+    return run_check
 
 
 def _gaussian() -> Any:

@@ -33,21 +33,21 @@ def gaussian(value: float, rng: np.random.Generator, size: int) -> Any:
 
 
 def _bits_check(release: Callable[..., Any], claim: Loss) -> CheckFunction:
-    def look(settings: Settings, rng: np.random.Generator) -> CheckResult:
+    def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         runs, level = settings.samples, settings.confidence
         return result_of_finding(
             audit_bits(release, (0.0, 1.0), claim, runs, level, rng=rng), claim
         )
 
-    return look
+    return run_check
 
 
 def _guess_check(release: Callable[..., Any], claim: Loss) -> CheckFunction:
-    def look(settings: Settings, rng: np.random.Generator) -> CheckResult:
+    def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         runs, level = settings.samples, settings.confidence
         return result_of_finding(audit(release, (0.0, 1.0), claim, runs, level, rng=rng), claim)
 
-    return look
+    return run_check
 
 
 CHECKS = [

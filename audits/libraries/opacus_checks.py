@@ -24,14 +24,14 @@ NOISE, RATE, STEPS = 0.8, 0.004, 1500
 
 
 def _check_against(name: str) -> CheckFunction:
-    def look(settings: Settings, rng: np.random.Generator) -> CheckResult:
+    def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         del settings, rng
         accountant = getattr(library, name)()
         accountant.history = [(NOISE, RATE, STEPS)]
         plan = Repeat(PoissonSampled(Gaussian(NOISE), RATE), STEPS)
         return compare_with_certified(float(accountant.get_epsilon(DELTA)), plan, name)
 
-    return look
+    return run_check
 
 
 CHECKS = [

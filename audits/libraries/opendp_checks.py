@@ -49,14 +49,14 @@ def _vectors(kind: str, scale: float) -> Callable[..., Any]:
 
 
 def _check_with(kind: str, scale: float, claim: Any, by: Callable[..., Any]) -> CheckFunction:
-    def look(settings: Settings, rng: np.random.Generator) -> CheckResult:
+    def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         release = _vectors(kind, scale)
         runs = min(settings.samples, MAX_RUNS)
         return result_of_finding(
             by(release, (0.0, 1.0), claim, runs, settings.confidence, rng=rng), claim
         )
 
-    return look
+    return run_check
 
 
 def squared_deviations(settings: Settings, rng: np.random.Generator) -> CheckResult:
@@ -115,14 +115,14 @@ def _bit_vector(f: float, weight: int) -> tuple[Callable[..., Any], PureLoss]:
 
 
 def _bit_vector_check(pair: tuple[bytes, bytes]) -> CheckFunction:
-    def look(settings: Settings, rng: np.random.Generator) -> CheckResult:
+    def run_check(settings: Settings, rng: np.random.Generator) -> CheckResult:
         release, claim = _bit_vector(0.5, 1)
         runs = min(settings.samples, 2000)
         return result_of_finding(
             audit(release, pair, claim, runs, settings.confidence, rng=rng), claim
         )
 
-    return look
+    return run_check
 
 
 def integer_laplace_time(settings: Settings, rng: np.random.Generator) -> CheckResult:

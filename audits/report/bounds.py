@@ -15,7 +15,7 @@ from audits.report.terminal import borderless_table, literal_text
 from audits.report.words import format_number
 
 ALGORITHM_HEAD = ("algorithm", "risk", "s.e.", "over the bound", "theorem", "no noise")
-CHECK_HEAD = ("inequality", "closest case", "exact", "bound", "tight")
+CHECK_HEAD = ("inequality", "closest case", "exact", "bound", "exact / bound")
 ALL_HEAD = ("problem", "bound", "published", "algorithm", "over the bound")
 NO_CONSTRUCTION = "no finite family: the proof draws its data at random"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as Xml
 
-from audits.report.words import escape_control, format_number
+from accountant.formatting import escape_control
+from audits.report.words import format_number
 from audits.results.facts import CLOSING
 from audits.results.result_file import Result
 from audits.results.rows import ReportRow

@@ -10,15 +10,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from accountant.formatting import format_lower
+from accountant.formatting import escape_control, format_lower
 from audits.claims.findings import Outcome
-from audits.report.words import escape_control, format_number, format_percent
+from audits.report.words import format_number, format_percent
 from audits.results.facts import CLOSING, PROFILE_HEAD, profile_rows, title_of
 from audits.results.result_file import Result
 from audits.results.rows import ReportRow
 
 # rows.FAMILY_ERROR in words: the error rate that all verdicts of a run share
 ERROR_SENTENCE = "The chance that any verdict here is wrong is at most one in a million."
+
+ABOVE_CLAIM = (
+    'A bound "at least" may exceed a true claim: it holds for its row alone, at the confidence in '
+    "the title. A verdict needs more confidence."
+)
 
 
 def print_report(result: Result, console: Console) -> None:
@@ -38,6 +43,8 @@ def print_report(result: Result, console: Console) -> None:
     console.print(line.append(".", "default"))
     for sentence in _unexpected(rows):
         console.print(Text(sentence, "bold red"))
+    if any(row.outcome is Outcome.SURVIVED and _above_claim(row) for row in rows):
+        console.print(ABOVE_CLAIM)
     console.print(f"{ERROR_SENTENCE} Repeat with --seed {seed}.")
     console.print(CLOSING, style="dim")
 
@@ -64,6 +71,11 @@ def _violation(row: ReportRow) -> str:
     return f"{subject} breaks its claim" + ("" if math.isnan(epsilon) else f", ε = {claimed}")
 
 
+def _above_claim(row: ReportRow) -> bool:
+    """True if the bound of a row, at the confidence of its title, exceeds the claim."""
+    return row.epsilon_lower is not None and row.epsilon_lower > row.claim[0]
+
+
 def literal_text(words: object) -> Text:
     """Text that rich shows literally: no markup, no escapes."""
     return Text(escape_control(words))
@@ -80,13 +92,12 @@ def borderless_table(title: str, *, head: bool = True) -> Table:
 def _table(title: str, rows: Sequence[ReportRow]) -> Table:
     table = borderless_table(f"{title} ({format_percent(rows[0].confidence)})")
     kind = rows[0].kind
-    table.add_column("subject", overflow="fold", min_width=20)
+    # evidence stands under its subject: in a column of its own it is too narrow to read
+    below = {"specimen": "what caught it", "paper": "why", "library": "seen", "target": "seen"}
+    table.add_column(f"subject, {below[kind]}" if kind in below else "subject", overflow="fold")
     exact = "provable" if kind == "paper" else "exact"
     for name in ("claimed", exact, "at least", "verdict"):
         table.add_column(name, justify="right", no_wrap=True)
-    caught = {"specimen": "caught by", "paper": "why", "library": "seen", "target": "seen"}
-    if kind in caught:
-        table.add_column(caught[kind], overflow="fold")
     for row in rows:
         colour = "green" if row.as_expected else "bold red"
         claimed = format_number(row.claim[0]) + (f", {row.claim[1]:g}" if row.claim[1] > 0 else "")
@@ -95,9 +106,10 @@ def _table(title: str, rows: Sequence[ReportRow]) -> Table:
             format_number(row.epsilon_lower, ".4f"),
         )
         word = row.outcome.name if row.decisive else f"{row.outcome.name}?"
-        seen = [literal_text(row.evidence)] if kind in caught else []
-        verdict = Text(word, colour)
-        table.add_row(literal_text(row.subject), claimed, exact, lower, verdict, *seen)
+        subject = literal_text(row.subject)
+        if kind in below:
+            subject.append("\n").append(literal_text(row.evidence)).append("\n")
+        table.add_row(subject, claimed, exact, lower, Text(word, colour))
     return table
 
 

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import math
 
-from accountant.formatting import escape_control
-
-__all__ = ["escape_control", "format_number", "format_percent"]
-
 
 def format_percent(confidence: float) -> str:
     """A confidence as a percentage."""

@@ -47,11 +47,11 @@ def algorithm_facts(
     yield "replay", found.replayed.witness
     yield "leak free, on plan", f"{found.replayed.leak_free}, {found.replayed.on_plan}"
     losses, plain = found.losses, found.losses[found.untilted]
-    drawn = f"{losses.size - plain.size} of them drawn where losses are rare, and weighed"
+    drawn = f"{losses.size - plain.size} of them drawn where losses are rare, and weighted"
     yield "privacy losses", f"{losses.size} runs against one extreme record, {drawn}"
     if plain.size:
         yield "mean, deviation", f"{plain.mean():.4f}, {plain.std():.4f}"
-        yield "greatest", f"{plain.max():.4f} of the epsilon {claim[0]:g} that was paid"
+        yield "largest loss", f"{plain.max():.4f} of the epsilon {claim[0]:g} that was paid"
         yield "rarest loss seen", _rarest_loss(found, 0.95)
 
 

@@ -17,7 +17,8 @@ from audits.known_densities.hockey_stick import exact_epsilon
 from audits.results.rows import FAMILY_ERROR, AuditCase, ProfileCurve, ReportRow, Settings
 from audits.runner.california_housing import load
 from audits.runner.profile_curves import mechanism_curve, profile_curve
-from audits.zoo.catalogue import ZOO, Specimen
+from audits.zoo.catalogue import ZOO
+from audits.zoo.specimen import Specimen
 from mechanisms import EXACT, Mechanism, registry
 from mechanisms.base.supports import RealLine
 from mechanisms.families.additive import AdditiveNoise

@@ -46,6 +46,7 @@ class WorkerFailed(ParameterError):
 
 def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[Any]:
     """The cases whose subject equals or contains one of the names; all without names."""
+    hint = "" if every is not None else "; `python -m audits list` shows them all"
     every = cases() if every is None else every
     if not names:
         return every
@@ -58,9 +59,9 @@ def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[A
         ]
         if not named:
             words = sorted({case.subject.split("(")[0] for case in every})
-            near = difflib.get_close_matches(name, words, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ParameterError("NAME", name, f"(part of) one of {', '.join(words)}{hint}")
+            near = difflib.get_close_matches(name, words, n=3) or words[:3]
+            shown = f"such as {' or '.join(map(repr, near))}"
+            raise ParameterError("NAME", name, f"(part of) the name of a subject, {shown}{hint}")
         found += [case for case in named if case not in found]
     return [case for case in every if case in found]
 

@@ -5,7 +5,7 @@ is the point that the estimate decodes to.  Under the claim it is right with pro
 s_max, for any algorithm: one exact binomial over independent runs.  No loss and no class of
 algorithms is assumed, and no risk is estimated.
 
-In the local model a conviction refutes the claim *and* its interaction model: every user reports
+In the local model FALSIFIED refutes the claim *and* its interaction model: every user reports
 once, with delta 0 if whole records are private.
 
 References: Wang & Xu (2021); proof: docs/proofs/decoding_records.md.
@@ -24,7 +24,7 @@ from accountant.domains import DELTA, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics.search import greatest_float_that
 from accountant.randomness import Rng
-from audits.adapters.noise_search import describe_factor, largest_convicted_factor
+from audits.adapters.noise_search import describe_factor, largest_falsified_factor
 from audits.adapters.reduced_noise import NOISE_FACTOR
 from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
@@ -67,7 +67,7 @@ class Decoded:
     noise : float
         The noise factor of the runs; 1 is all of the algorithm's noise.
     noise_factor : float, optional
-        The largest noise factor below 1 that a search convicted; None if none was, or no search
+        The largest noise factor below 1 that a search falsified; None if none was, or no search
         ran.
 
     Examples
@@ -148,7 +148,7 @@ def audit_accuracy(
     noise : float, optional
         Noise factor in [0, 1]: the part of the algorithm's noise that is drawn.
     search : int, optional
-        Number of tries, 0 to 60, to find the largest noise factor below 1 that is convicted.
+        Number of tries, 0 to 60, to find the largest noise factor below 1 that is falsified.
     rng : int, numpy.random.Generator or None, optional
         Seed or generator.
 
@@ -190,9 +190,9 @@ def audit_accuracy(
         task = family_task(algorithm, n, delta, family)
     claimed = task.claimed_epsilon(epsilon)
     most = task.bound(claimed)
-    judge, more = source.spawn(2)
+    first, more = source.spawn(2)
 
-    def judged(part: float, rng: np.random.Generator) -> Decoded:
+    def audit_with(part: float, rng: np.random.Generator) -> Decoded:
         right = sum(task.decodes_correctly(part, one) for one in rng.spawn(runs))
         tail = _binomial_tail(right, runs, most)
         outcome = Outcome.FALSIFIED if tail <= 1 - confidence else Outcome.SURVIVED
@@ -212,10 +212,10 @@ def audit_accuracy(
             part,
         )
 
-    found = judged(noise, judge)
+    found = audit_with(noise, first)
     if tries:
-        found = replace(found, noise_factor=largest_convicted_factor(
-            lambda part: judged(part, more.spawn(1)[0]).outcome is Outcome.FALSIFIED, tries
+        found = replace(found, noise_factor=largest_falsified_factor(
+            lambda part: audit_with(part, more.spawn(1)[0]).outcome is Outcome.FALSIFIED, tries
         ))  # fmt: skip
     words = _witness(found, task)
     if tries:
@@ -239,7 +239,7 @@ def _epsilon_lower(right: int, runs: int, alpha: float, bound: Callable[[float],
 
 
 def _witness(found: Decoded, task: DecodingTask) -> str:
-    """The construction, what was decoded, and what a conviction refutes."""
+    """The construction, what was decoded, and what FALSIFIED refutes."""
     private = f"({found.epsilon:.6g}, {found.delta:g})-private algorithm ({task.model})"
     return (
         f"{task.adapter.name} (noise times {found.noise:g}) on {task.description}: decoded "

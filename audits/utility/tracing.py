@@ -23,7 +23,7 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng
 from audits.adapters.estimators import DataOf, EstimatorAdapter
-from audits.adapters.noise_search import describe_factor, largest_convicted_factor
+from audits.adapters.noise_search import describe_factor, largest_falsified_factor
 from audits.adapters.reduced_noise import NOISE_FACTOR
 from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
@@ -70,7 +70,7 @@ class Traced:
     noise : float
         The noise factor of the runs; 1 is all of the algorithm's noise.
     noise_factor : float, optional
-        The largest noise factor below 1 that a search convicted; None if none was, or no search
+        The largest noise factor below 1 that a search falsified; None if none was, or no search
         ran.
 
     Examples
@@ -163,7 +163,7 @@ def audit_tracing(
     noise : float, optional
         Noise factor in [0, 1]: the part of the algorithm's noise that is drawn.
     search : int, optional
-        Number of tries, 0 to 60, to find the largest noise factor below 1 that is convicted.
+        Number of tries, 0 to 60, to find the largest noise factor below 1 that is falsified.
     rng : int, numpy.random.Generator or None, optional
         Seed or generator.
 
@@ -199,9 +199,9 @@ def audit_tracing(
     confidence = CONFIDENCE.check("confidence", confidence)
     delta, noise = DELTA.check("delta", delta), NOISE_FACTOR.check("noise", noise)
     claimed = _claimed_epsilon(subject, setting, epsilon, delta)
-    judge, more = source.spawn(2)
+    first, more = source.spawn(2)
 
-    def judged(part: float, rng: np.random.Generator) -> Traced:
+    def audit_with(part: float, rng: np.random.Generator) -> Traced:
         members, others = setting.scores(subject, part, rng)
         # equal scores, such as of an estimate of zeros, are guessed by a coin
         ties = (members == others) & (rng.random(members.size) < 0.5)
@@ -213,12 +213,12 @@ def audit_tracing(
         return Traced(outcome, lower, delta, claimed, runs, confidence, "", 0.0, seed, right,
                       members.size, members, others, part)  # fmt: skip
 
-    found = judged(noise, judge)
+    found = audit_with(noise, first)
     if tries:
         if claimed is None:
-            raise ParameterError("search", search, "0: there is no claim to convict")
-        factor = largest_convicted_factor(
-            lambda part: judged(part, more.spawn(1)[0]).outcome is Outcome.FALSIFIED, tries
+            raise ParameterError("search", search, "0: there is no claim to falsify")
+        factor = largest_falsified_factor(
+            lambda part: audit_with(part, more.spawn(1)[0]).outcome is Outcome.FALSIFIED, tries
         )
         found = replace(found, noise_factor=factor)
     words = _witness(found, subject, setting)
@@ -288,5 +288,5 @@ def _witness(found: Traced, subject: EstimatorAdapter, setting: _TracingSetup) -
         f"features, noise times {found.noise:g}): members score {found.members.mean():.2f} +- "
         f"{found.members.std():.2f}, rows it never saw {found.others.mean():.2f} +- "
         f"{found.others.std():.2f}; true positives {found.true_positives(0.05):.0%} at 5 % false "
-        f"ones; {found.right} of {found.pairs} pairs told apart"
+        f"ones; {found.right} of {found.pairs} pairs distinguished"
     )

@@ -7,32 +7,7 @@ from audits.zoo import honest as zoo_honest
 from audits.zoo import noise as zoo_noise
 from audits.zoo import selection as zoo_selection
 from audits.zoo import side_channels as zoo_channels
-from audits.zoo.algorithms import (
-    NEIGHBOUR_RECORDS,
-    RECORDS,
-    AsLongAsItTakes,
-    Gossip,
-    HalfTheSensitivity,
-    NoiseThief,
-    Peek,
-    _NoisySum,
-)
-from audits.zoo.specimen import Query, Specimen
-
-__all__ = [
-    "NEIGHBOUR_RECORDS",
-    "RECORDS",
-    "SPECIMENS",
-    "ZOO",
-    "AsLongAsItTakes",
-    "Gossip",
-    "HalfTheSensitivity",
-    "NoiseThief",
-    "Peek",
-    "Query",
-    "Specimen",
-    "_NoisySum",
-]
+from audits.zoo.specimen import Specimen
 
 SPECIMENS: tuple[Specimen, ...] = tuple(
     one

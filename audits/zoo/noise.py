@@ -134,7 +134,7 @@ def unary_budget_for_each_bit(label: int, rng: Generator, size: int) -> Output:
 
 
 def specimens() -> list[Specimen]:
-    """Broken noise with its true epsilon."""
+    """Specimens of broken noise, with their true epsilons where these are known."""
     numbers, approximate = (0.0, 1.0), ApproxLoss(1.0, 1e-5)
     five, moved = np.array([5.0, 5.0, 5.0, 5.0]), np.array([6.0, 4.0, 5.0, 5.0])
     return [

@@ -73,7 +73,7 @@ def sparse_vector_without_noise_on_answers(answers: Output, rng: Generator, size
 
 
 def specimens() -> list[Specimen]:
-    """Broken selections with their true epsilons."""
+    """Specimens of broken selections, with their true epsilons where these are known."""
     ten = np.ones(10)
     return [
         specimen(value_of_noisy_max, (np.zeros(5), np.ones(5)), 2.5),

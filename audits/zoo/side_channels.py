@@ -139,7 +139,7 @@ def sum_of_squared_deviations(records: Output) -> float:
 
 
 def specimens() -> list[Specimen]:
-    """Leaks with their true epsilons."""
+    """Specimens of side channels, with their true epsilons where these are known."""
     numbers, answers = (0.0, 1.0), (0, 1)
     large = Box(2.0**50, 2.0**50 + 1, (1024,))
     hundred = Box(0.0, 1.0, (100,))

@@ -115,15 +115,13 @@ def excesses(
     return found | {BOUND: walk.utility_bound(x.shape, found[ZERO])}
 
 
-def measured(
-    truths: tuple[Truth, ...], sizes: tuple[int, ...], ways: tuple[Way, ...], seed: int
-) -> dict[Key, float]:
+def measured(truths: tuple[Truth, ...], sizes: tuple[int, ...], seed: int) -> dict[Key, float]:
     """The same for every truth and number of records."""
     return {
         (truth.name, name, records): value
         for truth in truths
         for records in sizes
-        for name, value in excesses(truth, records, seed, ways).items()
+        for name, value in excesses(truth, records, seed).items()
     }
 
 
@@ -131,12 +129,11 @@ def risk(options: Options) -> Chart:
     """A panel for each truth."""
     sizes: tuple[int, ...] = (1_000, 2_000, 5_000, 10_000, 20_000)
     truths: tuple[Truth, ...] = TRUTHS
-    ways: tuple[Way, ...] = WAYS
     if options.quick:
-        sizes, ways = (300, 3_000), WAYS[:2]
+        sizes = (300, 3_000)
         truths = tuple(replace(one, features=50, spread=min(one.spread, 50)) for one in TRUTHS)
-    found = over_seeds(partial(measured, truths, sizes, ways), options.seeds)
-    looks = {way.name: way.look for way in ways}
+    found = over_seeds(partial(measured, truths, sizes), options.seeds)
+    looks = {way.name: way.look for way in WAYS}
     looks[BOUND] = {"color": "#222222", "ls": "--"}
     looks[ZERO] = {"color": "#888888", "ls": ":"}
     panels, ratios = [], []
@@ -148,7 +145,7 @@ def risk(options: Options) -> Chart:
         panels.append(
             Panel(truth.name, truth.title, "records n", "excess of the mean loss", curves)
         )
-        times = curves[len(ways)].means[0] / private
+        times = curves[len(WAYS)].means[0] / private
         ratios.append(f"{truth.name}: the bound is {times.min():.0f} to {times.max():.0f} times "
                       f"what {WAYS[0].name} has")  # fmt: skip
     return Chart(panels, [*slopes(panels), *ratios])

@@ -70,9 +70,9 @@ def logistic(users: int, seed: int) -> tuple[Rows, Excess]:
 
 
 @lru_cache
-def digits(folder: Path, radius: float, count: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """The first digits: principal components and a constant, rows of length 1; the least risk."""
-    images, y = (part[:count] for part in load_mnist(folder))
+def digits(folder: Path, radius: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """10,000 digits: principal components and a constant, rows of length 1; the least risk."""
+    images, y = load_mnist(folder)
     images = images - images.mean(axis=0)
     _, axes = np.linalg.eigh(images.T @ images)
     x = images @ axes[:, -COMPONENTS:]
@@ -93,9 +93,9 @@ def risk_of(theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> float:
     return float(values[np.arange(len(y)), y].mean())
 
 
-def mnist(folder: Path, radius: float, count: int, users: int, seed: int) -> tuple[Rows, Excess]:
+def mnist(folder: Path, radius: float, users: int, seed: int) -> tuple[Rows, Excess]:
     """Users with replacement: the digits are the population, so that its risk is known."""
-    x, y, least = digits(folder, radius, count)
+    x, y, least = digits(folder, radius)
     who = np.random.default_rng([seed, users]).integers(0, len(y), users)
     return (x[who], y[who]), lambda theta: risk_of(theta, x, y) - least
 
@@ -108,8 +108,8 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 def problems(folder: Path, quick: bool) -> tuple[Problem, ...]:
     """Two of 100 simulated labels, and ten digits."""
-    few = (500, 2_000) if quick else (1_000, 3_000, 10_000, 30_000, 100_000)
-    many = (2_000, 8_000) if quick else (3_000, 10_000, 30_000, 100_000, 300_000)
+    few = (1_000, 10_000) if quick else (1_000, 3_000, 10_000, 30_000, 100_000)
+    many = (3_000, 30_000) if quick else (3_000, 10_000, 30_000, 100_000, 300_000)
     diameter = 2 * float(np.linalg.norm(logistic_truth()[0]))
     return (
         Problem("hardest", "hardest labels for every n, K = 100, D = 2", 100, "linear", 2.0, 16,
@@ -117,5 +117,5 @@ def problems(folder: Path, quick: bool) -> tuple[Problem, ...]:
         Problem("logistic", "logistic loss, K = 100, D = 100", 100, "logistic", diameter, 64, many,
                 logistic),
         Problem("mnist", "MNIST, logistic loss, K = 10, D = 20", 10, "logistic", 20.0, 8, few,
-                partial(mnist, folder, 10.0, 1_000 if quick else 10_000)),
+                partial(mnist, folder, 10.0)),
     )  # fmt: skip

@@ -43,12 +43,33 @@ def grid_step(scale: float) -> float:
     return math.ldexp(1.0, grid_exponent(scale))
 
 
+def widened_scale(scale: float, sensitivity: float, moved: float) -> float:
+    """Return the scale at which grid noise costs at most ``sensitivity / scale``.
+
+    Rounding moves neighbours apart by up to ``moved``; noise wider by that share of the sensitivity
+    makes up for it, and for all round-off.  Where one step of the grid is more than the whole
+    sensitivity the scale stays, and the loss has to state what rounding moved.
+    """
+    share = moved / sensitivity
+    # (sensitivity + moved) / wider <= (sensitivity / scale) (1 - 2^-46): docs/proofs/discrete.md
+    return scale * (1 + share * (1 + 2.0**-30) + 2.0**-44) if share <= 1 else scale
+
+
 def add_grid_noise(
-    value: Array, scale: float, power: int, rng: np.random.Generator, shape: tuple[int, ...]
+    value: Array,
+    scale: float,
+    drawn_scale: float,
+    power: int,
+    rng: np.random.Generator,
+    shape: tuple[int, ...],
 ) -> Any:
-    """Return rounded values plus integer noise on the grid, each sum as its nearest float."""
+    """Return rounded values plus integer noise on the grid, each sum as its nearest float.
+
+    The grid is that of ``scale``, the noise that of ``drawn_scale``.
+    """
     k = grid_exponent(scale)
-    noise = IntegerNoise(math.ldexp(scale, -k), power).draw(math.prod(shape), rng).reshape(shape)
+    width = math.ldexp(drawn_scale, -k)
+    noise = IntegerNoise(width, power).draw(math.prod(shape), rng).reshape(shape)
     with np.errstate(over="ignore"):
         steps = np.broadcast_to(np.rint(np.ldexp(value, -k)), shape)
     near = np.abs(steps) < MAX_GRID_STEPS

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import IntegerRange
 from accountant.numerics import Array
+from accountant.numerics.rounding import round_up, round_up_ratio
 from mechanisms.base import EXACT, Mechanism, RealLine, Reals, Support, Values, sum_log_density
 from mechanisms.exact_noise import rounding_grid as grid
 
@@ -89,6 +90,28 @@ class RealNoise(AdditiveNoise):
 
     __slots__ = ()
     dimension: int
+
+    @property
+    @abstractmethod
+    def _rounding_moves(self) -> float:
+        """The distance by which rounding to the grid can move neighbours apart."""
+
+    @property
+    def drawn_scale(self) -> float:
+        """The scale of the noise as it is drawn: exact noise is wider, to make up for the grid."""
+        if self.arithmetic is EXACT:
+            return grid.widened_scale(self.scale, self.sensitivity, self._rounding_moves)
+        return self.scale
+
+    @property
+    def _shift(self) -> float:
+        """Sensitivity over scale, rounded up; more where a step of the grid is more than it."""
+        if self.arithmetic is EXACT:
+            if self.drawn_scale > self.scale:
+                return self.sensitivity / self.scale
+            moved = round_up(self.sensitivity + self._rounding_moves)
+            return round_up(moved / self.scale + 2.0**-80)
+        return round_up_ratio(self.sensitivity, self.scale)
 
     def noise_centre(self, value: ArrayLike) -> Any:
         """Return the value, or with exact arithmetic its grid point."""

@@ -617,10 +617,12 @@ def test_installed_it_loads_itself_and_costs_nothing(tmp_path, options):
 # The page
 
 
-def test_the_page_runs(pytester, warm):
-    page = (ROOT / "docs" / "testing.md").read_text()
-    code = page.partition("```python\n")[2].partition("```")[0]
-    assert code.count("def test_") >= 4
+@pytest.mark.parametrize(("name", "tests"), [("testing.md", 4), ("how-to/audit-a-function.md", 2)])
+def test_the_page_runs(name, tests, pytester, warm):
+    page = (ROOT / "docs" / name).read_text()
+    code = next(part for part in page.split("```python\n") if "import pytest" in part)
+    code = code.partition("```")[0]
+    assert code.count("def test_") >= tests
     pytester.makefile(".ini", pytest=INI)
     pytester.makepyfile(test_page=code)
     done = pytester.runpytest_inprocess("-q")

@@ -69,6 +69,7 @@ def public_members(cls: type) -> dict[str, bool]:
     return members
 
 
+@cache
 def checked() -> dict[str, set[str]]:
     """Every name whose docstring is looked at, and the faults that count there."""
     # members of an enumeration are named, not made: its signature is Python's own

@@ -1,5 +1,6 @@
 """README and docs name only what exists in the repository, in plain words, 100 columns wide."""
 
+import ast
 import importlib
 import re
 import tomllib
@@ -24,7 +25,8 @@ AVOIDED = re.compile(
     re.IGNORECASE,
 )
 # names in backticks that are no part of the code
-FOREIGN = {"AssertionError", "TestCase", "GaussianDpEvent", "S", "P", "Q", "PATH", "ADDRESS"}
+FOREIGN = {"AssertionError", "TestCase", "GaussianDpEvent", "S", "P", "Q", "PATH", "ADDRESS",
+           "async", "test_"}  # fmt: skip
 
 CHANGELOG = ROOT / "CHANGELOG.md"  # it names what is gone, too; only its prose is checked
 
@@ -82,6 +84,22 @@ def package_words():
         text for path, text in sources().items() if path.relative_to(ROOT).parts[0] in PACKAGES
     )
     return {word for text in texts for word in re.findall(r"\w+", text)}
+
+
+@cache
+def defined_names():
+    """Return what the code defines: modules, classes, functions, parameters, fields, attributes."""
+    names = {path.stem for path in sources()} | {path.stem for path in DOCS.rglob("figures/*")}
+    for text in sources().values():
+        for node in ast.walk(ast.parse(text)):
+            match node:
+                case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                    names.add(name)
+                case ast.AnnAssign(target=ast.Name(id=name)):
+                    names.add(name)
+                case ast.Assign(targets=targets):
+                    names |= {one.attr for one in targets if isinstance(one, ast.Attribute)}
+    return names
 
 
 @each_page
@@ -152,6 +170,14 @@ def test_names_of_classes_are_in_the_code(page):
         for word in re.findall(r"(?<![\w.])[A-Z][a-z]+(?:[A-Z]+[a-z]*)+\b", name):
             if word not in FOREIGN:
                 assert any(word in text for text in sources().values()), word
+
+
+@each_page
+def test_plain_names_are_defined(page):
+    own = set(re.findall(r"\w+", "\n".join(code_of(page))))
+    for name in quoted(page):
+        if re.fullmatch(r"[a-z]\w+(\(\))?", name) and name not in FOREIGN:
+            assert name.removesuffix("()") in defined_names() | own, name
 
 
 def test_the_glossary_speaks_of_the_code():

@@ -37,13 +37,13 @@ class Run:
     runs: int = 200
 
 
-def losses_violation(run: Run) -> str:
+def losses_violation(run: Run, tolerance=1e-9) -> str:
     """A privacy loss beyond a pure claim."""
     losses = privacy_losses(
         run.algorithm, run.data, run.neighbour, run.runs, public=run.public, rng=1
     )
     greatest = np.abs(losses).max()
-    return "" if greatest <= run.claim + 1e-9 else f"a loss of {greatest}, claimed {run.claim}"
+    return "" if greatest <= run.claim + tolerance else f"a loss of {greatest}, claimed {run.claim}"
 
 
 def leak_violation(run: Run) -> str:
@@ -109,13 +109,13 @@ def snapshot_after(query, rounds):
     return query((x, np.ones(40)))
 
 
-def selection_violation(query) -> str:
+def selection_violation(query, tolerance=0.05) -> str:
     """A total variation between draws of a vertex and the law of its scores."""
     look = snapshot_after(query, 12)
     draws = LazyExponential(0.1).release(look, 1, 5000)
     law = softmax(look.scores() / 0.1)
     gap = np.abs(np.bincount(draws, minlength=40) / 5000 - law).sum() / 2
-    return "" if gap < 0.05 else f"total variation of {gap}"
+    return "" if gap < tolerance else f"total variation of {gap}"
 
 
 def score_bound_violation(query) -> str:
@@ -128,15 +128,15 @@ def score_bound_violation(query) -> str:
     return ""
 
 
-def coefficient_violation(decoder) -> str:
+def coefficient_violation(decoder, tolerance=1e-12) -> str:
     """A bias of the coefficients of a label, over all reports of unary encoding."""
     reports = np.array(list(itertools.product((0, 1), repeat=4)))
     masses = np.exp(decoder.mechanism.log_density(reports, np.full(16, 2), each=True))
     bias = np.abs(masses @ decoder.coefficients(reports) - np.eye(4)[2]).max()
-    return "" if bias < 1e-12 else f"a bias of {bias}"
+    return "" if bias < tolerance else f"a bias of {bias}"
 
 
-def rotated_violation(decoder) -> str:
+def rotated_violation(decoder, tolerance=0.08) -> str:
     """A bias of the coefficients of a gradient, over 200,000 reports of it."""
     span = GradientSpan.regular_simplex(4)
     reports = decoder.mechanism.release(span.label_corners(np.full(200_000, 1)), 1)
@@ -145,11 +145,11 @@ def rotated_violation(decoder) -> str:
     if not np.abs(found).max() < 6:
         return f"a coefficient of {np.abs(found).max()}"
     bias = np.abs(found.mean(axis=0) - np.eye(4)[1]).max()
-    return "" if bias < 0.08 else f"a bias of {bias}"
+    return "" if bias < tolerance else f"a bias of {bias}"
 
 
-def second_moment_violation(stated) -> str:
+def second_moment_violation(stated, tolerance=1e-12) -> str:
     """A second moment below that of four orthogonal gradients under unary encoding."""
     decoder = SupportSetDecoder(randomizer_of("unary", 4, 1.0))
     exact = decoder.second_moments(np.eye(4)).max()
-    return "" if exact <= stated() * (1 + 1e-12) else f"{stated()}, found {exact}"
+    return "" if exact <= stated() * (1 + tolerance) else f"{stated()}, found {exact}"

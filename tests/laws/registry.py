@@ -1,7 +1,8 @@
 """Every law, with the mutants that it must catch; `tests/mutants/test_mutants.py` tries them all.
 
 A law is a function of what it judges: where it fails, "" where it holds.  A mutant stands beside
-the right one, on which the law must hold.
+the right one, on which the law must hold.  Where a law has a tolerance, a mutant may be registered
+with a wider one: it must fail by that much, while the right one holds within the law's own.
 """
 
 import functools
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from accountant import Ledger, calibrate
+from accountant import Ledger, OffPlan, PrivateValueError, calibrate
 from accountant.numerics import search
 from algorithms.label_privacy.report_decoders import RotatedGradientDecoder, SupportSetDecoder
 from algorithms.voting.vote_collection import VoteCollector
@@ -20,6 +21,7 @@ from tests.accountant.numerics import test_search
 from tests.laws import (
     algorithms,
     test_accountants,
+    test_adaptive_adversaries,
     test_calibration,
     test_certificates,
     test_composition_notions,
@@ -35,6 +37,7 @@ from tests.laws import (
 )
 from tests.mutants import (
     accountants,
+    adaptive_filters,
     additive,
     calibrations,
     certificates,
@@ -56,25 +59,29 @@ from tests.mutants import (
 
 
 class MutantCase(NamedTuple):
-    """What the law must catch, what it must pass, and how its words on the mutant begin."""
+    """What the law must catch, what it must pass, how its words on the mutant begin.
+
+    A tolerance, where there is one, is what the mutant must fail by.
+    """
 
     wrong: Any
     right: Any
     words: str = ""
+    tolerance: float | None = None
 
 
 class Law(NamedTuple):
     """A law and its mutants by name."""
 
-    violation: Callable[[Any], str]
+    violation: Callable[..., str]
     mutants: dict[str, MutantCase]
 
 
 LAWS: dict[str, Law] = {}
 
 
-def register(name: str, violation: Callable[[Any], str], mutants: dict[str, Any]) -> None:
-    """Add a law; a mutant is ``(wrong, right)`` or ``(wrong, right, words)``."""
+def register(name: str, violation: Callable[..., str], mutants: dict[str, Any]) -> None:
+    """Add a law; a mutant is ``(wrong, right)``, and may have words and a tolerance behind it."""
     LAWS[name] = Law(violation, {key: MutantCase(*given) for key, given in mutants.items()})
 
 
@@ -263,7 +270,7 @@ def ledger_violation(law: Callable[..., None]) -> Callable[[Any], str]:
                 wrong(patch)
             try:
                 law(*given)
-            except (AssertionError, pytest.fail.Exception, RuntimeError, ValueError) as error:
+            except (AssertionError, pytest.fail.Exception, OffPlan, PrivateValueError) as error:
                 return repr(error)
         return ""
 
@@ -338,6 +345,12 @@ for _law in NOTION_LAWS:
          for wrong, name in NOTION_MUTANTS.get(_law, {}).items()},
     )  # fmt: skip
 
+register(
+    "adaptive adversaries", test_adaptive_adversaries.violation,
+    {wrong.__name__: (wrong, test_adaptive_adversaries.honest)
+     for wrong in adaptive_filters.MUTANTS},
+)  # fmt: skip
+
 # --- algorithms
 
 register(
@@ -358,36 +371,42 @@ register("audited", algorithms.audit_violation, regressions.REFUTED)
 register("within budget", algorithms.budget_violation, label_sgd.BUDGETS)
 register(
     "noise of blocks", algorithms.blocks_violation,
-    {"SameNoiseInEveryBlock": (regressions.SameNoiseInEveryBlock, Ledger)},
+    {"SameNoiseInEveryBlock": (
+        regressions.SameNoiseInEveryBlock, Ledger, "1 kinds of noise in 6 blocks")},
 )  # fmt: skip
 register(
     "one vote a machine", algorithms.votes_violation,
     {"AddsSecondVote": (sign_vote.AddsSecondVote, VoteCollector)},
 )  # fmt: skip
 register(
-    "selected vertices", lambda make: algorithms.selection_violation(make()),
-    {"StaleMargins": (frank_wolfe.stale_margins, frank_wolfe.right_margins)},
+    "selected vertices", lambda make, *by: algorithms.selection_violation(make(), *by),
+    {"StaleMargins": (
+        frank_wolfe.stale_margins, frank_wolfe.right_margins, "total variation", 0.1)},
 )  # fmt: skip
 register(
     "bounds of scores", lambda make: algorithms.score_bound_violation(make()),
-    {"NoSlack": (frank_wolfe.no_slack, frank_wolfe.right_slack, "scores that do not exceed")},
+    {"NoSlack": (
+        frank_wolfe.no_slack, frank_wolfe.right_slack, "value must be scores that do not exceed")},
 )  # fmt: skip
 register(
     "unbiased coefficients", algorithms.coefficient_violation,
     {"OffsetForgotten": (
-        label_sgd.OffsetForgotten(label_sgd.UNARY), SupportSetDecoder(label_sgd.UNARY)),
+        label_sgd.OffsetForgotten(label_sgd.UNARY), SupportSetDecoder(label_sgd.UNARY),
+        "a bias of", 0.1),
      "DecodesAsRappor": (
         label_sgd.DecodesAsRappor(label_sgd.UNARY),
-        SupportSetDecoder(label_sgd.UNARY, centred=True))},
+        SupportSetDecoder(label_sgd.UNARY, centred=True), "a bias of", 0.1)},
 )  # fmt: skip
 register(
     "unbiased gradients", algorithms.rotated_violation,
     {"WithoutCentre": (
-        label_sgd.WithoutCentre(label_sgd.DUCHI), RotatedGradientDecoder(label_sgd.DUCHI))},
+        label_sgd.WithoutCentre(label_sgd.DUCHI), RotatedGradientDecoder(label_sgd.DUCHI),
+        "a bias of", 0.15)},
 )  # fmt: skip
 register(
     "second moments", algorithms.second_moment_violation,
     {"lost_second_moment": (
         label_sgd.lost_second_moment,
-        lambda: SupportSetDecoder(label_sgd.UNARY).second_moment)},
+        lambda: SupportSetDecoder(label_sgd.UNARY).second_moment,
+        "", 1.0)},  # less than half of the exact one
 )  # fmt: skip

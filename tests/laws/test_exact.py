@@ -14,9 +14,11 @@ def violation(mechanism: Mechanism) -> str:
     """Where the law fails; "" where it holds."""
     rng = np.random.default_rng(41)
     for value in [example_value(mechanism, rng) for _ in range(5)]:
-        told, same = (mechanism.release(v, 9, 1000) for v in (value, mechanism.noise_centre(value)))
-        if told.tobytes() != same.tobytes():
-            return f"{np.sum(told != same)} draws of 1000 tell {value} from its grid point"
+        drawn, same = (
+            mechanism.release(v, 9, 1000) for v in (value, mechanism.noise_centre(value))
+        )
+        if drawn.tobytes() != same.tobytes():
+            return f"{np.sum(drawn != same)} draws of 1000 tell {value} from its grid point"
     return ""
 
 

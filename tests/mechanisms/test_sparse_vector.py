@@ -58,14 +58,14 @@ def test_cells_of_sparse_vector_hold_what_is_drawn():
 
 def test_the_told_answer_has_fresh_laplace_noise():
     mechanism, value = SparseVector(0.5, 2.0, 1.5), np.array([1.0, -2.0, 4.0])
-    told = mechanism.release(value, 4, 1_000_000)
-    index = told[:, 0].astype(int)
+    outputs = mechanism.release(value, 4, 1_000_000)
+    index = outputs[:, 0].astype(int)
     expected = np.exp(mechanism.comparison.log_density(np.arange(4), value))
-    seen = np.bincount(index, minlength=4) / len(told)
+    seen = np.bincount(index, minlength=4) / len(outputs)
     assert np.abs(seen - expected).max() < math.sqrt(math.log(8 / FALSE_ALARM) / 2e6)
-    assert np.array_equal(np.isnan(told[:, 1]), index == 3)
+    assert np.array_equal(np.isnan(outputs[:, 1]), index == 3)
     for found in range(3):  # given the index the noise is that of nobody's comparison
-        noise = np.sort(told[index == found, 1] - value[found]) / 1.5
+        noise = np.sort(outputs[index == found, 1] - value[found]) / 1.5
         cdf = np.where(noise < 0, np.exp(-np.abs(noise)) / 2, 1 - np.exp(-np.abs(noise)) / 2)
         steps = np.arange(noise.size + 1) / noise.size
         gap = max(np.abs(cdf - steps[1:]).max(), np.abs(cdf - steps[:-1]).max())
@@ -91,7 +91,7 @@ def test_huge_answers(answers, first):
     assert log_p[first] == pytest.approx(0, abs=1e-14)
     assert np.all(np.delete(log_p, first) < -1e299)
     with_value = SparseVector(0.5, 2.0, 1.0)
-    told = with_value.release([1e308, -1e308], 1)
-    assert told.tolist() == [0, 1e308]
-    assert np.isfinite(with_value.log_density(told, [1e308, -1e308]))
+    answer = with_value.release([1e308, -1e308], 1)
+    assert answer.tolist() == [0, 1e308]
+    assert np.isfinite(with_value.log_density(answer, [1e308, -1e308]))
     assert np.isneginf(with_value.log_density([0, np.inf], [1e308, -1e308]))

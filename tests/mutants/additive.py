@@ -48,7 +48,7 @@ class SeedInside(Mutant):
 
 
 class OneNoiseForTheVector(Mutant):
-    """The same noise on every coordinate: differences are told as they are."""
+    """The same noise on every coordinate: differences are shown as they are."""
 
     honest = Gaussian(3.7306334)
     caught_by = "batch"

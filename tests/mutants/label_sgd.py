@@ -86,7 +86,7 @@ def run_of(kind, **changed):
 
 
 HONEST = run_of(LabelSGD)
-LOSSES = {"TwiceTheEpsilon": (run_of(TwiceTheEpsilon), HONEST)}
+LOSSES = {"TwiceTheEpsilon": (run_of(TwiceTheEpsilon), HONEST, "a loss of", 0.5)}
 BUDGETS = {"TwiceTheEpsilon": (run_of(TwiceTheEpsilon), HONEST)}
 LEAKS = {
     "ReadsLabelsPastTheGate": (run_of(ReadsLabelsPastTheGate), HONEST),

@@ -208,7 +208,7 @@ class LooksBeforeItLocks(Ledger):
     def _charge_and_answer(self, mechanism, query, who):
         if self.next is None:
             raise OffPlan(mechanism, None)
-        time.sleep(1e-4)
+        time.sleep(1e-3)
         if self.next is not None:
             self._meter.charge(mechanism, who)
         return self._answer(mechanism, query, who)

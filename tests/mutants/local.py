@@ -132,7 +132,7 @@ class WithReplacement(Mutant):
 
 
 class UniformShare(Mutant):
-    """Decodes as if any other label were told by ``size / k`` of the users."""
+    """Decodes as if any other label were reported by ``size / k`` of the users."""
 
     honest = SubsetSelection(6, 2, 0.5761169)
     other_label_probability = 2 / 6

@@ -142,7 +142,7 @@ class OneScaleForAll(Mutant):
 
 
 class NoneFoundIsLastIndex(Mutant):
-    """Off by one: that no answer is above is told as the index of the last."""
+    """Off by one: that no answer is above is released as the index of the last."""
 
     honest = AboveThreshold(1.0, 2.0)
     caught_by = "sampler"
@@ -160,7 +160,7 @@ class HalfIfMonotone(Mutant):
 
 
 class ReusesComparisonNoise(Mutant):
-    """The answer is told with the noise that was compared."""
+    """The answer is released with the noise that was compared."""
 
     honest = SparseVector(1.0, 2.0, 4.0)
     caught_by = "sampler"

@@ -46,7 +46,7 @@ class VotesCountedFourTimes(SignVote):
 
 
 class ReleasesTrueMajority(SignVote):
-    """Draws signs, and tells the majority in their place."""
+    """Draws signs, and returns the majority in their place."""
 
     def run(self, ledger):
         return np.where(super().run(ledger) != 0, majority_signs(ledger._data), 0)

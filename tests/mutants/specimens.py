@@ -127,7 +127,7 @@ class TrueLabelAmongLies(Mutant):
 
 
 class LastLabelNeverDrawn(Mutant):
-    """Off by one: the last label is never told by chance."""
+    """Off by one: the last label is never drawn by chance."""
 
     honest = RandomizedResponse(10, 0.2319693)
     caught_by = "sampler"

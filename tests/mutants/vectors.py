@@ -104,14 +104,14 @@ class CornersForDirections(Mutant):
     draws = 1_000_000
 
     def release(self, value, rng=None, size=None):
-        told = rng.uniform(-1, 1, (size, 3))
-        told *= self.length / np.sqrt(np.square(told).sum(axis=1, keepdims=True))
+        drawn = rng.uniform(-1, 1, (size, 3))
+        drawn *= self.length / np.sqrt(np.square(drawn).sum(axis=1, keepdims=True))
         own = (1 + (2 * self.keep - 1) * np.sqrt(value @ value)) / 2
-        return np.where((told @ value > 0) == (rng.random(size) < own), *(told.T, -told.T)).T
+        return np.where((drawn @ value > 0) == (rng.random(size) < own), *(drawn.T, -drawn.T)).T
 
 
 class ShortVectorAsFullLength(Mutant):
-    """A shorter vector is told as one of full length."""
+    """A shorter vector is sent as one of full length."""
 
     honest = HemisphereL2(3, 1.0, KEEP)
     caught_by = "sampler"

@@ -23,11 +23,11 @@ class RejectionInsteadOfClamping(Mutant):
     caught_by = "sampler"
 
     def release(self, value, rng=None, size=None):
-        told = self.inner.release(value, rng, size)
-        while (beyond := (told <= self.low) | (told >= self.high)).any():
+        drawn = self.inner.release(value, rng, size)
+        while (beyond := (drawn <= self.low) | (drawn >= self.high)).any():
             value = int(np.clip(value, self.low + 1, self.high - 1))  # else it takes for ever
-            told[beyond] = self.inner.release(value, rng, beyond.sum())
-        return told
+            drawn[beyond] = self.inner.release(value, rng, beyond.sum())
+        return drawn
 
 
 class WrappedAround(Mutant):
@@ -37,8 +37,8 @@ class WrappedAround(Mutant):
     caught_by = "sampler"
 
     def release(self, value, rng=None, size=None):
-        told = self.inner.release(value, rng, size)
-        return self.low + (told - self.low) % (self.high - self.low)
+        drawn = self.inner.release(value, rng, size)
+        return self.low + (drawn - self.low) % (self.high - self.low)
 
 
 class EndMassWithoutTail(Mutant):
@@ -127,7 +127,7 @@ class ChoiceNotCharged(Mutant):
 
 
 class OddsNotBounded(Mutant):
-    """Odds beyond the box are told as they are."""
+    """Odds beyond the box are released as they are."""
 
     honest = PureFromApproximate(Gaussian(1.0), 0.2, 3)
     caught_by = "hockey_stick"

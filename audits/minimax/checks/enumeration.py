@@ -159,14 +159,15 @@ def _noninteractive_rows(
                 joint_distribution(shifted),
                 joint_distribution([channel.mean(axis=0)[None]] * n),
             )
-            case = f", n = {n}, epsilon = {epsilon:g}, d = {family.d:g}, {name}"
+            drawn = f"d = {family.d:g}, {name}"
+            case = f", n = {n}, epsilon = {epsilon:g}, {drawn}"
             known = fano_information(family, n, epsilon)
             yield "I(V; Z), at once", group, case, mutual_information(joint), known.sharp
             at = f"epsilon = {epsilon:g}"
             yield (
                 "I(V; Z), best channel",
                 at,
-                f", {group}{case}",
+                f", {group}, n = {n}, {drawn}",
                 mutual_information(joint),
                 known.sharp,
             )

@@ -14,26 +14,15 @@ from audits.minimax.information.bernoulli_kl import (
 )
 from audits.minimax.information.contraction import (
     chi_squared_divergence,
-    entropy_factor,
     fano_information,
     le_cam_divergence,
 )
 from audits.minimax.information.theorem_domains import (
-    INTERACTION,
     LOCAL_EPSILON,
     USERS,
     Interaction,
     is_sequential,
 )
-
-__all__ = [
-    "INTERACTION",
-    "LOCAL_EPSILON",
-    "Interaction",
-    "entropy_factor",
-    "most_right",
-    "most_right_chi_squared",
-]
 
 
 def most_right(

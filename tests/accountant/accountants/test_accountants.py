@@ -14,6 +14,7 @@ from accountant import (
     Basic,
     BoundedRangeLoss,
     Budget,
+    BudgetExceeded,
     GaussianLoss,
     LaplaceLoss,
     PairLoss,
@@ -27,6 +28,7 @@ from accountant import (
     ZCDPLoss,
     compare,
 )
+from accountant.ledger.composition_notions import notion_of
 from mechanisms import Gaussian, Laplace
 from tests.accountant.enumeration import atoms_of, delta_by_enumeration
 from tests.processor_time import standard_seconds
@@ -238,7 +240,12 @@ def test_counts_that_no_float_holds_are_refused():
 
 def test_no_accountant_undercuts_the_exact_sum_at_delta_zero():
     for crumb in (PureLoss(1e-16), PureLoss(1e-17), PureLoss(1e-300), 10**10 * PureLoss(1e-28)):
-        assert not Budget(1.0).admits(10 * PureLoss(0.1) + crumb)
+        assert Basic().epsilon(10 * PureLoss(0.1) + crumb, 0.0) > 1.0
+        assert Tight().epsilon(10 * PureLoss(0.1) + crumb, 0.0) > 1.0
+        notion = notion_of("pure", Budget(1.0))
+        whole = notion.spend(notion.zero, 10 * PureLoss(0.1))
+        with pytest.raises(BudgetExceeded):  # a crumb is no round-off of what was spent before
+            notion.spend(whole, crumb)
     for accountant in (Basic(), RDP(), PLD(), Tight()):
         assert accountant.epsilon(10 * PureLoss(0.1), 0.0) == 1.0
 

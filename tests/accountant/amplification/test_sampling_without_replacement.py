@@ -8,7 +8,7 @@ from accountant import PureLoss, SampledWithoutReplacement
 
 
 def test_sampling_without_replacement_is_its_formula():
-    # a bit in a sample of m of n, told exactly but for a flip: enumerate who is in the sample
+    # a bit in a sample of m of n, released exactly but for a flip: enumerate who is in the sample
     part, m, n = PureLoss(1.0), 2, 10
     node = SampledWithoutReplacement(part, m, n)
     for epsilon in (0.0, 0.1, 0.2):

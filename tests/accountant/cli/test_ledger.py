@@ -36,7 +36,7 @@ def test_a_book_is_opened_looked_at_and_checked(stored_book, capsys):
         run("open", stored_book.url, "d", "--epsilon", 1, "--delta", 1e-6, "--unit", "a person")
         == 0
     )
-    assert "d: spent epsilon 0 of 1 at delta 1e-06 (rho 0 of 0.0243" in capsys.readouterr().out
+    assert "d: spent epsilon 0 of 1 at delta 1e-06 (epsilon 0 of 1)" in capsys.readouterr().out
     with Book.open(stored_book.url) as book, book.ledger("d", DATA) as ledger:
         ledger.release(Gaussian(50.0), np.sum)
     for words in (("status",), ("history",)):
@@ -157,7 +157,7 @@ def test_the_registry_says_what_registries_ask_for(stored_book, tmp_path):
         assert row["neighbour relation"] == "add-remove"
         assert row["neighbours differ by"] == "one record more or less"
         assert (row["epsilon"], row["delta"]) == (1.0, 1e-6)
-        assert row["composition"].startswith("sum of rho")
+        assert row["composition"].startswith("sum of the epsilons, or of the divergences")
         assert row["post-processing"] == "rounded to tens"
         assert row["first release"] <= row["last release"]
 

@@ -3,10 +3,9 @@
 import pytest
 import typer
 
-from accountant import Book, Budget
 from accountant.cli.exit_status import run_app
 from accountant.cli.page import page
-from mechanisms import Laplace
+from tests.accountant.example_files import PLAN, spent_book
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command("page")(page)
@@ -15,23 +14,6 @@ app.command("other")(lambda: None)
 
 def run(*words):
     return run_app(app, "python -m accountant", ["page", *map(str, words)])
-
-
-PLAN = """
-[budget]
-epsilon = 2.0
-delta = 1e-6
-
-[[release]]
-name = "ages"
-kind = "Laplace"
-scale = 20.0
-count = 8
-
-[[release]]
-kind = "Gaussian"
-scale = 15.0
-"""
 
 
 @pytest.fixture
@@ -63,15 +45,7 @@ def test_noise_left_open_is_found_first(tmp_path):
 
 @pytest.fixture
 def book(tmp_path):
-    url = f"sqlite:///{tmp_path}/spent.db"
-    with Book.open(url, author="<b>ann</b>") as book:
-        book.dataset("visits <script>", budget=Budget(1.0))
-        with book.ledger("visits <script>", [0.25, 987654.5]) as ledger:
-            for _ in range(3):
-                ledger.release(Laplace(scale=10.0), lambda rows: 123456.75)
-            with pytest.raises(ZeroDivisionError):
-                ledger.release(Laplace(scale=20.0), lambda rows: 1 / 0)
-    return url
+    return spent_book(tmp_path)
 
 
 def test_the_command_shows_a_ledger(book, tmp_path):

@@ -14,39 +14,8 @@ from accountant.formats.plan_toml import (
     read_file,
     read_plan,
 )
+from tests.accountant.example_files import WANTED
 from tests.processor_time import standard
-
-WANTED = """
-[budget]
-epsilon = 1.0
-delta = 1e-6
-
-[[release]]
-name = "ages"
-kind = "Laplace"
-sensitivity = 2.0
-count = 12
-weight = 1.0
-
-[[release]]
-name = "top diagnosis"
-kind = "NoisyMax"
-count = 4
-error = { selection = 100 }
-target = 120.0
-
-[[release]]
-kind = "PoissonSampled"
-rate = 0.01
-count = 5
-part = { kind = "Gaussian" }
-weight = 0.5
-
-[[release]]
-kind = "Gaussian"
-scale = 60.0
-error = { maximum = 30 }
-"""
 
 
 @pytest.fixture
@@ -73,8 +42,8 @@ def test_fit_writes_what_plan_reads(plan, tmp_path, capsys):
     assert names == ["release", "ages", "top", "PoissonSampled", "Gaussian"]
     assert lines[5].startswith("epsilon 0.99999")
     assert lines[6].startswith("for groups of 2: epsilon 2.")
-    assert lines[7].startswith("it fits: epsilon ")
-    assert lines[8] == "room for 0 more of ages"
+    assert lines[7] == "fits the budget; nothing is left"
+    assert lines[8] == "0 more of ages would fit"
     assert len(list(tmp_path.iterdir())) == 3
 
 
@@ -83,16 +52,19 @@ def test_plan_says_what_more_would_fit(tmp_path, capsys):
     path.write_text('[budget]\nepsilon = 1\n[[release]]\nkind = "Laplace"\nscale = 10\ncount = 4\n')
     assert main(["plan", str(path)]) == 0
     out = capsys.readouterr().out
-    assert "it fits: epsilon 0.6" in out
-    assert "room for 6 more of Laplace" in out
+    assert re.search(r"fits the budget; epsilon 0\.60* is left", out)
+    assert "6 more of Laplace would fit" in out
     assert main(["plan", str(path), "--epsilon", "0.3"]) == 1
-    assert "it does not fit" in capsys.readouterr().out
+    assert "does not fit the budget" in capsys.readouterr().out
 
 
 def test_fit_says_when_the_budget_does_not_suffice(plan, tmp_path, capsys):
     out = tmp_path / "never.toml"
     assert main(["fit", plan, "--epsilon", "0.1", "--out", str(out)]) == 1
-    assert "budget Budget(epsilon=0.1" in capsys.readouterr().err
+    assert (
+        "and 0.1 is left of the limit 0.1 (0 is spent; Budget(epsilon=0.1"
+        in capsys.readouterr().err
+    )
     assert not out.exists()
 
 
@@ -270,10 +242,10 @@ def test_a_key_of_a_file_steers_no_terminal(tmp_path, capsys):
         '{"schema": 1, "release": [{"kind": "Gaussian", "scale": 3.0, "\\u001b[31m\\u202e\\n": 5}]}'
     )
     assert main(["plan", str(file), "--epsilon", "1"]) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert told.rstrip("\n").isprintable()
-    assert r"\x1b[31m\u202e\n" in told
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert message.rstrip("\n").isprintable()
+    assert r"\x1b[31m\u202e\n" in message
 
 
 def test_a_closed_stdout_is_no_traceback(tmp_path):

@@ -11,39 +11,8 @@ from accountant.formats.registry import plan_kinds
 from accountant.formats.request_tables import Template
 from accountant.formats.toml_writer import file_to_json, file_to_toml
 from mechanisms import Gaussian, Laplace, NoisyMax
+from tests.accountant.example_files import WANTED
 from tests.strategies import plan_files, printable_names
-
-WANTED = """
-[budget]
-epsilon = 1.0
-delta = 1e-6
-
-[[release]]
-name = "ages"
-kind = "Laplace"
-sensitivity = 2.0
-count = 12
-weight = 1.0
-
-[[release]]
-name = "top diagnosis"
-kind = "NoisyMax"
-count = 4
-error = { selection = 100 }
-target = 120.0
-
-[[release]]
-kind = "PoissonSampled"
-rate = 0.01
-count = 5
-part = { kind = "Gaussian" }
-weight = 0.5
-
-[[release]]
-kind = "Gaussian"
-scale = 60.0
-error = { maximum = 30 }
-"""
 
 
 def test_a_wanted_file_is_what_it_says():

@@ -40,7 +40,9 @@ def test_ten_spends_of_a_tenth_fit_into_one_exactly():
     gate = Filter(DATA, Budget(1.0), rng=0)
     assert spends_until_refused(gate, TENTH) == 10
     assert gate.spent == 1.0
-    with pytest.raises(BudgetExceeded, match=r"spent epsilon 1, asked 0\.1, budget Budget"):
+    with pytest.raises(
+        BudgetExceeded, match=r"this needs epsilon 0\.1, and 0 is left of the limit 1 "
+    ):
         gate.release(TENTH, np.sum)
     # row 12: not even the least spend fits afterwards
     with pytest.raises(BudgetExceeded):
@@ -128,16 +130,16 @@ def test_what_is_no_filter_is_refused():
 def test_deltas_add_up_too():
     gate = Filter(DATA, Budget(1.0, 3e-6), "pure")
 
-    class Leaky(Laplace.__mro__[1]):  # a mechanism of noise whose loss is (0.1, 1e-6)
+    class Leaky(Laplace.__mro__[2]):  # a mechanism of noise whose loss is (0.1, 1e-6)
         scale, sensitivity, reference = 1.0, 1.0, ""
         loss = ApproxLoss(0.1, 1e-6)
         release = terms = None
 
     for _ in range(3):
         gate.spend(object.__new__(Leaky))
-    with pytest.raises(BudgetExceeded, match="spent delta 3e-06, asked 1e-06"):
+    with pytest.raises(BudgetExceeded, match="needs delta 1e-06, and 0 is left of the limit 3e-06"):
         gate.spend(object.__new__(Leaky))
-    with pytest.raises(UnsupportedPlan, match="a pure filter takes it if it is bounded"):
+    with pytest.raises(UnsupportedPlan, match="notion='pure' adds such deltas up"):
         Filter(DATA, Budget(1.0, 1e-5)).spend(object.__new__(Leaky))
 
 
@@ -149,7 +151,7 @@ def test_the_pure_sum_is_the_decimal_one(epsilons):
     total = Fraction(0)
     for epsilon in epsilons:
         mechanism = Laplace(1.0, sensitivity=epsilon)
-        fits = total + Fraction(repr(mechanism.loss.shift)) <= 2
+        fits = total < 2 and total + Fraction(repr(mechanism.loss.shift)) <= 2 + 2e-9
         try:
             gate.spend(mechanism)
         except BudgetExceeded:
@@ -190,7 +192,8 @@ def test_the_odometer_is_honest_at_stops_that_answers_choose():
     assert seen[-1] > running  # a running total would promise too much
     assert seen[-1] < 2 * running
     # of the same grid of filters, each with its share of delta
-    assert seen[-1] == ZCDPLoss(2.0**-2).epsilon_at(1e-6 / 81)
+    assert seen[-1] == pytest.approx(ZCDPLoss(2.0**-2).epsilon_at(1e-6 / 81), rel=1e-11)
+    assert seen[-1] >= ZCDPLoss(2.0**-2).epsilon_at(1e-6 / 81)
 
 
 def test_a_spend_costs_the_same_however_many_there_were():
@@ -212,8 +215,8 @@ def test_a_spend_costs_the_same_however_many_there_were():
 
 
 def test_an_odometer_without_delta_takes_no_leaks():
-    notion = Odometer(np.ones(3))._filter_meter.notion
-    with pytest.raises(BudgetExceeded, match=r"spent delta 0, asked 0\.1"):
+    notion = Odometer(np.ones(3))._meter_of_epsilon.pure
+    with pytest.raises(BudgetExceeded, match=r"needs delta 0\.1, and 0 is left"):
         notion.spend(notion.zero, ApproxLoss(1.0, 0.1))
 
 

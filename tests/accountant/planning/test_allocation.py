@@ -264,7 +264,7 @@ def test_the_table_says_it_all():
     lines = str(found).splitlines()
     assert lines[0].split() == ["release", "count", "noise", "error", "decided", "by"]
     assert lines[1].split()[:2] == ["ages", "1"]
-    assert lines[2].split() == ["Gaussian", "1", "100", "fixed", "noise"]
+    assert lines[2].split() == ["Gaussian", "1", "100", "noise", "set", "by", "hand"]
     assert lines[3].startswith("epsilon 0.99999")
 
 
@@ -329,5 +329,5 @@ def test_a_budget_used_up_but_for_round_off_is_no_noise_of_1e300():
 def test_the_printed_epsilon_of_an_allocation_is_rounded_up():
     for target in (3.0, 5.0, 7.0, 11.0, 13.0):
         found = allocate([Wanted(Laplace, Deviation(), target=target)], BUDGET)
-        told = float(re.search(r"epsilon ([\d.]+);", str(found))[1])
-        assert found.epsilon <= told <= found.epsilon * (1 + 1e-8)
+        shown = float(re.search(r"epsilon ([\d.]+);", str(found))[1])
+        assert found.epsilon <= shown <= found.epsilon * (1 + 1e-8)

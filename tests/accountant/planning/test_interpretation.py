@@ -33,9 +33,9 @@ def test_randomised_response_reaches_what_is_told():
     # an answer that is kept with e^eps times the chance of the other moves 1 in 100 just so far
     response = RandomizedResponse(2, keep=0.8)
     epsilon = response.loss.pure
-    told = re.search(r"at most ([\d.]+) %", explanation(epsilon, 0.0))
+    shown = re.search(r"at most ([\d.]+) %", explanation(epsilon, 0.0))
     reached = 100 * 0.01 * 0.8 / (0.01 * 0.8 + 0.99 * 0.2)
-    assert reached <= float(told[1]) <= reached + 0.01
+    assert reached <= float(shown[1]) <= reached + 0.01
 
 
 @pytest.mark.parametrize("relation", [None, *Adjacency])
@@ -70,5 +70,6 @@ def test_the_exception_is_not_told_as_the_chance_that_a_belief_exceeds_the_limit
     *_, exception, _ = explanation(epsilon, 1e-6).split(". ")
     assert "chance of at most 1 in 1,000,000 (delta 1e-6) that this fails" not in exception
     # Kairouz, Oh & Viswanath: no more than a release that reveals all with chance delta
-    assert "reveal no more than a release that keeps it and yet" in exception
+    assert "reveal no more than a release that reveals all about you with a chance" in exception
+    assert exception.endswith("and otherwise keeps the limit")
     assert "may fail" not in explanation(epsilon, 0.0)

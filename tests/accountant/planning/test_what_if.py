@@ -42,8 +42,8 @@ def test_more_records():
 
 def test_other_deltas_groups_and_one_more():
     plan = 10 * Gaussian(20.0)
-    told = at_deltas(plan, [1e-9, 1e-5])
-    assert told == tuple((d, Tight().epsilon(plan, d)) for d in (1e-9, 1e-5))
+    costs = at_deltas(plan, [1e-9, 1e-5])
+    assert costs == tuple((d, Tight().epsilon(plan, d)) for d in (1e-9, 1e-5))
     assert for_groups(plan, 1e-6, [1, 3])[1] == (3, Tight().epsilon(Grouped(plan, 3), 1e-6))
     # noise of a third of the size
     assert for_groups(plan, 1e-6, [3])[0][1] == pytest.approx(

@@ -4,7 +4,7 @@ import pytest
 
 from accountant import Book, Budget
 from accountant.reports.history_page import history_page
-from mechanisms import Laplace
+from tests.accountant.example_files import spent_book
 from tests.html_checks import Checked, harmless
 
 BUDGET = Budget(2.0, 1e-6)
@@ -12,15 +12,7 @@ BUDGET = Budget(2.0, 1e-6)
 
 @pytest.fixture
 def book(tmp_path):
-    url = f"sqlite:///{tmp_path}/spent.db"
-    with Book.open(url, author="<b>ann</b>") as book:
-        book.dataset("visits <script>", budget=Budget(1.0))
-        with book.ledger("visits <script>", [0.25, 987654.5]) as ledger:
-            for _ in range(3):
-                ledger.release(Laplace(scale=10.0), lambda rows: 123456.75)
-            with pytest.raises(ZeroDivisionError):
-                ledger.release(Laplace(scale=20.0), lambda rows: 1 / 0)
-    return url
+    return spent_book(tmp_path)
 
 
 def test_the_history_tells_what_was_spent_and_what_is_left(book):
@@ -35,9 +27,9 @@ def test_the_history_tells_what_was_spent_and_what_is_left(book):
         assert words in cells
     assert "<b>0.6500</b>" in html
     # 0.65 left: six of 0.1, thirteen of 0.05
-    for scale, told in ((10, ["3", "3", "0", "6"]), (20, ["1", "0", "1", "13"])):
+    for scale, expected in ((10, ["3", "3", "0", "6"]), (20, ["1", "0", "1", "13"])):
         at = cells.index(f"Laplace(scale={scale}.0, sensitivity=1.0, arithmetic=IDEALISED)")
-        assert cells[at + 1 : at + 5] == told
+        assert cells[at + 1 : at + 5] == expected
     # neither data nor answers
     assert "987654" not in html
     assert "123456" not in html

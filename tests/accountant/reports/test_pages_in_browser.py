@@ -35,14 +35,14 @@ LINES = [PlanLine(Laplace(scale=20.0), 20, "ages <b>"), PlanLine(Gaussian(scale=
 
 
 @pytest.fixture(scope="module")
-def told():
+def summary():
     return summarise(LINES, BUDGET)
 
 
 @pytest.fixture(scope="module")
-def folder(told, tmp_path_factory):
+def folder(summary, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    (folder / "plan.html").write_text(plan_page(told, "plan \u202e<i>.toml", "python -m x"))
+    (folder / "plan.html").write_text(plan_page(summary, "plan \u202e<i>.toml", "python -m x"))
     with Book.open(f"sqlite:///{folder}/spent.db") as book:
         book.dataset("visits", budget=BUDGET)
         with book.ledger("visits", [1.0]) as ledger:
@@ -107,49 +107,49 @@ def opened(browser, address):
     assert len(asked) == 1
 
 
-def test_it_starts_with_the_plan_and_tights_number(opened, told):
+def test_it_starts_with_the_plan_and_tights_number(opened, summary):
     page = opened()
-    assert page.inner_text("#epsilon") == format_upper(Tight().epsilon(told.plan, BUDGET.delta))
+    assert page.inner_text("#epsilon") == format_upper(Tight().epsilon(summary.plan, BUDGET.delta))
     assert page.inner_text(".tiles div:nth-child(3) b") == page.inner_text("#rest")
     assert "fits the budget" in page.inner_text("#said")
     assert page.locator("#grid td.chosen").inner_text().startswith(page.inner_text("#epsilon"))
     assert page.title() == "plan \\u202e<i>.toml: privacy budget"
 
 
-def test_what_it_says_of_an_epsilon_is_never_too_little(opened, told):
+def test_what_it_says_of_an_epsilon_is_never_too_little(opened, summary):
     """A conclusion gains e^eps; the best guess is right (e^eps + delta) / (1 + e^eps) of the time.
 
     Kairouz, Oh & Viswanath (2015), Theorem 2.1.
     """
-    page, (_, j) = opened(), told.grid.plan_index
+    page, (_, j) = opened(), summary.grid.plan_index
     page.focus("#noise")
     page.keyboard.press("Home")
-    for cells in told.grid.epsilon:
-        gain = math.exp(cells[j][told.budget_delta_index])
+    for cells in summary.grid.epsilon:
+        gain = math.exp(cells[j][summary.budget_delta_index])
         likelier = float(page.inner_text("#factor").removesuffix(" ×").replace(",", ""))
         assert gain <= likelier <= 1.02 * gain
         right = 100 * (gain + BUDGET.delta) / (1 + gain)
         assert right <= float(page.inner_text("#guess").removesuffix(" %")) <= right + 0.15
         left = float(page.inner_text("#rest").replace("nothing", "0"))
-        spare = max(0.0, BUDGET.epsilon - cells[j][told.budget_delta_index])
+        spare = max(0.0, BUDGET.epsilon - cells[j][summary.budget_delta_index])
         assert spare * 0.999 - 1e-3 <= left <= spare
         page.keyboard.press("ArrowRight")
 
 
-def test_the_arrows_of_the_keyboard_move_the_numbers(opened, told):
-    page, grid = opened(), told.grid
+def test_the_arrows_of_the_keyboard_move_the_numbers(opened, summary):
+    page, grid = opened(), summary.grid
     i, j = grid.plan_index
     page.focus("#noise")
     page.keyboard.press("ArrowRight")
     assert page.inner_text("#epsilon") == format_upper(
-        grid.epsilon[i + 1][j][told.budget_delta_index]
+        grid.epsilon[i + 1][j][summary.budget_delta_index]
     )
     assert page.get_attribute("#noise", "aria-valuetext") == "1.2 times as much noise"
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")  # over the field beside the slider
     page.keyboard.press("End")
     assert page.inner_text("#epsilon") == format_upper(
-        grid.epsilon[i + 1][-1][told.budget_delta_index]
+        grid.epsilon[i + 1][-1][summary.budget_delta_index]
     )
     assert page.inner_text("#releases") == "72"
     page.focus("#delta")
@@ -162,7 +162,7 @@ def test_the_arrows_of_the_keyboard_move_the_numbers(opened, told):
     assert page.inner_text("#table-delta") == "1e-12"
     assert page.locator("#grid td.chosen").inner_text() == format_upper(found)
     page.click("#back")
-    assert page.inner_text("#epsilon") == format_upper(told.epsilon)
+    assert page.inner_text("#epsilon") == format_upper(summary.epsilon)
 
 
 @pytest.mark.parametrize(
@@ -176,29 +176,29 @@ def test_the_arrows_of_the_keyboard_move_the_numbers(opened, told):
         ("delta", "1e-3", "1e-3"),
     ],
 )
-def test_between_grid_points_the_more_cautious_one_is_shown(opened, told, name, typed, taken):
+def test_between_grid_points_the_more_cautious_one_is_shown(opened, summary, name, typed, taken):
     page = opened()
     page.fill(f"#{name}-typed", typed)
     page.keyboard.press("Enter")
     assert page.input_value(f"#{name}-typed") == taken
     at = {
-        "noise": told.grid.plan_index[0],
-        "often": told.grid.plan_index[1],
-        "delta": told.budget_delta_index,
+        "noise": summary.grid.plan_index[0],
+        "often": summary.grid.plan_index[1],
+        "delta": summary.budget_delta_index,
     }
     axes = {
-        "noise": told.grid.noise_factors,
-        "often": told.grid.count_factors,
-        "delta": told.grid.deltas,
+        "noise": summary.grid.noise_factors,
+        "often": summary.grid.count_factors,
+        "delta": summary.grid.deltas,
     }
     at[name] = axes[name].index(float(taken))
-    expected = told.grid.epsilon[at["noise"]][at["often"]][at["delta"]]
+    expected = summary.grid.epsilon[at["noise"]][at["often"]][at["delta"]]
     assert page.inner_text("#epsilon") == format_upper(expected)
     assert (page.inner_text("#note") != "") == (float(typed) != float(taken))
 
 
 @pytest.mark.parametrize("typed", ["0.1", "", "x", "-1", "Infinity", "<b>"])
-def test_what_the_grid_does_not_cover_is_said(opened, told, typed):
+def test_what_the_grid_does_not_cover_is_said(opened, summary, typed):
     page = opened()
     page.fill("#noise-typed", typed)
     page.keyboard.press("Enter")
@@ -207,7 +207,7 @@ def test_what_the_grid_does_not_cover_is_said(opened, told, typed):
         assert page.input_value("#noise-typed") == "4"
     else:
         assert "nothing on the safe side" in page.inner_text("#note")
-        assert page.inner_text("#epsilon") == format_upper(told.epsilon)
+        assert page.inner_text("#epsilon") == format_upper(summary.epsilon)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -224,7 +224,7 @@ def test_axe_finds_no_violation(opened, scheme, name, width):
 
 
 @pytest.mark.parametrize("name", ["plan.html", "history.html"])
-def test_without_a_script_the_tables_are_there(opened, told, name):
+def test_without_a_script_the_tables_are_there(opened, summary, name):
     page = opened(name, java_script_enabled=False)
     tables = page.locator("table")
     assert tables.count() == (3 if name == "plan.html" else 2)
@@ -233,7 +233,7 @@ def test_without_a_script_the_tables_are_there(opened, told, name):
     if name == "plan.html":
         assert not page.locator("#try").is_visible()
         assert page.get_by_text("The sliders need JavaScript").is_visible()
-        assert format_upper(told.epsilon) in page.inner_text("#grid td.here")
+        assert format_upper(summary.epsilon) in page.inner_text("#grid td.here")
 
 
 def test_nothing_may_be_asked_for_even_by_mistake(opened):

@@ -36,7 +36,7 @@ app.command("other")(lambda: None)
 
 
 @pytest.fixture(scope="module")
-def told():
+def summary():
     lines = [
         PlanLine(Laplace(scale=20.0), 20, "ages"), PlanLine(Gaussian(scale=15.0), 4),
         PlanLine(RandomizedResponse(k=2, keep=0.55), 1),
@@ -44,16 +44,16 @@ def told():
     return summarise(lines, BUDGET)
 
 
-def test_the_numbers_of_the_plan_are_tights_own(told):
-    i, j = told.grid.plan_index
-    for delta, found in zip(told.grid.deltas, told.grid.epsilon[i][j], strict=True):
-        assert found == Tight().epsilon(told.plan, delta)
-    assert told.epsilon == Tight().epsilon(told.plan, BUDGET.delta)
+def test_the_numbers_of_the_plan_are_tights_own(summary):
+    i, j = summary.grid.plan_index
+    for delta, found in zip(summary.grid.deltas, summary.grid.epsilon[i][j], strict=True):
+        assert found == Tight().epsilon(summary.plan, delta)
+    assert summary.epsilon == Tight().epsilon(summary.plan, BUDGET.delta)
 
 
-def test_every_cell_is_an_upper_bound_close_to_tight(told):
-    grid = told.grid
-    lines = [cost.line for cost in told.costs]
+def test_every_cell_is_an_upper_bound_close_to_tight(summary):
+    grid = summary.grid
+    lines = [cost.line for cost in summary.costs]
     assert (grid.noise_factors, grid.count_factors, grid.deltas) == (
         NOISE_FACTORS,
         COUNT_FACTORS,
@@ -65,9 +65,9 @@ def test_every_cell_is_an_upper_bound_close_to_tight(told):
         assert lower * (1 - 1e-12) <= grid.epsilon[i][j][k] <= upper * (1 + 3e-4)
 
 
-def test_epsilon_moves_as_the_sliders_promise(told):
+def test_epsilon_moves_as_the_sliders_promise(summary):
     """Between grid points the page shows the neighbour it takes to be the more cautious one."""
-    grid = told.grid
+    grid = summary.grid
     for i, row in enumerate(grid.epsilon):
         for j, cell in enumerate(row):
             assert all(a >= b * (1 - 1e-3) for a, b in pairwise(cell))
@@ -78,19 +78,19 @@ def test_epsilon_moves_as_the_sliders_promise(told):
                     assert value >= row[j - 1][k] * (1 - 1e-3)
 
 
-def test_every_accountant_has_its_curve(told):
-    at = told.budget_delta_index
+def test_every_accountant_has_its_curve(summary):
+    at = summary.budget_delta_index
     for one in ALL_ACCOUNTANTS:
-        found = told.curves[one.name]
+        found = summary.curves[one.name]
         if isinstance(one, PLD):  # one grid for all deltas
-            assert found[at] == pytest.approx(one.epsilon(told.plan, BUDGET.delta), rel=1e-4)
+            assert found[at] == pytest.approx(one.epsilon(summary.plan, BUDGET.delta), rel=1e-4)
         else:
-            assert found[at] == one.epsilon(told.plan, BUDGET.delta)
+            assert found[at] == one.epsilon(summary.plan, BUDGET.delta)
 
 
-def test_what_the_page_embeds_is_what_was_told(told):
-    found = Checked(plan_page(told, "plan.toml")).data
-    grid = told.grid
+def test_the_page_embeds_the_summary(summary):
+    found = Checked(plan_page(summary, "plan.toml")).data
+    grid = summary.grid
     assert found["epsilon"] == [
         [[format_upper(x) for x in cell] for cell in row] for row in grid.epsilon
     ]
@@ -98,24 +98,24 @@ def test_what_the_page_embeds_is_what_was_told(told):
         for j, cell in enumerate(row):
             fits = "".join(str(int(x <= BUDGET.epsilon)) for x in cell)
             assert found["fits"][i][j] == fits
-    assert found["here"] == [*grid.plan_index, told.budget_delta_index]
+    assert found["here"] == [*grid.plan_index, summary.budget_delta_index]
 
 
-def test_the_tables_say_it_all_without_a_script(told):
-    cells = [cell.strip() for cell in Checked(plan_page(told, "plan.toml")).cells]
-    for row in told.grid.epsilon:
+def test_the_tables_say_it_all_without_a_script(summary):
+    cells = [cell.strip() for cell in Checked(plan_page(summary, "plan.toml")).cells]
+    for row in summary.grid.epsilon:
         for cell in row:
-            assert any(c.startswith(format_upper(cell[told.budget_delta_index])) for c in cells)
-    for cost in told.costs:
+            assert any(c.startswith(format_upper(cell[summary.budget_delta_index])) for c in cells)
+    for cost in summary.costs:
         assert format_upper(cost.epsilon_of_all) in cells
         assert f"{cost.capacity:,}" in cells
-    for name, curve in told.curves.items():
+    for name, curve in summary.curves.items():
         assert name in cells
-        assert format_upper(curve[told.budget_delta_index]) in cells
+        assert format_upper(curve[summary.budget_delta_index]) in cells
 
 
 @pytest.mark.parametrize("words", HOSTILE, ids=ascii)
-def test_hostile_names_are_escaped(words, told):
+def test_hostile_names_are_escaped(words, summary):
     costs = tuple(
         type(one)(
             PlanLine(one.line.part, one.line.count, words),
@@ -123,9 +123,9 @@ def test_hostile_names_are_escaped(words, told):
             one.epsilon_of_all,
             one.capacity,
         )
-        for one in told.costs
+        for one in summary.costs
     )
-    hostile = type(told)(told.plan, told.budget, told.grid, costs, told.curves)
+    hostile = type(summary)(summary.plan, summary.budget, summary.grid, costs, summary.curves)
     html = plan_page(hostile, words, words)
     harmless(html, {"script": 2})
 
@@ -139,34 +139,12 @@ def test_hostile_names_are_escaped(words, told):
 )  # fmt: skip
 def test_a_pure_budget_has_a_page(plan, fits):
     lines = lines_of(plan)
-    told = summarise(lines, Budget(1.0))
-    html = plan_page(told, "pure")
+    summary = summarise(lines, Budget(1.0))
+    html = plan_page(summary, "pure")
     harmless(html, {"script": 2})
-    assert told.epsilon == Tight().epsilon(plan, 0.0)
-    assert ("Nothing: at delta 0 it is infinite" in html) == math.isinf(told.epsilon)
+    assert summary.epsilon == Tight().epsilon(plan, 0.0)
+    assert ("Nothing: at delta 0 it is infinite" in html) == math.isinf(summary.epsilon)
     assert ("The plan fits the budget." in html) == fits
-    assert len(told.grid.noise_factors) == (1 if not any("scale" in repr(x) for x in lines) else 11)
-
-
-PLAN = """
-[budget]
-epsilon = 2.0
-delta = 1e-6
-
-[[release]]
-name = "ages"
-kind = "Laplace"
-scale = 20.0
-count = 8
-
-[[release]]
-kind = "Gaussian"
-scale = 15.0
-"""
-
-
-@pytest.fixture
-def plan(tmp_path):
-    path = tmp_path / "plan.toml"
-    path.write_text(PLAN)
-    return path
+    assert len(summary.grid.noise_factors) == (
+        1 if not any("scale" in repr(x) for x in lines) else 11
+    )

@@ -253,7 +253,7 @@ def test_without_noise_worth_mentioning_it_finds_the_minimum(polytope, average):
 
 
 def test_averages_weigh_later_iterates_more():
-    class Told:
+    class StatedAnswers:
         """A gate that tells vertices from a list, and keeps what the query was asked at."""
 
         shape = (400, 4)
@@ -266,10 +266,10 @@ def test_averages_weigh_later_iterates_more():
 
     bounds = Bounds(1.5, 1.0, 1.0)
     iterates = [np.zeros(4)] + [
-        run_frank_wolfe(Told(), None, rounds, bounds) for rounds in range(1, 6)
+        run_frank_wolfe(StatedAnswers(), None, rounds, bounds) for rounds in range(1, 6)
     ]
     weights = 2 * np.arange(1, 7) / (6 * 7)
-    found = run_frank_wolfe(Told(), None, 5, bounds, average=True)
+    found = run_frank_wolfe(StatedAnswers(), None, 5, bounds, average=True)
     assert weights.sum() == pytest.approx(1)
     assert found == pytest.approx(weights @ np.array(iterates))
 

@@ -12,7 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from accountant import ZCDP, Budget, BudgetExceeded, Chunks, OffPlan, ParameterError, Repeat
 from algorithms import PrivateLasso, PrivateLogisticLasso
-from algorithms.frank_wolfe.polytope import Bounds, DenseScores, clipped_entries, optimal_l1_rounds
+from algorithms.frank_wolfe.constants import Bounds, optimal_l1_rounds
+from algorithms.frank_wolfe.dense_scores import DenseScores, clipped_entries
 from audits import privacy_losses, replay
 
 RNG = np.random.default_rng(8)

@@ -87,9 +87,9 @@ def test_the_selected_index_follows_the_exponential_mechanism(loss, scale):
         if t in (0, 16, 17, 59):
             # false alarm 1e-6 / 24 each, 1e-6 together
             assert tail(made.release(look, rng, 3000), softmax(scores / scale)) > 1e-6 / 24
-            told = made.log_density(np.arange(80), look)
+            found = made.log_density(np.arange(80), look)
             dense = NoisyMax(scale).log_density(np.arange(80), scores)
-            assert told == pytest.approx(dense, abs=1e-9 + 1e-11 / scale)
+            assert found == pytest.approx(dense, abs=1e-9 + 1e-11 / scale)
 
 
 @pytest.mark.parametrize("width", [0.01, 1.0, 1e4])
@@ -122,8 +122,8 @@ def test_one_payment_buys_one_selection():
     pair = [ListedScores([1.0, 2.0]), ListedScores([2.0, 1.0])]
     with pytest.raises(PrivateValueError, match="a single one"):
         Ledger(np.ones(3), made, rng=0).release(made, lambda data: pair)
-    told = Ledger(np.ones(2), made, rng=0).release_each(made, lambda rows: pair)
-    assert told.shape == (2,)
+    reports = Ledger(np.ones(2), made, rng=0).release_each(made, lambda rows: pair)
+    assert reports.shape == (2,)
 
 
 def test_levels_move_items_and_keep_them_all():

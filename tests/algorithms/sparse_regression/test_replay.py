@@ -20,7 +20,7 @@ LABELS = {"sparsity": 2, "label_bound": 2.0, "rounds": 3}
 ROUNDS = {"delta": 1e-5, "sparsity": 2, "rounds": 10}
 PURE, APPROXIMATE = PureLoss(1.0), ApproxLoss(1.0, 1e-5)
 
-# a replay would be told by chance at most once in 10^6 runs of this file's table
+# a replay would be refuted by chance at most once in 10^6 runs of this file's table
 CONFIDENCE = 1 - 1e-7
 CASES = {
     "local": (LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=3), PURE),

@@ -74,8 +74,8 @@ def test_responses_get_the_greater_epsilon(mechanism):
 
 def test_a_response_without_noise_is_the_truth():
     rng, labels = np.random.default_rng(0), np.arange(10).repeat(100)
-    told = release_with_less_noise(RandomizedResponse(k=10, keep=0.2), labels, 0.0, rng)
-    assert (told == labels).all()
+    released = release_with_less_noise(RandomizedResponse(k=10, keep=0.2), labels, 0.0, rng)
+    assert (released == labels).all()
 
 
 def test_what_has_no_noise_stays_and_what_has_no_factor_is_refused():

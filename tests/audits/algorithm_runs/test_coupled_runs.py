@@ -23,7 +23,7 @@ from audits.algorithm_runs.importance_sampling import weighted_losses
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.recording import OffTranscript
 from audits.algorithm_runs.tilt_schedule import MIN_UNTILTED_SHARE, TiltSchedule
-from audits.zoo.catalogue import Gossip
+from audits.zoo.algorithms import Gossip
 from mechanisms import Exponential, Gaussian, Laplace, NoisyMax, RandomizedResponse, registry
 
 DATA, OTHER = np.ones(4), np.zeros(4)
@@ -101,7 +101,7 @@ def test_weights_have_mean_one_for_every_mechanism(cls):
             assert column == pytest.approx(1.0)
 
 
-def test_the_mean_of_weighed_sticks_is_the_profile():
+def test_the_mean_of_weighted_sticks_is_the_profile():
     # without bias, whatever the ladder learns as it goes: a t-test at 1e-6
     epsilons = np.array([0.5, 1.0])
     truth = np.array([GaussianLoss(MU).delta_at(float(e)) for e in epsilons])
@@ -135,19 +135,19 @@ def test_a_delta_of_a_millionth_is_seen_in_300_runs():
     assert losses.max() < EPSILON
 
 
-def test_a_tenth_too_little_noise_is_convicted_and_the_right_noise_is_not():
+def test_a_tenth_too_little_noise_is_falsified_and_the_right_noise_is_not():
     claim, confidence = ApproxLoss(EPSILON, DELTA), 1 - 1e-6
-    for share, convicted in ((0.9, True), (1.0, False)):
+    for share, falsified in ((0.9, True), (1.0, False)):
         found = audit_algorithm(gaussians(share), DATA, OTHER, claim, 300, np.random.default_rng(2))
         why = found.refutation(confidence)
-        assert bool(why) is convicted, why
-        if convicted:
+        assert bool(why) is falsified, why
+        if falsified:
             assert why.startswith("privacy losses: delta at epsilon")
             assert found.epsilon_lower(DELTA, confidence) >= EPSILON
 
 
 @pytest.mark.slow
-def test_the_right_noise_is_convicted_as_seldom_as_stated():
+def test_the_right_noise_is_falsified_as_seldom_as_stated():
     # at the claim itself, with false alarms of 1 in 5 allowed: the count is binomial at most
     claim, trials, allowed = GaussianLoss(MU), 60, 0.2
     alarms = sum(
@@ -188,8 +188,8 @@ def test_a_secret_sample_has_no_loss_and_proves_nothing():
     assert upper.tolist() == [1.0, 1.0]
 
 
-class Told:
-    """Does what it is told, with the data past the gate at hand."""
+class GivenRun:
+    """Runs a given function, with the data past the gate at hand."""
 
     def __init__(self, run):
         self.does = run
@@ -244,7 +244,7 @@ def test_what_either_run_raises_is_raised_and_no_thread_is_left(name):
     does, error, words = RUNS[name]
     before = threading.active_count()
     with pytest.raises(error, match=words):
-        many(Told(does), 3)
+        many(GivenRun(does), 3)
     assert threading.active_count() == before
 
 
@@ -253,7 +253,7 @@ def test_more_releases_on_the_neighbour_are_off_the_transcript():
         return [ask() for _ in range(3 - int(ledger._data[0]))]
 
     with pytest.raises(OffTranscript, match="asked for more than the 2 recorded"):
-        many(Told(run), 3)
+        many(GivenRun(run), 3)
 
 
 def test_queries_that_fail_on_both_sides_fail_for_the_algorithm_alone():
@@ -262,7 +262,7 @@ def test_queries_that_fail_on_both_sides_fail_for_the_algorithm_alone():
             ask(lambda data: {}["missing"])
         return ask()
 
-    losses = [one.loss for one in many(Told(run), 10)]
+    losses = [one.loss for one in many(GivenRun(run), 10)]
     assert np.all(np.abs(losses) <= 4.0 + 1e-9)
 
 
@@ -277,7 +277,7 @@ def test_a_stopped_run_leaves_no_thread():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        many(Told(interrupted), 3)
+        many(GivenRun(interrupted), 3)
     assert threading.active_count() == before
 
 
@@ -306,7 +306,7 @@ def test_what_a_run_keeps_on_the_algorithm_is_its_own():
     assert algorithm.count == 20
 
 
-def test_local_releases_and_blocks_are_weighed():
+def test_local_releases_and_blocks_are_weighted():
     class Local:
         def __init__(self, mechanism):
             self.plan = lambda shape: Parallel([mechanism] * 3)

@@ -8,7 +8,8 @@ from audits import privacy_losses, replay
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.recording import OffTranscript
 from audits.algorithm_runs.replaying import difference
-from audits.zoo.catalogue import ZOO, Gossip, _NoisySum
+from audits.zoo.algorithms import Gossip, _NoisySum
+from audits.zoo.catalogue import ZOO
 from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
 
 A = Laplace(1.0)
@@ -72,12 +73,12 @@ def test_every_broken_algorithm_is_caught_by_what_it_names(specimen):
 
 
 def test_the_loss_is_the_log_ratio_of_the_answer():
-    class Told(_NoisySum):
+    class KeepsAnswer(_NoisySum):
         def run(self, ledger):
             self.answer = super().run(ledger)
             return self.answer
 
-    algorithm = Told()
+    algorithm = KeepsAnswer()
     losses = privacy_losses(algorithm, DATA, OTHER, 1, rng=3)
     expected = abs(algorithm.answer - OTHER.sum()) - abs(algorithm.answer - DATA.sum())
     assert losses[0] == pytest.approx(expected, abs=1e-12)

@@ -1,4 +1,4 @@
-"""The lowest bit of a release convicts noise of floats, and finds nothing in exact noise."""
+"""The lowest bit of a release reveals noise of floats, and finds nothing in exact noise."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ EXACT = [Laplace(1.0, 1.0, "exact"), Gaussian(3.7306334, 1.0, "exact")]
 
 
 @pytest.mark.parametrize("made", IDEALISED, ids=repr)
-def test_idealised_noise_is_convicted_by_ten_thousand_runs_a_side(made):
+def test_idealised_noise_is_falsified_by_ten_thousand_runs_a_side(made):
     finding = audit_bits(made, runs=20_000, rng=1)
     assert finding.outcome.name == "FALSIFIED"
     assert finding.epsilon_lower > 4
@@ -108,7 +108,7 @@ def test_more_than_the_lowest_bit_tells(name, pair):
     assert finding.epsilon_lower > (4 if pair == (0.0, 1.0) else 1.5)
 
 
-def test_reachability_convicts_where_no_bit_differs():
+def test_reachability_falsifies_where_no_bit_differs():
     # both values lie in [1, 2), on one grid of floats
     finding = audit_bits(LEAKS["scaled for the sensitivity"], (1.1, 1.9), ONE, rng=1)
     assert finding.epsilon_lower > 4

@@ -16,18 +16,18 @@ SURE = 1 - 1e-9
 BY_ATOMS = [one for one in SPECIMENS if one.caught_by == "atoms" and one.name != "rare_key"]
 # what is to be seen, of one coin that tells (0.9 against 0.1); the honest differ in nothing
 LEAKS = {
-    "none": lambda told: None if told else 1.0,
-    "string": lambda told: "yes" if told else "no",
-    "length": lambda told: [0] * (2 + told),
-    "dtype": lambda told: np.float32(1.0) if told else np.float64(1.0),
-    "int or float": lambda told: 1 if told else 1.0,
-    "shape": lambda told: np.zeros((2, 1) if told else (1, 2)),
-    "a part": lambda told: (3.0, "x", told),
-    "keys": lambda told: {"a": 1} if told else {"b": 1},
-    "not a number": lambda told: math.nan if told else 0.0,
-    "missing part": lambda told: (None, 1.0) if told else (0.0, 1.0),
-    "class": lambda told: Mute() if told else object(),
-    "nested": lambda told: ((1, (2, told)),),
+    "none": lambda secret: None if secret else 1.0,
+    "string": lambda secret: "yes" if secret else "no",
+    "length": lambda secret: [0] * (2 + secret),
+    "dtype": lambda secret: np.float32(1.0) if secret else np.float64(1.0),
+    "int or float": lambda secret: 1 if secret else 1.0,
+    "shape": lambda secret: np.zeros((2, 1) if secret else (1, 2)),
+    "a part": lambda secret: (3.0, "x", secret),
+    "keys": lambda secret: {"a": 1} if secret else {"b": 1},
+    "not a number": lambda secret: math.nan if secret else 0.0,
+    "missing part": lambda secret: (None, 1.0) if secret else (0.0, 1.0),
+    "class": lambda secret: Mute() if secret else object(),
+    "nested": lambda secret: ((1, (2, secret)),),
 }
 
 

@@ -8,14 +8,9 @@ from scipy.stats import binom
 
 from accountant import ParameterError, PureLoss
 from audits import audit
-from audits.attacks.pair_search import (
-    SEARCH_SHARE,
-    Box,
-    NeighbourPair,
-    candidate_pairs,
-    search_pairs,
-)
-from audits.neighbours.value_spaces import ALL_RELATIONS
+from audits.attacks.pair_search import SEARCH_SHARE, search_pairs
+from audits.neighbours.patterns import NeighbourPair, candidate_pairs
+from audits.neighbours.value_spaces import ALL_RELATIONS, Box
 from mechanisms import Laplace, registry
 
 SPACES = [

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from accountant import ParameterError
-from audits.attacks.pair_search import Box
 from audits.attacks.sensitivity import BUDGET, TOLERANCE, answer_distance, probe_sensitivity
+from audits.neighbours.value_spaces import Box
 from audits.zoo.catalogue import SPECIMENS
 from mechanisms.base.values import Categories, Reals
 

@@ -1,4 +1,4 @@
-"""Features of any output: what is told apart, what is refused, and that chunks do not matter."""
+"""Features of any output: what is distinguished, what is refused, and that chunks do not matter."""
 
 import math
 from dataclasses import dataclass

@@ -69,9 +69,9 @@ def test_few_values_are_atoms():
 
 def labels_at(release, points, seeds=9):
     """What most rules guess at some outputs."""
-    aim, found = Objective(100_000, 0.0, 0.05), []
+    objective, found = Objective(100_000, 0.0, 0.05), []
     for seed in range(seeds):
-        bands = train_score(*drawn(release, 20_000, seed=seed), aim).rule(aim).intervals
+        bands = train_score(*drawn(release, 20_000, seed=seed), objective).rule(objective).intervals
         found.append(bands.labels[np.searchsorted(bands.edges, points)])
     return np.median(found, axis=0).tolist()
 
@@ -101,9 +101,9 @@ def test_bands_count_as_a_search_does(first, second, edges, data):
     edges = np.array(sorted(edges))
     labels = np.array(data.draw(guesses(edges.size + 1)), dtype=np.int8)
     a, b = np.array(first, dtype=float), np.array(second, dtype=float)
-    told = [labels[np.searchsorted(edges, side)] for side in (a, b)]
-    right = np.count_nonzero(told[0] == 1) + np.count_nonzero(told[1] == -1)
-    made = sum(np.count_nonzero(side) for side in told)
+    guessed = [labels[np.searchsorted(edges, side)] for side in (a, b)]
+    right = np.count_nonzero(guessed[0] == 1) + np.count_nonzero(guessed[1] == -1)
+    made = sum(np.count_nonzero(side) for side in guessed)
     for bands in (IntervalRule(edges, labels, None), merge_intervals(edges, labels, None)):
         assert bands.counts(a, b) == (right, made)
 

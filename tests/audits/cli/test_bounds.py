@@ -41,7 +41,7 @@ def test_one_problem_for_a_person(capsys):
 def test_the_document(capsys):
     assert main(["bounds", "sparse_regression", "--n", "3000", "--error", "0.01", "--runs", "3",
                  "--json", "-"]) == 0  # fmt: skip
-    out, told = capsys.readouterr()
+    out, err = capsys.readouterr()
     document = json.loads(out)
     assert list(document) == ["schema", "seed", "bounds", "checks"]
     (one,) = document["bounds"]
@@ -58,7 +58,7 @@ def test_the_document(capsys):
         assert algorithm["ratio"] == algorithm["risk"] / bound.value > 1
         assert algorithm["free"] < algorithm["risk"]
     assert all(check["holds"] for check in document["checks"])
-    assert "LocalIHT" in told
+    assert "LocalIHT" in err
 
 
 def test_all_problems_and_files(tmp_path):
@@ -95,7 +95,7 @@ def test_a_failed_inequality_is_told(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["nonsense"], "one of 'sparse_regression'"),
         (["--n", "5"], "given together with a PROBLEM"),
@@ -110,11 +110,11 @@ def test_a_failed_inequality_is_told(monkeypatch, capsys):
         (["private_selection", "--json", "/nowhere/b.json"], "--json"),
     ],
 )
-def test_bad_usage_is_one_line(words, told, capsys):
+def test_bad_usage_is_one_line(words, message, capsys):
     assert main(["bounds", *words]) == 2
     out, line = capsys.readouterr()
     assert out == ""
-    assert told in line
+    assert message in line
     assert line.count("\n") == 1
 
 

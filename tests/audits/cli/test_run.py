@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 import stat
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from audits.claims.findings import Outcome
 from audits.results.rows import Settings
 from audits.runner.cases import cases
 from audits.runner.execution import run_all, select_cases
+from tests.child_processes import interrupt, interruptible
 from tests.laws.common import INSTANCES
 
 ONE = "RandomizedResponse(k=10"
@@ -88,7 +88,9 @@ def test_every_instance_specimen_and_algorithm_is_a_case():
 def everything(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     paths = [str(folder / name) for name in ("all.json", "all.html")]
-    done = audits_process("--seed", "7", "--json", paths[0], "--html", paths[1])
+    # the same findings; two processes whose linear algebra has threads too wait for each other
+    single = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = audits_process("--seed", "7", "--json", paths[0], "--html", paths[1], env=single)
     assert done.returncode == 0, done.stderr
     return done, *paths
 
@@ -108,7 +110,13 @@ def test_the_whole_run_is_as_expected(everything):
     )  # fmt: skip
     for row in honest:
         assert row["exact_epsilon"] <= row["claim"]["epsilon"] + 2e-5
-    for words in ("test R2", "scikit-learn", "privacy losses", "greatest", "accountant's delta"):
+    for words in (
+        "test R2",
+        "scikit-learn",
+        "privacy losses",
+        "largest loss",
+        "accountant's delta",
+    ):
         assert words in done.stdout
 
 
@@ -160,6 +168,7 @@ USAGE = [
 @pytest.mark.parametrize(("words", "message"), USAGE, ids=repr)
 def test_bad_usage_is_one_line_and_exit_2_before_anything_runs(words, message, capsys, monkeypatch):
     monkeypatch.setattr("audits.runner.execution.run_all", lambda *a: pytest.fail("it ran"))
+    monkeypatch.setattr("audits.cli.progress.SCHEDULER_TIMEOUT", "200ms")
     assert main(words) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -169,7 +178,9 @@ def test_bad_usage_is_one_line_and_exit_2_before_anything_runs(words, message, c
 
 def test_a_misspelt_name_gets_a_hint(capsys):
     assert main(["Laplase"]) == 2
-    assert "did you mean 'Laplace'?" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "such as 'Laplace'" in said
+    assert len(said) < 200  # not a list of all names
 
 
 def test_a_false_claim_exits_1(capsys, monkeypatch):
@@ -204,15 +215,11 @@ def test_an_interrupt_exits_130_and_leaves_no_file(tmp_path):
     target = tmp_path / "report.json"
     command = [sys.executable, "-m", "audits", "Laplace(", "--samples", "100000000000",
                "--json", str(target)]  # fmt: skip
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        # by its own processor time it has started up, however busy the machine is
-        while psutil.Process(process.pid).cpu_times().user < 4.0:
+    with interruptible(command) as process:
+        # by its own processor time it has started up (it takes 0.9 s), however busy the machine is
+        while process.poll() is None and psutil.Process(process.pid).cpu_times().user < 2.0:
             time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=200)
-    finally:
-        process.kill()
+        out, err = interrupt(process)
     assert process.returncode == 130
     assert err == "interrupted: no rows were saved\n"
     assert out == ""
@@ -272,13 +279,9 @@ def test_ctrl_c_leaves_what_is_done_and_the_rest_is_resumed(tmp_path):
     # the two replays are done at once, the guess test of so many runs never
     slow = [*words, "--samples", "3000000000", "--json", str(target)]
     command = [sys.executable, "-c", SLOW_LAST, *slow]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
+    with interruptible(command) as process:
         process.stdout.readline()  # it says when the guess test begins
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=200)
-    finally:
-        process.kill()
+        _, err = interrupt(process)
     assert process.returncode == 130
     assert err == f"interrupted: 2 of 3 rows are in {target}.part; continue with --resume\n"
     left = json.loads((tmp_path / "r.json.part").read_text())
@@ -298,13 +301,13 @@ from audits.__main__ import PROGRAM, main
 from accountant.cli.exit_status import exit_process
 
 every = audits.runner.execution.cases()
-def told(case):
+def announced(case):
     def check(settings, rng):
         print("begun", flush=True)
         return case.check(settings, rng)
     return dataclasses.replace(case, check=check)
 
-last = [told(one) for one in every if one.subject == "half_the_noise"]
+last = [announced(one) for one in every if one.subject == "half_the_noise"]
 chosen = [one for one in every if one.subject in ("peek", "gossip")] + last
 audits.runner.execution.cases = lambda: chosen
 exit_process(PROGRAM, main())

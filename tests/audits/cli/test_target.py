@@ -2,8 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -12,6 +10,7 @@ import numpy as np
 import pytest
 
 from audits.__main__ import main
+from tests.child_processes import interrupt, interruptible
 
 CODE = """
 import os, sys, time
@@ -169,17 +168,9 @@ def test_replay_asks_for_leave_too(folder, capsys):
 
 
 def test_an_interrupt_takes_the_child_along(folder):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "audits", *words("theirs:sleeps")],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
+    with interruptible([sys.executable, "-m", "audits", *words("theirs:sleeps")]) as process:
         while not (folder / "started").exists() and process.poll() is None:
             time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        # would wait for a child that holds its output
-        _, err = process.communicate(timeout=200)
-    finally:
-        process.kill()
+        _, err = interrupt(process)  # would wait for a child that holds its output
     assert process.returncode == 130
     assert err == "interrupted: no rows were saved\n"

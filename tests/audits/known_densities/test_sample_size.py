@@ -60,10 +60,10 @@ def test_power_is_what_simulation_finds():
     guesses = rng.binomial(runs, made, repeats)
     correct = rng.binomial(guesses, right)
     seen = float(np.mean(epsilon_lower(correct, guesses, runs, 0.0, 0.05) > 1.0))
-    told = guess_test_power(runs, made, right, 1.0, 0.0, 0.05)
+    power = guess_test_power(runs, made, right, 1.0, 0.0, 0.05)
     # five standard errors: a false alarm of 6e-7
-    assert abs(seen - told) < 5 * math.sqrt(told * (1 - told) / repeats)
-    assert 0.5 < told < 0.9
+    assert abs(seen - power) < 5 * math.sqrt(power * (1 - power) / repeats)
+    assert 0.5 < power < 0.9
 
 
 def test_a_mechanism_is_its_worst_pair():

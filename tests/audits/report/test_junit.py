@@ -7,8 +7,8 @@ from tests.audits.results.report_rows import result, row
 
 
 def test_junit_has_a_case_a_row_and_fails_what_is_wrong():
-    told = result(row("a"), row("b", wrong=True), absent={"opendp": "not installed"})
-    (suite,) = Xml.fromstring(to_junit(told).encode())
+    results = result(row("a"), row("b", wrong=True), absent={"opendp": "not installed"})
+    (suite,) = Xml.fromstring(to_junit(results).encode())
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
     cases = list(suite.iter("testcase"))
     assert [case.get("name") for case in cases] == ["a", "b", "opendp"]

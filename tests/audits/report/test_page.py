@@ -9,10 +9,11 @@ import xml.etree.ElementTree as Xml
 import pytest
 from rich.console import Console
 
+from accountant.formatting import escape_control
 from audits.report.junit import to_junit
 from audits.report.page import to_html
 from audits.report.terminal import print_report
-from audits.report.words import escape_control, format_number
+from audits.report.words import format_number
 from audits.results.result_file import to_json
 from tests.audits.results.report_rows import result, row
 from tests.html_checks import Checked
@@ -27,25 +28,25 @@ HOSTILE = [
 @pytest.mark.parametrize("words", HOSTILE, ids=ascii)
 def test_hostile_names_are_escaped_everywhere(words):
     facts = ((words, words),)
-    told = result(
+    results = result(
         row(words), row(f"2{words}", wrong=True), row(f"3{words}", kind="specimen"),
         row(f"4{words}", facts=facts), row(f"5{words}", kind=words),
         names=[words], absent={words: words},
     )  # fmt: skip
-    html = to_html(told)
+    html = to_html(results)
     page = Checked(html)
     assert not page.asks
     assert not {"script", "img", "link", "iframe", "object", "embed"} & set(page.tags)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e\ud800]", html)
-    suite = Xml.fromstring(to_junit(told).encode())[0]
+    suite = Xml.fromstring(to_junit(results).encode())[0]
     names = [case.get("name") for case in suite.iter("testcase")]
     assert names[0] == escape_control(words)
     screen = Console(record=True, width=400, file=io.StringIO())
-    print_report(told, screen)
+    print_report(results, screen)
     text = screen.export_text()
     assert escape_control(words) in text
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e\ud800]", text)
-    assert json.loads(to_json(told))["findings"][0]["subject"] == words
+    assert json.loads(to_json(results))["findings"][0]["subject"] == words
 
 
 def test_plain_words_stay_what_they_are():
@@ -66,6 +67,6 @@ def test_the_page_asks_nobody_and_needs_no_script():
 
 
 def test_no_report_says_private():
-    told = result(row("a"), row("b", wrong=True, kind="target"), row("c", kind="library"))
-    for text in (to_html(told), to_junit(told), to_json(told)):
+    results = result(row("a"), row("b", wrong=True, kind="target"), row("c", kind="library"))
+    for text in (to_html(results), to_junit(results), to_json(results)):
         assert "private" not in text.lower()

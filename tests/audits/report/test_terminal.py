@@ -9,8 +9,8 @@ from audits.report.terminal import print_report
 from tests.audits.results.report_rows import result, row
 
 
-def last_words(*rows):
-    screen = Console(record=True, width=400, file=io.StringIO())
+def last_words(*rows, width=400):
+    screen = Console(record=True, width=width, file=io.StringIO())
     print_report(result(*rows), screen)
     return screen.export_text()
 
@@ -30,3 +30,22 @@ def test_the_terminal_names_violations_and_missed_faults():
     assert "1 of 1 as expected, 1 (marked ?) with too few runs to decide." in few
     assert "violation" not in few.replace("saw no violation", "")
     assert "fault" not in few
+
+
+def test_no_word_of_the_evidence_is_cut_off():
+    name = "sparse_vector_without_noise_on_answers"
+    why = "replay: the result changed although every answer was the same: by 1e-09 at most"
+    broken = row(
+        name, kind="specimen", claim=(1.0, 1e-5), epsilon_lower=10.6783, exact_epsilon=10.0,
+        evidence=why,
+    )  # fmt: skip
+    for width in (60, 80, 100):
+        shown = last_words(broken, width=width).split()
+        assert set(why.split()) <= set(shown)
+        assert name in shown or width == 60
+
+
+def test_a_bound_above_a_true_claim_is_explained():
+    above = row("honest", claim=(1.0, 0.0), epsilon_lower=1.0009)
+    assert "may exceed a true claim" in last_words(above)
+    assert "may exceed" not in last_words(row("honest", claim=(1.0, 0.0), epsilon_lower=0.99))

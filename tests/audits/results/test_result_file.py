@@ -9,12 +9,12 @@ from tests.audits.results.report_rows import result, row
 def test_a_result_comes_back_as_it_was(tmp_path):
     nothing = row("n", claim=(math.nan, math.nan), exact_epsilon=None, epsilon_lower=None,
                   guesses=None, curve=None, verdict_lower=None, facts=(("a", "b"),))  # fmt: skip
-    told = result(row("a"), nothing, row("c", wrong=True), absent={"x": "y"}, names=["a", "b c"])
+    results = result(row("a"), nothing, row("c", wrong=True), absent={"x": "y"}, names=["a", "b c"])
     path = tmp_path / "r.json"
-    path.write_text(to_json(told))
+    path.write_text(to_json(results))
     back = read_result(str(path), "FILE")
-    assert to_json(back) == to_json(told)
-    assert without_times(back) == without_times(told)
-    assert back.rows[0] == told.rows[0]
-    assert back.request == told.request
+    assert to_json(back) == to_json(results)
+    assert without_times(back) == without_times(results)
+    assert back.rows[0] == results.rows[0]
+    assert back.request == results.request
     assert back.request.repeat_command == "python -m audits a 'b c' --seed 7 --samples 100"

@@ -88,15 +88,21 @@ def test_a_target_stays_on_this_machine(tmp_path, capsys):
     assert "--dask must be left out: a target stays on this machine" in capsys.readouterr().err
 
 
-@EVERY
-def test_an_interruption_leaves_what_is_done(command, tmp_path, monkeypatch, capsys):
-    path, real = tmp_path / "r.json", audits.runner.execution.run_all
+def interrupted_after_first(monkeypatch):
+    """Interrupts every run once its first case is done; what runs them all without that."""
+    real = audits.runner.execution.run_all
 
     def stopped(todo, *more):
         real(todo[:1], *more)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("audits.runner.execution.run_all", stopped)
+    return real
+
+
+@EVERY
+def test_an_interruption_leaves_what_is_done(command, tmp_path, monkeypatch, capsys):
+    path, real = tmp_path / "r.json", interrupted_after_first(monkeypatch)
     assert done(command, path=path, status=130) is None
     assert f"rows are in {path}.part; continue with --resume" in capsys.readouterr().err
     left = document(tmp_path / "r.json.part")
@@ -121,13 +127,8 @@ def test_an_interruption_leaves_what_is_done(command, tmp_path, monkeypatch, cap
 
 @pytest.mark.parametrize("command", ["papers", "zoo"])
 def test_a_part_of_another_request_is_refused(command, tmp_path, monkeypatch, capsys):
-    path, real = tmp_path / "r.json", audits.runner.execution.run_all
-
-    def stopped(todo, *more):
-        real(todo[:1], *more)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("audits.runner.execution.run_all", stopped)
+    path = tmp_path / "r.json"
+    interrupted_after_first(monkeypatch)
     assert done(command, path=path, status=130) is None
     monkeypatch.undo()
     other = ["--confidence", "0.9", "--resume"]
@@ -195,11 +196,11 @@ def test_threads_that_no_row_needs_work_on_the_runs_of_one(monkeypatch, tmp_path
     seen = []
     real = Settings.workers
 
-    def told(self):
+    def recorded(self):
         seen.append(self.jobs)
         return real(self)
 
-    monkeypatch.setattr(Settings, "workers", told)
+    monkeypatch.setattr(Settings, "workers", recorded)
     words = ["half_the_noise", "--samples", "20000", "--seed", "7", "--json"]
     paths = [tmp_path / f"{n}.json" for n in (1, 6)]
     for path, jobs in zip(paths, ("1", "6"), strict=True):

@@ -11,9 +11,9 @@ from audits.statistics.single_run import epsilon_lower_one_run
 
 
 def _response(epsilon, delta):
-    """Outcomes (told coin or revealed coin) of the worst (epsilon, delta) channel of one coin."""
+    """Chances of the own, the other or a revealed coin from the worst (epsilon, delta) channel."""
     keep = (1 - delta) * math.exp(epsilon) / (1 + math.exp(epsilon))
-    return {"told": keep, "other": 1 - delta - keep, "revealed": delta}
+    return {"own": keep, "other": 1 - delta - keep, "revealed": delta}
 
 
 @pytest.mark.parametrize(("right", "coins"), [(0, 10), (5, 10), (48, 48), (60, 72), (40, 72)])
@@ -42,7 +42,7 @@ def test_no_coins_and_no_error_left():
 def test_independent_responses_attain_the_binomial_and_never_pass_the_bound(epsilon, delta):
     m, chances = 6, _response(epsilon, delta)
     q = 1 / (1 + math.exp(-epsilon))
-    right = chances["told"] + chances["revealed"]
+    right = chances["own"] + chances["revealed"]
     for v in range(m + 1):
         assert binom.sf(v - 1, m, right) <= binom.sf(v - 1, m, q) + m * (1 - q) * delta + 1e-12
 
@@ -61,8 +61,8 @@ def test_an_output_that_binds_all_guesses_together_stays_within(delta):
         total = sum(coins)
         law = np.exp(-epsilon / 2 * np.abs(outputs - total))
         law /= law.sum()
-        for told, chance in zip(outputs, law, strict=True):
-            for share, seen in ((1 - delta, told), (delta, total)):  # delta: the sum itself
+        for noisy, chance in zip(outputs, law, strict=True):
+            for share, seen in ((1 - delta, noisy), (delta, total)):  # delta: the sum itself
                 guess = int(seen > m / 2)
                 right = sum(coin == guess for coin in coins)
                 tail[: right + 1] += share * chance / 2**m
@@ -74,7 +74,7 @@ def test_an_output_that_binds_all_guesses_together_stays_within(delta):
 def test_without_the_share_for_delta_the_bound_would_be_false():
     m, epsilon, delta = 6, 0.3, 0.05
     q, chances = 1 / (1 + math.exp(-epsilon)), _response(epsilon, delta)
-    assert binom.sf(m - 1, m, chances["told"] + chances["revealed"]) > binom.sf(m - 1, m, q)
+    assert binom.sf(m - 1, m, chances["own"] + chances["revealed"]) > binom.sf(m - 1, m, q)
 
 
 def test_a_private_release_is_rarely_above_its_epsilon():

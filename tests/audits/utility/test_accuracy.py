@@ -133,15 +133,15 @@ def test_the_classifier_as_a_function():
 
 def test_the_largest_factor_lies_between_the_printed_ones():
     found = audit_accuracy(local_iht(), 200, 512, search=7, rng=6)
-    assert 0.015 < found.noise_factor < 0.06  # methods.md: .02 is convicted, .05 is not
+    assert 0.015 < found.noise_factor < 0.06  # .02 is falsified, .05 is not
     assert f"noise times {found.noise_factor:.3g}" in found.witness
     assert found.outcome is Outcome.SURVIVED
 
 
-def test_a_lasso_that_knows_the_declared_noise_is_convicted_without_noise_alone():
+def test_a_lasso_that_knows_the_declared_noise_is_falsified_without_noise_alone():
     found = audit_accuracy(LABELS["LabelLasso"], 30, 512, 0.5, 1e-5, search=4, rng=7)
     assert found.noise_factor == 0.0
-    assert "convicted without noise" in found.witness
+    assert "falsified without noise" in found.witness
 
 
 def test_epsilon_lower_inverts_the_bound():
@@ -178,7 +178,7 @@ def honest_settings(count, seed):
             yield made, n, p, epsilon, 0.0, d
 
 
-def never_convicted(count, seed):
+def never_falsified(count, seed):
     # all false alarms together have probability at most 1e-6
     level = 1 - 1e-6 / count
     for i, (algorithm, n, p, epsilon, delta, d) in enumerate(honest_settings(count, seed)):
@@ -188,17 +188,17 @@ def never_convicted(count, seed):
         assert found.outcome is Outcome.SURVIVED, found.witness
 
 
-def test_no_honest_algorithm_is_convicted():
-    never_convicted(25, 0)
+def test_no_honest_algorithm_is_falsified():
+    never_falsified(25, 0)
 
 
 @pytest.mark.slow
-def test_no_honest_algorithm_is_convicted_in_200_settings():
-    never_convicted(200, 1)
+def test_no_honest_algorithm_is_falsified_in_200_settings():
+    never_falsified(200, 1)
 
 
 @pytest.mark.slow
-def test_the_best_local_protocol_known_is_not_convicted():
+def test_the_best_local_protocol_known_is_not_falsified():
     """Each user asked about one random coordinate, by randomised response: nearer to the bound.
 
     2000 runs at (30, 4, 2): below s_max, and above chance.
@@ -207,9 +207,9 @@ def test_the_best_local_protocol_known_is_not_convicted():
 
     def asking(x, y, rng):
         at = rng.integers(p, size=n)
-        told = x[np.arange(n), at] * y
-        told = np.where(rng.random(n) < 1 / (1 + math.exp(-epsilon)), told, -told)
-        return np.bincount(at, told, minlength=p)
+        reports = x[np.arange(n), at] * y
+        reports = np.where(rng.random(n) < 1 / (1 + math.exp(-epsilon)), reports, -reports)
+        return np.bincount(at, reports, minlength=p)
 
     found = audit_accuracy(asking, n, p, epsilon, runs=2000, confidence=PROOF, rng=8)
     assert found.outcome is Outcome.SURVIVED

@@ -21,7 +21,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_without_noise_it_is_convicted(name):
+def test_without_noise_it_is_falsified(name):
     algorithm, family, n = CASES[name]
     found = audit_accuracy(algorithm, n, family=family, noise=0.0, confidence=SURE, rng=1)
     assert found.outcome is Outcome.FALSIFIED
@@ -39,7 +39,7 @@ def test_with_its_noise_it_is_not(name):
 
 
 @pytest.mark.parametrize(("name", "least"), [("local mean", 0.05), ("selection", 0.1)])
-def test_the_largest_part_of_the_noise_at_which_it_is_convicted(name, least):
+def test_the_largest_part_of_the_noise_at_which_it_is_falsified(name, least):
     algorithm, family, n = CASES[name]
     found = audit_accuracy(algorithm, n, family=family, noise=0.0, search=6, rng=3)
     assert least < found.noise_factor < 1

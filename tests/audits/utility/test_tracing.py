@@ -68,7 +68,7 @@ every_central = pytest.mark.parametrize(
 
 @every_central
 def test_central_algorithms_without_noise_fall(algorithm, data_of):
-    # an honest one would be convicted at 1 - 1e-6 with probability 1e-6; epsilon is its plan's
+    # an honest one would be falsified at 1 - 1e-6 with probability 1e-6; epsilon is its plan's
     found = audit_tracing(
         algorithm, data_of=data_of, noise=0.0, confidence=1 - 1e-6, rng=1, **SMALL | {"runs": 20}
     )
@@ -121,7 +121,7 @@ def test_a_function_and_an_estimator_are_audited_too():
     assert f"noise times {found.noise_factor:.3g}" in found.witness
 
 
-def test_the_largest_factor_convicts_and_its_runs_are_its_own():
+def test_the_largest_factor_falsifies_and_its_runs_are_its_own():
     algorithm = PrivateLasso(1.0, DELTA, rounds=100)
     found = audit_tracing(algorithm, search=5, rng=3, **SMALL)
     plain = audit_tracing(algorithm, rng=3, **SMALL)
@@ -160,7 +160,7 @@ def test_zeros_are_guessed_by_a_coin():
 
 
 @pytest.mark.slow
-def test_a_randomised_answer_of_exactly_epsilon_is_convicted_as_rarely_as_stated():
+def test_a_randomised_answer_of_exactly_epsilon_is_falsified_as_rarely_as_stated():
     """The worst honest algorithm: it tells each place by a response of epsilon.
 
     400 audits at 90 %: 80 or more false ones of 40 expected have probability below 1e-6.

@@ -99,7 +99,7 @@ def first_above(answers, threshold, scale):
 
 
 def all_told(above, below, ten, threshold=2.0, scale=4.0):
-    """One pattern: ``above`` of the first ten told above, ``below`` of the last ten."""
+    """One pattern: ``above`` of the first ten answered above, ``below`` of the last ten."""
     up, down = ten
     return integral(
         lambda t: lap.pdf(t, 0, threshold)

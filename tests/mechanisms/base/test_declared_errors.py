@@ -81,7 +81,7 @@ def test_no_scores_have_a_greater_selection_error(mechanism, candidates):
         scores[0] = gap
         share = np.exp(law.log_probabilities(scores))
         most = max(most, float(share @ (gap - scores)))
-    told = mechanism.selection_error(candidates)
-    assert most <= told * (1 + 1e-9)
+    stated = mechanism.selection_error(candidates)
+    assert most <= stated * (1 + 1e-9)
     if candidates == 20 and isinstance(mechanism, Exponential):
-        assert told <= 2 * most
+        assert stated <= 2 * most

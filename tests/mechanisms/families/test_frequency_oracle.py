@@ -64,7 +64,7 @@ def test_subset_selection_of_three_among_ten():
 
 
 def test_the_coefficients_of_randomised_response():
-    # (e + k - 2) / (e - 1) where told, -1 / (e - 1) elsewhere
+    # (e + k - 2) / (e - 1) where reported, -1 / (e - 1) elsewhere
     made = RandomizedResponse(10, math.e / (math.e + 9))
     found = made.coefficients(3)
     assert found[3] == pytest.approx((math.e + 8) / (math.e - 1))

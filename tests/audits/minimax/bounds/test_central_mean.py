@@ -64,9 +64,11 @@ def test_directions_are_told_no_better_by_anybody(p):
     for chosen in (directions[:, 0] > 0.2, np.abs(directions[:, 0]) > 0.5,
                    directions.max(axis=1) > 0.6, rng.random(20_000) < 0.3):  # fmt: skip
         ratio = np.where(chosen, math.exp(reach), 1.0)
-        told = np.linalg.norm((ratio[:, None] * directions).mean(axis=0) / ratio.mean())
+        correlation = np.linalg.norm((ratio[:, None] * directions).mean(axis=0) / ratio.mean())
         # 5 standard errors of a mean of 20,000: false alarms of 1e-6
-        assert told <= best_guess_correlation(p, reach) + 5 * math.exp(reach) / math.sqrt(20_000)
+        assert correlation <= best_guess_correlation(p, reach) + 5 * math.exp(reach) / math.sqrt(
+            20_000
+        )
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
@@ -76,11 +78,11 @@ def test_randomised_response_attains_the_decoding_bound(points, epsilon):
     right = math.exp(reach) / (math.exp(reach) + points - 1)
     assert most_right_at_distance(math.log(points), 3, epsilon) == pytest.approx(right, rel=1e-12)
     assert most_right_at_distance(math.log(points), 3, epsilon) >= right
-    # two points and a delta: the truth is told outright with probability delta_3
+    # two points and a delta: the truth is revealed with probability delta_3
     grown = group_delta(3, epsilon, 0.01)
     assert grown == pytest.approx(0.01 * sum(math.exp(i * epsilon) for i in range(3)))
-    told = grown + (1 - grown) * right
-    assert told <= most_right_at_distance(math.log(points), 3, epsilon, 0.01)
+    right_share = grown + (1 - grown) * right
+    assert right_share <= most_right_at_distance(math.log(points), 3, epsilon, 0.01)
 
 
 def noisy_outputs(values, grid, epsilon, delta, sensitivity):

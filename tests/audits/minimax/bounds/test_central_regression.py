@@ -28,7 +28,7 @@ def _responses(n, epsilon, delta):
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.2, 0.0), (0.5, 0.01), (1.0, 0.001)])
 def test_group_privacy_bounds_the_decodes(epsilon, delta):
-    # two data sets all of whose n records differ, told apart from n responses
+    # two data sets all of whose n records differ, distinguished by n responses
     for n in (1, 2, 4):
         law = _responses(n, epsilon, delta)
         right = np.maximum(law(np.zeros(n)), law(np.ones(n))).sum() / 2

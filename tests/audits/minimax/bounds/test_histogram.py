@@ -51,13 +51,13 @@ def xlogx(x):
 def test_no_channel_tells_more_than_the_bound(k, shift, epsilon):
     raw = np.where(patterns(k), math.exp(epsilon), 1.0)
     ratio = (raw @ points(k, shift).T) / raw.mean(axis=1, keepdims=True)
-    told = xlogx(ratio).mean(axis=1)
+    information = xlogx(ratio).mean(axis=1)
     bound = report_information(k, shift, epsilon)
     full = xlogx(points(k, shift) * k).mean()  # nor more than the labels have, on average
-    assert min(told.max(), full) <= bound * (1 + 1e-12)
+    assert min(information.max(), full) <= bound * (1 + 1e-12)
     assert bound <= full * (1 + 1e-9)
     if epsilon <= 1:
-        assert told.max() > 0.9 * bound
+        assert information.max() > 0.9 * bound
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

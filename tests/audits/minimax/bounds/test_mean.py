@@ -67,11 +67,11 @@ def test_no_channel_tells_more_than_the_bound(p, shift, epsilon):
     ratio = np.where(patterns(p), math.exp(epsilon), 1.0)
     ratio /= ratio.mean(axis=1, keepdims=True)
     posterior = ratio @ laws(p, shift * cube(p)).T / 2**p  # over the points, each times 2^-p
-    told = xlogx(posterior * 2**p).mean(axis=1)
+    information = xlogx(posterior * 2**p).mean(axis=1)
     bound = user_information(p, shift, epsilon)
-    assert told.max() <= bound * (1 + 1e-12)
+    assert information.max() <= bound * (1 + 1e-12)
     if p == 3 and epsilon <= 1:  # not vacuous
-        assert told.max() > 0.5 * bound
+        assert information.max() > 0.5 * bound
 
 
 @pytest.mark.parametrize(("p", "shift", "epsilon"), [(3, 1.0, 1.0), (3, 1.0, 3.0), (2, 1.0, 0.5)])

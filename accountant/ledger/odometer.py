@@ -1,0 +1,198 @@
+"""A gate without a limit, whose running cost holds at any stop that answers may choose."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, final
+
+import numpy as np
+
+from accountant.accountants.budget import Budget
+from accountant.domains import DELTA
+from accountant.errors import BudgetExceeded, UnsupportedPlan
+from accountant.ledger.additive_notions import INFINITY_SHARE
+from accountant.ledger.interfaces import Releasable
+from accountant.ledger.ledger import Ledger
+from accountant.ledger.private_data import Users
+from accountant.ledger.pure_dp_notion import PureDPNotion
+from accountant.ledger.totals import CompositionNotion, Spending, Total
+from accountant.losses.loss import Loss
+from accountant.losses.zcdp import ZCDPLoss
+from accountant.numerics import Array
+from accountant.plans.plan import Plan, as_plan
+from accountant.randomness import Rng
+
+FILTERS = 81  # of an odometer: rho from 2^-20 to 2^20 by factors of sqrt 2
+SIZES = 2.0 ** (np.arange(FILTERS) / 2 - 20)
+
+
+@final
+class Odometer(Ledger):
+    """Data that can be asked anything, without a limit; `epsilon` holds at any stop.
+
+    A running total of Rényi divergences is no guarantee at a stop that depends on the answers: with
+    ``delta`` it is read off 81 filters of fixed sizes and orders, each of which was given its share
+    of ``delta``.  The sum of the epsilons holds at any stop as it is; the less of both is reported.
+
+    Parameters
+    ----------
+    data : array or tuple of arrays
+        One row a user.
+    delta : float
+        In [0, 1).
+    rng : int or numpy.random.Generator, optional
+        Repeats a run, for audits and tests.
+    public : Any
+        What is public beside the data.
+
+    References
+    ----------
+    Rogers, Roth, Ullman & Vadhan (2016); Feldman & Zrnic (2021), Theorem 4.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accountant import Odometer
+    >>> from mechanisms import Laplace
+    >>> odometer = Odometer(np.arange(10.0), rng=0)
+    >>> answer = odometer.release(Laplace(4.0, arithmetic="exact"), np.sum)
+    >>> odometer.epsilon
+    0.25
+    """
+
+    def __init__(self, data: Any, delta: float = 0.0, rng: Rng = None, public: Any = None) -> None:
+        self._meter_of_epsilon = meter = OdometerMeter(DELTA.check("delta", delta))
+        super().__init__(data, None, rng, public, "full", meter)
+
+    @property
+    def epsilon(self) -> float:
+        """Return the epsilon of all releases so far at ``delta``, valid at any stop."""
+        return self._meter_of_epsilon.epsilon
+
+
+class OdometerMeter:
+    """A meter that adds epsilons and, with ``delta``, the divergences at the orders of filters."""
+
+    next = None
+
+    def __init__(self, delta: float) -> None:
+        self.pure = PureDPNotion(
+            Budget(1e300, delta), Total(Decimal("Infinity"), Decimal(repr(delta)))
+        )
+        self.curve = DivergencesNotion.of(delta) if delta else None
+        self.pure_total: Total[Decimal] | None = self.pure.zero
+        self.curve_total: Total[Array] | None = self.curve.zero if self.curve else None
+
+    def charge(self, mechanism: Releasable, who: Users | None) -> None:
+        """Charge all users; refuse what has a cost in neither sum."""
+        del who
+        plan = as_plan(mechanism)
+        pure, refusal = _charged(self.pure, self.pure_total, plan)
+        curve, no_curve = _charged(self.curve, self.curve_total, plan)
+        if pure is None and curve is None:
+            raise no_curve or refusal or UnsupportedPlan(plan, "an odometer", "nothing adds up")
+        self.pure_total, self.curve_total = pure, curve
+
+    @property
+    def epsilon(self) -> float:
+        """Return the less of the sum of epsilons and of what the filters have let through."""
+        pure = math.inf
+        if self.pure_total is not None and (self.curve is None or not self.pure_total.infinity):
+            pure = self.pure.epsilon(self.pure_total)
+        if self.curve is None or self.curve_total is None:
+            return pure
+        return min(pure, self.curve.epsilon(self.curve_total))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DivergencesNotion(CompositionNotion[Array]):
+    """Adds the divergences at one order for each of the odometer's filters, without a limit."""
+
+    orders: Array = field(kw_only=True)
+    limits: Array = field(kw_only=True)
+    guarantees: Array = field(kw_only=True)
+
+    name = "odometer"
+    zero = Total(np.zeros(FILTERS), 0.0)
+
+    @classmethod
+    def of(cls, delta: float) -> DivergencesNotion:
+        """Return the notion whose filters share ``delta``."""
+        share = delta * (1 - INFINITY_SHARE) / FILTERS
+        filters = [ZCDPLoss(size) for size in SIZES.tolist()]
+        # a filter of size rho is one of divergences at its best order, which are rho times it
+        best = np.array([one.order_at(share) for one in filters])
+        limit = Total(np.full(FILTERS, math.inf), delta * INFINITY_SHARE)
+        guarantees = np.array([one.epsilon_at(share) for one in filters])
+        return cls(
+            Budget(1e300, delta), limit, orders=best, limits=SIZES * best, guarantees=guarantees
+        )
+
+    def exceeds(self, total: Total[Array]) -> bool:
+        """Return whether the mass at infinity is above its share of delta."""
+        return not total.infinity <= self.limit.infinity
+
+    def refuses(self, before: Total[Array], after: Total[Array]) -> bool:
+        """Return whether the mass at infinity is above its share of delta."""
+        del before
+        return self.exceeds(after)
+
+    def add(self, total: Total[Array], cost: Total[Array]) -> Total[Array]:
+        """Return the sums, rounded up."""
+        spent = np.nextafter(total.spent + cost.spent, np.inf)
+        return Total(spent, total.infinity + cost.infinity)
+
+    def times(self, cost: Total[Array], count: int) -> Total[Array]:
+        """Return the products, rounded up."""
+        each = float(count) * (1 + 2.0**-50)
+        return Total(cost.spent * each, cost.infinity * each)
+
+    def epsilon(self, total: Total[Array]) -> float:
+        """Return the guarantee of the smallest filter that the total fits."""
+        if not total.spent.any():
+            return 0.0
+        fits = np.flatnonzero(total.spent <= self.limits)
+        return float(self.guarantees[fits[0]]) if fits.size else math.inf
+
+    def shown(self, total: Total[Array], unit: str | None = None) -> Spending:
+        """Return the mass at infinity, the only sum with a limit."""
+        del unit
+        return Spending("delta", total.infinity, self.limit.infinity)
+
+    def how_often(self, cost: Total[Array], total: Total[Array]) -> int | None:
+        """Return None: there is no limit."""
+        del cost, total
+        return None
+
+    def encode(self, total: Total[Array]) -> list[str]:
+        """Return the sums as floats in hexadecimal."""
+        return [one.hex() for one in (*total.spent.tolist(), float(total.infinity))]
+
+    def decode(self, words: list[str]) -> Total[Array]:
+        """Return the total that `encode` encoded."""
+        *spent, infinity = map(float.fromhex, words)
+        return Total(np.array(spent), infinity)
+
+    def _cost(self, loss: Loss) -> Total[Array]:
+        with np.errstate(all="ignore"):  # an order beyond the floats is no filter of this loss
+            both = [np.asarray(one.renyi(self.orders)) for one in {loss, loss.reversed}]
+        worst = np.maximum.reduce(both)
+        spent = np.where(np.isnan(worst), np.inf, np.nextafter(worst, np.inf))
+        if not np.all(spent >= 0) or not math.isfinite(float(spent.min())):
+            raise UnsupportedPlan(loss, "an odometer", "it has no Rényi divergence")
+        return Total(spent, max(loss.infinity, loss.reversed.infinity))
+
+
+def _charged(
+    notion: CompositionNotion[Any] | None, total: Total[Any] | None, plan: Plan
+) -> tuple[Total[Any] | None, RuntimeError | None]:
+    """Return the total after a plan, or None and the reason why it has none in this notion."""
+    if notion is None or total is None:
+        return None, None
+    try:
+        return notion.charge(total, plan), None
+    except (UnsupportedPlan, BudgetExceeded) as error:  # a mass at infinity above its share
+        return None, error

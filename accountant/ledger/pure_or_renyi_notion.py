@@ -1,0 +1,164 @@
+"""The default notion with delta > 0: a total fits if its pure sum or its Rényi sum fits.
+
+References: Rogers, Roth, Ullman & Vadhan (2016), Theorem 4.1; Feldman & Zrnic (2021), Theorem 4.3;
+both at once in docs/proofs/two_filters.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, NamedTuple, final
+
+from accountant.errors import UnsupportedPlan
+from accountant.ledger.additive_notions import RDPNotion, ZCDPNotion
+from accountant.ledger.pure_dp_notion import PureDPNotion
+from accountant.ledger.totals import CompositionNotion, Spending, Total
+from accountant.losses.loss import Loss
+from accountant.plans.plan import Plan
+
+NO_SUM = Decimal("Infinity")  # the sum of a notion in which some release has no cost
+
+
+class Sums(NamedTuple):
+    """Three sums over the same releases: epsilons, rhos, and divergences of one order."""
+
+    pure: Decimal
+    rho: float
+    renyi: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PureOrRenyiNotion(CompositionNotion[Sums]):
+    """Keeps the pure sum, rho and the divergence of one order.
+
+    A total fits if the pure sum fits epsilon, or rho or the divergence fits its limit at epsilon
+    and delta.  The order is the one that decides epsilon where rho is all spent: there a divergence
+    is at most rho times the order, so that whatever fits a zCDP filter fits here.
+    """
+
+    pure: PureDPNotion = field(kw_only=True)
+    zcdp: ZCDPNotion = field(kw_only=True)
+    rdp: RDPNotion = field(kw_only=True)
+
+    name = "pure-or-rdp"
+    zero = Total(Sums(Decimal(0), 0.0, 0.0), 0.0)
+
+    def __post_init__(self) -> None:
+        parts = self.pure, self.zcdp, self.rdp
+        full = Sums(*(one._full for one in parts))  # noqa: SLF001  # of its own parts
+        object.__setattr__(self, "_full", full)
+
+    def add(self, total: Total[Sums], cost: Total[Sums]) -> Total[Sums]:
+        """Return the sums, each as its notion adds them."""
+        (sums, infinity), (more, more_infinity) = total, cost
+        return Total(
+            Sums(
+                self.pure.add(Total(sums.pure, Decimal(0)), Total(more.pure, Decimal(0))).spent,
+                math.nextafter(sums.rho + more.rho, math.inf),
+                math.nextafter(sums.renyi + more.renyi, math.inf),
+            ),
+            infinity + more_infinity,
+        )
+
+    def times(self, cost: Total[Sums], count: int) -> Total[Sums]:
+        """Return the products, each as its notion multiplies them."""
+        sums, infinity = cost
+        return Total(
+            Sums(
+                self.pure.times(Total(sums.pure, Decimal(0)), count).spent,
+                self.zcdp.times(Total(sums.rho, 0.0), count).spent,
+                self.rdp.times(Total(sums.renyi, 0.0), count).spent,
+            ),
+            self.zcdp.times(Total(0.0, infinity), count).infinity,
+        )
+
+    def exceeds(self, total: Total[Sums]) -> bool:
+        """Return whether neither the pure sum nor a Rényi sum fits, or the mass at infinity."""
+        (pure, rho, renyi), infinity = total
+        most, most_infinity = self.limit
+        fits = pure <= most.pure or rho <= most.rho or renyi <= most.renyi
+        return not (fits and infinity <= most_infinity)
+
+    def refuses(self, before: Total[Sums], after: Total[Sums]) -> bool:
+        """Return whether no sum fits that had something left before."""
+        held, now, full, most = before.spent, after.spent, self._full, self.limit.spent
+        fits = (
+            (held.pure < full.pure and now.pure <= most.pure)
+            or (held.rho < full.rho and now.rho <= most.rho)
+            or (held.renyi < full.renyi and now.renyi <= most.renyi)
+        )
+        return not (fits and after.infinity <= self.limit.infinity)
+
+    def epsilon(self, total: Total[Sums]) -> float:
+        """Return the least of the three epsilons that a fixed plan of these sums has."""
+        sums = total.spent
+        if sums.pure == 0:
+            return 0.0
+        return min(
+            self.pure.epsilon(Total(sums.pure, Decimal(0))),
+            self.zcdp.epsilon(Total(sums.rho, 0.0)) if math.isfinite(sums.rho) else math.inf,
+            self.rdp.epsilon(Total(sums.renyi, 0.0)) if math.isfinite(sums.renyi) else math.inf,
+        )
+
+    def shown(self, total: Total[Sums], unit: str | None = None) -> Spending:
+        """Return the sum that uses the smallest share of its limit, or the one in ``unit``."""
+        sums = total.spent
+        each = [
+            self.pure.shown(Total(sums.pure, Decimal(0))),
+            self.zcdp.shown(Total(sums.rho, 0.0)),
+            self.rdp.shown(Total(sums.renyi, 0.0)),
+        ]
+        for one in each:
+            if one.unit == unit:
+                return one
+        # rho where it says as much as the divergence: it names no order
+        shares = [one.amount / one.limit for one in each]
+        shares[2] *= 1 + 1e-6
+        return each[shares.index(min(shares))]
+
+    def how_often(self, cost: Total[Sums], total: Total[Sums]) -> int | None:
+        """Return how many more releases of ``cost`` surely fit: the most that one sum allows."""
+        (pure, rho, renyi), (pure_sum, rho_sum, renyi_sum) = cost.spent, total.spent
+        fits = [
+            self.pure.how_often(Total(pure, Decimal(0)), Total(pure_sum, Decimal(0))),
+            self.zcdp.how_often(Total(rho, 0.0), Total(rho_sum, 0.0)),
+            self.rdp.how_often(Total(renyi, 0.0), Total(renyi_sum, 0.0)),
+        ]
+        return None if None in fits else max(one for one in fits if one is not None)
+
+    def encode(self, total: Total[Sums]) -> list[str]:
+        """Return the pure sum in decimals, the others as floats in hexadecimal."""
+        sums, infinity = total
+        return [str(sums.pure), sums.rho.hex(), sums.renyi.hex(), float(infinity).hex()]
+
+    def decode(self, words: list[str]) -> Total[Sums]:
+        """Return the total that `encode` encoded."""
+        pure, *others = words
+        rho, renyi, infinity = map(float.fromhex, others)
+        return Total(Sums(Decimal(pure), rho, renyi), infinity)
+
+    def _cost(self, loss: Loss) -> Total[Sums]:
+        pure = _cost_or(self.pure.cost, loss, Total(NO_SUM, Decimal(0)))
+        rho = _cost_or(self.zcdp.cost, loss, Total(math.inf, 0.0))
+        renyi = _cost_or(self.rdp.cost, loss, Total(math.inf, 0.0))
+        sums = Sums(pure.spent, rho.spent, renyi.spent)
+        infinity = max(float(pure.infinity), rho.infinity, renyi.infinity)
+        if not (math.isfinite(sums.pure) or math.isfinite(sums.renyi)):
+            reason = "it has neither an epsilon nor a Rényi divergence of the filter's order"
+            raise UnsupportedPlan(loss, "a filter", reason)
+        if infinity > self.limit.infinity:
+            reason = "it fails with a chance of its own; notion='pure' adds such deltas up"
+            raise UnsupportedPlan(loss, "a filter of Rényi sums", reason)
+        return Total(sums, infinity)
+
+
+def _cost_or(cost: Callable[[Plan], Total[Any]], loss: Loss, without: Total[Any]) -> Total[Any]:
+    """Return the cost of a loss, or ``without`` in a notion in which it has none."""
+    try:
+        return cost(loss)
+    except UnsupportedPlan:
+        return without

@@ -1,0 +1,32 @@
+"""What would fit, in place of a release that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from accountant.errors import ParameterError, UnsupportedPlan
+from accountant.numerics.search import geometric_mean, least_float_that
+from accountant.plans.plan import Plan
+
+LARGEST_FACTOR = 1e6  # by which noise is multiplied in a suggestion
+RELATIVE = 1e-6  # precision of that factor
+
+
+def with_noise_that_fits(plan: Any, fits: Callable[[Plan], bool]) -> str:
+    """Return words that name the same mechanism with enough noise; empty if there is none."""
+    change = getattr(plan, "with_noise_factor", None)
+    if change is None:
+        return ""
+
+    def fits_at(factor: float) -> bool:
+        try:
+            return fits(change(factor))
+        # no such noise, none that has a cost, or no declared parameter
+        except (ParameterError, UnsupportedPlan, TypeError):
+            return False
+
+    if not fits_at(LARGEST_FACTOR):
+        return ""
+    factor = least_float_that(fits_at, 1.0, LARGEST_FACTOR, relative=RELATIVE, mean=geometric_mean)
+    return f"{change(factor)!r} fits"

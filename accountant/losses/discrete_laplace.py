@@ -1,0 +1,107 @@
+"""The loss of discrete Laplace noise."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import POSITIVE, IntegerRange
+from accountant.losses.finite import FiniteLoss
+from accountant.losses.loss import epsilons, orders
+from accountant.numerics import Array
+from accountant.numerics.logspace import logsumexp
+from accountant.numerics.rounding import round_up_ratio, round_up_sum
+
+MAX_SHIFT = 2047  # a loss lists one outcome for each step
+SHIFT = IntegerRange(1, MAX_SHIFT)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplaceLoss(FiniteLoss):
+    """The loss of discrete Laplace noise on whole numbers, in closed form.
+
+    Parameters
+    ----------
+    scale : float
+        Noise scale, above 0: the integer k has a probability proportional to ``exp(-|k| / scale)``.
+    shift : int
+        Distance of the two numbers, from 1 to 2047.
+
+    References
+    ----------
+    Ghosh, Roughgarden & Sundararajan (2012).
+
+    Examples
+    --------
+    >>> from accountant import DiscreteLaplaceLoss
+    >>> DiscreteLaplaceLoss(scale=2.0, shift=1).pure
+    0.5
+    """
+
+    scale: float
+    shift: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", POSITIVE.check("scale", self.scale))
+        object.__setattr__(self, "shift", SHIFT.check("shift", self.shift))
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """Return the privacy profile, each term without cancellation."""
+        # P(x <= 0) = 1/(1+q) has loss N/t; x = 1, 2, ... has (N - 2x)/t and mass (1-q)/(1+q) q^x.
+        # Over the m outcomes x >= 1 whose loss exceeds epsilon the sum is geometric:
+        # delta = [1 - e^{eps - N/t} + (1 - q^m) (q - e^{eps - (N-m)/t})] / (1+q)
+        e, t, n = epsilons(epsilon), self.scale, self.shift
+        e = np.minimum(e, self.max_loss)
+        m = np.clip(np.ceil((n - e * t) / 2) - 1, 0, max(n - 1, 0))
+        first = -np.expm1(np.minimum(e - n / t, 0.0))
+        others = -np.expm1(-m / t) * -np.expm1(np.minimum(e - (n - m - 1) / t, 0.0))
+        total: Array = (first + math.exp(-1 / t) * others) / (1 + math.exp(-1 / t))
+        return total + 0.0
+
+    @property
+    def reversed(self) -> DiscreteLaplaceLoss:
+        """The loss itself, as the noise is symmetric."""
+        return self
+
+    @property
+    def max_loss(self) -> float:
+        """``shift / scale``, rounded up."""
+        return round_up_ratio(float(self.shift), self.scale)
+
+    @property
+    def infinity(self) -> float:
+        """0: every integer is possible on both neighbours."""
+        return 0.0
+
+    @property
+    def loss_pmf(self) -> tuple[Array, Array]:
+        """Losses ``(shift - 2x) / scale`` and their masses, x from 0 to ``shift``."""
+        return _listed_losses(self.scale, self.shift)
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Return ``ln sum_i p_i e^{(order - 1) loss_i} / (order - 1)``, rounded up."""
+        loss, mass = self.loss_pmf
+        a = orders(order)[..., None] - 1
+        log_moment = logsumexp(a * loss + np.log(mass))
+        divergence: Array = round_up_sum(log_moment, self.max_loss * a[..., 0]) / a[..., 0]
+        return np.minimum(divergence, self.max_loss)
+
+
+@functools.lru_cache(maxsize=1024)
+def _listed_losses(scale: float, shift: int) -> tuple[Array, Array]:
+    # all x <= 0 have one loss, and all x >= shift; between lie shift - 1 integers
+    x = np.arange(shift + 1)
+    q = math.exp(-1 / scale)
+    mass = np.exp(-x / scale) * (-math.expm1(-1 / scale) / (1 + q))
+    mass[0], mass[-1] = 1 / (1 + q), math.exp(-shift / scale) / (1 + q)
+    kept = mass > 0
+    loss = (shift - 2 * x[kept]) / scale
+    for array in (loss, mass := mass[kept]):
+        array.flags.writeable = False
+    return loss, mass

@@ -1,0 +1,67 @@
+"""The base class of Frank-Wolfe over a set that the user gives: the fit, and its error bound."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+
+from accountant.ledger.ledger import Ledger
+from algorithms.base.estimators import PrivateEstimator, generator_of, validated_data
+from algorithms.frank_wolfe.constants import utility_bound
+
+
+class SetEstimator(PrivateEstimator, ABC):
+    """Coefficients in a convex set, found in ``rounds_`` private steps."""
+
+    average: bool
+    random_state: Any
+
+    def utility_bound(self, shape: tuple[int, ...], gap: float) -> float:
+        """Return a bound of the expected excess of the mean loss over its minimum.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            (records, features).
+        gap : float
+            Excess loss of the starting point.
+
+        Returns
+        -------
+        float
+            An upper bound, in units of the loss.
+        """
+        plan: Any = self.plan(shape)
+        curvature, noise_per_scale = self._curvature_and_noise(shape[1])
+        noise = plan.part.scale * noise_per_scale
+        return utility_bound(curvature, plan.count, noise, gap, self.average)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit on features and targets; nothing is released if the input is bad.
+
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (records, features)
+            Features.
+        y : array_like of shape (records,)
+            Targets.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        X, y = validated_data(self, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
+        plan: Any = self.plan(X.shape)
+        rng = generator_of(self.random_state)
+        self.plan_, self.rounds_ = plan, plan.count
+        self.ledger_ = Ledger((X, y), plan, rng=rng)
+        self.coef_ = self.run(self.ledger_)
+        self.transcript_ = self.ledger_.transcript
+        return self
+
+    @abstractmethod
+    def _curvature_and_noise(self, features: int) -> tuple[float, float]:
+        """Return the curvature constant, and the expected loss of a step over the noise scale."""

@@ -1,0 +1,170 @@
+"""A plan that is a data set's first spend is charged its certified epsilon, where that is less."""
+
+import numpy as np
+import pytest
+
+from accountant import (
+    Book,
+    Budget,
+    BudgetExceeded,
+    Grouped,
+    LaplaceLoss,
+    LedgerCorrupt,
+    ParameterError,
+    PoissonSampled,
+    PureLoss,
+    Tight,
+    UnsupportedPlan,
+    calibrate,
+)
+from mechanisms import Exponential, Gaussian, Laplace
+
+DATA = np.arange(20.0)
+MIXED = 12 * Laplace(9.0) + 5 * Gaussian(20.0) + 3 * Exponential(4.0)
+
+
+@pytest.fixture
+def book(stored_book):
+    with Book.open(stored_book.url) as found:
+        yield found
+
+
+def run(book, name, plan, **more):
+    with book.ledger(name, DATA, plan=plan, **more) as ledger:
+        for leaf in plan.leaves():
+            ledger.release(leaf, np.sum if not isinstance(leaf, Exponential) else lambda d: d[:3])
+
+
+@pytest.mark.parametrize("notion", [None, "zcdp", "rdp"])
+def test_a_plan_fits_a_budget_of_its_own_cost(book, notion):
+    epsilon = Tight().epsilon(MIXED, 1e-6)
+    book.dataset("d", Budget(epsilon, 1e-6), notion)
+    run(book, "d", MIXED)
+    assert book.spent("d") == pytest.approx(epsilon, rel=1e-12)
+    assert book.status("d").after_plan
+    with book.ledger("d", DATA) as ledger, pytest.raises(BudgetExceeded, match="0 is left"):
+        ledger.release(Laplace(1e6), np.sum)
+    assert book.verify().entries > 40
+
+
+def test_three_point_nought_nought_fits_three_point_nought_nought(book):
+    scale = calibrate(lambda s: 52 * Gaussian(s), epsilon=3.0, delta=1e-6)
+    book.dataset("d", Budget(3.0, 1e-6))
+    run(book, "d", 52 * Gaussian(scale))
+    assert 2.999 < book.spent("d") <= 3.0
+
+
+def test_a_pure_plan_fits_a_pure_budget(book):
+    book.dataset("d", Budget(1 / 3))
+    run(book, "d", 1 * Laplace(3.0))
+    assert book.spent("d") == pytest.approx(1 / 3)
+
+
+def test_pure_releases_beside_it_add_up_and_others_are_refused(book):
+    plan = 40 * Laplace(25.0)
+    certified = Tight().epsilon(plan, 1e-6)
+    assert certified < 0.9 * 40 / 25
+    budget = Budget(certified + 0.2, 1e-6)
+    book.dataset("d", budget, "zcdp")
+    run(book, "d", plan)
+    status = book.status("d")
+    assert status.after_plan
+    assert status.total == pytest.approx(certified, rel=1e-12)
+    assert (status.counts, status.limit) == ("epsilon", budget.epsilon)
+    with book.ledger("d", DATA) as ledger:
+        ledger.release(Laplace(10.0), np.sum)
+        ledger.release(PoissonSampled(Laplace(1.0), 0.05), len)
+        with pytest.raises(UnsupportedPlan, match="it has no epsilon"):
+            ledger.release(Gaussian(100.0), np.sum)
+    spent = certified + 0.1 + np.log1p(0.05 * np.expm1(1.0))
+    assert book.spent("d") == pytest.approx(spent, rel=1e-12)
+    assert [round(line.epsilon, 9) for line in book.history("d")][-1] == round(spent, 9)
+    book.verify()
+
+
+def test_the_rule_that_leaves_more_is_taken(book):
+    # Gaussians far below the budget: the sum leaves room for more Gaussians
+    book.dataset("d", Budget(3.0, 1e-6))
+    run(book, "d", 4 * Gaussian(30.0))
+    assert not book.status("d").after_plan
+    with book.ledger("d", DATA) as ledger:
+        ledger.release(Gaussian(30.0), np.sum)
+    # a plan after another spend is added up
+    book.dataset("later", Budget(3.0, 1e-6))
+    with book.ledger("later", DATA) as ledger:
+        ledger.release(Laplace(100.0), np.sum)
+    with pytest.raises(BudgetExceeded):
+        run(book, "later", 1 * calibrate(Gaussian, epsilon=3.0, delta=1e-6))
+    assert len(book.history("later")) == 1
+    book.verify()
+
+
+def test_the_choice_survives_processes_and_a_named_run(stored_book):
+    epsilon = Tight().epsilon(MIXED, 1e-6)
+    with Book.open(stored_book.url) as book:
+        book.dataset("d", Budget(epsilon + 0.2, 1e-6), users=20)
+        run(book, "d", MIXED, run="monthly")
+        first = book.status("d")
+    with Book.open(stored_book.url) as again:
+        assert again.status("d") == first
+        run(again, "d", MIXED, run="monthly")
+        assert again.status("d") == first
+        with again.ledger("d", DATA) as ledger:
+            ledger.release_each(Laplace(10.0), lambda rows: rows, who=[1, 2])
+        assert again.spent_each("d")[[0, 1]] == pytest.approx([epsilon, epsilon + 0.1])
+        again.verify()
+
+
+def test_users_who_fit_by_different_sums_fit(book):
+    budget = Budget(1.0, 1e-6)
+    book.dataset("d", budget, users=20)
+    with book.ledger("d", DATA) as ledger:
+        ledger.release_each(Laplace(1.0), lambda rows: rows, who=[0])
+        for _ in range(15):
+            ledger.release_each(Gaussian(25.0), lambda rows: rows, who=[1])
+    each = book.spent_each("d")
+    assert each[0] == 1.0
+    assert 0.5 < each[1] <= 1.0
+    assert book.spent("d") <= 1.0 + 1e-9
+    book.verify()
+    with book.ledger("d", DATA) as ledger:
+        with pytest.raises(BudgetExceeded):
+            ledger.release_each(Laplace(1e9), lambda rows: rows, who=[0])
+        ledger.release_each(Laplace(1.0), lambda rows: rows, who=[2])
+
+
+def test_an_understated_certificate_is_found(book, monkeypatch):
+    book.dataset("d", Budget(3.0, 1e-6), "zcdp")
+    with monkeypatch.context() as wrong:
+        wrong.setattr("accountant.book.account.Tight.epsilon", lambda *_: 0.01)
+        run(book, "d", 2 * Laplace(1.0))
+    assert book.spent("d") == 0.01
+    with pytest.raises(LedgerCorrupt, match="less than what its plan costs"):
+        book.verify()
+
+
+def test_a_sampled_release_is_written_with_its_own_cost(book):
+    book.dataset("d", Budget(8.0, 1e-6), "rdp", order=8.0)
+    sampled = PoissonSampled(Gaussian(1.0), 0.01)
+    with book.ledger("d", DATA) as ledger:
+        ledger.release(sampled, len)
+    assert book.status("d").total == pytest.approx(float(sampled.renyi(8.0)), rel=1e-12)
+    assert book.history("d")[0].loss.startswith("PoissonSampled(")
+    book.verify()
+
+
+def test_a_loss_can_be_spent_for_a_release_made_elsewhere(book):
+    book.dataset("d", Budget(1.0))
+    with book.ledger("d", DATA) as ledger:
+        ledger.spend(Laplace(4.0))
+        ledger.spend(PureLoss(0.25))
+        ledger.spend(Grouped(LaplaceLoss(0.1), 3))
+        with pytest.raises(BudgetExceeded):
+            ledger.spend(2 * Laplace(9.0))
+        with pytest.raises(ParameterError, match="a plan, a loss or a mechanism"):
+            ledger.spend(0.1)
+    assert book.spent("d") == pytest.approx(0.8)
+    assert [line.what.split("(")[0] for line in book.history("d")] == [
+        "Laplace", "PureLoss", "Grouped",
+    ]  # fmt: skip
+    book.verify()

@@ -1,0 +1,33 @@
+"""Child processes that the tests interrupt."""
+
+import contextlib
+import signal
+import subprocess
+
+HANG = 60  # seconds; a child that was interrupted ends in one or two
+
+
+@contextlib.contextmanager
+def interruptible(command):
+    """A child that stops at SIGINT also where this process ignores it; killed in the end.
+
+    A shell starts its background jobs with SIGINT ignored, and children inherit that; a handler
+    of ours becomes the default one in a child.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    try:
+        yield process
+    finally:
+        process.kill()
+
+
+def interrupt(process):
+    """What an interrupted child leaves on stdout and stderr."""
+    process.send_signal(signal.SIGINT)
+    return process.communicate(timeout=HANG)
