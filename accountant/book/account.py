@@ -33,6 +33,7 @@ from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.interfaces import Releasable, charged_plan
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import CompositionNotion, Total, largest_total
+from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import Plan, as_plan
 
 AFTER_PLAN = "epsilons after a plan"  # how entries name the notion beside a certified plan
@@ -61,7 +62,7 @@ class Account:
         self._after_plan = pure_after_plan(self.budget)
         self._user_totals = self.unspent_users()
         self._applied_head = ChainHead(0, FIRST_PREDECESSOR)
-        self._described: dict[Plan, dict[str, Any]] = {}
+        self._described: dict[tuple[type[Any], Plan], dict[str, Any]] = {}
 
     def standing(self) -> Standing:
         """Return what the user with the largest total spent; call it inside a transaction."""
@@ -244,14 +245,15 @@ class Account:
 
     def description_of(self, plan: Any) -> dict[str, Any]:
         """Return a mechanism or loss as plain values, or as its repr if it declares no fields."""
-        known = self._described.get(plan)
+        key = type(plan), plan  # what an undeclared class says of equality is not asked
+        known = self._described.get(key)
         if known is None:
             try:
                 known = to_dict(plan)
                 canonical_json(known)
             except (ValueError, TypeError):
                 known = {"repr": repr(plan)[:1000]}
-            self._described[plan] = known
+            self._described[key] = known
         return known
 
     def _standing_with(
@@ -289,11 +291,7 @@ class Account:
 
     def _relation(self, last: LogEntry | None, asked: Any) -> str | None:
         """Return the neighbour relation of all spends so far; refuse a different one."""
-        stated = {None if last is None else last.facts["relation"], asked.relation} - {None}
-        if len(stated) > 1:
-            allowed = "stated for the neighbours of earlier releases: relations do not mix"
-            raise ParameterError("mechanism", " and ".join(sorted(map(str, stated))), allowed)
-        return stated.pop() if stated else None
+        return joint_relation(None if last is None else last.facts["relation"], asked)
 
     def _fresh(self, fingerprint: str) -> str:
         key = f"noise:{fingerprint}"

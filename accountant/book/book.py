@@ -176,6 +176,7 @@ class Book:
         insecure_seed: bool = False,
         public: Any = None,
         run: str | None = None,
+        undeclared: bool = False,
     ) -> BookLedger:
         """Return a gate to data that spends the budget of a data set.
 
@@ -195,6 +196,8 @@ class Book:
             What is public beside the data.
         run : str, optional
             Name of a plan's run: it is paid for once, and after a crash goes on where it stopped.
+        undeclared : bool
+            As in `Ledger`; the log and every report show what was released so.
 
         Returns
         -------
@@ -212,7 +215,7 @@ class Book:
         if run is not None and (plan is None or checked_name("run", run) == ""):
             raise ParameterError("run", run, "given with a plan")
         whole = None if plan is None else as_plan(plan)
-        return BookLedger(self._account(name), data, whole, rng, public, run)
+        return BookLedger(self._account(name), data, whole, rng, public, run, undeclared)
 
     @property
     def names(self) -> list[str]:

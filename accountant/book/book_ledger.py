@@ -17,10 +17,11 @@ from accountant.book.hash_chain import LogEntry
 from accountant.book.label_claim import LabelTaken, await_label
 from accountant.book.plan_runs import PlanRun, ReservedRelease
 from accountant.errors import LedgerCorrupt, ParameterError, UnhealthyRandomness
+from accountant.ledger.immutable_arrays import immutable_output
 from accountant.ledger.interfaces import Query, Releasable
-from accountant.ledger.ledger import Ledger, read_only
+from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users, checked_users
-from accountant.plans.plan import Plan, as_plan
+from accountant.plans.plan import Plan
 from accountant.randomness import Rng
 
 
@@ -34,19 +35,26 @@ class BookLedger(Ledger):
     """
 
     def __init__(
-        self, account: Account, data: Any, plan: Plan | None, rng: Rng, public: Any, run: str | None
+        self,
+        account: Account,
+        data: Any,
+        plan: Plan | None,
+        rng: Rng,
+        public: Any,
+        run: str | None,
+        undeclared: bool = False,
     ) -> None:
         self._book_meter = meter = BookMeter(
             account, self._noise_fingerprint, lambda: self._answering, rng is not None
         )
-        super().__init__(data, plan, rng, public, "full", meter)
+        super().__init__(data, plan, rng, public, "full", undeclared, meter)
         if account.users not in (None, self._users):
             raise ParameterError("data", f"{self._users} rows", f"of {account.users} users")
         self._last_noise_words = b""
         if self._seeded:
             account.mark_seed(self._noise_fingerprint())
-        if plan is not None:
-            meter.run = PlanRun(account, plan, run, self._users, self.coin_words)
+        if self._plan is not None:
+            meter.run = PlanRun(account, self._plan, run, self._users, self.coin_words)
             self.coin_words = meter.run.coins
             self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
 
@@ -55,7 +63,6 @@ class BookLedger(Ledger):
         if meter.run is not None:
             raise ParameterError("label", label, "absent: the steps of a plan have their places")
         with self._lock:
-            self._refuse_unless_releasable(mechanism, query)
             self._refuse_within_a_query(mechanism)
             meter.fail_waiting()  # what an interruption left must not be waited for
             account, checked = meter.account, checked_name("label", label)
@@ -75,10 +82,11 @@ class BookLedger(Ledger):
     def spend(self, mechanism: Any, who: Any = None) -> None:
         """Charge a release, a loss or a plan that is spent elsewhere on the same data."""
         users = None if who is None else checked_users(who, self._users)
+        copy = self._copies.of_spent(mechanism)
+        self._refuse_other_process(copy)
         with self._lock:
-            as_plan(mechanism)
-            self._refuse_within_a_query(mechanism)
-            self._book_meter.charge(mechanism, users)
+            self._refuse_within_a_query(copy)
+            self._charge(copy, users)
             self._book_meter.waiting.clear()
 
     def close(self) -> None:
@@ -112,6 +120,7 @@ class BookLedger(Ledger):
         executor: Executor | None,
     ) -> Iterator[Any]:
         waiting, run = self._book_meter.waiting, self._book_meter.run
+        self._book_meter.executor = self._executor
         try:
             if (
                 run is not None and run.has_recorded_steps
@@ -121,6 +130,7 @@ class BookLedger(Ledger):
             for output in super()._answer_blocks(mechanism, query, charged, executor):
                 yield self._store_answer(waiting.popleft(), output)
         finally:
+            self._book_meter.executor = ""
             self._book_meter.fail_waiting()
 
     def _store_answer(self, reserved: ReservedRelease, output: Any) -> Any:
@@ -139,7 +149,7 @@ class BookLedger(Ledger):
             allowed = "one that no other mechanism was released under"
             raise ParameterError("label", made["label"], allowed)
         try:
-            return read_only(decode_answer(raw))
+            return immutable_output(decode_answer(raw))
         except ValueError:
             raise LedgerCorrupt(log.name, "holds an answer of no known form", entry.seq) from None
 

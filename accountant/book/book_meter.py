@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from accountant.book.account import Account, FreshnessCheck
 from accountant.book.label_claim import LabelClaim
 from accountant.book.plan_runs import PlanRun, ReservedRelease
 from accountant.errors import OffPlan
 from accountant.ledger.interfaces import Releasable
+from accountant.ledger.private_copies import name_of_undeclared
 from accountant.ledger.private_data import Users
 from accountant.plans.plan import Plan
 
@@ -34,6 +36,7 @@ class BookMeter:
         self.fingerprint, self.is_answering = fingerprint, is_answering
         self.run: PlanRun | None = None
         self.label: LabelClaim | None = None
+        self.executor = ""  # the class of one that the gate did not make itself
         self.waiting: deque[ReservedRelease] = deque()
         self._closed = False
 
@@ -49,7 +52,13 @@ class BookMeter:
         if not self.is_answering():  # what an interruption left must not take this answer
             self.fail_waiting()
         label = self.label
-        facts = {"label": None if label is None else label.label, "seeded": self.seeded}
+        words = None if label is None else label.label
+        facts: dict[str, Any] = {"label": words, "seeded": self.seeded}
+        undeclared = name_of_undeclared(mechanism)
+        if undeclared:
+            facts["undeclared"] = undeclared
+        if self.executor:
+            facts["executor"] = self.executor
         if self.run is not None:
             reserved = self.run.charge(mechanism, who, facts, self.fingerprint)
         else:

@@ -11,7 +11,7 @@ from accountant.book.hash_chain import canonical_json
 from accountant.book.log import Log
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
-from accountant.ledger.composition_notions import notion_of
+from accountant.ledger.composition_notions import ORDER_RANGE, notion_of
 
 USERS = IntegerRange(1, (1 << 31) - 1)
 
@@ -30,6 +30,8 @@ class DatasetTerms(NamedTuple):
         if not isinstance(self.budget, Budget):
             raise ParameterError("budget", self.budget, "a Budget")
         budget = self.budget
+        if self.order is not None:
+            ORDER_RANGE.check("order", self.order)  # also where the notion has none: it is written
         notion = notion_of(self.notion, budget, self.order)
         facts = {
             "epsilon": budget.epsilon,

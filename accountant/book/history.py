@@ -11,6 +11,7 @@ from accountant.book.hash_chain import LogEntry
 from accountant.book.log import Log
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import from_dict
+from accountant.ledger.totals import CompositionNotion, Spending, Total
 
 
 class Status(NamedTuple):
@@ -41,7 +42,8 @@ class Line(NamedTuple):
 
     ``what`` describes a mechanism or a plan in words, ``facts`` the same as plain values.
     ``epsilon`` is the total after it, at the budget's delta; ``who`` the number of users, None for
-    all.
+    all.  ``undeclared`` names the class of a mechanism that is not declared, ``executor`` that of
+    workers which the gate did not start itself: both were trusted.
     """
 
     seq: int
@@ -59,15 +61,17 @@ class Line(NamedTuple):
     seeded: bool
     outcome: str
     answer: int | None
+    undeclared: str = ""
+    executor: str = ""
 
 
 def status_of(account: Account) -> Status:
     """Return the status of a data set; call it inside a transaction."""
     notion, total = account.standing()
-    last = account.log.last_charge(account.name)
+    last, shown = account.log.last_charge(account.name), shown_total(account, notion, total)
     return Status(
         account.name, account.budget, account.notion.name, account.notion.order, account.unit,
-        account.users, *notion.shown(total), min(notion.epsilon(total), largest_epsilon(account)),
+        account.users, *shown, min(notion.epsilon(total), largest_epsilon(account)),
         account.opened, None if last is None else last.facts["relation"],
         tuple(notion.encode(total)), notion is not account.notion,
     )  # fmt: skip
@@ -76,6 +80,13 @@ def status_of(account: Account) -> Status:
 def largest_epsilon(account: Account) -> float:
     """Return the epsilon that no user's total exceeds; coordinates are of different users."""
     return account.budget.admitted_epsilon
+
+
+def shown_total(account: Account, notion: CompositionNotion[Any], total: Total[Any]) -> Spending:
+    """Return a total as people read it: no user has spent more."""
+    if notion.exceeds(total):  # its sums are of different users, each of whom fits by one of them
+        return Spending("epsilon", account.budget.epsilon, account.budget.epsilon)
+    return notion.shown(total)
 
 
 def history_lines(account: Account) -> list[Line]:
@@ -134,6 +145,7 @@ class LineReader:
             _count_of_users(facts.get("who")), facts.get("label"), run, facts.get("seeded", False),
             "planned" if entry.kind == "plan" else came,
             outcome.seq if outcome and answered else None,
+            facts.get("undeclared", ""), facts.get("executor", ""),
         )  # fmt: skip
 
     def _spent(self, facts: dict[str, Any]) -> tuple[float, float]:
@@ -142,7 +154,8 @@ class LineReader:
             notion = self._account.notion_in(facts)
             total = notion.decode(facts["total"])
             epsilon = min(notion.epsilon(total), largest_epsilon(self._account))
-            self._epsilon[key] = notion.shown(total).amount, epsilon
+            amount = shown_total(self._account, notion, total).amount
+            self._epsilon[key] = amount, epsilon
         return self._epsilon[key]
 
     def _shown(self, plain: dict[str, Any]) -> str:

@@ -103,9 +103,10 @@ class _LogCheck:
         """Check that the total an entry states is the previous total plus its cost."""
         name, notion = account.name, account.notion_in(facts)
         (before_notion, before), users = self._standings[name], self._users[name]
-        if notion is not before_notion:
-            if "certified" not in facts or before != before_notion.zero:
-                self._refuse("counts what was spent in another way than the entry before")
+        changes = notion is not before_notion
+        if changes != ("certified" in facts) or (changes and before != before_notion.zero):
+            self._refuse("counts what was spent in another way than the entry before")
+        if changes:
             before = notion.zero
             self._check_certified(account, facts)
         cost = self._cost(account, facts) if facts["kind"] == "reserve" else notion.zero

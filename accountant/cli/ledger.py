@@ -136,7 +136,9 @@ def history(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinF
             sys.stdout.write(history_json(found.status(name), lines))
             return
     for line in lines:
-        label = " ".join(filter(None, [line.run, line.label, "seeded" * line.seeded]))
+        trusted = [f"undeclared {line.undeclared}" * bool(line.undeclared)]
+        trusted.append(f"executor {line.executor}" * bool(line.executor))
+        label = " ".join(filter(None, [line.run, line.label, "seeded" * line.seeded, *trusted]))
         words = (
             line.seq,
             line.time[:19],

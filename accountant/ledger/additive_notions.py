@@ -64,8 +64,9 @@ class AdditiveNotion(CompositionNotion[float]):
         return Total(round_up(cost.spent * each, 4), round_up(cost.infinity * each, 4))
 
     def shown(self, total: Total[float], unit: str | None = None) -> Spending:
-        """Return the sum in the notion's unit."""
-        del unit
+        """Return the sum in the notion's unit, or the mass at infinity where this is too much."""
+        if unit == "delta" or (unit is None and self.fails_by_infinity(total)):
+            return Spending("delta", total.infinity, self.limit.infinity)
         return Spending(self.unit, total.spent, self.limit.spent)
 
     def how_often(self, cost: Total[float], total: Total[float]) -> int | None:
@@ -97,7 +98,7 @@ class AdditiveNotion(CompositionNotion[float]):
         return Total(spent, worse_direction(loss, lambda one: one.infinity))
 
     def _refusal(self, total: Total[float], cost: Total[float], plan: Plan) -> RuntimeError:
-        if self.add(total, cost).spent <= self.limit.spent:
+        if cost.infinity > self.limit.infinity:
             return self._no_cost(plan)
         return CompositionNotion._refusal(self, total, cost, plan)  # noqa: SLF001  # slots: no super
 

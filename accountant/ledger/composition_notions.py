@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -92,6 +93,9 @@ def _pure_or_renyi(budget: Budget, order: float | None) -> PureOrRenyiNotion:
     if order is None:
         order = ZCDPLoss(zcdp.limit.spent).order_at(spendable_delta(budget))
     rdp: Any = notion_of("rdp", budget, order)
+    # rho must be one more name of the divergence: two limits of their own would need two deltas
+    rho = min(zcdp.limit.spent, rdp.limit.spent / order * (1 - 1e-15))
+    zcdp = replace(zcdp, limit=Total(rho, zcdp.limit.infinity))
     pure = PureDPNotion(Budget(budget.epsilon), pure_limit(Budget(budget.epsilon)))
     limit = Total(Sums(pure.limit.spent, zcdp.limit.spent, rdp.limit.spent), zcdp.limit.infinity)
     return PureOrRenyiNotion(budget, limit, order, pure=pure, zcdp=zcdp, rdp=rdp)

@@ -11,6 +11,7 @@ from accountant.ledger.interfaces import Releasable
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import CompositionNotion
+from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import as_plan
 from accountant.randomness import Rng
 
@@ -22,10 +23,13 @@ class FilterMeter:
 
     def __init__(self, notion: CompositionNotion[Any]) -> None:
         self.notion, self.total = notion, notion.zero
+        self._relation: str | None = None
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
         """Charge all users, also where only some of them are asked."""
-        self.total = self.notion.charge(self.total, as_plan(mechanism))
+        plan = as_plan(mechanism)
+        relation = joint_relation(self._relation, plan)
+        self.total, self._relation = self.notion.charge(self.total, plan), relation
 
 
 @final
@@ -52,6 +56,8 @@ class Filter(Ledger):
         As in `Ledger`.
     order : float, optional
         The Rényi order of "rdp" and "pure-or-rdp", above 1, fixed here.
+    undeclared : bool
+        As in `Ledger`.
 
     References
     ----------
@@ -78,11 +84,12 @@ class Filter(Ledger):
         public: Any = None,
         transcript: str = "full",
         order: float | None = None,
+        undeclared: bool = False,
     ) -> None:
         if not isinstance(budget, Budget):
             raise ParameterError("budget", budget, "a Budget")
         self._filter_meter = FilterMeter(notion_of(notion, budget, order))
-        super().__init__(data, None, rng, public, transcript, self._filter_meter)
+        super().__init__(data, None, rng, public, transcript, undeclared, self._filter_meter)
         self.budget = budget
 
     def spend(self, mechanism: Releasable) -> None:
@@ -98,8 +105,9 @@ class Filter(Ledger):
         BudgetExceeded
             If it does not fit; nothing is spent.
         """
+        copy = self._copies.of_spent(mechanism)
         with self._lock:
-            self._filter_meter.charge(mechanism, None)
+            self._filter_meter.charge(copy, None)
 
     @property
     def spent(self) -> float:

@@ -21,6 +21,7 @@ from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.losses.loss import Loss
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics import Array
+from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
 
@@ -46,6 +47,8 @@ class Odometer(Ledger):
         Repeats a run, for audits and tests.
     public : Any
         What is public beside the data.
+    undeclared : bool
+        As in `Ledger`.
 
     References
     ----------
@@ -62,9 +65,16 @@ class Odometer(Ledger):
     0.25
     """
 
-    def __init__(self, data: Any, delta: float = 0.0, rng: Rng = None, public: Any = None) -> None:
+    def __init__(
+        self,
+        data: Any,
+        delta: float = 0.0,
+        rng: Rng = None,
+        public: Any = None,
+        undeclared: bool = False,
+    ) -> None:
         self._meter_of_epsilon = meter = OdometerMeter(DELTA.check("delta", delta))
-        super().__init__(data, None, rng, public, "full", meter)
+        super().__init__(data, None, rng, public, "full", undeclared, meter)
 
     @property
     def epsilon(self) -> float:
@@ -84,16 +94,18 @@ class OdometerMeter:
         self.curve = DivergencesNotion.of(delta) if delta else None
         self.pure_total: Total[Decimal] | None = self.pure.zero
         self.curve_total: Total[Array] | None = self.curve.zero if self.curve else None
+        self._relation: str | None = None
 
     def charge(self, mechanism: Releasable, who: Users | None) -> None:
         """Charge all users; refuse what has a cost in neither sum."""
         del who
         plan = as_plan(mechanism)
+        relation = joint_relation(self._relation, plan)
         pure, refusal = _charged(self.pure, self.pure_total, plan)
         curve, no_curve = _charged(self.curve, self.curve_total, plan)
         if pure is None and curve is None:
             raise no_curve or refusal or UnsupportedPlan(plan, "an odometer", "nothing adds up")
-        self.pure_total, self.curve_total = pure, curve
+        self.pure_total, self.curve_total, self._relation = pure, curve, relation
 
     @property
     def epsilon(self) -> float:

@@ -45,11 +45,9 @@ class PureDPNotion(CompositionNotion[Decimal]):
 
     def shown(self, total: Total[Decimal], unit: str | None = None) -> Spending:
         """Return the sum of the epsilons, or that of the deltas where these alone are too many."""
-        deltas_alone = self.exceeds(total) and not self.exceeds(
-            Total(total.spent, self.zero.infinity)
-        )
-        if unit == "delta" or (unit is None and deltas_alone):
-            return Spending("delta", float_ceiling(total.infinity), self.budget.delta)
+        if unit == "delta" or (unit is None and self.fails_by_infinity(total)):
+            most = 0.0 if self._beside_plan else self.budget.delta
+            return Spending("delta", float_ceiling(total.infinity), most)
         return Spending("epsilon", float_ceiling(total.spent), self.budget.epsilon)
 
     def how_often(self, cost: Total[Decimal], total: Total[Decimal]) -> int | None:
@@ -74,8 +72,15 @@ class PureDPNotion(CompositionNotion[Decimal]):
         spent, infinity = words
         return Total(Decimal(spent), Decimal(infinity))
 
+    @property
+    def _beside_plan(self) -> bool:
+        """Return whether all of delta is a plan's, and no other notion can be chosen any more."""
+        return self.budget.delta > 0 and not self.limit.infinity
+
     def _other_notions(self, plan: Plan) -> list[str]:
         """Return words on Rényi sums, which grow more slowly over many releases."""
+        if self._beside_plan:
+            return []
         if self.budget.delta == 0:
             return ["a budget with delta > 0 adds Rényi divergences, which cost many releases less"]
         return ["notion='pure-or-rdp' adds Rényi divergences too, which cost many releases less"]
@@ -83,6 +88,11 @@ class PureDPNotion(CompositionNotion[Decimal]):
     def _cost(self, loss: Loss) -> Total[Decimal]:
         epsilon = worse_direction(loss, lambda one: one.max_loss)
         if math.isinf(epsilon):
-            raise UnsupportedPlan(loss, "a pure filter", "it has no epsilon; use notion='zcdp'")
+            instead = (
+                "use notion='zcdp'" if self.budget.delta else "a budget with delta > 0 takes it"
+            )
+            if self._beside_plan:
+                instead = "beside a plan that was charged its certified epsilon it does not add up"
+            raise UnsupportedPlan(loss, "a pure filter", f"it has no epsilon; {instead}")
         infinity = worse_direction(loss, lambda one: one.infinity)
         return Total(printed_decimal(epsilon), printed_decimal(infinity))

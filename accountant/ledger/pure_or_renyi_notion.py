@@ -106,6 +106,8 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
 
     def shown(self, total: Total[Sums], unit: str | None = None) -> Spending:
         """Return the sum that uses the smallest share of its limit, or the one in ``unit``."""
+        if unit == "delta" or (unit is None and self.fails_by_infinity(total)):
+            return Spending("delta", total.infinity, self.limit.infinity)
         sums = total.spent
         each = [
             self.pure.shown(Total(sums.pure, Decimal(0))),

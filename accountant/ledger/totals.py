@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from accountant.accountants.budget import Budget
+from accountant.accountants.budget import TOLERANCE, Budget
 from accountant.errors import BudgetExceeded, UnsupportedPlan
 from accountant.ledger.remedies import with_noise_that_fits
 from accountant.losses.loss import Loss, single_loss
+from accountant.plans.declared_releases import undeclared_part
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan
 
@@ -57,7 +58,7 @@ class CompositionNotion(ABC, Generic[Amount]):
     limit: Total[Amount]
     order: float | None = None
     # what `cost` worked out; it is asked for at every spend
-    _costs: dict[Plan, Total[Amount]] = field(
+    _costs: dict[tuple[int, Plan], Total[Amount]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -105,19 +106,26 @@ class CompositionNotion(ABC, Generic[Amount]):
         """Return whether a spend must be refused: too much, or nothing was left before it."""
         return self.exceeds(after) or bool(before.spent >= self._full)
 
+    def fails_by_infinity(self, total: Total[Amount]) -> bool:
+        """Return whether the mass at infinity alone is above its limit."""
+        without: Total[Amount] = Total(total.spent, self.zero.infinity)
+        return self.exceeds(total) and not self.exceeds(without)
+
     def cost(self, plan: Plan) -> Total[Amount]:
         """Return the cost of a release or plan; raise `UnsupportedPlan` where it has none."""
-        known = self._costs.get(plan)
+        key = id(type(plan)), plan  # of its own class: another may call itself equal
+        known = self._costs.get(key)
         if known is None:
             known = self._cost(plan) if isinstance(plan, Loss) else self._plan_cost(plan)
             if len(self._costs) >= MAX_CACHED_COSTS:
                 self._costs.clear()
-            self._costs[plan] = known
+            if undeclared_part(plan) is None:
+                self._costs[key] = known
         return known
 
     def charge(self, total: Total[Amount], release: Plan) -> Total[Amount]:
         """Return the total after one release; raise `BudgetExceeded` above the limit."""
-        cost = self._costs.get(release) or self.cost(release)
+        cost = self._costs.get((id(type(release)), release)) or self.cost(release)
         after = self.add(total, cost)
         if self.refuses(total, after):
             raise self._refusal(total, cost, release)
@@ -167,6 +175,8 @@ class CompositionNotion(ABC, Generic[Amount]):
         """Return the error for a plan that does not fit."""
         unit, _, limit = self.shown(self.add(total, cost))
         spent, asked = (self.shown(one, unit).amount for one in (total, cost))
+        if limit * (1 - 4 * TOLERANCE) <= spent <= limit - asked:  # the tolerance is not for spends
+            limit = spent
         return BudgetExceeded(spent, asked, self.budget, unit, limit, self._remedy(total, plan))
 
     def _remedy(self, total: Total[Amount], plan: Plan) -> str:
@@ -175,6 +185,8 @@ class CompositionNotion(ABC, Generic[Amount]):
         def fits(other: Plan) -> bool:
             return not self.refuses(total, self.after(total, other))
 
+        if self.refuses(total, total):
+            return "nothing more fits"
         wider = with_noise_that_fits(plan, fits)
         words = [wider or "only a release that costs less than what is left fits"]
         return "; ".join([*words, *self._other_notions(plan)])

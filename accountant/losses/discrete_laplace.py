@@ -59,7 +59,8 @@ class DiscreteLaplaceLoss(FiniteLoss):
         e, t, n = epsilons(epsilon), self.scale, self.shift
         e = np.minimum(e, self.max_loss)
         m = np.clip(np.ceil((n - e * t) / 2) - 1, 0, max(n - 1, 0))
-        first = -np.expm1(np.minimum(e - n / t, 0.0))
+        # the greatest loss rounded up: where epsilon is near to it, all of delta is the difference
+        first = -np.expm1(np.minimum(e - self.max_loss, 0.0))
         others = -np.expm1(-m / t) * -np.expm1(np.minimum(e - (n - m - 1) / t, 0.0))
         total: Array = (first + math.exp(-1 / t) * others) / (1 + math.exp(-1 / t))
         return total + 0.0

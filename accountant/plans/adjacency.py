@@ -72,3 +72,12 @@ def common_relation(parts: Iterable[HasRelation]) -> Adjacency | None:
         allowed = "stated for the same neighbours: relations do not mix in one total"
         raise ParameterError("parts", sorted(map(str, found)), allowed)
     return found.pop() if found else None
+
+
+def joint_relation(stated: str | None, asked: HasRelation) -> str | None:
+    """Return the neighbours of all releases so far, and of ``asked``; refuse different ones."""
+    found = {stated, asked.relation} - {None}
+    if len(found) > 1:
+        allowed = "stated for the neighbours of earlier releases: relations do not mix"
+        raise ParameterError("mechanism", " and ".join(sorted(map(str, found))), allowed)
+    return found.pop() if found else None

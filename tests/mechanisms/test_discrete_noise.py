@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import log_ndtr
@@ -26,6 +27,7 @@ from mechanisms import (
     Staircase,
 )
 from mechanisms.discrete_gaussian import ListedGaussian
+from mechanisms.exact_noise.rounding_grid import grid_step
 
 EPSILONS = (-1.0, -0.2, 0.0, 0.1, 0.3, 0.6, 0.9, 1.5)
 
@@ -147,3 +149,47 @@ def test_odd_scales_are_refused_by_name():
         with pytest.raises(ParameterError, match=f"{cls.__name__}.scale must be"):
             cls(field)
     assert NoisyMax(1.0, 1.0, "gumbel", True).log_density(0, [1.0, 0.0]) < 0
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 10**9])
+@pytest.mark.parametrize("scale", [1e-280, 0.7, 1.0, 1.9999999999, 1e280])
+@pytest.mark.parametrize("share", [2.0**-60, 2.0**-20, 0.3, 0.999, 1.0, 1.001, 50.0])
+def test_noise_on_a_grid_is_drawn_wide_enough_for_the_loss(scale, dimension, share):
+    with mpmath.workdps(60):
+        step = mpmath.mpf(grid_step(scale))
+        for kind, moved in ((Laplace, dimension * step), (Gaussian, mpmath.sqrt(dimension) * step)):
+            sensitivity = float(moved / share)
+            one = kind(scale, sensitivity, arithmetic="exact", dimension=dimension)
+            drawn, distance = mpmath.mpf(one.drawn_scale), sensitivity + moved
+            if kind is Laplace:
+                stated, cost = one.loss.shift, distance / drawn + (step / (2 * drawn)) ** 2
+            else:
+                stated, cost = one.loss.mu, distance / mpmath.sqrt(drawn**2 - 4 * step**2)
+            assert cost <= stated
+            if float(moved) <= sensitivity:
+                assert drawn > scale
+                assert stated == sensitivity / scale
+                assert distance / drawn <= sensitivity / mpmath.mpf(scale) * (1 - 2.0**-46)
+
+
+@pytest.mark.parametrize("sensitivity", [2048, 10**6, 2**53])
+@pytest.mark.parametrize("scale", [0.01, 1.5, 1e5, 2.0**50])
+def test_wide_discrete_noise_costs_what_its_scale_says(scale, sensitivity):
+    one = DiscreteLaplace(scale, sensitivity)
+    with mpmath.workdps(60):
+        drawn = mpmath.mpf(one.drawn_scale)
+        assert sensitivity / drawn + 1 / (2 * drawn) ** 2 <= one.loss.pure
+        assert one.loss.pure <= sensitivity / mpmath.mpf(scale) * (1 + 2.0**-52)
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(232.612845, 7), (2.9154514, 300), (0.0304669, 300)])
+@pytest.mark.parametrize("below", [1e-15, 1e-12, 1e-9, 1e-3])
+def test_the_profile_is_accurate_next_to_the_greatest_loss(scale, shift, below):
+    epsilon = shift / scale * (1 - below)
+    with mpmath.workdps(60):
+        t = mpmath.mpf(scale)
+        q, truth = mpmath.e ** (-1 / t), mpmath.mpf(0)
+        for x in range(shift):
+            mass = (1 - q) / (1 + q) * q**x if x else 1 / (1 + q)
+            truth += mass * max(0, -mpmath.expm1(epsilon - (shift - 2 * x) / t))
+        assert DiscreteLaplaceLoss(scale, shift).profile(epsilon) >= truth * (1 - 2.0**-36)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from accountant import (
+    ApproxLoss,
     Book,
     Budget,
     BudgetExceeded,
@@ -17,6 +18,7 @@ from accountant import (
     UnsupportedPlan,
     calibrate,
 )
+from accountant.book.log import Log
 from mechanisms import Exponential, Gaussian, Laplace
 
 DATA = np.arange(20.0)
@@ -74,8 +76,12 @@ def test_pure_releases_beside_it_add_up_and_others_are_refused(book):
     with book.ledger("d", DATA) as ledger:
         ledger.release(Laplace(10.0), np.sum)
         ledger.release(PoissonSampled(Laplace(1.0), 0.05), len)
-        with pytest.raises(UnsupportedPlan, match="it has no epsilon"):
+        with pytest.raises(UnsupportedPlan, match="it has no epsilon; beside a plan"):
             ledger.release(Gaussian(100.0), np.sum)
+        with pytest.raises(BudgetExceeded, match="needs delta 1e-09, and 0 is left of the limit 0"):
+            ledger.spend(ApproxLoss(1e-3, 1e-9))
+        with pytest.raises(BudgetExceeded, match=r"arithmetic=IDEALISED\) fits$"):
+            ledger.release(Laplace(1.0), np.sum)
     spent = certified + 0.1 + np.log1p(0.05 * np.expm1(1.0))
     assert book.spent("d") == pytest.approx(spent, rel=1e-12)
     assert [round(line.epsilon, 9) for line in book.history("d")][-1] == round(spent, 9)
@@ -168,3 +174,42 @@ def test_a_loss_can_be_spent_for_a_release_made_elsewhere(book):
         "Laplace", "PureLoss", "Grouped",
     ]  # fmt: skip
     book.verify()
+
+
+def test_a_status_never_shows_more_than_the_limit(book):
+    # the sums of a data set with users are of different users
+    book.dataset("d", Budget(5.0, 1e-6), users=20)
+    with book.ledger("d", DATA) as ledger:
+        ledger.release_each(Gaussian(10.0), lambda rows: rows, who=[1])
+        ledger.release_each(Laplace(1 / 4.9), lambda rows: rows, who=[0])
+    status, line = book.status("d"), book.history("d")[-1]
+    assert (status.counts, status.total, status.limit) == ("epsilon", 5.0, 5.0)
+    assert (line.total, line.epsilon) == (5.0, status.epsilon)
+    book.verify()
+
+
+def test_a_certificate_that_takes_the_place_of_earlier_spends_is_found(book, monkeypatch):
+    plan = 40 * Laplace(25.0)
+    book.dataset("d", Budget(Tight().epsilon(plan, 1e-6) + 0.2, 1e-6), "zcdp")
+    run(book, "d", plan)
+    append = Log.append
+
+    def with_certificate(log, kind, facts, *more):
+        if kind == "plan":
+            facts = {**facts, "certified": 0.9, "total": ["0.9", "0"]}
+        return append(log, kind, facts, *more)
+
+    with monkeypatch.context() as wrong:
+        wrong.setattr(Log, "append", with_certificate)
+        run(book, "d", 2 * Laplace(20.0))
+    assert book.spent("d") == 0.9
+    with pytest.raises(LedgerCorrupt, match="counts what was spent in another way"):
+        book.verify()
+
+
+@pytest.mark.parametrize("order", [float("nan"), float("inf"), 0.5, True])
+@pytest.mark.parametrize("notion", ["pure", "zcdp", None])
+def test_an_order_that_is_none_is_not_written(book, notion, order):
+    with pytest.raises(ParameterError, match="order must be a number"):
+        book.dataset("d", Budget(1.0, 1e-6), notion, order=order)
+    assert book.names == []

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from accountant import (
+    ApproxLoss,
     Budget,
     BudgetExceeded,
     Filter,
@@ -11,11 +12,14 @@ from accountant import (
     Grouped,
     LaplaceLoss,
     Odometer,
+    ParameterError,
     PoissonSampled,
     PureLoss,
     SampledWithoutReplacement,
+    Stated,
     Tight,
     UnsupportedPlan,
+    ZCDPLoss,
 )
 from accountant.ledger.composition_notions import notion_of
 from mechanisms import DiscreteLaplace, Gaussian, Laplace
@@ -162,3 +166,57 @@ def test_a_refusal_names_the_need_the_rest_and_a_remedy_that_works(budget, notio
         gate.spend(eval(suggested, {"Laplace": Laplace, "Gaussian": Gaussian}))
         if notion == "zcdp":
             Filter(DATA, budget).spend(Laplace(1.0))
+
+
+@pytest.mark.parametrize("order", [1.5, 4.0, 21.98, 40.0, 1e6])
+@pytest.mark.parametrize("budget", [Budget(1.0, 1e-6), Budget(8.0, 0.4)])
+def test_rho_has_no_limit_of_its_own_beside_an_order_that_was_asked_for(budget, order):
+    # two filters that let different transcripts through would need two deltas
+    try:
+        notion = notion_of("pure-or-rdp", budget, order)
+    except ParameterError:
+        return  # nothing of the budget is left at this order
+    rho, divergence = notion.limit.spent.rho, notion.limit.spent.renyi
+    assert 0 < rho * order <= divergence
+    assert rho <= notion_of("zcdp", budget).limit.spent
+    assert notion.zcdp.limit.spent == rho
+
+
+@pytest.mark.parametrize("notion", ["pure", "zcdp", "rdp", "gdp", "pure-or-rdp"])
+def test_a_full_filter_says_that_nothing_is_left(notion):
+    gate = Filter(DATA, Budget(1.0, 1e-6), notion)
+    small = GaussianLoss(1e-7) if notion == "gdp" else PureLoss(1e-12)
+    limit = gate._filter_meter.notion.limit.spent
+    if notion == "pure":
+        gate.spend(PureLoss(1.0))
+    elif notion == "gdp":
+        gate.spend(GaussianLoss(limit**0.5 * (1 - 1e-10)))
+    else:
+        rho = {"zcdp": limit, "pure-or-rdp": getattr(limit, "rho", 0.0)}
+        order = gate._filter_meter.notion.order
+        gate.spend(ZCDPLoss((rho[notion] if notion in rho else limit / order) * (1 - 1e-10)))
+    with pytest.raises(BudgetExceeded, match=r"and 0 is left .* nothing more fits$"):
+        gate.spend(small)
+
+
+@pytest.mark.parametrize("notion", ["zcdp", "pure-or-rdp"])
+def test_a_refusal_for_masses_at_infinity_says_so(notion):
+    gate = Filter(DATA, Budget(1.0, 1e-6), notion)
+    small = ApproxLoss(1e-3, 4e-19)
+    gate.spend(small)
+    gate.spend(small)
+    with pytest.raises(BudgetExceeded, match="needs delta 4e-19, and 2e-19 is left"):
+        gate.spend(small)
+
+
+@pytest.mark.parametrize("make", [lambda: Filter(DATA, Budget(1.0, 1e-6)), lambda: Odometer(DATA)])
+def test_relations_do_not_mix_in_one_total(make):
+    gate = make()
+    added = PoissonSampled(PureLoss(0.1), 0.01)
+    replaced = Stated(PureLoss(0.1), "replace-one")
+    gate._meter.charge(added, None)
+    for asked in (replaced, SampledWithoutReplacement(PureLoss(0.1), 1, 20)):
+        with pytest.raises(ParameterError, match="relations do not mix"):
+            gate._meter.charge(asked, None)
+    gate._meter.charge(PureLoss(0.1), None)  # stated for whatever its sensitivity says
+    gate._meter.charge(added, None)
