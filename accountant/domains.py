@@ -81,7 +81,7 @@ class OneOf:
         """Return the choice itself."""
         if not isinstance(value, str) or value not in self.choices:
             raise ParameterError(argument, value, str(self))
-        return value
+        return self.choices[self.choices.index(value)]  # a plain string
 
     def __str__(self) -> str:
         return "one of " + ", ".join(repr(choice) for choice in self.choices)

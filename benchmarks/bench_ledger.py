@@ -61,14 +61,11 @@ def append_entries(book, entries):
     facts = {"label": None, "seeded": False, "who": None, "block": None, "relation": None,
              "mechanism": account.description_of(noise), "loss": account.description_of(noise.loss)}  # fmt: skip
     with log.writing():
-        total = account.notion.charge(account.total(), noise.loss)
-        cost = account.notion.cost(noise.loss)
+        notion, total = account.standing()
+        total, cost = notion.charge(total, noise.loss), notion.cost(noise.loss)
         for k in range(entries):
-            total = account.notion.add(total, cost) if k else total
-            words = {
-                "cost": account.notion.encode(cost),
-                "total": account.notion.encode(total),
-            }
+            total = notion.add(total, cost) if k else total
+            words = {"cost": notion.encode(cost), "total": notion.encode(total)}
             log.append("reserve", {**facts, **words}, "d", f"noise:{k:032x}")
 
 
@@ -79,6 +76,64 @@ def hash_seconds(entries, size):
     for _ in range(entries):
         mark = hashlib.sha256(f"{mark}{body}".encode()).hexdigest()
     return time.perf_counter() - start
+
+
+def opens_and_spends(url, label, sent):
+    start = time.perf_counter()
+    with Book.open(url) as book, book.ledger("d", DATA) as ledger:
+        opened = time.perf_counter()
+        if label is None:
+            ledger.spend(Gaussian(1e4))
+        else:
+            ledger.release(Gaussian(1e4), np.sum, label=label)
+        sent.put((opened - start, time.perf_counter() - opened))
+
+
+def first_spend(url, label=None, times=5):
+    """Median seconds to open a book in a fresh process, and to spend from it for the first time."""
+    context, found = multiprocessing.get_context("spawn"), []
+    for k in range(times):
+        sent = context.Queue()
+        asked = None if label is None else f"{label} {k}"
+        one = context.Process(target=opens_and_spends, args=(url, asked, sent))
+        one.start()
+        found.append(sent.get())
+        one.join()
+    return np.median(found, axis=0)
+
+
+def append_labels(book, labels):
+    """Releases under labels, written straight into one transaction."""
+    from accountant.book.label_claim import label_key
+
+    log = book._account("d").log  # noqa: SLF001
+    with log.writing():
+        for k in range(labels):
+            log.append("release", {"of": 0}, "d", label_key("d", f"label {k}"))
+
+
+def long_books(folder, entries):
+    """Prints what a million entries take to verify, to open and to spend from."""
+    url = f"sqlite:///{folder / 'long.db'}"
+    with Book.open(url) as book:
+        book.dataset("d", WIDE)
+        append_entries(book, entries)
+        limit = hash_seconds(entries, 480)  # bytes of such an entry
+        start = time.perf_counter()
+        book.verify()
+        seconds = time.perf_counter() - start
+        print(f"verify {entries} entries: {seconds:.1f} s, {seconds / limit:.1f} x hashing alone"
+              f" ({limit:.1f} s; aim 10 s)")  # fmt: skip
+    opening, spending = first_spend(url)
+    print(f"a fresh process at {entries} entries: opens in {1e3 * opening:.0f} ms,"
+          f" first spend in {1e3 * spending:.0f} ms")  # fmt: skip
+    url = f"sqlite:///{folder / 'labels.db'}"
+    with Book.open(url) as book:
+        book.dataset("d", WIDE)
+        append_labels(book, entries // 10)
+    opening, spending = first_spend(url, "new")
+    print(f"a fresh process at {entries // 10} labels: opens in {1e3 * opening:.0f} ms,"
+          f" first release under a new label in {1e3 * spending:.0f} ms")  # fmt: skip
 
 
 def main(spends_each=SPENDS, entries=ENTRIES):
@@ -108,16 +163,7 @@ def main(spends_each=SPENDS, entries=ENTRIES):
                 book.spent("d")
                 seconds.append(time.perf_counter() - start)
             print(f"live epsilon after a spend: {1e3 * np.median(seconds):.2f} ms (aim 5)")
-        url = f"sqlite:///{folder / 'long.db'}"
-        with Book.open(url) as book:
-            book.dataset("d", WIDE)
-            append_entries(book, entries)
-            limit = hash_seconds(entries, 480)  # bytes of such an entry
-            start = time.perf_counter()
-            book.verify()
-            seconds = time.perf_counter() - start
-            print(f"verify {entries} entries: {seconds:.1f} s, {seconds / limit:.1f} x hashing alone"
-                  f" ({limit:.1f} s; aim 10 s)")  # fmt: skip
+        long_books(folder, entries)
         url = f"sqlite:///{folder / 'people.db'}"
         with Book.open(url) as book:
             book.dataset("d", Budget(10.0), users=USERS)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import REAL, Interval
 from accountant.numerics import Array
@@ -86,6 +86,10 @@ class ClampedSupport(Support):
     inner: Support
     low: float
     high: float
+
+    def may_hold(self, outputs: NDArray[Any]) -> bool:
+        """Return whether all outputs lie between the ends."""
+        return bool(((outputs >= self.low) & (outputs <= self.high)).all())
 
     def cells(self, first: Any, second: Any) -> Cells | None:
         """Return the inner cells between the ends, and the two ends."""

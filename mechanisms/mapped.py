@@ -92,6 +92,13 @@ class Mapped(PostProcessing):
             terms = np.where(values == one, found, terms)
         return sum_log_density(terms, values.ndim, each)
 
+    def _may_release(self, outputs: NDArray[Any], values: NDArray[Any]) -> bool:
+        try:
+            # by its class: super() does not know a class that got slots
+            return PostProcessing._may_release(self, outputs, values)  # noqa: SLF001
+        except ParameterError:  # the inner outputs cannot be listed
+            return True
+
     @property
     def support(self) -> Support:
         """The images of the inner outputs."""

@@ -127,6 +127,10 @@ class IndexAndValue(Support):
 
     scale: float
 
+    def may_hold(self, outputs: NDArray[Any]) -> bool:
+        """Return whether all outputs are an index and a number, or an index and NaN."""
+        return bool((outputs[..., 0] >= 0).all() and not np.isinf(outputs).any())
+
     def cells(self, first: Any, second: Any) -> Cells:
         """Return intervals of each answer; measure times density is their mass, for both values.
 

@@ -26,6 +26,7 @@ from accountant.numerics import Array
 from accountant.numerics.logspace import log_mixture
 from accountant.numerics.rounding import round_up, round_up_square
 from accountant.plans.adjacency import Adjacency, check_relation
+from accountant.plans.declared_releases import declare_release
 from accountant.plans.plan import Item, Plan, as_plan
 
 RATE = Interval(0.0, 1.0)
@@ -33,6 +34,7 @@ CGF = SampledCGF()
 
 
 @final
+@declare_release
 @dataclass(frozen=True, slots=True)
 class PoissonSampled(Loss):
     """A plan on a sample that holds every record independently with probability ``rate``.

@@ -15,6 +15,7 @@ from accountant.book.hash_chain import (
     canonical_json,
     digest,
 )
+from accountant.book.label_claim import LabelClaim
 from accountant.book.log import Log
 from accountant.book.log_reader import CHARGING_KINDS
 from accountant.book.user_totals import UserTotals, decode_users, encode_users
@@ -61,7 +62,7 @@ class Account:
         self._after_plan = pure_after_plan(self.budget)
         self._user_totals = self.unspent_users()
         self._applied_head = ChainHead(0, FIRST_PREDECESSOR)
-        self._described: dict[Plan, dict[str, Any]] = {}
+        self._described: dict[tuple[type[Any], Plan], dict[str, Any]] = {}
 
     def standing(self) -> Standing:
         """Return what the user with the largest total spent; call it inside a transaction."""
@@ -98,11 +99,15 @@ class Account:
         who: Users | None,
         facts: dict[str, Any],
         freshness_check: FreshnessCheck,
+        label: LabelClaim | None = None,
     ) -> LogEntry:
         """Charge one release; it is on disk on return, and an error changes no state."""
         words, raw = (None, None) if who is None else encode_users(who)
         loss = charged_plan(mechanism)
         with self.log.writing():
+            if label is not None:
+                label.refuse_if_taken(self.log)
+                facts = {**facts, "holder": label.holder}
             last = self.log.last_charge(self.name)
             notion, total = self._standing_with(last, as_plan(mechanism), loss, who)
             entry = self.log.append(
@@ -120,6 +125,7 @@ class Account:
                 },
                 self.name,
                 self._fresh(freshness_check()),
+                None if label is None else label.key,
             )
             if raw is not None:
                 self.log.attach(entry, raw)
@@ -129,12 +135,16 @@ class Account:
         """Charge a whole plan to all users; of a parallel, the largest part is charged.
 
         Before any other spend, a plan may be charged its certified epsilon instead of the sum.
+        Where another process was the first to reserve a plan under the key, its entry is returned.
         """
         with self.log.reading():
             unspent = self.log.last_charge(self.name) is None
         # before the lock, which others wait for
         certified = Tight().epsilon(plan, self.budget.delta) if unspent else math.inf
         with self.log.writing():
+            earlier = None if key is None else self.log.entry_with_key(key)
+            if earlier is not None:
+                return earlier
             last = self.log.last_charge(self.name)
             notion, total = self._standing_with_plan(last, plan, certified)
             whole = {
@@ -151,12 +161,13 @@ class Account:
         who: Users | None,
         facts: dict[str, Any],
         freshness_check: FreshnessCheck,
+        named: bool,
     ) -> LogEntry:
         """Record that a step, paid by its plan, is about to read the data."""
         words, raw = (None, None) if who is None else encode_users(who)
-        key = canonical_json({"run": facts["run"], "step": facts["step"]})
+        key = canonical_json({"run": facts["run"], "step": facts["step"]}) if named else None
         with self.log.writing():
-            if self.log.entry_with_key(key) is not None:
+            if key is not None and self.log.entry_with_key(key) is not None:
                 raise OffPlan(mechanism, None, "this run goes on in another process")
             whole = {
                 **facts,
@@ -174,23 +185,25 @@ class Account:
         """Store an answer and return its entry, or the earlier entry of the same key."""
         with self.log.writing():
             earlier = None if key is None else self.log.entry_with_key(key)
-            if earlier is not None:
+            if earlier is not None and earlier.kind == "release":
                 return earlier
             facts = {"of": reserved.seq, "answer": digest(raw), "size": len(raw)}
             entry = self.log.append("release", facts, self.name, key)
             self.log.attach(entry, raw)
         return entry
 
-    def fail(self, reserved: LogEntry) -> None:
-        """Record that a charged release has no answer."""
+    def fail(self, reserved: LogEntry, label: str | None = None) -> None:
+        """Record that a charged release has no answer; the key of its label is free again."""
         with self.log.writing():
-            self.log.append("failed", {"of": reserved.seq}, self.name)
+            last = None if label is None else self.log.entry_with_key(label)
+            also = label if last is not None and last.seq == reserved.seq else None
+            self.log.append("failed", {"of": reserved.seq}, self.name, also=also)
 
     def mark_seed(self, fingerprint: str) -> None:
         """Record a seeded noise stream; refuse one that was used before."""
         with self.log.writing():
             key = f"noise:{fingerprint}"
-            if self.log.entry_with_key(key) is not None:
+            if self.log.entry_in_column(key) is not None:
                 allowed = "a seed that no release used before: the same noise twice cancels"
                 raise ParameterError("rng", "one that this book has seen", allowed)
             self.log.append("seed", {}, self.name, key)
@@ -232,14 +245,15 @@ class Account:
 
     def description_of(self, plan: Any) -> dict[str, Any]:
         """Return a mechanism or loss as plain values, or as its repr if it declares no fields."""
-        known = self._described.get(plan)
+        key = type(plan), plan  # what an undeclared class says of equality is not asked
+        known = self._described.get(key)
         if known is None:
             try:
                 known = to_dict(plan)
                 canonical_json(known)
             except (ValueError, TypeError):
                 known = {"repr": repr(plan)[:1000]}
-            self._described[plan] = known
+            self._described[key] = known
         return known
 
     def _standing_with(
@@ -281,6 +295,6 @@ class Account:
 
     def _fresh(self, fingerprint: str) -> str:
         key = f"noise:{fingerprint}"
-        if self.log.entry_with_key(key) is not None:
+        if self.log.entry_in_column(key) is not None:
             raise UnhealthyRandomness("this book has an earlier release with the same")
         return key

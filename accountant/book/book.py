@@ -17,6 +17,7 @@ from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead
 from accountant.book.head_pin import HeadPin
 from accountant.book.history import Line, Status, history_lines, status_of, stored_answer
 from accountant.book.log import ENTRIES_CHECKED_ON_OPEN, Log
+from accountant.book.signing_key import SigningKey
 from accountant.book.verification import Verified, verify_log
 from accountant.errors import ParameterError
 from accountant.plans.plan import Plan, as_plan
@@ -65,6 +66,7 @@ class Book:
         wait: float = 30.0,
         create: bool = True,
         author: str | None = None,
+        key: bytes | str | os.PathLike[str] | None = None,
     ) -> Self:
         """Open or create a book.
 
@@ -81,6 +83,9 @@ class Book:
             Whether a book that is not there is made.
         author : str, optional
             Who spends; by default the user of the operating system.
+        key : bytes or path, optional
+            A secret of at least 16 bytes, or a file of it: signs every entry that is written and
+            every head, by HMAC-SHA256 (RFC 2104).  A signed book is written to with its key only.
 
         Returns
         -------
@@ -92,10 +97,13 @@ class Book:
         LedgerBusy
             If others kept it locked for ``wait`` seconds.
         LedgerCorrupt
-            If the last entries do not fit together; `verify` checks all.
+            If the last entries do not fit together, or SQLite's log ahead is damaged; `verify`
+            checks all.
         """
         who = None if author is None else checked_name("author", author)
-        log = Log(connect(url, wait, create), None if pin is None else HeadPin(pin), who)
+        held = None if pin is None else HeadPin(pin)
+        signs = None if key is None else SigningKey(key)
+        log = Log(connect(url, wait, create), held, who, wait, signs)
         try:
             with log.storage.reading():
                 empty = log.storage.empty
@@ -168,6 +176,7 @@ class Book:
         insecure_seed: bool = False,
         public: Any = None,
         run: str | None = None,
+        undeclared: bool = False,
     ) -> BookLedger:
         """Return a gate to data that spends the budget of a data set.
 
@@ -187,6 +196,8 @@ class Book:
             What is public beside the data.
         run : str, optional
             Name of a plan's run: it is paid for once, and after a crash goes on where it stopped.
+        undeclared : bool
+            As in `Ledger`; the log and every report show what was released so.
 
         Returns
         -------
@@ -204,7 +215,7 @@ class Book:
         if run is not None and (plan is None or checked_name("run", run) == ""):
             raise ParameterError("run", run, "given with a plan")
         whole = None if plan is None else as_plan(plan)
-        return BookLedger(self._account(name), data, whole, rng, public, run)
+        return BookLedger(self._account(name), data, whole, rng, public, run, undeclared)
 
     @property
     def names(self) -> list[str]:
@@ -300,12 +311,13 @@ class Book:
             return stored_answer(self._log, line)
 
     def verify(self, head: str | None = None) -> Verified:
-        """Check every hash, total, user and answer, and pin the end.
+        """Check every hash, total, user, answer, index and page, and pin the end.
 
         Parameters
         ----------
         head : str, optional
-            ``NUMBER:HASH`` of an earlier check.
+            What `head` or an earlier check gave: the log must go on from it.  With a key it must
+            be signed, ``NUMBER:HASH:SIGNATURE``, and the entries too.
 
         Returns
         -------
@@ -318,6 +330,12 @@ class Book:
             If something was changed, cut off, removed or put back.
         """
         return verify_log(self._log, head)
+
+    @property
+    def head(self) -> str:
+        """Return the end of the log, to note elsewhere: NUMBER:HASH, signed if there is a key."""
+        with self._log.reading():
+            return self._log.signed_head()
 
     def close(self) -> None:
         """Close the connection to the database."""

@@ -14,12 +14,14 @@ from accountant.book.answer_codec import decode_answer, encode_answer
 from accountant.book.book_meter import BookMeter
 from accountant.book.dataset_opening import checked_name
 from accountant.book.hash_chain import LogEntry
+from accountant.book.label_claim import LabelTaken, await_label
 from accountant.book.plan_runs import PlanRun, ReservedRelease
 from accountant.errors import LedgerCorrupt, ParameterError, UnhealthyRandomness
+from accountant.ledger.immutable_arrays import immutable_output
 from accountant.ledger.interfaces import Query, Releasable
-from accountant.ledger.ledger import Ledger, read_only
+from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users, checked_users
-from accountant.plans.plan import Plan, as_plan
+from accountant.plans.plan import Plan
 from accountant.randomness import Rng
 
 
@@ -28,23 +30,31 @@ class BookLedger(Ledger):
     """A gate whose spends are entries of a book; made by `Book.ledger`.
 
     A release with a ``label``, or one that belongs to a named run of a plan, is made once.  Later
-    calls return its stored answer: they charge no budget, read no data and draw no noise.
+    calls return its stored answer: they charge no budget, read no data and draw no noise.  Calls
+    at the same time wait for it (`label_claim`).
     """
 
     def __init__(
-        self, account: Account, data: Any, plan: Plan | None, rng: Rng, public: Any, run: str | None
+        self,
+        account: Account,
+        data: Any,
+        plan: Plan | None,
+        rng: Rng,
+        public: Any,
+        run: str | None,
+        undeclared: bool = False,
     ) -> None:
         self._book_meter = meter = BookMeter(
             account, self._noise_fingerprint, lambda: self._answering, rng is not None
         )
-        super().__init__(data, plan, rng, public, "full", meter)
+        super().__init__(data, plan, rng, public, "full", undeclared, meter)
         if account.users not in (None, self._users):
             raise ParameterError("data", f"{self._users} rows", f"of {account.users} users")
         self._last_noise_words = b""
         if self._seeded:
             account.mark_seed(self._noise_fingerprint())
-        if plan is not None:
-            meter.run = PlanRun(account, plan, run, self._users, self.coin_words)
+        if self._plan is not None:
+            meter.run = PlanRun(account, self._plan, run, self._users, self.coin_words)
             self.coin_words = meter.run.coins
             self.coins = np.random.default_rng(np.random.SeedSequence(self.coin_words))
 
@@ -53,24 +63,30 @@ class BookLedger(Ledger):
         if meter.run is not None:
             raise ParameterError("label", label, "absent: the steps of a plan have their places")
         with self._lock:
-            self._refuse_unless_releasable(mechanism, query)
             self._refuse_within_a_query(mechanism)
-            earlier = self._entry_with_label(checked_name("label", label))
-            if earlier is not None:
-                return self._stored_answer(earlier, meter.account.description_of(mechanism))
-            meter.label = label
-            try:
-                return self._charge_and_answer(mechanism, query, None)
-            finally:
-                meter.label = None
+            meter.fail_waiting()  # what an interruption left must not be waited for
+            account, checked = meter.account, checked_name("label", label)
+            described = account.description_of(mechanism)
+            while True:
+                found = await_label(account.log, account.name, checked, described)
+                if isinstance(found, LogEntry):
+                    return self._stored_answer(found, described)
+                meter.label = found
+                try:
+                    return self._charge_and_answer(mechanism, query, None)
+                except LabelTaken:
+                    continue
+                finally:
+                    meter.label = None
 
     def spend(self, mechanism: Any, who: Any = None) -> None:
         """Charge a release, a loss or a plan that is spent elsewhere on the same data."""
         users = None if who is None else checked_users(who, self._users)
+        copy = self._copies.of_spent(mechanism)
+        self._refuse_other_process(copy)
         with self._lock:
-            as_plan(mechanism)
-            self._refuse_within_a_query(mechanism)
-            self._book_meter.charge(mechanism, users)
+            self._refuse_within_a_query(copy)
+            self._charge(copy, users)
             self._book_meter.waiting.clear()
 
     def close(self) -> None:
@@ -104,6 +120,7 @@ class BookLedger(Ledger):
         executor: Executor | None,
     ) -> Iterator[Any]:
         waiting, run = self._book_meter.waiting, self._book_meter.run
+        self._book_meter.executor = self._executor
         try:
             if (
                 run is not None and run.has_recorded_steps
@@ -113,6 +130,7 @@ class BookLedger(Ledger):
             for output in super()._answer_blocks(mechanism, query, charged, executor):
                 yield self._store_answer(waiting.popleft(), output)
         finally:
+            self._book_meter.executor = ""
             self._book_meter.fail_waiting()
 
     def _store_answer(self, reserved: ReservedRelease, output: Any) -> Any:
@@ -131,14 +149,9 @@ class BookLedger(Ledger):
             allowed = "one that no other mechanism was released under"
             raise ParameterError("label", made["label"], allowed)
         try:
-            return read_only(decode_answer(raw))
+            return immutable_output(decode_answer(raw))
         except ValueError:
             raise LedgerCorrupt(log.name, "holds an answer of no known form", entry.seq) from None
-
-    def _entry_with_label(self, label: str) -> LogEntry | None:
-        log = self._book_meter.account.log
-        with log.reading():
-            return log.entry_with_key(self._book_meter.label_key(label))
 
     def _noise_fingerprint(self) -> str:
         """Return a hash of four fresh words; two releases share one with chance below 2^-60."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from accountant.book.account import Account, FreshnessCheck
-from accountant.book.hash_chain import canonical_json
+from accountant.book.label_claim import LabelClaim
 from accountant.book.plan_runs import PlanRun, ReservedRelease
 from accountant.errors import OffPlan
 from accountant.ledger.interfaces import Releasable
+from accountant.ledger.private_copies import name_of_undeclared
 from accountant.ledger.private_data import Users
 from accountant.plans.plan import Plan
 
@@ -33,7 +35,8 @@ class BookMeter:
         self.account, self.seeded = account, seeded
         self.fingerprint, self.is_answering = fingerprint, is_answering
         self.run: PlanRun | None = None
-        self.label: str | None = None
+        self.executor = ""  # the class of one that the gate did not make itself
+        self.label: LabelClaim | None = None
         self.waiting: deque[ReservedRelease] = deque()
         self._closed = False
 
@@ -48,18 +51,22 @@ class BookMeter:
             raise OffPlan(mechanism, None, "this ledger was closed")
         if not self.is_answering():  # what an interruption left must not take this answer
             self.fail_waiting()
-        facts = {"label": self.label, "seeded": self.seeded}
+        label = self.label
+        facts: dict[str, Any] = {
+            "label": None if label is None else label.label,
+            "seeded": self.seeded,
+        }
+        undeclared = name_of_undeclared(mechanism)
+        if undeclared:
+            facts["undeclared"] = undeclared
+        if self.executor:
+            facts["executor"] = self.executor
         if self.run is not None:
             reserved = self.run.charge(mechanism, who, facts, self.fingerprint)
         else:
-            entry = self.account.reserve(mechanism, who, facts, self.fingerprint)
-            key = None if self.label is None else self.label_key(self.label)
-            reserved = ReservedRelease(entry, key)
+            entry = self.account.reserve(mechanism, who, facts, self.fingerprint, label)
+            reserved = ReservedRelease(entry, None if label is None else label.key)
         self.waiting.append(reserved)
-
-    def label_key(self, label: str) -> str:
-        """Return the key of a labelled answer of this data set."""
-        return canonical_json({"dataset": self.account.name, "label": label})
 
     def fail_waiting(self) -> None:
         """Record for every open reservation that it has no answer."""
@@ -72,7 +79,8 @@ class BookMeter:
             return
         # without the note the reservation is as spent; what went wrong first is what is raised
         with contextlib.suppress(RuntimeError, OSError):
-            self.account.fail(reserved.entry)
+            key = reserved.key if reserved.entry.facts.get("label") is not None else None
+            self.account.fail(reserved.entry, key)
 
     def close(self) -> None:
         """Close the meter; it refuses further charges."""

@@ -68,6 +68,8 @@ def registry_rows(
         "first release": min(days),
         "last release": max(days),
         "seeded releases": sum(one.seeded for one in lines),
+        "undeclared releases": sum(bool(one.undeclared) for one in lines),
+        "releases by trusted workers": sum(bool(one.executor) for one in lines),
     }
     parts: list[dict[str, Any]] = [
         {

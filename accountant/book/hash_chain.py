@@ -33,8 +33,13 @@ class LogEntry(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Return the kind: book, dataset, plan, reserve, step, release or failed."""
+        """Return the kind: book, dataset, plan, reserve, step, release, failed, seed or index."""
         return str(self.facts["kind"])
+
+    @property
+    def index_root(self) -> int | None:
+        """Return the number of the last entry under a key; None where entries have no index yet."""
+        return self.seq if "index" in self.facts else self.facts.get("root")
 
 
 def canonical_json(facts: dict[str, Any]) -> str:

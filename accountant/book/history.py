@@ -43,6 +43,8 @@ class Line(NamedTuple):
     ``what`` describes a mechanism or a plan in words, ``facts`` the same as plain values.
     ``total`` is the sum after it, in the unit ``counts``, which can change from line to line;
     ``epsilon`` the same at the budget's delta; ``who`` the number of users, None for all.
+    ``undeclared`` names the class of a mechanism that is not declared, ``executor`` that of workers
+    which the gate did not start itself: both were trusted.
     """
 
     seq: int
@@ -60,7 +62,9 @@ class Line(NamedTuple):
     seeded: bool
     outcome: str
     answer: int | None
-    counts: str
+    undeclared: str = ""
+    executor: str = ""
+    counts: str = ""
 
 
 def status_of(account: Account) -> Status:
@@ -143,7 +147,8 @@ class LineReader:
             self._shown(facts["loss"]) if "loss" in facts else "", total, epsilon,
             _count_of_users(facts.get("who")), facts.get("label"), run, facts.get("seeded", False),
             "planned" if entry.kind == "plan" else came,
-            outcome.seq if outcome and answered else None, counts,
+            outcome.seq if outcome and answered else None,
+            facts.get("undeclared", ""), facts.get("executor", ""), counts,
         )  # fmt: skip
 
     def _spent(self, facts: dict[str, Any]) -> tuple[Spending, float]:

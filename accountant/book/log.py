@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 from accountant.book.hash_chain import (
@@ -18,19 +19,30 @@ from accountant.book.hash_chain import (
     next_hash,
 )
 from accountant.book.head_pin import HeadPin
-from accountant.book.log_reader import LogReader
+from accountant.book.heads import format_head
+from accountant.book.key_index import new_nodes
+from accountant.book.log_reader import CHARGING_KINDS, LogReader, own_keys
+from accountant.book.signing_key import SigningKey
 from accountant.book.storage import Storage
 from accountant.errors import LedgerCorrupt, ParameterError
 
+LAST_ENTRIES = "SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 4"
 ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
 
 
 class Log(LogReader):
     """Reads and appends inside transactions; detects a log that was shortened or replaced."""
 
-    def __init__(self, storage: Storage, pin: HeadPin | None, author: str | None) -> None:
-        super().__init__(storage)
-        self._pin = pin
+    def __init__(
+        self,
+        storage: Storage,
+        pin: HeadPin | None,
+        author: str | None,
+        wait: float = 30.0,
+        signing_key: SigningKey | None = None,
+    ) -> None:
+        super().__init__(storage, signing_key)
+        self._pin, self.wait = pin, wait
         self._author = _user() if author is None else author
         self._lock, self._process = threading.RLock(), os.getpid()
         self._closed = False
@@ -41,12 +53,19 @@ class Log(LogReader):
         """Open a transaction that may append; appended entries are on disk when it ends."""
         with self._lock:
             self._refuse_other_process()
-            with self.storage.writing():
-                if self.storage.empty:
-                    self._create()
-                else:
-                    self._head = self._checked_head(self._pinned())
-                yield
+            try:
+                with self.storage.writing():
+                    if self.storage.empty:
+                        self._create()
+                    else:
+                        self._head = self._checked_head(self._pinned())
+                    if self.head.index_root is None:
+                        self._index_old_entries()
+                    yield
+                    self.storage.note_length(self.head.seq)
+            except BaseException:
+                self.forget_entries()  # some may not be committed
+                raise
             self._note_head()
             self.advance_pin()
 
@@ -69,15 +88,37 @@ class Log(LogReader):
             self._note_head()
 
     def append(
-        self, kind: str, facts: dict[str, Any], dataset: str | None = None, key: str | None = None
+        self,
+        kind: str,
+        facts: dict[str, Any],
+        dataset: str | None = None,
+        key: str | None = None,
+        also: str | None = None,
     ) -> LogEntry:
-        """Append and return an entry; ``key`` must differ from the key of every other entry."""
+        """Append and return an entry; ``key`` must differ from the key of every other entry.
+
+        It becomes the last entry under its key and under ``also``, and a charge under the key of
+        its data set's charges.  Noise is left to the index of the database.
+        """
         seq, previous = (0, FIRST_PREDECESSOR) if self._head is None else self._head.chain_head
         whole = {
             **facts, "kind": kind, "dataset": dataset, "key": key, "seq": seq + 1, "time": _now(),
             "author": self._author,
         }  # fmt: skip
+        keys = own_keys(LogEntry(seq + 1, "", whole)) + ([] if also is None else [also])
+        if kind in CHARGING_KINDS and dataset is not None:
+            last = self.last_charge(dataset)
+            whole["before"] = 0 if last is None else last.seq
+        root = 0 if self._head is None else self._head.index_root or 0
+        if keys:
+            whole["index"] = new_nodes(keys, root, seq + 1, self.nodes_of)
+        else:
+            whole["root"] = root
+        self._refuse_unsigned(whole)
         body = canonical_json(whole)
+        if self.signing_key is not None:
+            whole["mac"] = self.signing_key.sign_entry(previous, body)
+            body = canonical_json(whole)
         entry = LogEntry(seq + 1, next_hash(previous, body), whole)
         self.storage.ask(
             "INSERT INTO entries VALUES (:seq, :dataset, :kind, :key, :body, :hash)",
@@ -97,16 +138,36 @@ class Log(LogReader):
         self._head = None
         self.append("book", {"schema": 1, "id": os.urandom(16).hex()}, key="book")
 
+    def _index_old_entries(self) -> None:
+        """Bring every key of a log that was written without an index under one."""
+        last: dict[str, int] = {}
+        for entry in self.entries_after(ChainHead(0, FIRST_PREDECESSOR)):
+            nodes = entry.facts.get("index")
+            keys = own_keys(entry) if nodes is None else [key for key, _ in nodes]
+            last.update(dict.fromkeys(keys, entry.seq))
+        for key, seq in last.items():
+            self.append("index", {"at": seq}, also=key)
+
+    def _refuse_unsigned(self, facts: dict[str, Any]) -> None:
+        if self.signing_key is None and self._head is not None and "mac" in self._head.facts:
+            raise ParameterError("key", None, "given: the entries of this book are signed")
+
     def _pinned(self) -> ChainHead | None:
         return None if self._pin is None else self._pin.read()
 
     def _checked_head(self, pinned: ChainHead | None) -> LogEntry:
         """Return the last entry, after a check that earlier known entries are still there."""
-        last = self.storage.ask("SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 2")
-        head = self._checked(last, last[0][0] if last else 0)
+        last = self.storage.ask(LAST_ENTRIES)
+        head = self._checked(last[:2], last[0][0] if last else 0)
+        for row, before in pairwise(last[1:]):  # asked for next, and here already
+            if row[0] == head.index_root == before[0] + 1:
+                self._kept[row[0]] = self._checked([row, before], row[0])
         for link in (self.last_seen_head, pinned):
             if link is not None:
                 self.refuse_unless_there(link, head)
+        if head.index_root is not None and not self.storage.has_length(head.seq):
+            why = "has lost or gained entries: its length is noted as another"
+            raise LedgerCorrupt(self.name, why, head.seq)
         return head
 
     def _note_head(self) -> None:
@@ -117,6 +178,10 @@ class Log(LogReader):
         with self._lock:
             self._closed = True
             self.storage.close()
+
+    def signed_head(self) -> str:
+        """Return the head in words, signed where there is a key; inside a transaction."""
+        return format_head(self.head.chain_head, self.signing_key)
 
     def _refuse_other_process(self) -> None:
         if self._closed:

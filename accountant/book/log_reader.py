@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest, next_hash
+from accountant.book.key_index import Node, descend
+from accountant.book.signing_key import SigningKey, without_signature
 from accountant.book.storage import Storage
 from accountant.errors import LedgerCorrupt
 
@@ -16,15 +18,17 @@ ROWS_PER_PAGE = 1000  # rows that are read at a time
 BODIES_PER_BATCH = (
     100  # bodies that are decoded together: more would keep the garbage collector busy
 )
+ENTRIES_KEPT = 4096  # entries that are kept after they were read and checked
 CHARGING_KINDS = ("plan", "reserve")  # the kinds of entries that spend
 
 
 class LogReader:
     """Queries on a log, to be called inside a transaction."""
 
-    def __init__(self, storage: Storage) -> None:
-        self.storage = storage
+    def __init__(self, storage: Storage, signing_key: SigningKey | None = None) -> None:
+        self.storage, self.signing_key = storage, signing_key
         self._head: LogEntry | None = None
+        self._kept: dict[int, LogEntry] = {}
 
     @property
     def name(self) -> str:
@@ -40,14 +44,37 @@ class LogReader:
 
     def entry(self, seq: int) -> LogEntry:
         """Return the entry with this number, after checking its hash."""
-        found = self.storage.ask(
-            "SELECT seq, body, hash FROM entries WHERE seq IN (:seq, :before) ORDER BY seq DESC",
-            seq=seq, before=seq - 1,
-        )  # fmt: skip
-        return self._checked(found, seq)
+        if self._head is not None and seq == self._head.seq:
+            return self._head
+        if seq not in self._kept:
+            found = self.storage.ask(
+                "SELECT seq, body, hash FROM entries WHERE seq IN (:seq, :before) "
+                "ORDER BY seq DESC", seq=seq, before=seq - 1,
+            )  # fmt: skip
+            if len(self._kept) >= ENTRIES_KEPT:
+                self._kept.clear()
+            self._kept[seq] = self._checked(found, seq)
+        return self._kept[seq]
 
     def entry_with_key(self, key: str) -> LogEntry | None:
-        """Return the entry with this key; None if there is none."""
+        """Return the last entry under this key; None if there is none."""
+        root = self.head.index_root
+        if root is None:
+            return self.entry_in_column(key)
+        try:
+            seq, _ = descend(key, root, self.nodes_of)
+        except (ValueError, TypeError):
+            raise LedgerCorrupt(self.name, "the index of keys leads nowhere", root) from None
+        found = self.entry(seq) if seq else None
+        while found is not None and found.kind == "index":
+            found = self.entry(min(found.facts["at"], found.seq - 1))
+        return found
+
+    def entry_in_column(self, key: str) -> LogEntry | None:
+        """Return the entry that the database finds for a key: noise, and books without an index.
+
+        For noise it is trusted: to miss a repetition the generator must fail as well.
+        """
         rows = self.storage.ask("SELECT seq FROM entries WHERE key = :key", key=key)
         if not rows:
             return None
@@ -58,16 +85,30 @@ class LogReader:
 
     def last_charge(self, dataset: str) -> LogEntry | None:
         """Return the last entry that charged a data set; None if there is none."""
+        if self.head.index_root is None:
+            entry = self._last_charge_in_columns(dataset)
+        else:
+            entry = self.entry_with_key(charge_key(dataset))
+        if entry is None:
+            return None
+        if entry.facts["dataset"] != dataset or entry.kind not in CHARGING_KINDS:
+            raise LedgerCorrupt(self.name, "a column does not say what its entry says", entry.seq)
+        return entry
+
+    def forget_entries(self) -> None:
+        """Forget the entries that were kept, so that they are read anew."""
+        self._kept.clear()
+
+    def nodes_of(self, seq: int) -> list[Node]:
+        """Return the nodes that an entry has in the index of keys."""
+        return self.entry(seq).facts.get("index", [])  # type: ignore[no-any-return]
+
+    def _last_charge_in_columns(self, dataset: str) -> LogEntry | None:
         rows = self.storage.ask(
             "SELECT seq FROM entries WHERE dataset = :d AND kind IN ('plan', 'reserve') "
             "ORDER BY seq DESC LIMIT 1", d=dataset,
         )  # fmt: skip
-        if not rows:
-            return None
-        entry = self.head if rows[0][0] == self.head.seq else self.entry(rows[0][0])
-        if entry.facts["dataset"] != dataset or entry.kind not in CHARGING_KINDS:
-            raise LedgerCorrupt(self.name, "a column does not say what its entry says", entry.seq)
-        return entry
+        return self.entry(rows[0][0]) if rows else None
 
     def entries(self, dataset: str) -> Iterator[LogEntry]:
         """Yield the entries of a data set in order, each checked against the one before it."""
@@ -100,6 +141,8 @@ class LogReader:
                 facts: Any = together[place] if together else None
                 if not _is_entry(facts, seq):
                     facts = self.parse_entry(seq, body)
+                if self.signing_key is not None:
+                    self._refuse_other_signature(previous, body, facts)
                 if (dataset, kind, key) != (facts["dataset"], facts["kind"], facts["key"]):
                     why = "a column does not say what its entry says"
                     raise LedgerCorrupt(self.name, why, seq)
@@ -155,12 +198,24 @@ class LogReader:
         """Return the first row as a checked entry; the second is the row before it."""
         first = [(seq, "", FIRST_PREDECESSOR)] if seq == 1 else []
         rows = [*rows, *first] if len(rows) == 1 else rows
-        if [row[0] for row in rows] != [seq, seq - 1] and not (seq == 1 and rows):
+        here = isinstance(seq, int) and [row[0] for row in rows] == [seq, seq - 1]
+        if not here and not (seq == 1 and rows):
             raise LedgerCorrupt(self.name, "an entry is missing", seq)
         _, body, mark = rows[0]
         if next_hash(rows[1][2], body) != mark:
             raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
-        return LogEntry(seq, mark, self.parse_entry(seq, body))
+        facts = self.parse_entry(seq, body)
+        self._refuse_other_signature(rows[1][2], body, facts)
+        return LogEntry(seq, mark, facts)
+
+    def _refuse_other_signature(self, previous: str, body: str, facts: dict[str, Any]) -> None:
+        """Raise `LedgerCorrupt` if there is a key, and a signature that is not made with it."""
+        if self.signing_key is None or "mac" not in facts:
+            return
+        words = without_signature(body, facts["mac"])
+        if facts["mac"] != self.signing_key.sign_entry(previous, words):
+            why = "an entry is signed with another key, or was written anew without the key"
+            raise LedgerCorrupt(self.name, why, facts["seq"])
 
 
 def _is_entry(facts: Any, seq: int) -> bool:
@@ -174,3 +229,15 @@ def _decode_bodies(rows: list[tuple[Any, ...]]) -> list[Any]:
     except (ValueError, TypeError, RecursionError):
         return []
     return found if len(found) == len(rows) else []
+
+
+def charge_key(dataset: str) -> str:
+    """Return the key of the charges of a data set."""
+    return f"charge:{dataset}"
+
+
+def own_keys(entry: LogEntry) -> list[str]:
+    """Return the keys that an entry must be found by, whether or not it has an index yet."""
+    key = entry.facts["key"]
+    keys = [] if key is None or key.startswith("noise:") else [key]
+    return [charge_key(entry.facts["dataset"]), *keys] if entry.kind in CHARGING_KINDS else keys

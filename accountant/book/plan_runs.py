@@ -36,9 +36,9 @@ class PlanRun:
         if opened is None:
             facts = {"run": name, "coins": list(coins)}
             opened = account.reserve_plan(plan, facts, key)
-        elif opened.facts["plan"] != to_dict(plan):
+        if opened.facts["plan"] != to_dict(plan):
             raise ParameterError("run", name, "a name that no run of another plan has")
-        self._seq = opened.seq
+        self._seq, self._named = opened.seq, name is not None
         self.coins: tuple[int, ...] = tuple(opened.facts["coins"])
         self._steps, self._answers = self._recorded() if name is not None else ({}, {})
         self._cursor = PlanCursor(plan, users)
@@ -82,11 +82,12 @@ class PlanRun:
     ) -> ReservedRelease:
         step = len(self._charged)
         facts = {**facts, "run": self._seq, "step": step}
-        key = canonical_json({"answer": step, "run": self._seq})
+        # a run without a name is never resumed: its steps need no keys
+        key = canonical_json({"answer": step, "run": self._seq}) if self._named else None
         earlier = self._steps.get(step)
         if earlier is None:
             return ReservedRelease(
-                self._account.reserve_step(mechanism, who, facts, freshness_check), key
+                self._account.reserve_step(mechanism, who, facts, freshness_check, self._named), key
             )
         words, raw = (None, None) if who is None else encode_users(who)
         asked = (

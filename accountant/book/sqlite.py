@@ -16,13 +16,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from accountant.book.database_files import NETWORK_FILE_SYSTEMS, checked_path, file_system
 from accountant.book.storage import TABLES
+from accountant.book.write_ahead_log import has_flipped_bit
 from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
 
 APPLICATION_ID = 0x64706174  # how the file says that it is a book
+LARGEST_NOTE = (1 << 31) - 1  # the number in the file's header has 32 bits and a sign
 APPEND_ONLY = tuple(
     f"CREATE TRIGGER entries_no_{verb.lower()} BEFORE {verb} ON entries "
     "BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END"
@@ -54,6 +57,8 @@ class SQLite:
 
     def _connected(self) -> sqlite3.Connection:
         where = self._path.as_uri()
+        if has_flipped_bit(Path(f"{self._path}-wal")):  # before SQLite drops what is behind it
+            raise LedgerCorrupt(self.name, "its log ahead is damaged")
         # a book on a read-only disk can still be read
         mode = "rwc" if os.access(self._path.parent, os.W_OK) else "ro"
         if self._path.exists() and not os.access(self._path, os.W_OK):
@@ -153,6 +158,22 @@ class SQLite:
                 time.sleep(random.uniform(2e-4, 2e-3))
             else:
                 return
+
+    def note_length(self, length: int) -> None:
+        """Note the number of entries in the file's header; inside a transaction."""
+        if not self.has_length(length):
+            self.ask(f"PRAGMA user_version = {length & LARGEST_NOTE}")
+
+    def has_length(self, length: int) -> bool:
+        """Return whether this is the number in the file's header; inside a transaction."""
+        return self.ask("PRAGMA user_version") == [(length & LARGEST_NOTE,)]
+
+    def check_integrity(self) -> None:
+        """Raise `LedgerCorrupt` if a page or an index is damaged; inside a transaction."""
+        self.ask("PRAGMA shrink_memory")  # pages are read from the file, not from memory
+        found = self.ask("PRAGMA integrity_check(1)")
+        if found != [("ok",)]:
+            raise LedgerCorrupt(self.name, f"the file is damaged: {str(found[0][0])[:200]}")
 
     def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, inside a transaction."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-# `charges` leads to the last entry of each data set that spent something
+# No spend relies on an index: entries lead to earlier ones by their numbers (`key_index`)
 TABLES = (
     """CREATE TABLE entries (seq {whole} PRIMARY KEY, dataset TEXT, kind TEXT NOT NULL,
        key TEXT UNIQUE, body TEXT NOT NULL, hash TEXT NOT NULL)""",
     "CREATE INDEX entries_of ON entries (dataset, seq)",
-    "CREATE INDEX charges ON entries (dataset, seq) WHERE kind IN ('plan', 'reserve')",
     "CREATE TABLE blobs (seq {whole} PRIMARY KEY, body {bytes} NOT NULL)",
     "CREATE VIEW datasets AS SELECT * FROM entries WHERE kind = 'dataset'",
     "CREATE VIEW plans AS SELECT * FROM entries WHERE kind = 'plan'",
@@ -45,6 +44,18 @@ class Storage(Protocol):
 
     def reading(self) -> AbstractContextManager[None]:
         """Open a read-only transaction with one consistent view."""
+        ...
+
+    def note_length(self, length: int) -> None:
+        """Note the number of entries in another place than the entries; inside a transaction."""
+        ...
+
+    def has_length(self, length: int) -> bool:
+        """Return whether this is the number that was noted; inside a transaction."""
+        ...
+
+    def check_integrity(self) -> None:
+        """Raise `LedgerCorrupt` if the database finds itself damaged; inside a transaction."""
         ...
 
     def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:

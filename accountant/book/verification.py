@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from accountant.accountants.tight import Tight
 from accountant.book.account import Account, Standing
 from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
+from accountant.book.heads import parse_head
+from accountant.book.index_check import IndexCheck, RowCheck
 from accountant.book.log import Log
 from accountant.book.log_reader import CHARGING_KINDS
 from accountant.book.user_totals import UserTotals
@@ -29,14 +31,21 @@ class Verified(NamedTuple):
 
 def verify_log(log: Log, head: str | None) -> Verified:
     """Return the verified head of the log, or raise `LedgerCorrupt`; as `Book.verify`."""
-    known = None if head is None else _parse_head(head)
+    known = None if head is None else parse_head(head, log.signing_key)
     with log.reading():
         if known is not None:
             log.refuse_unless_there(known, log.head)
-        check = _LogCheck(log)
+        log.storage.check_integrity()
+        log.forget_entries()
+        check, index, rows = _LogCheck(log), IndexCheck(log), RowCheck(log)
         try:
             for entry in log.entries_after(ChainHead(0, FIRST_PREDECESSOR)):
                 check.check_entry(entry)
+                index.check_entry(entry)
+                rows.note_entry(entry)
+            check.check_attachments()
+            index.check_end()
+            rows.check_rows()
         except PlanFileError as error:
             if error.path[-1:] != ("kind",):
                 words = "an entry holds no plan, mechanism or loss"
@@ -46,8 +55,7 @@ def verify_log(log: Log, head: str | None) -> Verified:
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             words = f"an entry does not say what it must: {type(error).__name__}"
             raise LedgerCorrupt(log.name, words, check.seq) from None
-        check.check_attachments()
-        found = Verified(log.head.seq, str(log.head.chain_head))
+        found = Verified(log.head.seq, log.signed_head())
     log.advance_pin()
     return found
 
@@ -76,6 +84,8 @@ class _LogCheck:
             self._standings[name] = account.standing_after(None)
             self._users[name] = account.unspent_users()
         elif kind in CHARGING_KINDS:
+            if facts.get("before", self._charged.get(name, 0)) != self._charged.get(name, 0):
+                self._refuse("does not name the charge before it")
             self._add(self._accounts[name], facts, entry)
             self._charged[name] = entry.seq
         if kind in {"reserve", "step"}:
@@ -153,7 +163,7 @@ class _LogCheck:
             self.seq = min(self._attached)
             self._refuse("its bytes are missing")
         for name in self._accounts:
-            spend = self._log.last_charge(name)  # as it is found, by an index
+            spend = self._log.last_charge(name)  # as spends find it
             if self._charged.get(name, 0) != (0 if spend is None else spend.seq):
                 raise LedgerCorrupt(self._log.name, "an index does not lead to the last spends")
 
@@ -171,10 +181,3 @@ class _LogCheck:
 
     def _refuse(self, why: str) -> None:
         raise LedgerCorrupt(self._log.name, why, self.seq)
-
-
-def _parse_head(head: str) -> ChainHead:
-    number, _, mark = head.partition(":") if isinstance(head, str) else ("", "", "")
-    if not number.isascii() or not number.isdigit() or len(mark) != 64 or int(number) == 0:
-        raise ParameterError("head", head, "NUMBER:HASH, as an earlier verify printed it")
-    return ChainHead(int(number), mark)

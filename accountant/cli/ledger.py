@@ -19,7 +19,8 @@ app = typer.Typer(
     help="""Budgets of data sets in a book that every process can spend from.
 
 BOOK is a file, or a URL: sqlite:///FILE or postgresql://USER@HOST/DATABASE. With --pin FILE the
-end of the log is compared with what FILE says, and noted there.
+end of the log is compared with what FILE says, and noted there. A book that was opened with --key
+FILE is signed, and opens no further data set without it.
 
 Exit status: 0 done, 1 the book is corrupt, 2 bad usage or input, 3 the book is busy, 130
 interrupted.""",
@@ -30,11 +31,16 @@ DatasetName = Annotated[str, typer.Argument(metavar="NAME", help="The data set."
 PinFile = Annotated[
     str | None, typer.Option(metavar="FILE", help="Where the end of the log is noted.")
 ]
+KeyFile = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The secret key that signs the book.")
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 
 
 @contextmanager
-def _open_book(book: str, pin: str | None, create: bool = False) -> Iterator[Book]:
+def _open_book(
+    book: str, pin: str | None, create: bool = False, key: str | None = None
+) -> Iterator[Book]:
     """Open the book; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
     from accountant.cli.exit_status import print_error
@@ -42,7 +48,7 @@ def _open_book(book: str, pin: str | None, create: bool = False) -> Iterator[Boo
 
     url = book if "://" in book else f"sqlite:///{book}"
     try:
-        with Book.open(url, pin=pin, create=create) as found:
+        with Book.open(url, pin=pin, create=create, key=key) as found:
             yield found
     except (LedgerCorrupt, LedgerBusy) as error:
         print_error("python -m accountant ledger", str(error))
@@ -56,14 +62,24 @@ def open_(
     epsilon: Annotated[str, typer.Option(metavar="E", help="The budget's epsilon.")],
     delta: Annotated[str, typer.Option(metavar="D", help="Its delta; 0 is pure.")] = "0",
     notion: Annotated[
-        str | None, typer.Option(metavar="N", help="What adds up: pure, zcdp, rdp or gdp.")
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="What adds up: pure, pure-or-rdp, zcdp, rdp or gdp; by default pure at delta 0, "
+            "else pure-or-rdp, which admits the most.",
+        ),
     ] = None,
-    order: Annotated[str | None, typer.Option(metavar="A", help="The order of rdp.")] = None,
+    order: Annotated[
+        str | None, typer.Option(metavar="A", help="The Rényi order of rdp and pure-or-rdp.")
+    ] = None,
     users: Annotated[
-        str | None, typer.Option(metavar="N", help="Each of N users has the budget for himself.")
+        str | None, typer.Option(metavar="N", help="Each of N users has this budget.")
     ] = None,
-    unit: Annotated[str | None, typer.Option(metavar="WORDS", help="Who: one row.")] = None,
+    unit: Annotated[
+        str | None, typer.Option(metavar="WORDS", help="Who is protected; 'one row' by default.")
+    ] = None,
     pin: PinFile = None,
+    key: KeyFile = None,
 ) -> None:
     """Open a data set with its budget, which never changes; the book is made if there is none.
 
@@ -81,7 +97,7 @@ def open_(
         None if order is None else parse_number(order),
         None if users is None else parse_number(users),
     )
-    with _open_book(book, pin, create=True) as found:
+    with _open_book(book, pin, create=True, key=key) as found:
         found.dataset(name, budget, notion, order=a, users=n, unit=unit)  # type: ignore[arg-type]  # checked there
         _print_status(found, [name])
 
@@ -120,7 +136,9 @@ def history(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinF
             sys.stdout.write(history_json(found.status(name), lines))
             return
     for line in lines:
-        label = " ".join(filter(None, [line.run, line.label, "seeded" * line.seeded]))
+        trusted = [f"undeclared {line.undeclared}" * bool(line.undeclared)]
+        trusted.append(f"executor {line.executor}" * bool(line.executor))
+        label = " ".join(filter(None, [line.run, line.label, "seeded" * line.seeded, *trusted]))
         words = (
             line.seq,
             line.time[:19],
@@ -135,17 +153,28 @@ def history(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinF
 def verify(
     book: BookName,
     head: Annotated[
-        str | None, typer.Option(metavar="N:HASH", help="An end of the log that was noted.")
+        str | None, typer.Option(metavar="HEAD", help="An end of the log that `head` printed.")
     ] = None,
     pin: PinFile = None,
+    key: KeyFile = None,
 ) -> None:
-    """Check every hash, total and answer of a book, and print the end of its log.
+    """Check every hash, total, answer, index and page of a book, and print the end of its log.
 
     Example: python -m accountant ledger verify book.db --pin /mnt/elsewhere/book.pin
     """
-    with _open_book(book, pin) as found:
+    with _open_book(book, pin, key=key) as found:
         checked = found.verify(head)
     print(f"{checked.entries} entries, none changed; the log ends at\n{checked.head}")
+
+
+@app.command()
+def head(book: BookName, pin: PinFile = None, key: KeyFile = None) -> None:
+    """Print the end of a book's log, to note elsewhere: `verify --head` finds what was rewritten.
+
+    Example: python -m accountant ledger head book.db --key /mnt/elsewhere/book.key
+    """
+    with _open_book(book, pin, key=key) as found:
+        print(found.head)
 
 
 @app.command()

@@ -33,7 +33,7 @@ OWN_PLAN_KINDS: tuple[type[Plan], ...] = (
 def plan_kinds() -> dict[str, type[Plan]]:
     """Return every kind of plan by its name, those of installed packages included."""
     _load_other_packages()
-    return {cls.__name__: cls for cls in (*OWN_PLAN_KINDS, *DECLARED_PLAN_KINDS)}
+    return {cls.__name__: cls for cls in (*DECLARED_PLAN_KINDS, *OWN_PLAN_KINDS)}
 
 
 def constructor_fields(kind: type[Plan]) -> dict[str, inspect.Parameter]:

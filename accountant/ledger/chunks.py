@@ -10,7 +10,13 @@ import numpy as np
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
-from accountant.ledger.private_data import Users, checked_data, first_array, take_rows
+from accountant.ledger.private_data import (
+    CHUNK_READERS,
+    Users,
+    checked_data,
+    first_array,
+    take_rows,
+)
 
 
 @final
@@ -35,8 +41,6 @@ class Chunks:
     >>> Chunks(lambda: iter(parts), shape=(5, 2)).shape
     (5, 2)
     """
-
-    checked_as_read = True
 
     def __init__(
         self, pieces: Iterable[Any] | Callable[[], Iterable[Any]], shape: tuple[int, ...]
@@ -161,6 +165,9 @@ class Chunks:
 
     def _has_more_rows(self) -> bool:
         return self._unread_rows is not None or next(self._reader or iter(()), None) is not None
+
+
+CHUNK_READERS.add(Chunks)
 
 
 def concatenate_rows(pieces: list[Any]) -> Any:

@@ -56,6 +56,8 @@ class Filter(Ledger):
         As in `Ledger`.
     order : float, optional
         The Rényi order of "rdp" and "pure-or-rdp", above 1, fixed here.
+    undeclared : bool
+        As in `Ledger`.
 
     References
     ----------
@@ -82,11 +84,12 @@ class Filter(Ledger):
         public: Any = None,
         transcript: str = "full",
         order: float | None = None,
+        undeclared: bool = False,
     ) -> None:
         if not isinstance(budget, Budget):
             raise ParameterError("budget", budget, "a Budget")
         self._filter_meter = FilterMeter(notion_of(notion, budget, order))
-        super().__init__(data, None, rng, public, transcript, self._filter_meter)
+        super().__init__(data, None, rng, public, transcript, undeclared, self._filter_meter)
         self.budget = budget
 
     def spend(self, mechanism: Releasable) -> None:
@@ -102,8 +105,9 @@ class Filter(Ledger):
         BudgetExceeded
             If it does not fit; nothing is spent.
         """
+        copy = self._copies.of_spent(mechanism)
         with self._lock:
-            self._filter_meter.charge(mechanism, None)
+            self._filter_meter.charge(copy, None)
 
     @property
     def spent(self) -> float:

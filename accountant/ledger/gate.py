@@ -14,15 +14,17 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.errors import OffPlan, ParameterError
+from accountant.errors import OffPlan, ParameterError, PrivateValueError
+from accountant.ledger.immutable_arrays import fresh_view
 from accountant.ledger.interfaces import (
     PrivacyMeter,
     Query,
     Releasable,
     checked_value,
-    drawing_mechanism,
+    class_name,
 )
 from accountant.ledger.plan_cursor import PlanCursor
+from accountant.ledger.private_copies import PrivateCopies, shown
 from accountant.ledger.private_data import (
     Users,
     checked_data,
@@ -31,11 +33,14 @@ from accountant.ledger.private_data import (
     first_array,
     take_rows,
 )
-from accountant.plans.plan import Plan, Release, Sampler, Sequential, as_plan
+from accountant.plans.plan import Plan, Sampler, Sequential, as_plan
 
 
 class Gate(ABC):
     """Data, plan, public facts and coins; every gate charges its meter before it reads data.
+
+    A mechanism that is asked for is copied first, from its declared class and its parameters, and
+    the copy is what is charged, drawn and recorded: what a query changes later has no effect.
 
     Parameters
     ----------
@@ -49,6 +54,8 @@ class Gate(ABC):
         What ``coins``, the public randomness, is made from.
     meter : PrivacyMeter, optional
         Charged before every release.
+    undeclared : bool
+        Whether mechanisms of classes that were not declared are released too.
     """
 
     def __init__(
@@ -58,14 +65,20 @@ class Gate(ABC):
         public: Any,
         coin_words: Sequence[int],
         meter: PrivacyMeter | None = None,
+        undeclared: bool = False,
     ) -> None:
+        if not isinstance(undeclared, bool):
+            raise ParameterError("undeclared", undeclared, "True or False")
         self._data = checked_data("data", data)
         self._users = first_array(self._data).shape[0]
+        self._copies = PrivateCopies(undeclared)
+        self._plan = None if plan is None else self._copies.of_plan(as_plan(plan))
         # a plan is walked; without one, whatever is asked must fit the meter
-        self._meter = PlanCursor(as_plan(plan), self._users) if meter is None else meter
+        self._meter = PlanCursor(as_plan(self._plan), self._users) if meter is None else meter
+        self._next_shown: tuple[Plan | None, Plan | None] = (None, None)
         self._lock = threading.RLock()
         self._process = os.getpid()
-        self._answering = False
+        self._answering, self._executor = False, ""
         self.plan: Plan = Sequential(()) if plan is None else plan
         self.public = public
         self.coin_words = tuple(coin_words)
@@ -81,7 +94,11 @@ class Gate(ABC):
     @property
     def next(self) -> Plan | None:
         """Return the leaf of the plan that may be released next; None when all is spent."""
-        return self._meter.next
+        leaf, (last, copy) = self._meter.next, self._next_shown
+        if leaf is not last:
+            copy = shown(leaf)
+            self._next_shown = leaf, copy
+        return copy
 
     @final
     def release(self, mechanism: Releasable, query: Query, label: str | None = None) -> Any:
@@ -93,7 +110,7 @@ class Gate(ABC):
         Parameters
         ----------
         mechanism : Mechanism or loss
-            What is released.
+            What is released; of a declared class, unless the gate takes undeclared ones.
         query : callable
             A function of the data; its value is released by the mechanism, never returned.
         label : str, optional
@@ -103,18 +120,21 @@ class Gate(ABC):
         Returns
         -------
         Any
-            The mechanism's output, read-only.
+            The mechanism's output, immutable.
 
         Raises
         ------
+        ParameterError
+            If it is no mechanism, or not declared; before anything is spent, read or drawn.
         OffPlan
             If the plan does not allow it; before anything is spent, read or drawn.
         BudgetExceeded
             If the budget does not suffice; before anything is spent, read or drawn.
         """
+        copy = self._admitted(mechanism, query)
         if label is None:
-            return self._charge_and_answer(mechanism, query, None)
-        return self._release_once(mechanism, query, label)
+            return self._charge_and_answer(copy, query, None)
+        return self._release_once(copy, query, label)
 
     @final
     def release_each(self, mechanism: Releasable, query: Query, who: Any = None) -> Any:
@@ -132,9 +152,12 @@ class Gate(ABC):
         Returns
         -------
         Any
-            One output a user, read-only.
+            One output a user, immutable.
         """
-        return self._charge_and_answer(mechanism, query, checked_users(who, self._users))
+        copy = self._admitted(mechanism, query)
+        if copy.sampler is not None:
+            raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
+        return self._charge_and_answer(copy, query, checked_users(who, self._users))
 
     @final
     def release_blocks(
@@ -159,31 +182,33 @@ class Gate(ABC):
             Users of each block, as ``who`` of `release_each`.
         executor : concurrent.futures.Executor, optional
             Works on some blocks at a time; threads by default.  Processes get pickled rows and
-            query.
+            query.  It sees rows and makes the answers, so it is trusted: they are checked to be
+            what the mechanism can release, and the transcript names the executor.
 
         Yields
         ------
         Any
             The outputs of one block.
         """
-        self._refuse_unless_releasable(mechanism, query)
-        if mechanism.sampler is not None:
+        copy = self._admitted(mechanism, query)
+        if copy.sampler is not None:
             raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
         with self._lock:
-            self._refuse_within_a_query(mechanism)
+            self._refuse_within_a_query(copy)
             self._answering = True
+            self._executor = "" if executor is None else class_name(executor)
 
         def charged() -> Iterator[Users]:
             for block in blocks:
                 who = checked_users(block, self._users)
                 with self._lock:
-                    self._meter.charge(mechanism, who)
+                    self._charge(copy, who)
                 yield who
 
         try:
-            yield from self._answer_blocks(mechanism, query, charged(), executor)
+            yield from self._answer_blocks(copy, query, charged(), executor)
         finally:
-            self._answering = False
+            self._answering, self._executor = False, ""
 
     @abstractmethod
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
@@ -210,31 +235,37 @@ class Gate(ABC):
         allowed = "None at this gate: only the ledger of a book, Book.ledger, finds answers again"
         raise ParameterError("label", label, allowed)
 
-    def _refuse_unless_releasable(self, mechanism: Releasable, query: Query) -> None:
-        # not isinstance of the protocol: such a check costs as much as the draw
-        known = isinstance(mechanism, Release)
-        if not (known and hasattr(drawing_mechanism(mechanism), "release")):
-            allowed = "a mechanism: it has a loss and can release"
-            raise ParameterError("mechanism", mechanism, allowed)
+    def _admitted(self, mechanism: Releasable, query: Query) -> Any:
+        """Return the gate's copy of what is asked for; refuse what no gate releases."""
+        copy = self._copies.of(mechanism)
         if not callable(query):
-            raise ParameterError("query", query, "a function of the data")
+            raise PrivateValueError("query", "a function of the data")
+        self._refuse_other_process(mechanism)
+        return copy
+
+    def _refuse_other_process(self, mechanism: Any) -> None:
         if os.getpid() != self._process:
             # two children would spend the plan twice, with the same noise
             raise OffPlan(mechanism, self.next, "this gate belongs to the process that forked")
 
+    def _charge(self, mechanism: Releasable, who: Users | None) -> None:
+        """Charge the meter; its refusal shows copies, as the gate's own are no author's."""
+        try:
+            self._meter.charge(mechanism, who)
+        except OffPlan as error:
+            raise OffPlan(shown(error.asked), shown(error.allowed), error.why) from None
+
     def _refuse_within_a_query(self, mechanism: Releasable) -> None:
         if self._answering:
             words = "a query may not ask the gate itself; else wait until all blocks are taken"
-            raise OffPlan(mechanism, self.next, words)
+            raise OffPlan(shown(mechanism), self.next, words)
 
     def _charge_and_answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
-        self._refuse_unless_releasable(mechanism, query)
-        if who is not None and mechanism.sampler is not None:
-            raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
+        """Charge a copy that `_admitted` made, then answer."""
         with self._lock:
             self._refuse_within_a_query(mechanism)
             # Charge first, then look: whatever happens from here on, the release is spent.
-            self._meter.charge(mechanism, who)
+            self._charge(mechanism, who)
             self._answering = True
             try:
                 return self._answer(mechanism, query, who)
@@ -245,5 +276,6 @@ class Gate(ABC):
         """The query's value: one that a single release pays for, or one for each user."""
         sampler = mechanism.sampler
         seen = who if sampler is None else self._sample(sampler)
-        asked = query(self._data if seen is None else take_rows(self._data, seen))
+        # a view: a query may set its shape and type, and not what lies in memory
+        asked = query(fresh_view(self._data) if seen is None else take_rows(self._data, seen))
         return checked_value(mechanism, asked, None if who is None else count_users(who))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from accountant.errors import PrivateValueError
-from accountant.ledger.private_data import Users
+from accountant.ledger.private_data import UNMASKED, Users, is_masked
 from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan, Sampler
 
@@ -55,17 +55,22 @@ class Entry(NamedTuple):
     """One line of a transcript; ``output`` is the answer, its digest, or None if it failed.
 
     ``seeded`` marks noise that can be reproduced from a seed: a reader who knows the seed can
-    remove it.
+    remove it.  ``undeclared`` names the class of a mechanism that is not declared, ``executor``
+    that of workers which the gate did not start itself: both had to be trusted.
     """
 
     mechanism: Releasable
     who: Users | None
     output: Any
     seeded: bool = False
+    undeclared: str = ""
+    executor: str = ""
 
 
 def checked_value(mechanism: Releasable, query_result: Any, users: int | None) -> Any:
     """Return the query's value as an array for the mechanism: one value, or one for each user."""
+    if is_masked(query_result):
+        raise PrivateValueError("value", UNMASKED)
     try:
         value = np.asarray(query_result)
     except ValueError:
@@ -77,6 +82,11 @@ def checked_value(mechanism: Releasable, query_result: Any, users: int | None) -
     elif shape[:1] != (users,) or (axes is not None and len(shape) != axes + 1):
         raise PrivateValueError("value", f"one for each of {users} users")
     return value
+
+
+def class_name(thing: object) -> str:
+    """Return the class of an object, with its module."""
+    return f"{type(thing).__module__}.{type(thing).__qualname__}"
 
 
 def charged_plan(mechanism: Any) -> Plan:

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accountant.domains import OneOf
-from accountant.errors import ParameterError
+from accountant.errors import ParameterError, PrivateValueError
 from accountant.ledger.gate import Gate
+from accountant.ledger.immutable_arrays import fresh_view, immutable_output
 from accountant.ledger.interfaces import (
     Entry,
     PrivacyMeter,
@@ -22,6 +23,7 @@ from accountant.ledger.interfaces import (
     drawing_mechanism,
 )
 from accountant.ledger.ordered_map import map_in_order
+from accountant.ledger.private_copies import shown
 from accountant.ledger.private_data import Users, count_users, take_rows
 from accountant.plans.plan import Plan, Sampler
 from accountant.randomness import Rng, generator
@@ -46,6 +48,9 @@ class Ledger(Gate):
         What is public beside the data.
     transcript : {"full", "digest"}
         "digest" keeps SHA-256 digests in place of the answers.
+    undeclared : bool
+        Whether mechanisms of classes that are not declared are released too: their author is
+        trusted with noise and loss, and the transcript names them.
 
     Examples
     --------
@@ -66,11 +71,12 @@ class Ledger(Gate):
         rng: Rng = None,
         public: Any = None,
         transcript: str = "full",
+        undeclared: bool = False,
         _meter: PrivacyMeter | None = None,
     ) -> None:
         self._noise, words = split_streams(rng)
         self._seeded = rng is not None
-        super().__init__(data, plan, public, words, _meter)
+        super().__init__(data, plan, public, words, _meter, undeclared)
         self._digest = TRANSCRIPT.check("transcript", transcript) == "digest"
         self._entries: list[Entry] = []
 
@@ -82,16 +88,27 @@ class Ledger(Gate):
 
     @property
     def transcript(self) -> tuple[Entry, ...]:
-        """Return all releases so far, in order: (mechanism, who, output, seeded)."""
-        return tuple(self._entries)
+        """Return all releases so far, in order, as entries of their own: see `Entry`."""
+        known: dict[int, Any] = {}  # many entries are of one mechanism
+        for one in self._entries:
+            if id(one.mechanism) not in known:
+                known[id(one.mechanism)] = shown(one.mechanism)
+        return tuple(
+            one._replace(
+                mechanism=known[id(one.mechanism)], who=fresh_view(one.who),
+                output=fresh_view(one.output),
+            )
+            for one in self._entries
+        )  # fmt: skip
 
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         output = None
         try:
-            output = read_only(self._draw(mechanism, self._query_value(mechanism, query, who)))
+            value = self._query_value(mechanism, query, who)
+            output = immutable_output(self._draw(mechanism, value))
         finally:
             self._record(mechanism, who, output)
-        return output
+        return fresh_view(output)
 
     def _answer_blocks(
         self,
@@ -101,17 +118,22 @@ class Ledger(Gate):
         executor: Executor | None,
     ) -> Iterator[Any]:
         waiting: deque[Users] = deque()
+        handed = mechanism if executor is None else shown(mechanism)  # workers may change it
 
         def blocks() -> Iterator[UserBlock]:
             for who in charged:
                 waiting.append(who)
                 block = take_rows(self._data, who)
-                yield UserBlock(mechanism, query, block, count_users(who), self._block_seed())
+                yield UserBlock(handed, query, block, count_users(who), self._block_seed())
 
         try:
-            for output in map_in_order(UserBlock.answer, blocks(), executor):
+            for made in map_in_order(UserBlock.answer, blocks(), executor):
+                who = waiting[0]
+                if executor is not None:
+                    refuse_impossible_outputs(mechanism, made, count_users(who))
+                output = immutable_output(made)
                 self._record(mechanism, waiting.popleft(), output)
-                yield read_only(output)
+                yield fresh_view(output)
         finally:
             for who in waiting:  # charged, and not answered
                 self._record(mechanism, who, None)
@@ -122,7 +144,8 @@ class Ledger(Gate):
 
     def _record(self, mechanism: Releasable, who: Users | None, output: Any) -> None:
         kept = digest(output) if self._digest and output is not None else output
-        self._entries.append(Entry(mechanism, who, kept, self._seeded))
+        undeclared = self._copies.undeclared_class(mechanism)
+        self._entries.append(Entry(mechanism, who, kept, self._seeded, undeclared, self._executor))
 
     def _draw(self, mechanism: Releasable, value: Any) -> Any:
         return drawing_mechanism(mechanism).release(value, self._noise)
@@ -164,12 +187,15 @@ def seed_words(seeds: np.random.SeedSequence) -> list[int]:  # noqa: D103
     return [int(word) for word in seeds.generate_state(4)]
 
 
-def read_only(output: Any) -> Any:
-    """Return the output; an array is owned and read-only, so in-place arithmetic fails."""
-    if isinstance(output, np.ndarray):
-        output = output if output.base is None else output.copy()
-        output.flags.writeable = False
-    return output
+def refuse_impossible_outputs(mechanism: Any, outputs: Any, users: int) -> None:
+    """Refuse what the workers of an executor cannot have drawn from the mechanism."""
+    fault = f"an array with an output for each of {users} users"
+    if type(outputs) is np.ndarray and outputs.shape[:1] == (users,):
+        # what is not declared may not say what it can release: its author is trusted
+        check = getattr(mechanism, "outputs_fault", None)
+        fault = "" if check is None else check(outputs, users)
+    if fault:
+        raise PrivateValueError("the executor's result", f"a release of {mechanism!r}: {fault}")
 
 
 def digest(output: Any) -> str:

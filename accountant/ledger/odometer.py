@@ -47,6 +47,8 @@ class Odometer(Ledger):
         Repeats a run, for audits and tests.
     public : Any
         What is public beside the data.
+    undeclared : bool
+        As in `Ledger`.
 
     References
     ----------
@@ -63,9 +65,16 @@ class Odometer(Ledger):
     0.25
     """
 
-    def __init__(self, data: Any, delta: float = 0.0, rng: Rng = None, public: Any = None) -> None:
+    def __init__(
+        self,
+        data: Any,
+        delta: float = 0.0,
+        rng: Rng = None,
+        public: Any = None,
+        undeclared: bool = False,
+    ) -> None:
         self._meter_of_epsilon = meter = OdometerMeter(DELTA.check("delta", delta))
-        super().__init__(data, None, rng, public, "full", meter)
+        super().__init__(data, None, rng, public, "full", undeclared, meter)
 
     @property
     def epsilon(self) -> float:

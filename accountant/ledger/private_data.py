@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -9,50 +10,74 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
+from accountant.ledger.immutable_arrays import immutable
 
 Users = NDArray[np.intp] | slice
+CHUNK_READERS: set[type[Any]] = set()  # classes that check every piece as it is read
+UNMASKED = "without a mask: .filled(value) says what a hidden entry counts as"
 
 
 def checked_data(argument: str, data: Any) -> Any:
-    """Return the data as a read-only array or tuple of arrays; refuse empty or ragged data."""
+    """Return the data as immutable arrays; refuse empty, ragged, masked and missing data."""
     if isinstance(data, tuple):
         parts = tuple(checked_data(f"{argument}[{i}]", part) for i, part in enumerate(data))
         lengths = sorted({part.shape[0] for part in parts})
         if len(lengths) != 1:
             raise ParameterError(argument, f"arrays of {lengths} rows", "arrays of equal length")
         return parts
-    if hasattr(data, "checked_as_read"):
+    if type(data) in CHUNK_READERS:
         return data
     if hasattr(data, "tocsr"):
         return _checked_sparse(argument, data)
+    if is_masked(data):
+        raise ParameterError(argument, type(data), UNMASKED)
     try:
         array = np.asarray(data)
     except ValueError:
         raise ParameterError(argument, type(data), "rectangular, not ragged") from None
     if array.size == 0 or array.ndim == 0:
         raise ParameterError(argument, array.shape, "an array with one row a user, not empty")
-    if array.dtype == object:
+    if array.dtype.hasobject:
         raise ParameterError(argument, array.dtype, "an array of numbers, not of objects")
-    # one cheap pass; only a suspicious sum is looked at closely
-    if array.dtype.kind in "fc":
+    _refuse_missing(argument, array)
+    return immutable(array, mapped=True)  # a query may look, not touch
+
+
+def is_masked(data: Any) -> bool:
+    """Return whether an array has a mask, or one in a list of them; numpy would ignore it."""
+    if isinstance(data, list | tuple):
+        return any(map(is_masked, data))
+    return isinstance(data, np.ma.MaskedArray)
+
+
+def _refuse_missing(argument: str, array: NDArray[Any]) -> None:
+    """Refuse NaN, infinity and dates that are none, in the fields of records too."""
+    if array.dtype.names is not None:
+        for name in array.dtype.names:
+            _refuse_missing(argument, array[name])
+    elif array.dtype.kind in "fc":
+        # one cheap pass; only a suspicious sum is looked at closely
         with np.errstate(over="ignore", invalid="ignore"):
             suspicious = not math.isfinite(abs(array.sum()))
         if suspicious and not np.isfinite(array).all():
             raise ParameterError(argument, "NaN or infinite entries", "finite")
-    array = array.view()
-    array.flags.writeable = False  # a query may look, not touch
-    return array
+    elif array.dtype.kind in "mM" and np.isnat(array).any():
+        raise ParameterError(argument, "entries without a date (NaT)", "a date in every entry")
 
 
 def _checked_sparse(argument: str, data: Any) -> Any:
     """Return a checked, read-only sparse matrix in row format."""
-    matrix = data.tocsr(copy=True)
+    from scipy import sparse
+
+    if not sparse.issparse(data):
+        raise ParameterError(argument, type(data), "an array, or a matrix of scipy.sparse")
+    matrix: Any = copy.copy(data.tocsr())  # type: ignore[attr-defined]  # every format has it
     if 0 in matrix.shape:
         raise ParameterError(argument, matrix.shape, "a matrix with one row a user, not empty")
     if matrix.data.dtype.kind not in "biuf" or not np.isfinite(matrix.data).all():
         raise ParameterError(argument, "NaN or infinite entries", "finite numbers")
-    for part in (matrix.data, matrix.indices, matrix.indptr):
-        part.flags.writeable = False
+    for part in ("data", "indices", "indptr"):
+        setattr(matrix, part, immutable(getattr(matrix, part)))
     return matrix
 
 
@@ -73,7 +98,7 @@ def count_users(who: Users) -> int:
 
 
 def checked_users(who: Any, users: int) -> Users:
-    """Return ``who`` as a slice or an array of distinct indices below ``users``."""
+    """Return ``who`` as a slice or an immutable array of distinct indices below ``users``."""
     if who is None:
         return slice(0, users, 1)
     if isinstance(who, slice):
@@ -81,14 +106,16 @@ def checked_users(who: Any, users: int) -> Users:
             start, stop, step = who.indices(users)
         except (TypeError, ValueError):
             raise ParameterError("who", who, "a slice of whole numbers, its step not 0") from None
-        return slice(start, stop, step) if step > 0 else np.arange(start, stop, step)
+        return slice(start, stop, step) if step > 0 else immutable(np.arange(start, stop, step))
     allowed = f"distinct user indices from 0 to {users - 1}, a mask or a slice"
+    if is_masked(who):
+        raise ParameterError("who", type(who), UNMASKED)
     try:
         index = np.asarray(who)
     except ValueError:
         raise ParameterError("who", who, allowed) from None
     if index.dtype == bool and index.shape == (users,):
-        return np.flatnonzero(index)
+        return immutable(np.flatnonzero(index))
     if index.shape == (0,):
         index = index.astype(np.intp)
     if index.ndim != 1 or index.dtype.kind not in "iu":
@@ -98,4 +125,4 @@ def checked_users(who: Any, users: int) -> Users:
         raise ParameterError("who", who, allowed)
     if index.size and not (index.min() >= 0 and index.max() < users):
         raise ParameterError("who", who, allowed)
-    return index.astype(np.intp)
+    return immutable(index.astype(np.intp, copy=False))

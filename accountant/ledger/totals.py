@@ -13,6 +13,7 @@ from accountant.accountants.budget import TOLERANCE, Budget
 from accountant.errors import BudgetExceeded, UnsupportedPlan
 from accountant.ledger.remedies import with_noise_that_fits
 from accountant.losses.loss import Loss, single_loss
+from accountant.plans.declared_releases import undeclared_part
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan
 
@@ -57,7 +58,7 @@ class CompositionNotion(ABC, Generic[Amount]):
     limit: Total[Amount]
     order: float | None = None
     # what `cost` worked out; it is asked for at every spend
-    _costs: dict[Plan, Total[Amount]] = field(
+    _costs: dict[tuple[int, Plan], Total[Amount]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -112,17 +113,19 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     def cost(self, plan: Plan) -> Total[Amount]:
         """Return the cost of a release or plan; raise `UnsupportedPlan` where it has none."""
-        known = self._costs.get(plan)
+        key = id(type(plan)), plan  # of its own class: another may call itself equal
+        known = self._costs.get(key)
         if known is None:
             known = self._cost(plan) if isinstance(plan, Loss) else self._plan_cost(plan)
             if len(self._costs) >= MAX_CACHED_COSTS:
                 self._costs.clear()
-            self._costs[plan] = known
+            if undeclared_part(plan) is None:
+                self._costs[key] = known
         return known
 
     def charge(self, total: Total[Amount], release: Plan) -> Total[Amount]:
         """Return the total after one release; raise `BudgetExceeded` above the limit."""
-        cost = self._costs.get(release) or self.cost(release)
+        cost = self._costs.get((id(type(release)), release)) or self.cost(release)
         after = self.add(total, cost)
         if self.refuses(total, after):
             raise self._refusal(total, cost, release)

@@ -15,6 +15,7 @@ from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss
 from accountant.numerics import Array
+from accountant.plans.declared_releases import declare_release
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Release
 
@@ -26,6 +27,7 @@ class NotPrivateWarning(UserWarning):
 
 
 @final
+@declare_release
 @dataclass(frozen=True, slots=True)
 class NoPrivacy(Release):
     """The absence of a mechanism: the value itself, with infinite epsilon and delta 1."""

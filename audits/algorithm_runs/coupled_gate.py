@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from accountant.ledger.gate import Gate
+from accountant.ledger.immutable_arrays import fresh_view
 from accountant.ledger.interfaces import Query, Releasable, drawing_mechanism
 from accountant.ledger.private_data import Users
 from accountant.plans.plan import Plan, Sampler
@@ -50,7 +51,7 @@ class CoupledGate(Gate):
         output = self._exchange(asked)
         if asked.error is not None:  # on the other data too: the algorithm sees the same
             raise asked.error
-        return output
+        return fresh_view(output)
 
     def _pending_release(
         self, mechanism: Releasable, query: Query, who: Users | None

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from accountant.ledger.ledger import read_only
+from accountant.ledger.immutable_arrays import immutable_output
 from accountant.ledger.private_data import Users
 from accountant.plans.plan import Plan
 from audits.algorithm_runs.coupled_gate import CoupledGate, PendingRelease
@@ -123,7 +123,7 @@ class Rendezvous:
                 shapes = f"shape {theirs.value.shape}, recorded was {mine.value.shape}"
                 self._fail(f"a value of {shapes}")
             try:
-                self._output = read_only(self._answer(mine, theirs))
+                self._output = immutable_output(self._answer(mine, theirs))
             except Exception as error:
                 self.failure = error
                 raise

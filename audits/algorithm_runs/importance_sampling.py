@@ -17,6 +17,7 @@ from typing import Any, final
 import numpy as np
 
 from accountant.domains import IntegerRange
+from accountant.ledger.private_data import checked_data
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from audits.algorithm_runs.coupled_gate import PendingRelease
@@ -60,6 +61,7 @@ def weighted_losses(
 
     Raises `OffTranscript` if the algorithm's releases depend on the data.
     """
+    data, neighbour = checked_data("data", data), checked_data("neighbour", neighbour)
     schedule = TiltSchedule(IntegerRange(1).check("runs", runs), epsilon)
     plan = declared_plan(algorithm, data, public)
     for index, one in enumerate(generator(rng).spawn(runs)):

@@ -62,7 +62,7 @@ class AlgorithmAudit:
 
     def refutation(self, confidence: float) -> str:
         """Why the claim is false, in words; "" if the evidence does not refute it."""
-        if not self.replayed.sound:
+        if not self.replayed.data_independent:
             return f"replay: {self.replayed.witness}"
         epsilons, pure = self.epsilon_grid(), self.claim.pure
         claimed = np.array([self.claim.delta_at(e) for e in epsilons])  # over both directions
@@ -160,7 +160,7 @@ def audit_algorithm(
     first, second = rng.spawn(2)
     replayed = replay(algorithm, data, neighbour, public=public, rng=first)
     found: list[WeightedLoss] = []
-    if replayed.sound:
+    if replayed.data_independent:
         target = claimed_epsilon(claim)
         try:
             for one in weighted_losses(algorithm, data, neighbour, runs, target, public, second):

@@ -44,10 +44,13 @@ class OffTranscript(RuntimeError):
 class RecordingLedger(Ledger):
     """A ledger that also keeps the private values it released; for audits only."""
 
-    def __init__(self, data: Any, plan: Any, rng: Any, public: Any) -> None:
-        super().__init__(data, plan, rng=rng, public=public)
+    def __init__(
+        self, data: Any, plan: Any, rng: Any, public: Any, undeclared: bool = False
+    ) -> None:
+        super().__init__(data, plan, rng=rng, public=public, undeclared=undeclared)
         self.values: list[Any] = []
         self.samples: list[Users] = []
+        self.takes_undeclared = undeclared
 
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         try:
@@ -92,7 +95,10 @@ class ReplayGate(Gate):
     """
 
     def __init__(self, recorder: RecordingLedger, data: Any) -> None:
-        super().__init__(data, recorder.plan, recorder.public, recorder.coin_words)
+        super().__init__(
+            data, recorder.plan, recorder.public, recorder.coin_words,
+            undeclared=recorder.takes_undeclared,
+        )  # fmt: skip
         self._entries = list(zip(recorder.transcript, recorder.values, strict=True))
         self._samples = iter(recorder.samples)
         self._validation_noise = np.random.default_rng(

@@ -6,19 +6,30 @@ the same to the last bit, for any data.
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import dataclasses
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
 import numpy as np
 
+from accountant.accountants.basic import Basic
+from accountant.accountants.zcdp import ZCDP
+from accountant.composition.plan_totals import infinity_mass
 from accountant.domains import IntegerRange
-from accountant.errors import OffPlan, ParameterError
-from accountant.ledger.private_data import first_array
+from accountant.errors import OffPlan, UnsupportedPlan
+from accountant.ledger.private_data import checked_data, first_array
 from accountant.numerics import Array
-from accountant.plans.plan import Plan
+from accountant.plans.plan import Plan, directions
 from accountant.randomness import Rng, generator
+from audits.algorithm_runs.differences import difference
 from audits.algorithm_runs.recording import OffTranscript, RecordingLedger, ReplayGate
+
+CHANCE = 1e-9  # of calling an honest run's loss too large
+ROUND_OFF = 1e-6  # relative, of a sampled loss
 
 
 class Algorithm(Protocol):
@@ -47,9 +58,13 @@ class Replayed:
     deterministic : bool
         With the same answers the result on the same data was equal bit by bit.
     loss : float
-        Privacy loss of this run, in nats; NaN if the replay stopped early.
+        Privacy loss of this run, in nats; NaN if it is not known.
     witness : str
         What was seen, in words.
+    largest_loss : float
+        A run of the plan loses more with probability 1e-9 at most; infinite if it may lose any.
+    unchecked : tuple of str
+        Which parts of `sound` could not be checked, and why.
 
     Examples
     --------
@@ -72,15 +87,36 @@ class Replayed:
     deterministic: bool
     loss: float
     witness: str
+    largest_loss: float = math.inf
+    unchecked: tuple[str, ...] = ()
 
     @property
-    def sound(self) -> bool:
+    def data_independent(self) -> bool:
         """True if no leak, no dependence on data and no randomness outside the gate was found."""
         return self.leak_free and self.on_plan and self.deterministic
 
+    @property
+    def within_claim(self) -> bool:
+        """True unless this run lost more than its plan allows."""
+        # a loss is a sum of floats: what exceeds the claim by their rounding is no excess
+        return not self.loss > self.largest_loss * (1 + ROUND_OFF) + ROUND_OFF
+
+    @property
+    def sound(self) -> bool:
+        """True if the run is independent of the data and lost no more than its plan allows.
+
+        It says no more than its parts: `unchecked` names those that could not be checked.
+        """
+        return self.data_independent and self.within_claim
+
 
 def replay(
-    algorithm: Algorithm, data: Any, neighbour: Any, public: Any = None, rng: Rng = None
+    algorithm: Algorithm,
+    data: Any,
+    neighbour: Any,
+    public: Any = None,
+    rng: Rng = None,
+    undeclared: bool = False,
 ) -> Replayed:
     """Run an algorithm on ``data``, then replay it on ``neighbour`` and again on ``data``.
 
@@ -99,11 +135,13 @@ def replay(
         Public data, the same in all runs.
     rng : int, numpy.random.Generator or None, optional
         Seed or generator.
+    undeclared : bool
+        As in `Ledger`; the loss of such a release is not checked.
 
     Returns
     -------
     Replayed
-        Which of the checks failed, and the exact privacy loss of the run.
+        Which of the checks failed or could not be made, and the exact privacy loss of the run.
 
     Examples
     --------
@@ -120,8 +158,10 @@ def replay(
     >>> found.leak_free, found.on_plan, found.deterministic
     (True, True, True)
     """
+    # once: the gates of all runs take immutable data as they are
+    data, neighbour = checked_data("data", data), checked_data("neighbour", neighbour)
     try:
-        recorder, result = _record(algorithm, data, public, generator(rng))
+        recorder, result = _record(algorithm, data, public, generator(rng), undeclared)
     except OffPlan as error:
         return Replayed(False, False, True, np.nan, f"the plan does not allow the run: {error}")
     again = _replay_run(algorithm, recorder, data, result)
@@ -132,7 +172,40 @@ def replay(
     witness = other.witness or "bit-identical with the same answers, mechanisms and users"
     if not deterministic:
         witness = f"even on the same data {again.witness}"
-    return Replayed(leak_free, on_plan, deterministic, other.loss, witness)
+    trusted = sorted({entry.undeclared for entry in recorder.transcript} - {""})
+    loss = math.nan if trusted else other.loss
+    try:
+        largest = largest_loss_of(recorder.plan)
+    except UnsupportedPlan:
+        largest = math.inf
+    found = Replayed(
+        leak_free, on_plan, deterministic, loss, witness, largest,
+        _unchecked_parts(loss, largest, trusted),
+    )  # fmt: skip
+    if found.within_claim:
+        return found
+    words = f"one run lost {loss:.4g}, its plan allows {largest:.4g}"
+    return dataclasses.replace(found, witness=words if found.data_independent else witness)
+
+
+def largest_loss_of(plan: Plan) -> float:
+    """Return a loss that a run of the plan exceeds with probability 1e-9 at most."""
+    pure, tail = Basic().epsilon(plan, 0.0), math.inf
+    both = directions(plan)
+    if max(map(infinity_mass, both)) <= CHANCE / 2:
+        # E e^((a - 1) loss) <= e^((a - 1) a rho) for all a > 1, so by Markov's inequality
+        # P(loss >= rho + t) <= e^(-t^2 / 4 rho)
+        rho = max(map(ZCDP().rho, both))
+        tail = rho + 2 * math.sqrt(rho * math.log(2 / CHANCE))
+    return min(pure, tail)
+
+
+def _unchecked_parts(loss: float, largest: float, trusted: list[str]) -> tuple[str, ...]:
+    if trusted:
+        return (f"the privacy loss: not declared are {', '.join(trusted)}",)
+    if math.isnan(loss):
+        return ("the privacy loss: the replay stopped early, or samples were secret",)
+    return ("the privacy loss: the plan allows any",) if largest == math.inf else ()
 
 
 def privacy_losses(
@@ -142,6 +215,7 @@ def privacy_losses(
     runs: int,
     public: Any = None,
     rng: Rng = None,
+    undeclared: bool = False,
 ) -> Array:
     """Draw exact samples of an algorithm's privacy loss between two data sets.
 
@@ -159,6 +233,8 @@ def privacy_losses(
         Public data, the same in all runs.
     rng : int, numpy.random.Generator or None, optional
         Seed or generator.
+    undeclared : bool
+        As in `Ledger`; the densities of such releases are their author's word.
 
     Returns
     -------
@@ -185,7 +261,8 @@ def privacy_losses(
     >>> losses.shape, round(float(losses.max()), 6)
     ((100,), 1.0)
     """
-    return np.array(list(sampled_losses(algorithm, data, neighbour, runs, public, rng)))
+    drawn = sampled_losses(algorithm, data, neighbour, runs, public, rng, undeclared)
+    return np.array(list(drawn))
 
 
 def sampled_losses(
@@ -195,10 +272,12 @@ def sampled_losses(
     runs: int,
     public: Any = None,
     rng: Rng = None,
+    undeclared: bool = False,
 ) -> Iterator[float]:
     """Yield what `privacy_losses` returns, one run at a time."""
+    data, neighbour = checked_data("data", data), checked_data("neighbour", neighbour)
     for one in generator(rng).spawn(IntegerRange(1).check("runs", runs)):
-        recorder, _ = _record(algorithm, data, public, one)
+        recorder, _ = _record(algorithm, data, public, one, undeclared)
         gate = ReplayGate(recorder, neighbour)
         algorithm.run(gate)
         gate.finish()
@@ -215,10 +294,18 @@ class _ReplayRun:
 
 
 def _record(
-    algorithm: Algorithm, data: Any, public: Any, rng: np.random.Generator
+    algorithm: Algorithm,
+    data: Any,
+    public: Any,
+    rng: np.random.Generator,
+    undeclared: bool = False,
 ) -> tuple[RecordingLedger, Any]:
-    recorder = RecordingLedger(data, declared_plan(algorithm, data, public), rng=rng, public=public)
-    return recorder, algorithm.run(recorder)
+    plan = declared_plan(algorithm, data, public)
+    recorder = RecordingLedger(data, plan, rng, public, undeclared)
+    result = algorithm.run(recorder)
+    with contextlib.suppress(TypeError):  # what cannot be copied is refused when it is compared
+        result = copy.deepcopy(result)  # the next run may fill the same array
+    return recorder, result
 
 
 def declared_plan(algorithm: Algorithm, data: Any, public: Any) -> Plan:
@@ -241,31 +328,3 @@ def _replay_run(
     gap = difference(result, replayed)
     words = f"the result changed although every answer was the same: {gap}" if gap else ""
     return _ReplayRun(not gap, True, gate.loss, words)
-
-
-def difference(one: Any, other: Any) -> str:
-    """Where two results (numbers, arrays, or nests of them) differ in any bit; "" if nowhere."""
-    if type(one) is not type(other):
-        return f"{type(one).__name__} against {type(other).__name__}"
-    if isinstance(one, dict):
-        if one.keys() != other.keys():
-            return f"keys {sorted(map(str, one))} against {sorted(map(str, other))}"
-        return next(filter(None, (difference(one[key], other[key]) for key in one)), "")
-    if isinstance(one, (tuple, list)):
-        if len(one) != len(other):
-            return f"{len(one)} items against {len(other)}"
-        return next(filter(None, map(difference, one, other)), "")
-    if one is None or isinstance(one, (str, bytes, bool)):
-        return "" if one == other else f"{one!r} against {other!r}"
-    return _array_difference(np.asarray(one), np.asarray(other))
-
-
-def _array_difference(a: Any, b: Any) -> str:
-    if a.dtype == object:
-        raise ParameterError("result", a.dtype, "a number, an array, or a nest of them")
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return f"{a.dtype}{a.shape} against {b.dtype}{b.shape}"
-    if a.tobytes() == b.tobytes():
-        return ""
-    with np.errstate(invalid="ignore"):
-        return f"by {np.max(np.abs(a.astype(complex) - b.astype(complex))):.3g} at most"

@@ -216,10 +216,9 @@ def _bet_until_stopped(
         rule: DecisionRule = last.rule(left)
         score: ScoreFunction = last.log_odds
     else:
-        score, rule = (
-            exact,
-            ThresholdRule(exact, objective.epsilon or 0.0, NO_GUESS, SCORE_DESCRIPTION),
-        )
+        # the claim's epsilon was rounded up: scores that equal it are to be guessed on too
+        least = (1 - 1e-9) * (objective.epsilon or 0.0)
+        score, rule = exact, ThresholdRule(exact, least, NO_GUESS, SCORE_DESCRIPTION)
     counts = np.zeros(2, dtype=np.int64)
     while table.runs < objective.runs and table.stopped is None:
         size = min(max(table.runs // 10, 64), CHUNK, objective.runs - table.runs)

@@ -46,6 +46,8 @@ def algorithm_facts(
     yield "test R2, scikit-learn", f"{r2_score(y_test, bare.predict(x_test)):.3f}, no privacy"
     yield "replay", found.replayed.witness
     yield "leak free, on plan", f"{found.replayed.leak_free}, {found.replayed.on_plan}"
+    unchecked = "; ".join(found.replayed.unchecked) or "nothing"
+    yield "sound", f"{found.replayed.sound}; not checked: {unchecked}"
     losses, plain = found.losses, found.losses[found.untilted]
     drawn = f"{losses.size - plain.size} of them drawn where losses are rare, and weighted"
     yield "privacy losses", f"{losses.size} runs against one extreme record, {drawn}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import itertools
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from accountant.domains import IntegerRange, Interval, OneOf
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
+from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Release
 from mechanisms.base.parameters import REGISTERED, REQUIRED, param, parameters_of
 from mechanisms.base.supports import Support
@@ -200,6 +202,46 @@ class Mechanism(Release):
     @abstractmethod
     def support(self) -> Support:
         """The set of outputs, as cells of constant density, a list or the real line."""
+
+    def outputs_fault(self, outputs: NDArray[Any], users: int) -> str:
+        """Return why the mechanism cannot have released these outputs, one for each user.
+
+        A gate asks it of what workers return that it did not start itself.
+
+        Parameters
+        ----------
+        outputs : numpy.ndarray
+            One output along the first axis for each user.
+        users : int
+            Number of users.
+
+        Returns
+        -------
+        str
+            The fault, without an output; "" where none is seen.  Of local randomisers every
+            impossible output is seen, of others a wrong type, shape or range.
+        """
+        value = self.values.example(np.random.default_rng(0))
+        batch = np.empty(1, dtype=object) if np.asarray(value).dtype == object else None
+        values = np.asarray([value]) if batch is None else batch
+        if batch is not None:
+            batch[0] = value
+        drawn = np.asarray(self.release(values, 0))
+        # every user's value is any other's neighbour, so their outputs are of one set
+        local = self.relation is Adjacency.LOCAL_REPLACE
+        free = not local and self.value_axes != 0 and drawn.shape == values.shape  # of any length
+        known = outputs.shape[1:] if free else drawn.shape[1:]
+        fits = self.value_axes is None or outputs.ndim == drawn.ndim
+        if outputs.dtype != drawn.dtype or not fits or outputs.shape != (users, *known):
+            return f"{drawn.dtype} of shape {(users, *known)}"
+        if not (self._may_release(outputs, values) if local else self.support.may_hold(outputs)):
+            return "outputs that it can have"
+        return ""
+
+    def _may_release(self, outputs: NDArray[Any], values: NDArray[Any]) -> bool:
+        """Return whether a local randomiser can release all of these outputs."""
+        same = np.broadcast_to(values[0], (len(outputs), *values.shape[1:]))
+        return bool((self.log_density(outputs, same, each=True) > -math.inf).all())
 
     @property
     def arithmetic(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, dataclass_transform
 
 from accountant.domains import Domain
+from accountant.plans.declared_releases import declare_release
 from accountant.plans.plan import DECLARED_PLAN_KINDS
 from mechanisms.base.docstrings import completed_docstring
 
@@ -83,12 +84,18 @@ def declare(cls: type[M]) -> type[M]:
     """Make a frozen dataclass of a `Mechanism` subclass, register it, and complete its docstring.
 
     The sections Parameters, Notes and References of the docstring are composed from the fields that
-    `param` declares and from ``limits`` and ``reference``.
+    `param` declares and from ``limits`` and ``reference``.  A gate takes declared classes only, so
+    declaring says that the loss is right; the class is final from then on.
 
     Returns
     -------
     type
         The class, with slots, value equality and checked fields; `registry` lists it.
+
+    Raises
+    ------
+    TypeError
+        If another class of this name was declared, or a base is declared.
 
     Examples
     --------
@@ -100,6 +107,10 @@ def declare(cls: type[M]) -> type[M]:
     made = dataclasses.dataclass(frozen=True, slots=True, repr=False)(cls)
     if cls.__doc__:
         made.__doc__ = completed_docstring(made)
-    REGISTERED.append(made)
-    DECLARED_PLAN_KINDS.append(made)  # type: ignore[arg-type]  # plan files may name it
+    declare_release(made)
+    lists: tuple[list[Any], list[Any]] = REGISTERED, DECLARED_PLAN_KINDS  # files may name the kind
+    for kinds in lists:
+        # a class that is defined anew takes the place of the earlier one
+        kinds[:] = [one for one in kinds if one.__name__ != made.__name__]
+        kinds.append(made)
     return made

@@ -49,6 +49,10 @@ class Support:
             return None
         return Cells(found, np.ones(found.size), lambda output: np.asarray(output, dtype=np.intp))
 
+    def may_hold(self, outputs: NDArray[Any]) -> bool:
+        """Return whether all outputs can follow some value; True where that is not known."""
+        return bool(np.isfinite(outputs).all())
+
 
 @dataclass(frozen=True, slots=True)
 class RealLine(Support):
@@ -59,6 +63,11 @@ class RealLine(Support):
 
     breakpoints: Callable[[float], Array] = field(default=lambda value: np.empty(0))
     ends: tuple[float, float] | None = None
+
+    def may_hold(self, outputs: NDArray[Any]) -> bool:
+        """Return whether all outputs are finite, and between the ends."""
+        low, high = self.ends or (-np.inf, np.inf)
+        return bool(np.isfinite(outputs).all() and ((outputs >= low) & (outputs <= high)).all())
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,10 @@ class Candidates(Support):
     def outcomes(self, value: Any) -> NDArray[np.intp]:
         """Return one outcome for each score, and the extra ones."""
         return np.arange(np.shape(value)[-1] + self.extra_outcomes)
+
+    def may_hold(self, outputs: NDArray[Any]) -> bool:
+        """Return whether all outputs are indices."""
+        return bool((outputs >= 0).all())
 
 
 @dataclass(frozen=True, slots=True)

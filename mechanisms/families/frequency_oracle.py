@@ -149,6 +149,10 @@ class FrequencyOracle(Mechanism):
             np.where(self.is_report(reports), terms, -math.inf), labels.ndim, each
         )
 
+    def _may_release(self, outputs: Reports, values: NDArray[Any]) -> bool:
+        del values  # every label can lead to every report
+        return bool(self.is_report(outputs).all())
+
     def supported_labels(self, reports: ArrayLike) -> NDArray[np.bool_]:
         """Return which labels each report supports.
 

@@ -18,6 +18,8 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from mechanisms.base import Mechanism, norms, param
 
+ROUND_OFF = 1e-9  # of a length, relative
+
 
 class MeanOracle(Mechanism):
     """A local randomiser of numbers or vectors: the expectation of a report is the user's value."""
@@ -99,6 +101,11 @@ class FixedLengthMeanOracle(MeanOracle):
     @abstractmethod
     def length(self) -> float:
         """The Euclidean length of every report."""
+
+    def _may_release(self, outputs: NDArray[Any], values: NDArray[Any]) -> bool:
+        lengths = norms(outputs, 2) if self.values.axes else np.abs(outputs)
+        alike = np.abs(lengths - self.length) <= ROUND_OFF * self.length
+        return bool(alike.all()) and super()._may_release(outputs, values)
 
     def variance(self, value: ArrayLike) -> Array:
         """Return ``length^2 - |value|^2``."""

@@ -27,6 +27,7 @@ from tests.laws import (
     test_composition_notions,
     test_decoders,
     test_exact,
+    test_gate,
     test_hockey_stick,
     test_ledger,
     test_neighbours,
@@ -43,6 +44,7 @@ from tests.mutants import (
     certificates,
     declarations,
     frank_wolfe,
+    gates,
     label_sgd,
     lasso,
     ledgers,
@@ -281,6 +283,69 @@ for _law in LEDGER_LAWS:
     register(
         f"ledger: {_law.__name__.removeprefix('test_')}", ledger_violation(_law),
         {wrong.__name__: (wrong, Ledger) for wrong in LEDGER_MUTANTS.get(_law, [])},
+    )  # fmt: skip
+
+# --- gates: every test of tests/laws/test_gate.py is a law
+
+GATE_MUTANTS = {
+    test_gate.test_a_declared_class_is_final: {gates.subclasses_override: ()},
+    test_gate.test_a_class_that_is_not_declared_is_refused: {gates.takes_what_it_calls_itself: ()},
+    test_gate.test_what_is_not_declared_is_shown: {gates.names_no_class: ()},
+    test_gate.test_what_an_undeclared_mechanism_says_of_itself_changes_no_other_cost: {
+        gates.remembers_costs_by_equality: (),
+    },
+    test_gate.test_a_query_cannot_change_what_is_drawn: {
+        gates.draws_from_what_was_asked: (Laplace,), gates.hands_out_its_own_copies: (Laplace,),
+    },
+    test_gate.test_an_answer_never_changes: {
+        gates.sets_a_flag: (), gates.hands_out_the_recorded_answer: (),
+    },
+    test_gate.test_query_data_never_change: {gates.sets_a_flag: ("array",)},
+    test_gate.test_workers_hand_in_what_the_mechanism_can_release: {
+        gates.takes_any_output: ("rows",),
+    },
+    test_gate.test_workers_cannot_change_what_the_gate_draws: {
+        gates.hands_its_copy_to_workers: (),
+    },
+    test_gate.test_workers_of_others_are_shown: {gates.names_no_workers: ()},
+    test_gate.test_masked_arrays_are_refused_with_the_remedy: {gates.ignores_masks: ()},
+    test_gate.test_missing_entries_of_any_type_are_refused: {
+        gates.looks_at_floats_alone: ("date",),
+    },
+    test_gate.test_data_are_known_by_their_class: {gates.trusts_an_attribute: ()},
+    test_gate.test_no_message_shows_what_was_passed_for_the_query: {gates.shows_the_query: ()},
+    test_gate.test_replay_compares_all_that_code_can_read: {
+        gates.ignores_attributes: ("attribute",), gates.compares_numbers: ("sign",),
+        gates.ignores_order_and_masks: ("order",),
+    },
+    test_gate.test_sound_says_what_it_rests_on: {
+        gates.forgets_the_loss: (), gates.compares_one_array_with_itself: (),
+    },
+}  # fmt: skip
+GATE_LAWS = [found for name, found in vars(test_gate).items() if name.startswith("test_")]
+
+
+def gate_violation(law: Callable[..., None]) -> Callable[[Any], str]:
+    """A test of gates as a law: what it says under a patch, on the case that the patch breaks."""
+
+    def violation(wrong: tuple[Callable[[Any], None], tuple[Any, ...]]) -> str:
+        patched, case = wrong
+        with pytest.MonkeyPatch.context() as patch:
+            patched(patch)
+            try:
+                law(*case)
+            except (AssertionError, pytest.fail.Exception, OffPlan, PrivateValueError) as error:
+                return repr(error)
+        return ""
+
+    return violation
+
+
+for _law in GATE_LAWS:
+    register(
+        f"gate: {_law.__name__.removeprefix('test_')}", gate_violation(_law),
+        {wrong.__name__: ((wrong, case), (lambda patch: None, case))
+         for wrong, case in GATE_MUTANTS.get(_law, {}).items()},
     )  # fmt: skip
 
 # --- notions of composition: every test of tests/laws/test_composition_notions.py is a law

@@ -29,13 +29,13 @@ class Spy:
 def refused(ledger, ask, error=OffPlan):
     """The request raises, the query was not called, nothing was drawn or written."""
     spy = Spy()
-    noise, entries, allowed = ledger._noise.bit_generator.state, ledger.transcript, ledger.next
+    noise, entries, allowed = ledger._noise.bit_generator.state, len(ledger.transcript), ledger.next
     with pytest.raises(error) as caught:
         ask(spy)
     assert spy.calls == 0
     assert ledger._noise.bit_generator.state == noise
-    assert ledger.transcript == entries
-    assert ledger.next is allowed
+    assert len(ledger.transcript) == entries
+    assert ledger.next == allowed
     return str(caught.value)
 
 
@@ -197,13 +197,13 @@ def test_parallels_within_parallels_end_with_their_group():
     ledger = Ledger(USERS[:3], plan, rng=1)
     for who in ([0], [1, 2], [1, 2]):
         ledger.release_each(COIN, lambda rows: rows, who)
-    assert ledger.next is A
+    assert ledger.next == A
 
 
 def test_a_long_plan_is_not_unrolled():
     ledger = Ledger(DATA, Repeat(Repeat(A, 10**6), 10**6), rng=1)
     ledger.release(A, Spy())
-    assert ledger.next is A
+    assert ledger.next == A
 
 
 def test_coins_are_public_and_apart_from_the_noise():

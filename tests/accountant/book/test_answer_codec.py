@@ -114,7 +114,7 @@ def test_an_answer_that_cannot_be_stored_is_not_given(stored_book):
     odd = type("Declared", (Odd, Release), {"reversed": None, "losses": None})()
     with Book.open(stored_book.url) as book:
         book.dataset("d", Budget(1.0))
-        with book.ledger("d", DATA) as ledger, pytest.raises(PrivateValueError):
+        with book.ledger("d", DATA, undeclared=True) as ledger, pytest.raises(PrivateValueError):
             ledger.release(odd, np.sum)
         assert book.spent("d") == 0.1
         assert [line.outcome for line in book.history("d")] == ["reserved"]

@@ -54,6 +54,29 @@ def test_a_book_is_opened_looked_at_and_checked(stored_book, capsys):
     assert run("verify", stored_book.url, "--head", head) == 0
 
 
+def test_a_signed_head_is_printed_and_checked(stored_book, capsys, tmp_path):
+    key, other = tmp_path / "book.key", tmp_path / "other.key"
+    key.write_bytes(b"k" * 32)
+    other.write_bytes(b"o" * 32)
+    assert run("open", stored_book.url, "d", "--epsilon", 1, "--key", key) == 0
+    capsys.readouterr()
+    assert run("head", stored_book.url, "--key", key) == 0
+    head = capsys.readouterr().out.strip()
+    assert head.count(":") == 2
+    assert run("verify", stored_book.url, "--key", key, "--head", head) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "2 entries, none changed; the log ends at", head,
+    ]  # fmt: skip
+    assert run("head", stored_book.url) == 0
+    assert head.startswith(capsys.readouterr().out.strip() + ":")
+    assert run("verify", stored_book.url, "--key", other) == 1
+    assert run("verify", stored_book.url, "--head", head) == 2
+    assert run("open", stored_book.url, "e", "--epsilon", 1) == 2
+    said = capsys.readouterr()
+    assert "the entries of this book are signed" in said.err
+    assert "kkkk" not in said.out + said.err
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -67,6 +90,7 @@ def test_a_book_is_opened_looked_at_and_checked(stored_book, capsys):
         ("status", "BOOK", "--name", "nobody"),
         ("history", "BOOK", "nobody"),
         ("verify", "BOOK", "--head", "x"),
+        ("head", "BOOK", "--key", "nowhere/book.key"),
         ("export", "BOOK", "<script>", "--out", "x.pdf"),
         ("export", "BOOK", "<script>", "--out", "nowhere/x.csv"),
         ("export", "BOOK", "<script>", "--out", "x.csv", "--relation", "sibling"),

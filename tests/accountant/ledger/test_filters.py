@@ -128,7 +128,7 @@ def test_what_is_no_filter_is_refused():
 
 
 def test_deltas_add_up_too():
-    gate = Filter(DATA, Budget(1.0, 3e-6), "pure")
+    gate = Filter(DATA, Budget(1.0, 3e-6), "pure", undeclared=True)
 
     class Leaky(Laplace.__mro__[2]):  # a mechanism of noise whose loss is (0.1, 1e-6)
         scale, sensitivity, reference = 1.0, 1.0, ""
@@ -140,7 +140,7 @@ def test_deltas_add_up_too():
     with pytest.raises(BudgetExceeded, match="needs delta 1e-06, and 0 is left of the limit 3e-06"):
         gate.spend(object.__new__(Leaky))
     with pytest.raises(UnsupportedPlan, match="notion='pure' adds such deltas up"):
-        Filter(DATA, Budget(1.0, 1e-5)).spend(object.__new__(Leaky))
+        Filter(DATA, Budget(1.0, 1e-5), undeclared=True).spend(object.__new__(Leaky))
 
 
 @given(pure_epsilons)

@@ -3,11 +3,15 @@
 import math
 import multiprocessing
 import os
+import subprocess
+import sys
+import threading
 
 import numpy as np
 import pytest
 
 from accountant import Ledger, OffPlan, Parallel, PrivateValueError
+from accountant.ledger.private_copies import PrivateCopies
 from mechanisms import HemisphereL2, Laplace, RandomizedResponse
 
 
@@ -55,3 +59,60 @@ def test_a_user_in_two_blocks_is_refused():
     with pytest.raises(OffPlan):
         list(ledger.release_blocks(ledger.plan.parts[0], lambda rows: rows / 2,
                                    [slice(0, 30), slice(29, 60)]))  # fmt: skip
+
+
+NOTEBOOK = '''
+@declare
+class Doubled(Mechanism):
+    """Twice the noise."""
+
+    releases = reference = "x"
+    scale: float = param(POSITIVE, "noise", typical=(1.0,))
+    loss = property(lambda self: PureLoss(self.scale))
+    release = lambda self, value, rng=None, size=None: value
+    log_density = worst_pair = None
+    values = property(lambda self: Reals(1.0))
+    support = None
+'''
+
+
+def test_a_class_that_is_defined_anew_takes_the_place_of_the_earlier_one():
+    code = """
+import numpy as np
+from accountant import Ledger, ParameterError, PureLoss
+from accountant.domains import POSITIVE
+from mechanisms import Mechanism, declare, param, registry
+from mechanisms.base import Reals
+exec(NOTEBOOK); first = Doubled(1.0)
+exec(NOTEBOOK); second = Doubled(1.0)
+assert [cls.__name__ for cls in registry()].count("Doubled") == 1
+Ledger(np.ones(3), second).release(second, np.sum)
+try:
+    Ledger(np.ones(3), first).release(first, np.sum)
+except ParameterError as error:
+    print(error)
+"""
+    code = f"NOTEBOOK = {NOTEBOOK!r}\n{code}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "needs a gate made with undeclared=True" in done.stdout
+
+
+def test_threads_get_the_mechanism_that_they_ask_for():
+    copies, wrong = PrivateCopies(False), []
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def ask(scale):
+        for _ in range(3000):
+            made = copies.of(Laplace(scale))
+            if made.scale != scale:
+                wrong.append(made)
+
+    threads = [threading.Thread(target=ask, args=(scale,)) for scale in (1.0, 2.0, 3.0, 4.0)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    sys.setswitchinterval(interval)
+    assert wrong == []
+    assert all(copies.of(Laplace(float(k))).scale == k for k in range(1, 5000))

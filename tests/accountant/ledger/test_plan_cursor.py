@@ -14,7 +14,7 @@ def test_plans_of_nothing_end():
     ledger.release(L, np.sum)
     assert ledger.next is None
     for hollow in (Parallel([Repeat(L, 0)]), Parallel([Parallel([]), Parallel([Sequential([])])])):
-        assert Ledger([1.0], hollow + L).next is L
+        assert Ledger([1.0], hollow + L).next == L
 
 
 def test_an_empty_group_pays_nothing_and_blocks_nothing():
@@ -23,4 +23,4 @@ def test_an_empty_group_pays_nothing_and_blocks_nothing():
         ledger = Ledger(np.array([0, 1, 1]), Parallel([2 * coin, 2 * coin]) + L, rng=1)
         for who in ([0, 1, 2], empty, [0, 1, 2], empty):
             ledger.release_each(coin, lambda rows: rows, who)
-        assert ledger.next is L
+        assert ledger.next == L

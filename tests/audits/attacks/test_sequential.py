@@ -9,7 +9,7 @@ from scipy.stats import binom
 from accountant import ApproxLoss, ParameterError, PureLoss
 from audits import Outcome, audit
 from audits.attacks.sequential import watch
-from mechanisms import Laplace
+from mechanisms import Laplace, RandomizedResponse
 
 ONE = PureLoss(1.0)
 
@@ -82,3 +82,11 @@ def test_strings_and_deltas_are_bet_on_too():
 def test_nonsense_is_refused(bad):
     with pytest.raises(ParameterError, match="must be"):
         watch(noise(1.0), **{"pair": (0.0, 1.0), "claim": ONE, **bad})
+
+
+def test_a_declared_mechanism_exactly_at_its_claim_is_guessed_on():
+    # its claim is 1.0000000000000027, rounded up from the 1.0 of its log-likelihood ratios
+    mechanism = RandomizedResponse(2, 1 / (1 + math.exp(-1.0)))
+    found = audit(mechanism, runs=2000, rng=1, early=True)
+    assert found.guesses.made == 2000
+    assert 0.8 < found.epsilon_lower <= 1.0

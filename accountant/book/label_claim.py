@@ -1,0 +1,104 @@
+"""Who may release under a label: it is charged once, and others wait for the answer.
+
+The last entry under the key of a label says how it stands.  A release answers all.  A reservation
+is waited for as long as its process lives, but at most for the book's ``wait``; then the next one
+takes the label over and pays for a release of its own, because the first may have seen the data.
+A failed release leaves the label free.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from accountant.book.hash_chain import LogEntry, canonical_json
+from accountant.book.log import Log
+from accountant.errors import ParameterError
+
+Holder = list[Any]  # of a reservation: its machine, its process, and when this was started
+
+
+class LabelTaken(Exception):
+    """Another process reserved or answered the label first: nothing was charged."""
+
+
+class LabelClaim(NamedTuple):
+    """The wish to reserve a label whose last entry is ``follows``, 0 where it has none."""
+
+    label: str
+    key: str
+    follows: int
+    holder: Holder | None
+
+    def refuse_if_taken(self, log: Log) -> None:
+        """Raise `LabelTaken` unless the label stands as it did; call it inside a transaction."""
+        last = log.entry_with_key(self.key)
+        if (0 if last is None else last.seq) != self.follows:
+            raise LabelTaken
+
+
+def label_key(dataset: str, label: str) -> str:
+    """Return the key of a label of a data set."""
+    return canonical_json({"dataset": dataset, "label": label})
+
+
+def await_label(
+    log: Log, dataset: str, label: str, mechanism: dict[str, Any]
+) -> LogEntry | LabelClaim:
+    """Return the entry of the label's answer, or the claim to release it."""
+    key = label_key(dataset, label)
+    waited_for, give_up = 0, 0.0
+    while True:
+        with log.reading():
+            last = log.entry_with_key(key)
+        if last is not None and last.kind == "release":
+            return last
+        if last is None or last.kind != "reserve" or _is_gone(last.facts["holder"]):
+            break
+        if last.facts["mechanism"] != mechanism:
+            allowed = "one that no other mechanism was released under"
+            raise ParameterError("label", label, allowed)
+        if last.seq != waited_for:
+            waited_for, give_up = last.seq, time.monotonic() + log.wait
+        if time.monotonic() >= give_up:
+            break
+        time.sleep(random.uniform(1e-3, 2e-2))
+    return LabelClaim(label, key, 0 if last is None else last.seq, _this_process(os.getpid()))
+
+
+@cache
+def _this_process(pid: int) -> Holder | None:
+    """Return what tells this process from all others; None where the system does not say."""
+    started = _start_of(pid)
+    return None if started is None else [_machine(), pid, started]
+
+
+@cache
+def _machine() -> str:
+    """Return a hash of the machine's start and of its table of processes; not its name."""
+    started = Path("/proc/sys/kernel/random/boot_id").read_bytes()
+    numbers = os.stat("/proc/self/ns/pid").st_ino
+    return hashlib.sha256(started + str(numbers).encode()).hexdigest()[:16]
+
+
+def _start_of(pid: int) -> str | None:
+    """Return when a process started; None if it has ended, or the system does not say."""
+    try:
+        _machine()
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (OSError, ValueError):
+        return None
+    return None if words[0] in "ZX" else words[19]
+
+
+def _is_gone(holder: Holder | None) -> bool:
+    """Return whether a process is known to have ended: one of this machine that is not there."""
+    here = _this_process(os.getpid())
+    if here is None or holder is None or holder[0] != here[0]:
+        return False
+    return bool(_start_of(holder[1]) != holder[2])

@@ -1,0 +1,139 @@
+"""A gate's own copies of mechanisms and plans, which no query can change."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from accountant.errors import ParameterError
+from accountant.ledger.interfaces import class_name, drawing_mechanism
+from accountant.losses.loss import Loss
+from accountant.plans.declared_releases import DECLARED_RELEASES, is_declared, undeclared_part
+from accountant.plans.parallel import Parallel, Stated
+from accountant.plans.plan import Plan, Release, Repeat, Sequential
+
+NODES: dict[type[Any], tuple[str, ...]] = {
+    Sequential: ("parts",), Repeat: ("part", "count"), Parallel: ("parts", "by", "moves"),
+    Stated: ("part", "relation"),
+}  # fmt: skip
+MAX_COPIES = 4096  # that a gate keeps
+RELEASABLE = "a mechanism: it has a loss and can release"
+DECLARED = (
+    "a mechanism of a declared class, with no function of an author inside; what is not declared "
+    "needs a gate made with undeclared=True, and every report shows it"
+)
+
+
+class PrivateCopies:
+    """The copies that a gate charges, records and draws; ``undeclared`` lets other classes pass.
+
+    A mechanism that is not of a declared class cannot be copied and is used as it is.
+    """
+
+    def __init__(self, undeclared: bool) -> None:
+        self.undeclared = undeclared
+        self._copies: dict[Any, Any] = {}
+        self._last: Any = None  # mostly the next one is the same again
+
+    def of(self, mechanism: Any) -> Any:
+        """Return the gate's copy of a mechanism that is asked for, or raise `ParameterError`."""
+        # the class first: what another one says of equality is not asked
+        if id(type(mechanism)) in DECLARED_RELEASES:
+            last = self._last  # once: other threads ask too
+            if mechanism == last:
+                return last
+            try:
+                self._last = found = self._copies[mechanism]
+            except (KeyError, TypeError):  # not seen before; a function inside has no hash
+                pass
+            else:
+                return found
+        if not _can_release(mechanism):
+            raise ParameterError("mechanism", type(mechanism), RELEASABLE)
+        self._refuse_undeclared(mechanism)
+        return self._remembered(mechanism) if is_declared(mechanism) else mechanism
+
+    def of_spent(self, plan: Any) -> Any:
+        """Return a copy of a plan, a loss or a mechanism that is spent elsewhere."""
+        last = self._last
+        if id(type(plan)) in DECLARED_RELEASES and plan == last:
+            return last
+        if not isinstance(plan, Plan):
+            raise ParameterError("mechanism", type(plan), "a plan, a loss or a mechanism")
+        if _can_release(plan):
+            return self.of(plan)
+        if isinstance(plan, Loss):  # it states what it costs
+            return plan
+        self._refuse_undeclared(plan)
+        return self.of_plan(plan)
+
+    def undeclared_class(self, mechanism: Any) -> str:
+        """Return the name of the class in an admitted mechanism that is not declared, or ""."""
+        return name_of_undeclared(mechanism) if self.undeclared else ""
+
+    def _refuse_undeclared(self, plan: Any) -> None:
+        part = None if self.undeclared else undeclared_part(plan)
+        if part is not None:
+            raise ParameterError("mechanism", type(part), DECLARED)
+
+    def of_plan(self, plan: Plan) -> Plan:
+        """Return a copy of a plan, whose leaves `of` returns for equal mechanisms."""
+        made: Plan = _rebuilt(plan, self._of_leaf, {})
+        return made
+
+    def _of_leaf(self, leaf: Any) -> Any:
+        """Return the copy of a leaf of a plan; None for what is no declared mechanism."""
+        try:
+            known = self._copies.get(leaf)  # only copies of declared mechanisms
+        except TypeError:  # a function inside has no hash
+            return None
+        if known is None and is_declared(leaf) and _can_release(leaf):
+            known = self._remembered(leaf)
+        return known
+
+    def _remembered(self, mechanism: Any) -> Any:
+        made = self._copies.get(mechanism)
+        if made is None:
+            if len(self._copies) >= MAX_COPIES:
+                self._copies.clear()
+            made = shown(mechanism)
+            self._copies[made] = made
+        return made
+
+
+def shown(plan: Any) -> Any:
+    """Return a copy to hand out: who changes it changes nothing but the copy."""
+    return _rebuilt(plan, None, {})
+
+
+def name_of_undeclared(plan: Any) -> str:
+    """Return the name of the class in a plan that can release and is not declared, or ""."""
+    part = undeclared_part(plan)
+    return "" if part is None else class_name(part)
+
+
+def _can_release(mechanism: Any) -> bool:
+    # not isinstance of the protocol: such a check costs as much as the draw
+    return isinstance(mechanism, Release) and hasattr(drawing_mechanism(mechanism), "release")
+
+
+def _rebuilt(plan: Any, of_leaf: Any, known: dict[int, Any]) -> Any:
+    """Return a copy of a plan; ``known`` holds those made so far, as a million may be one."""
+    made = known.get(id(plan))
+    if made is None:
+        kind = type(plan)
+        if id(kind) in DECLARED_RELEASES and of_leaf is not None:
+            made = of_leaf(plan)
+        if made is None and (kind in NODES or is_declared(plan)):
+            names = NODES.get(kind) or DECLARED_RELEASES[id(kind)].fields
+            made = kind(**{n: _rebuilt_field(getattr(plan, n), of_leaf, known) for n in names})
+        if made is None:
+            made = copy.copy(plan) if isinstance(plan, Loss) else plan
+        known[id(plan)] = made
+    return made
+
+
+def _rebuilt_field(value: Any, of_leaf: Any, known: dict[int, Any]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_rebuilt_field(one, of_leaf, known) for one in value)
+    return _rebuilt(value, of_leaf, known) if isinstance(value, Plan) else value

@@ -1,0 +1,80 @@
+"""Where two results differ in anything that code can read: values, order, masks, attributes."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from accountant.errors import ParameterError
+
+
+def difference(one: Any, other: Any) -> str:
+    """Where two results (numbers, arrays, or nests of them) differ in any bit; "" if nowhere."""
+    if type(one) is not type(other):
+        return f"{type(one).__name__} against {type(other).__name__}"
+    return _difference_of_values(one, other) or _difference_of_attributes(one, other)
+
+
+def _difference_of_values(one: Any, other: Any) -> str:
+    if isinstance(one, dict):
+        # iteration shows the order, so it is a part of the result
+        if dict.keys(one) != dict.keys(other) or list(dict.keys(one)) != list(dict.keys(other)):
+            return f"keys {list(map(str, one))} against {list(map(str, other))}"
+        pairs = zip(
+            [*dict.keys(one), *dict.values(one)], [*dict.keys(other), *dict.values(other)],
+            strict=True,
+        )  # fmt: skip
+        return next(filter(None, (difference(*pair) for pair in pairs)), "")
+    if isinstance(one, (tuple, list)):
+        kind: Any = tuple if isinstance(one, tuple) else list
+        if kind.__len__(one) != kind.__len__(other):
+            return f"{kind.__len__(one)} items against {kind.__len__(other)}"
+        return next(filter(None, map(difference, kind.__iter__(one), kind.__iter__(other))), "")
+    if one is None:
+        return ""
+    if isinstance(one, enum.Enum):  # there is one object of each member
+        return "" if one is other else f"{one!r} against {other!r}"
+    plain: Any
+    for plain in (str, bytes, int):  # bools are whole numbers
+        if isinstance(one, plain):
+            return "" if plain.__eq__(one, other) else f"{one!r} against {other!r}"
+    if isinstance(one, np.ma.MaskedArray):
+        parts = ((p.data, np.ma.getmaskarray(p), p.fill_value) for p in (one, other))
+        first, second = parts
+        return next(filter(None, map(difference, first, second)), "")
+    return _array_difference(np.asarray(one), np.asarray(other))
+
+
+def _difference_of_attributes(one: Any, other: Any) -> str:
+    """The difference of what a subclass of a number, an array or a nest keeps beside its value."""
+    if type(one) in PLAIN or isinstance(one, enum.Enum):
+        return ""
+    first, second = map(_attributes, (one, other))
+    return "" if first is second is None else difference(first, second)
+
+
+def _attributes(one: Any) -> Any:
+    """Return what an object keeps beside its value, None if nothing."""
+    if isinstance(one, np.ma.MaskedArray):  # numpy's own were compared
+        return {name: value for name, value in vars(one).items() if name[0] != "_"}
+    return object.__getstate__(one)
+
+
+def _array_difference(a: Any, b: Any) -> str:
+    if a.dtype.hasobject:
+        raise ParameterError("result", a.dtype, "a number, an array, or a nest of them")
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return f"{a.dtype}{a.shape} against {b.dtype}{b.shape}"
+    if a.dtype.metadata != b.dtype.metadata:
+        return "the metadata of the types"
+    if a.tobytes() == b.tobytes():
+        return ""
+    if a.dtype.kind not in "biufc":
+        return f"an array of {a.dtype}"
+    with np.errstate(invalid="ignore"):
+        return f"by {np.max(np.abs(a.astype(complex) - b.astype(complex))):.3g} at most"
+
+
+PLAIN = {bool, bytes, complex, dict, float, int, list, np.ndarray, str, tuple, type(None)}

@@ -1,0 +1,156 @@
+"""Processes that ask for one label, or start one named run, at the same moment."""
+
+import multiprocessing
+import os
+import time
+
+import numpy as np
+import pytest
+
+from accountant import Book, Budget, OffPlan, ParameterError, Repeat
+from mechanisms import Laplace
+from tests.accountant.book.throwaway_books import exit_status_in_child, unlooked
+
+DATA = np.arange(20.0)
+TENTH = Laplace(10.0)
+SPAWN = multiprocessing.get_context("spawn")
+TRIALS = [4, pytest.param(100, marks=pytest.mark.slow)]
+
+
+def ask_labels(url, trials, gate, sent):
+    def slow_sum(data):
+        time.sleep(0.005)  # so that the others come in the meantime
+        return data.sum()
+
+    given = []
+    with Book.open(url) as book, book.ledger("d", DATA) as ledger:
+        for k in range(trials):
+            gate.wait()
+            given.append(float(ledger.release(TENTH, slow_sum, label=f"sum {k}")))
+    sent.put(given)
+
+
+def start_runs(url, trials, gate, sent):
+    given = []
+    with Book.open(url) as book:
+        for k in range(trials):
+            gate.wait()
+            try:
+                with book.ledger("d", DATA, Repeat(TENTH, 2), run=f"run {k}") as ledger:
+                    given.append([float(ledger.release(TENTH, np.sum)) for _ in range(2)])
+            except OffPlan as error:
+                given.append(error.why)
+    sent.put(given)
+
+
+def at_once(work, url, processes, trials):
+    """What each process was given in each trial."""
+    gate, sent = SPAWN.Barrier(processes, timeout=120), SPAWN.Queue()
+    ones = [SPAWN.Process(target=work, args=(url, trials, gate, sent)) for _ in range(processes)]
+    for one in ones:
+        one.start()
+    try:
+        return [sent.get(timeout=300) for _ in ones]
+    finally:
+        for one in ones:
+            one.join(60)
+            one.kill()
+            assert one.exitcode == 0
+
+
+@pytest.mark.parametrize("trials", TRIALS)
+def test_one_label_asked_for_by_eight_workers_is_charged_once(stored_book, trials):
+    with Book.open(stored_book.url) as book:
+        book.dataset("d", Budget(1000.0))
+        given = at_once(ask_labels, stored_book.url, 8, trials)
+        assert all(len(set(answers)) == 1 for answers in zip(*given, strict=True))
+        assert book.spent("d") == trials / 10
+        assert [line.outcome for line in book.history("d")] == ["answered"] * trials
+        book.verify()
+
+
+@pytest.mark.parametrize("trials", TRIALS)
+def test_a_run_that_two_processes_start_at_once_is_paid_for_once(stored_book, trials):
+    with Book.open(stored_book.url) as book:
+        book.dataset("d", Budget(1000.0))
+        given = at_once(start_runs, stored_book.url, 2, trials)
+        assert {one for said in given for one in said if isinstance(one, str)} <= {
+            "this run goes on in another process"
+        }
+        plans = [line.run for line in book.history("d") if line.kind == "plan"]
+        assert plans == [f"run {k}" for k in range(trials)]
+        for pair in zip(*given, strict=True):
+            made = [one for one in pair if not isinstance(one, str)]
+            assert all(one == made[0] for one in made)
+        book.verify()
+
+
+def test_a_run_that_another_process_reserves_meanwhile_is_found(stored_book, monkeypatch):
+    plan = Repeat(TENTH, 3)
+    with Book.open(stored_book.url) as one, Book.open(stored_book.url) as two:
+        one.dataset("d", Budget(1.0))
+        from accountant.book.account import Account
+
+        reserve, overtaken = Account.reserve_plan, []
+
+        def overtaking(account, *of):
+            if not overtaken:
+                overtaken.append(two)
+                with two.ledger("d", DATA, plan, run="june") as ledger:
+                    overtaken.append(ledger.release(TENTH, np.sum))
+            return reserve(account, *of)
+
+        monkeypatch.setattr(Account, "reserve_plan", overtaking)
+        with one.ledger("d", DATA, plan, run="june") as ledger:
+            assert ledger.release(TENTH, unlooked) == overtaken[1]
+        assert one.spent("d") == 0.3
+        overtaken.clear()
+        monkeypatch.setattr(Account, "reserve_plan", reserve)
+        with pytest.raises(ParameterError, match="a name that no run of another plan has"):
+            two.ledger("d", DATA, Repeat(TENTH, 2), run="june")
+        one.verify()
+
+
+def test_a_label_whose_process_died_is_taken_over_at_once_and_paid_again(stored_book):
+    with Book.open(stored_book.url, wait=86400) as book:
+        book.dataset("d", Budget(1.0))
+
+        def dies():
+            with Book.open(stored_book.url) as own, own.ledger("d", DATA) as ledger:
+                ledger.release(TENTH, lambda _: os._exit(9), label="sum")
+
+        assert exit_status_in_child(dies) == 9
+        with book.ledger("d", DATA) as ledger:  # would wait for a day
+            answer = ledger.release(TENTH, np.sum, label="sum")
+            assert ledger.release(TENTH, unlooked, label="sum") == answer
+        assert [line.outcome for line in book.history("d")] == ["reserved", "answered"]
+        assert book.spent("d") == 0.2  # the one that died may have seen the data
+        book.verify()
+
+
+def test_a_label_that_takes_too_long_is_taken_over_and_one_answer_stays(stored_book):
+    with Book.open(stored_book.url) as one, Book.open(stored_book.url, wait=0.2) as two:
+        one.dataset("d", Budget(1.0))
+        given = []
+        with one.ledger("d", DATA) as ledger, two.ledger("d", DATA) as other:
+
+            def slow(data):
+                given.append(other.release(TENTH, np.max, label="one"))
+                return data.sum()
+
+            given.append(ledger.release(TENTH, slow, label="one"))
+        assert given[0] == given[1]
+        assert [line.outcome for line in one.history("d")] == ["reserved", "answered"]
+        assert one.spent("d") == 0.2
+        one.verify()
+
+
+def test_a_label_whose_release_failed_is_free_for_any_mechanism(stored_book):
+    with Book.open(stored_book.url, wait=86400) as one, Book.open(stored_book.url) as two:
+        one.dataset("d", Budget(1.0))
+        with two.ledger("d", DATA) as ledger, pytest.raises(ZeroDivisionError):
+            ledger.release(TENTH, lambda _: 1 / 0, label="sum")
+        with one.ledger("d", DATA) as ledger:
+            ledger.release(Laplace(20.0), np.sum, label="sum")
+        assert one.spent("d") == 0.15
+        one.verify()

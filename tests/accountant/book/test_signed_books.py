@@ -1,0 +1,148 @@
+"""A book with a key: a log that was rewritten without the key is found, however consistent."""
+
+import json
+import traceback
+
+import numpy as np
+import pytest
+
+from accountant import Book, Budget, LedgerCorrupt, ParameterError
+from accountant.book.hash_chain import canonical_json, next_hash
+from mechanisms import Laplace
+from tests.accountant.book.throwaway_books import unlooked
+
+DATA = np.arange(20.0)
+TENTH = Laplace(10.0)
+KEY, OTHER = b"a key of the auditor", b"the key of another book"
+
+
+def written(place, key):
+    with Book.open(place.url, key=key) as book:
+        book.dataset("d", Budget(1.0))
+        with book.ledger("d", DATA) as ledger:
+            for _ in range(3):
+                ledger.release(TENTH, np.sum)
+        return book.head
+
+
+def rewritten(place, first, change):
+    """SQL for a log whose hashes are right again after a change to the facts of some entries."""
+    rows = place.fetch("SELECT seq, body, hash FROM entries ORDER BY seq")
+    previous, words = rows[first - 2][2] if first > 1 else "0" * 64, []
+    for seq, body, _ in rows[first - 1 :]:
+        facts = json.loads(body)
+        change(facts)
+        body = canonical_json(facts)
+        previous = next_hash(previous, body)
+        body = body.replace("'", "''")
+        words.append(f"UPDATE entries SET body = '{body}', hash = '{previous}' WHERE seq = {seq}")
+    return words
+
+
+def backdated(facts):
+    facts["time"] = "2001-01-01T00:00:00.000000+00:00"
+
+
+def without_signatures(facts):
+    backdated(facts)
+    facts.pop("mac", None)
+
+
+@pytest.mark.parametrize("first", [1, 4, 8])
+@pytest.mark.parametrize("change", [backdated, without_signatures])
+def test_a_log_rewritten_without_the_key_is_found(stored_book, change, first):
+    head = written(stored_book, KEY)
+    stored_book.tamper(*rewritten(stored_book, first, change))
+    if first == 1 or change is backdated:  # without the key it is a good book
+        with Book.open(stored_book.url) as book:
+            book.verify()
+    with pytest.raises(LedgerCorrupt), Book.open(stored_book.url, key=KEY) as book:
+        book.verify()
+    with pytest.raises(LedgerCorrupt), Book.open(stored_book.url, key=KEY) as book:
+        book.verify(head)
+
+
+def test_a_log_rewritten_with_another_key_is_found(stored_book):
+    written(stored_book, OTHER)
+    with pytest.raises(LedgerCorrupt, match="signed with another key"):
+        Book.open(stored_book.url, key=KEY)
+
+
+def test_a_log_that_was_cut_is_found_by_a_signed_head(sqlite_book, tmp_path):
+    with Book.open(sqlite_book.url, key=KEY) as book:
+        book.dataset("d", Budget(1.0))
+    before = sqlite_book.path.read_bytes()
+    head = written(sqlite_book, KEY)
+    number, mark, signature = head.split(":")
+    assert (number, len(mark), len(signature)) == ("8", 64, 64)
+    with Book.open(sqlite_book.url, key=KEY) as book:
+        assert book.verify(head).head == head == book.head
+    sqlite_book.path.write_bytes(before)
+    with Book.open(sqlite_book.url, key=KEY) as book:
+        book.verify()
+        with pytest.raises(LedgerCorrupt, match="rolled back"):
+            book.verify(head)
+
+
+def test_only_a_head_that_was_signed_with_the_key_is_believed(stored_book):
+    head = written(stored_book, KEY)
+    plain = head.rpartition(":")[0]
+    with Book.open(stored_book.url, key=KEY) as book:
+        book.verify(head)
+        for wrong in (plain, f"{plain}:{'0' * 64}", f"7:{head[2:]}"):
+            with pytest.raises(ParameterError, match="head must be signed with the key"):
+                book.verify(wrong)
+    with Book.open(stored_book.url) as book:
+        assert book.head == plain
+        book.verify(plain)
+        with pytest.raises(ParameterError, match="key must be given: the head is signed"):
+            book.verify(head)
+
+
+def test_a_signed_book_is_read_by_all_and_written_with_its_key(stored_book):
+    written(stored_book, KEY)
+    before = stored_book.hash_rows()
+    with Book.open(stored_book.url) as book:
+        assert book.spent("d") == 0.3
+        ledger = book.ledger("d", DATA)
+        with pytest.raises(ParameterError, match="the entries of this book are signed"):
+            ledger.release(TENTH, unlooked)
+        with pytest.raises(ParameterError, match="the entries of this book are signed"):
+            book.dataset("e", Budget(1.0))
+    assert stored_book.hash_rows() == before
+
+
+def test_a_book_can_be_signed_later_and_from_then_on(stored_book):
+    written(stored_book, None)
+    with Book.open(stored_book.url, key=KEY) as book:
+        with pytest.raises(LedgerCorrupt, match="no entry of it is signed"):
+            book.verify()
+        book.dataset("e", Budget(1.0))  # covers what is before it
+        book.verify(book.head)
+    stored_book.tamper(*rewritten(stored_book, 4, backdated))
+    with pytest.raises(LedgerCorrupt), Book.open(stored_book.url, key=KEY) as book:
+        book.verify()
+
+
+@pytest.mark.parametrize("key", [b"", b"short", 3, True, ["a key of the auditor"], "no/such/file"])
+def test_what_is_no_key_is_refused(stored_book, key):
+    with pytest.raises(ParameterError, match="key must be at least 16 secret bytes"):
+        Book.open(stored_book.url, key=key)
+
+
+def test_a_key_comes_from_a_file_and_is_never_shown(stored_book, tmp_path):
+    file = tmp_path / "book.key"
+    file.write_bytes(KEY + b"\n")
+    head = written(stored_book, file)
+    with Book.open(stored_book.url, key=KEY) as book:
+        shown = [repr(book), repr(vars(book)), repr(vars(book._log)), str(book.verify(head))]
+    for wrong in (OTHER, KEY[:5]):
+        try:
+            Book.open(stored_book.url, key=wrong)
+        except (LedgerCorrupt, ParameterError) as error:
+            shown.append("".join(traceback.format_exception(error)) + repr(error.args))
+    shown.append(str(stored_book.fetch("SELECT * FROM entries")))
+    for words in shown:
+        for secret in (KEY, OTHER, KEY[:5]):
+            assert secret.decode() not in words
+            assert secret.hex() not in words
