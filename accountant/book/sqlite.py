@@ -67,6 +67,16 @@ class SQLite:
             f"{where}?mode={mode}", uri=True, timeout=self._wait, isolation_level=None,
             check_same_thread=False,
         )  # fmt: skip
+        try:
+            self._set_up(db, mode)
+        except BaseException:
+            db.close()
+            if self._wal_handle is not None:
+                os.close(self._wal_handle)
+            raise
+        return db
+
+    def _set_up(self, db: sqlite3.Connection, mode: str) -> None:
         if mode != "ro":
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("SELECT count(*) FROM sqlite_master").fetchall()  # makes the log ahead
@@ -80,7 +90,6 @@ class SQLite:
         for words in pragmas:
             db.execute(f"PRAGMA {words}")
         db.execute("PRAGMA busy_timeout = 0")
-        return db
 
     @property
     def empty(self) -> bool:
