@@ -41,9 +41,10 @@ class Line(NamedTuple):
     """One spend.  ``outcome``: answered, failed, or reserved (no answer yet, or none ever).
 
     ``what`` describes a mechanism or a plan in words, ``facts`` the same as plain values.
-    ``epsilon`` is the total after it, at the budget's delta; ``who`` the number of users, None for
-    all.  ``undeclared`` names the class of a mechanism that is not declared, ``executor`` that of
-    workers which the gate did not start itself: both were trusted.
+    ``total`` is the sum after it, in the unit ``counts``, which can change from line to line;
+    ``epsilon`` the same at the budget's delta; ``who`` the number of users, None for all.
+    ``undeclared`` names the class of a mechanism that is not declared, ``executor`` that of workers
+    which the gate did not start itself: both were trusted.
     """
 
     seq: int
@@ -63,6 +64,7 @@ class Line(NamedTuple):
     answer: int | None
     undeclared: str = ""
     executor: str = ""
+    counts: str = ""
 
 
 def status_of(account: Account) -> Status:
@@ -122,10 +124,10 @@ class LineReader:
 
     def __init__(self, account: Account) -> None:
         self._account = account
-        self._epsilon: dict[str, tuple[float, float]] = {}
+        self._spendings: dict[str, tuple[Spending, float]] = {}
         self._words: dict[str, str] = {}
         self._runs: dict[int, str | None] = {}
-        self._last = (0.0, 0.0)
+        self._last = Spending("", 0.0, 0.0), 0.0
 
     def line(self, entry: LogEntry, outcome: LogEntry | None) -> Line:
         """Return the history line of an entry."""
@@ -137,26 +139,26 @@ class LineReader:
             self._runs[entry.seq] = run = facts["run"]
         else:
             run = self._runs.get(facts.get("run", 0))
+        (counts, total, _), epsilon = self._last
         answered = outcome is not None and outcome.kind == "release"
         came = "reserved" if outcome is None else "answered" if answered else "failed"
         return Line(
             entry.seq, facts["time"], facts["author"], entry.kind, self._shown(what), what,
-            self._shown(facts["loss"]) if "loss" in facts else "", *self._last,
+            self._shown(facts["loss"]) if "loss" in facts else "", total, epsilon,
             _count_of_users(facts.get("who")), facts.get("label"), run, facts.get("seeded", False),
             "planned" if entry.kind == "plan" else came,
             outcome.seq if outcome and answered else None,
-            facts.get("undeclared", ""), facts.get("executor", ""),
+            facts.get("undeclared", ""), facts.get("executor", ""), counts,
         )  # fmt: skip
 
-    def _spent(self, facts: dict[str, Any]) -> tuple[float, float]:
+    def _spent(self, facts: dict[str, Any]) -> tuple[Spending, float]:
         key = str(facts["total"])
-        if key not in self._epsilon:
+        if key not in self._spendings:
             notion = self._account.notion_in(facts)
             total = notion.decode(facts["total"])
             epsilon = min(notion.epsilon(total), largest_epsilon(self._account))
-            amount = shown_total(self._account, notion, total).amount
-            self._epsilon[key] = amount, epsilon
-        return self._epsilon[key]
+            self._spendings[key] = shown_total(self._account, notion, total), epsilon
+        return self._spendings[key]
 
     def _shown(self, plain: dict[str, Any]) -> str:
         key = str(plain)

@@ -213,3 +213,13 @@ def test_an_order_that_is_none_is_not_written(book, notion, order):
     with pytest.raises(ParameterError, match="order must be a number"):
         book.dataset("d", Budget(1.0, 1e-6), notion, order=order)
     assert book.names == []
+
+
+def test_every_line_of_the_history_names_its_unit(book):
+    book.dataset("d", Budget(3.0, 1e-6))
+    with book.ledger("d", DATA) as ledger:
+        for one in (Laplace(2.0), Laplace(2.0), Gaussian(10.0), Gaussian(4.0)):
+            ledger.release(one, np.sum)
+            line, status = book.history("d")[-1], book.status("d")
+            assert (line.counts, line.total) == (status.counts, status.total)
+    assert len({line.counts for line in book.history("d")}) > 1
