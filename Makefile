@@ -4,7 +4,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: audits test thorough bench table clean
+# what both ends of the declared versions run: the parts that lean on other packages most
+ENDS_EXTRAS := plot,cluster,postgres
+ENDS_TOOLS := pytest pytest-xdist hypothesis mpmath psutil click threadpoolctl
+ENDS_TESTS := tests/test_public_names.py tests/test_skips.py tests/guarantees \
+  tests/accountant/book/test_database_files.py tests/accountant/book/test_verification.py \
+  tests/accountant/cli tests/accountant/formats tests/accountant/losses tests/algorithms/base \
+  tests/audits/attacks/test_floating_point.py tests/audits/cli/test_hostile_target.py \
+  tests/audits/cli/test_target.py tests/audits/runner
+# the newest Python there is; with pyenv also one that is not on the path
+NEWEST_PYTHON ?= $(shell for minor in 14 13 12 11; do \
+  for one in python3.$$minor $${PYENV_ROOT:-$$HOME/.pyenv}/versions/3.$$minor.*/bin/python; do \
+  "$$one" -c "" 2>/dev/null && echo "$$one" && exit; done; done)
+
+.PHONY: audits test thorough lowest newest bench table clean
 
 audits: $(READY)  ## audit everything on the embedded data; ARGS="Laplace --seed 7" to choose
 	$(BIN)/python -m audits $(ARGS)
@@ -18,6 +31,20 @@ test: $(READY)  ## style, types, import contract, tests
 
 thorough: $(READY)  ## the same laws with more examples, and the slow sweeps
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -m "slow or not slow" $(ARGS)
+
+lowest:  ## the tests that lean on other packages, on the lowest declared versions
+	$(PYTHON) -m venv .venv-lowest
+	$(PYTHON) .ci/declared_minima.py > .venv-lowest/minima.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint .venv-lowest/minima.txt --editable ".[$(ENDS_EXTRAS)]" $(ENDS_TOOLS)
+	.venv-lowest/bin/python -m pytest -q -n auto --dist loadfile $(ENDS_TESTS)
+
+# not the newest, for they are pinned: dp-accounting below 0.7 and lazy-loader below 1
+newest:  ## the same tests on the newest Python here and the newest versions
+	$(NEWEST_PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --upgrade --upgrade-strategy eager --editable ".[$(ENDS_EXTRAS)]" $(ENDS_TOOLS)
+	.venv-newest/bin/python -m pytest -q -n auto --dist loadfile $(ENDS_TESTS)
 
 bench: $(READY)  ## figures against a peer or a physical limit, measured now
 	for figure in benchmarks/[a-z]*.py; do $(BIN)/python $$figure || exit 1; done
@@ -33,4 +60,4 @@ table: $(READY)  ## write the types of mechanisms, and their table in docs/ with
 	$(BIN)/python -c "from mechanisms.base.docs_table import write_table; write_table('docs/mechanisms.md')"
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .venv-lowest .venv-newest

@@ -1,6 +1,7 @@
 """Hypothesis profiles: quick by default, `make thorough` asks for more."""
 
 import os
+from collections import Counter
 
 from hypothesis import HealthCheck, settings
 
@@ -8,3 +9,18 @@ QUIET = {"deadline": None, "derandomize": True, "suppress_health_check": list(He
 settings.register_profile("quick", max_examples=15, **QUIET)
 settings.register_profile("thorough", max_examples=300, **QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say in closing what was not tested, and why: a skip is no pass."""
+    why = Counter(_reason(report) for report in terminalreporter.stats.get("skipped", []))
+    if why:
+        terminalreporter.section("not tested, and why")
+        for (file, reason), count in sorted(why.items()):
+            terminalreporter.line(f"{count:4d}  {file}: {reason}")
+
+
+def _reason(report):
+    """The file of a skipped test or file, and the reason it gave."""
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return report.nodeid.partition("::")[0], reason.removeprefix("Skipped: ")

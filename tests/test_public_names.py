@@ -5,6 +5,7 @@ packages were laid out.  A promise that is changed on purpose is changed there t
 `python tests/test_public_names.py`, and in the CHANGELOG.
 """
 
+import enum
 import importlib
 import inspect
 import json
@@ -28,6 +29,8 @@ def public_names(package: str) -> dict[str, list[str]]:
 
 def parameters(value: object) -> list[str]:
     """Return the names of the parameters of a callable; [] of other values."""
+    if isinstance(value, enum.EnumType):  # Python's own, which differ by its version
+        return []
     try:
         return list(inspect.signature(value).parameters) if callable(value) else []
     except ValueError:
@@ -93,14 +96,14 @@ def test_a_book_of_the_first_layout_is_read_verified_and_spent_from(tmp_path):
     from mechanisms import Laplace
 
     shutil.copy(SNAPSHOTS / "book.db", tmp_path / "book.db")
-    book = Book.open(f"sqlite:///{tmp_path / 'book.db'}", create=False)
-    assert book.verify()
-    assert book.spent("ages") == 0.75
-    history = list(book.history("ages"))
-    assert len(history) > 2
-    with book.ledger("ages", np.arange(5.0)) as ledger:
-        ledger.release(Laplace(4.0), np.sum)
-    assert book.spent("ages") == 1.0
+    with Book.open(f"sqlite:///{tmp_path / 'book.db'}", create=False) as book:
+        assert book.verify()
+        assert book.spent("ages") == 0.75
+        history = list(book.history("ages"))
+        assert len(history) > 2
+        with book.ledger("ages", np.arange(5.0)) as ledger:
+            ledger.release(Laplace(4.0), np.sum)
+        assert book.spent("ages") == 1.0
 
 
 if __name__ == "__main__":

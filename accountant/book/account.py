@@ -30,7 +30,7 @@ from accountant.errors import (
     UnsupportedPlan,
 )
 from accountant.formats.plan_json import from_dict, to_dict
-from accountant.ledger.certified_plan import certified_total, pure_after_plan, share_spent
+from accountant.ledger.certified_plan import certified_total, pure_after_plan
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.interfaces import Releasable, charged_plan
 from accountant.ledger.private_data import Users
@@ -169,13 +169,13 @@ class Account:
     def reserve_plan(self, plan: Plan, facts: dict[str, Any], key: str | None) -> LogEntry:
         """Charge a whole plan to all users; of a parallel, the largest part is charged.
 
-        Before any other spend, a plan may be charged its certified epsilon instead of the sum.
+        A first plan whose sum does not fit is charged its certified epsilon.
         Where another process was the first to reserve a plan under the key, its entry is returned.
         """
         with self.log.reading():
             unspent = self.log.last_charge(self.name) is None
         # before the lock, which others wait for
-        certified = Tight().epsilon(plan, self.budget.delta) if unspent else math.inf
+        certified = self._certified_epsilon(plan) if unspent else math.inf
         with self._charging():
             earlier = None if key is None else self.log.entry_with_key(key)
             if earlier is not None:
@@ -308,18 +308,23 @@ class Account:
         return Standing(notion, largest_total([before, *ends.values()]))
 
     def _standing_with_plan(self, last: LogEntry | None, plan: Plan, certified: float) -> Standing:
-        """Return the standing after a plan: of two sound charges the one that leaves more."""
-        whole = certified_total(certified)
-        fits = last is None and not self._after_plan.exceeds(whole)
+        """Return the standing after a plan: the sum, or where it does not fit the certificate."""
         try:
-            summed = self._standing_with(last, plan, plan, None)
+            return self._standing_with(last, plan, plan, None)
         except (BudgetExceeded, UnsupportedPlan):
-            if not fits:
+            whole = certified_total(certified)
+            if last is not None or self._after_plan.exceeds(whole):
                 raise
             return Standing(self._after_plan, whole)
-        if fits and share_spent(self._after_plan, whole) < share_spent(*summed):
-            return Standing(self._after_plan, whole)
-        return summed
+
+    def _certified_epsilon(self, plan: Plan) -> float:
+        """Return the epsilon of a first plan whose sum does not fit; infinite where it fits."""
+        try:
+            if not self.notion.refuses(self.notion.zero, self.notion.cost(plan)):
+                return math.inf
+        except UnsupportedPlan:
+            pass
+        return Tight().epsilon(plan, self.budget.delta)
 
     def _counting(self, notion: CompositionNotion[Any]) -> dict[str, str]:
         return {"counting": AFTER_PLAN} if notion is self._after_plan else {}

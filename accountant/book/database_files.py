@@ -36,9 +36,12 @@ def checked_path(path: str, create: bool) -> Path:
     try:
         real = Path(path).resolve()
         there, folder = real.exists(), real.parent.is_dir()
-        if not folder or (there and not real.is_file()) or not (there or create):
-            missing = MissingBook if folder and not there else ParameterError
-            raise missing("url", path, "a book that exists, or a new one in a folder")
+        # what is still a link is one in a circle; Python below 3.13 raises instead
+        unfit = real.is_symlink() or (there and not real.is_file()) or not (there or create)
+        if not folder or unfit:
+            missing = folder and not there and not real.is_symlink()
+            error = MissingBook if missing else ParameterError
+            raise error("url", path, "a book that exists, or a new one in a folder")
         if there and real.stat().st_nlink > 1:
             # SQLite names its log after the file: two names are two logs, and spends are lost
             allowed = "a file of one name, without another hard link to it"

@@ -18,7 +18,7 @@ from accountant.plans.adjacency import Adjacency
 SCHEMA = 1
 LINE_FIELDS = (
     "seq", "time", "author", "kind", "what", "facts", "loss", "total", "epsilon", "who", "label",
-    "run", "seeded", "outcome", "answer", "undeclared", "executor",
+    "run", "seeded", "outcome", "answer", "undeclared", "executor", "counts",
 )  # fmt: skip
 FORMULA_PREFIXES = ("=", "+", "-", "@", "'", "|", "%")  # what a spreadsheet would run, or not show
 COMPOSITION_NAMES = {

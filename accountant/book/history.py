@@ -39,7 +39,8 @@ class Line(NamedTuple):
     """One spend.  ``outcome``: answered, failed, or reserved (no answer yet, or none ever).
 
     ``what`` describes a mechanism or a plan in words, ``facts`` the same as plain values; ``spent``
-    is the total after it, as the log states it; ``who`` the number of users, None for all.
+    is the total after it, as the log states it.  ``total`` is the sum after it, in the unit
+    ``counts``, which can change from line to line; ``who`` the number of users, None for all.
     ``undeclared`` names the class of a mechanism that is not declared, ``executor`` that of workers
     which the gate did not start itself: both were trusted.
     """
@@ -64,15 +65,23 @@ class Line(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Return the total after it, in units of the notion."""
-        total = self.notion.decode(self.spent)
-        return shown_total(self.notion.budget, self.notion, total).amount
+        """Return the total after it, in the unit `counts`."""
+        return self._spending.amount
+
+    @property
+    def counts(self) -> str:
+        """Return the unit of the total."""
+        return self._spending.unit
 
     @property
     def epsilon(self) -> float:
         """Return the total after it at the budget's delta, rounded up; computed when asked for."""
         found = self.notion.epsilon(self.notion.decode(self.spent))
         return min(found, largest_epsilon(self.notion.budget))
+
+    @property
+    def _spending(self) -> Spending:
+        return shown_total(self.notion.budget, self.notion, self.notion.decode(self.spent))
 
 
 def status_of(account: Account) -> Status:

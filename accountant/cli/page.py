@@ -10,6 +10,7 @@ import typer
 
 from accountant.cli.exit_status import CommandLineError
 from accountant.cli.options import Delta, Epsilon, Force, budget_of
+from accountant.cli.progress import terminal_progress
 
 PROGRAM = "python -m accountant page"
 
@@ -110,11 +111,9 @@ def _history(url: str, name: str) -> str:
 @contextlib.contextmanager
 def _progress_bar(steps: int) -> Iterator[Callable[[], None]]:
     """Show a progress bar on stderr, if stderr is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
-    screen = Console(stderr=True)
     columns = (TextColumn("computing"), BarColumn(), TextColumn("left"), TimeRemainingColumn())
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+    with terminal_progress(*columns) as bar:
         task = bar.add_task("computing", total=steps)
         yield lambda: bar.advance(task)

@@ -7,13 +7,12 @@ docs/proofs/two_filters.md.
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 from accountant.accountants.basic import printed_decimal
 from accountant.accountants.budget import Budget
 from accountant.ledger.composition_notions import pure_limit
 from accountant.ledger.pure_dp_notion import PureDPNotion
-from accountant.ledger.totals import CompositionNotion, Total
+from accountant.ledger.totals import Total
 
 
 def pure_after_plan(budget: Budget) -> PureDPNotion:
@@ -24,9 +23,3 @@ def pure_after_plan(budget: Budget) -> PureDPNotion:
 def certified_total(epsilon: float) -> Total[Decimal]:
     """Return the total of a plan that has this epsilon at the budget's delta."""
     return Total(printed_decimal(epsilon), Decimal(0))
-
-
-def share_spent(notion: CompositionNotion[Any], total: Total[Any]) -> float:
-    """Return the share of its limit that a total is."""
-    _, amount, limit = notion.shown(total)
-    return amount / limit

@@ -46,6 +46,8 @@ def notion_of(
             "filter when answers choose the next release"
         )
         raise ParameterError("notion", name, allowed)
+    if order is not None:
+        order = ORDER_RANGE.check("order", order)
     if name == "pure":
         return PureDPNotion(budget, pure_limit(budget), order)
     if budget.delta == 0:

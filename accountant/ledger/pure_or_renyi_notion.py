@@ -87,11 +87,16 @@ class PureOrRenyiNotion(CompositionNotion[Sums]):
         """Return whether no sum fits that had something left before."""
         held, now, full, most = before.spent, after.spent, self._full, self.limit.spent
         fits = (
-            (held.pure < full.pure and now.pure <= most.pure)
+            now == held
+            or (held.pure < full.pure and now.pure <= most.pure)
             or (held.rho < full.rho and now.rho <= most.rho)
             or (held.renyi < full.renyi and now.renyi <= most.renyi)
         )
         return not (fits and after.infinity <= self.limit.infinity)
+
+    def is_full(self, total: Total[Sums]) -> bool:
+        """Return whether no sum has anything left."""
+        return all(one >= full for one, full in zip(total.spent, self._full, strict=True))
 
     def epsilon(self, total: Total[Sums]) -> float:
         """Return the least of the three epsilons that a fixed plan of these sums has."""

@@ -104,7 +104,11 @@ class CompositionNotion(ABC, Generic[Amount]):
 
     def refuses(self, before: Total[Amount], after: Total[Amount]) -> bool:
         """Return whether a spend must be refused: too much, or nothing was left before it."""
-        return self.exceeds(after) or bool(before.spent >= self._full)
+        return self.exceeds(after) or (self.is_full(before) and after.spent != before.spent)
+
+    def is_full(self, total: Total[Amount]) -> bool:
+        """Return whether nothing is left."""
+        return bool(total.spent >= self._full)
 
     def fails_by_infinity(self, total: Total[Amount]) -> bool:
         """Return whether the mass at infinity alone is above its limit."""
@@ -185,7 +189,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         def fits(other: Plan) -> bool:
             return not self.refuses(total, self.after(total, other))
 
-        if self.refuses(total, total):
+        if self.is_full(total):
             return "nothing more fits"
         wider = with_noise_that_fits(plan, fits)
         words = [wider or "only a release that costs less than what is left fits"]

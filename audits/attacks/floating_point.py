@@ -144,14 +144,15 @@ def audit_bits(
     def coded(value: Any, source: np.random.Generator, size: int) -> Codes:
         numbers = _as_rows(draw(value, source, size), size)[:, :MAX_NUMBERS]
         columns = []
-        for j in range(width):
-            x = numbers[:, min(j, numbers.shape[1] - 1)]
-            columns.append(lowest_bit(x))
-            if len(kinds) > 1:
-                columns += [noise_grid(x, first[j]), noise_grid(x, second[j])]
-            if scale is not None:
-                one, two = reachable(x, first[j], scale), reachable(x, second[j], scale)
-                columns.append(one.astype(np.int64) + 2 * two)
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers may be as large as they like
+            for j in range(width):
+                x = numbers[:, min(j, numbers.shape[1] - 1)]
+                columns.append(lowest_bit(x))
+                if len(kinds) > 1:
+                    columns += [noise_grid(x, first[j]), noise_grid(x, second[j])]
+                if scale is not None:
+                    one, two = reachable(x, first[j], scale), reachable(x, second[j], scale)
+                    columns.append(one.astype(np.int64) + 2 * two)
         return np.stack(columns, axis=1)
 
     names = [kind if width == 1 else f"{kind}, number {j}" for j in range(width) for kind in kinds]

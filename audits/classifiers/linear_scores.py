@@ -75,9 +75,10 @@ def fit_category_table(codes: Codes, labels: Array) -> Callable[[Codes], Array]:
 def mean_difference_weights(rows: Array, labels: Array) -> Array:
     """Weights of the sum whose mean differs most between the values, coordinates independent."""
     x = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
-    gap = x[labels == 1].mean(axis=0) - x[labels == 0].mean(axis=0)
-    spread = x.var(axis=0)
-    weights: Array = np.divide(gap, spread, out=np.zeros_like(gap), where=spread > 0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        gap = x[labels == 1].mean(axis=0) - x[labels == 0].mean(axis=0)
+        spread = x.var(axis=0)
+        weights: Array = np.divide(gap, spread, out=np.zeros_like(gap), where=spread > 0)
     return weights
 
 

@@ -11,7 +11,7 @@ import itertools
 import zlib
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,14 @@ class Features:
     numbers: Array
     structure: Codes
     category: Codes
+
+
+class OutputFeatures(NamedTuple):
+    """What audits read of one output, in the place of an output that another process made."""
+
+    structure: int
+    category: int
+    numbers: list[float]
 
 
 def extract_features(outputs: NDArray[Any]) -> Features:
@@ -69,13 +77,13 @@ def summary_columns(numbers: Array) -> Array:
     there = numbers[rows, np.minimum(first, width - 1)]
     middle = np.arange(width) - (width - 1) / 2
     two = np.partition(highest, width - 2, axis=1)[:, -2:]
-    with np.errstate(invalid="ignore"):
-        gap = two[:, 1] - two[:, 0]
-    columns = [
-        x.sum(axis=1), highest[rows, top], lowest[rows, least], top, least, first, there,
-        np.count_nonzero(~changed, axis=1), x @ middle, gap, np.abs(x).sum(axis=1),
-        np.sign(x).sum(axis=1), np.clip(x, -1, 1).sum(axis=1), known.sum(axis=1),
-    ]  # fmt: skip
+    with np.errstate(invalid="ignore", over="ignore"):  # outputs may be as large as they like
+        columns = [
+            x.sum(axis=1), highest[rows, top], lowest[rows, least], top, least, first, there,
+            np.count_nonzero(~changed, axis=1), x @ middle, two[:, 1] - two[:, 0],
+            np.abs(x).sum(axis=1), np.sign(x).sum(axis=1), np.clip(x, -1, 1).sum(axis=1),
+            known.sum(axis=1),
+        ]  # fmt: skip
     result: Array = np.column_stack(columns).astype(float)
     return result
 
@@ -96,27 +104,31 @@ def _hash_rows(rows: NDArray[Any]) -> Codes:
     return code
 
 
+def output_features(output: Any) -> OutputFeatures:
+    """The features of one output of any kind."""
+    numbers: list[float] = []
+    words, exact = [], []
+    try:
+        for word, number in itertools.islice(_walk_output(output, 0), 2 * MAX_NUMBERS):
+            if word is not None:
+                words.append(word)
+            else:
+                numbers.append(_as_float(number))
+                exact.append(float.hex(numbers[-1]) if isinstance(number, float) else hex(number))
+    except Exception as error:  # an object that cannot be read
+        words.append(f"unreadable: {type(error).__name__}")
+    structure = zlib.crc32("\0".join(words).encode("utf-8", "replace"))
+    exactly = zlib.crc32("\0".join(exact).encode())
+    return OutputFeatures(structure, (structure << 32) | exactly, numbers)
+
+
 def _walk_outputs(outputs: NDArray[Any]) -> Features:
     structure, atom = np.empty((2, len(outputs)), np.uint64)
     rows: list[list[float]] = []
     for place, output in enumerate(outputs):
-        numbers: list[float] = []
-        words, exact = [], []
-        try:
-            for word, number in itertools.islice(_walk_output(output, 0), 2 * MAX_NUMBERS):
-                if word is not None:
-                    words.append(word)
-                else:
-                    numbers.append(_as_float(number))
-                    exact.append(
-                        float.hex(numbers[-1]) if isinstance(number, float) else hex(number)
-                    )
-        except Exception as error:  # an object that cannot be read
-            words.append(f"unreadable: {type(error).__name__}")
-        rows.append(numbers)
-        structure[place] = zlib.crc32("\0".join(words).encode("utf-8", "replace"))
-        exactly = zlib.crc32("\0".join(exact).encode())
-        atom[place] = (int(structure[place]) << 32) | exactly
+        found = output if isinstance(output, OutputFeatures) else output_features(output)
+        structure[place], atom[place] = found.structure, found.category
+        rows.append(found.numbers)
     width = max(map(len, rows), default=0)
     table = np.full((len(rows), width), np.nan)
     for row, numbers in zip(table, rows, strict=True):

@@ -129,17 +129,17 @@ def _problem_reports(
 ) -> tuple[list[ProblemReport], list[Any]]:
     """The reports and the checks; progress on stderr if it is a terminal."""
     import numpy as np
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
+    from accountant.cli.progress import terminal_progress
     from audits.minimax.checks.enumeration import enumerate_checks
     from audits.minimax.performance.answers import report_problem
 
-    screen, streams = Console(stderr=True), np.random.default_rng(seed).spawn(len(problems))
+    streams = np.random.default_rng(seed).spawn(len(problems))
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("left"),
                TimeRemainingColumn())  # fmt: skip
     answers = []
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+    with terminal_progress(*columns) as bar:
         task = bar.add_task("bounds", total=len(problems) + 1)
         for problem, stream in zip(problems, streams, strict=True):
 

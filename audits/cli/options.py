@@ -15,6 +15,7 @@ from accountant.cli.options import Json
 
 REPORTS = ("names", "samples", "confidence", "seed", "jobs", "dask", "json", "html", "junit",
            "resume", "strict")  # fmt: skip
+LIMITS = ("max_seconds", "max_memory", "max_processes")
 Text = str | None
 
 
@@ -54,6 +55,15 @@ class Options:
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 3 where runs are too few to decide.")
     ] = False
+    max_seconds: Annotated[
+        str, typer.Option(metavar="S", help="Wall time of the code, for each row.")
+    ] = "600"
+    max_memory: Annotated[
+        str, typer.Option(metavar="GIB", help="Memory of the code: all its processes together.")
+    ] = "4"
+    max_processes: Annotated[
+        str, typer.Option(metavar="P", help="Processes that the code may start.")
+    ] = "32"
 
 
 Command = Callable[..., None]

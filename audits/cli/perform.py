@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from accountant.cli.exit_status import parse_number
-from accountant.domains import IntegerRange
+from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.files import check_writable, write_text
 from audits.cli.options import Options
@@ -16,7 +16,11 @@ from audits.cli.resume import RowFormat, run_remaining
 from audits.results.result_file import Request, Result, read_result, to_json, versions
 from audits.results.rows import AuditCase, ReportRow
 
+if TYPE_CHECKING:
+    from audits.runner.target_processes import TargetLimits
+
 FAILED, INCONCLUSIVE = 1, 3
+LIMIT = Interval(0.0, 1e6, "(]")
 
 
 def parse_request(
@@ -49,6 +53,17 @@ def parse_threads(options: Options) -> int | None:
     if options.jobs is None:
         return None
     return IntegerRange(1, 1024).check("--jobs", parse_number(options.jobs))
+
+
+def parse_limits(options: Options) -> TargetLimits:
+    """The limits of the code of a target."""
+    from audits.runner.target_processes import TargetLimits
+
+    return TargetLimits(
+        LIMIT.check("--max-seconds", parse_number(options.max_seconds)),
+        LIMIT.check("--max-memory", parse_number(options.max_memory)),
+        IntegerRange(0).check("--max-processes", parse_number(options.max_processes)),
+    )
 
 
 def check_reports(options: Options) -> None:

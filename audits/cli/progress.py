@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
+from accountant.cli.progress import terminal_progress
 from accountant.errors import ParameterError
 from audits.runner.execution import RunnableCase
 
@@ -18,11 +19,9 @@ def progress_bar(
     todo: Sequence[RunnableCase[Any]], ticking: bool
 ) -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
     """A bar on stderr with the time left, if stderr is a terminal."""
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
-        Progress,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
@@ -30,12 +29,11 @@ def progress_bar(
 
     from audits.runner.cases import LOSS_SAMPLES
 
-    screen = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
         TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(),
     )  # fmt: skip
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+    with terminal_progress(*columns) as bar:
         longest = sum(case.kind == "algorithm" for case in todo) * LOSS_SAMPLES if ticking else 0
         task = bar.add_task("auditing", total=len(todo) + longest)
         yield (lambda _: bar.advance(task)), (lambda _: bar.advance(task))

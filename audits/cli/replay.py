@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from audits.cli.options import Options, takes
+from audits.cli.options import LIMITS, Options, takes
 
 CHANGED = 1
 
 
-@takes("jobs")
+@takes("jobs", *LIMITS)
 def replay(
     result: Annotated[str, typer.Argument(metavar="RESULT.json", help="Written by --json.")],
     options: Options,
@@ -29,14 +29,14 @@ def replay(
     """
     from rich.console import Console
 
-    from audits.cli.perform import parse_threads
+    from audits.cli.perform import parse_limits, parse_threads
     from audits.cli.rerun import differences, rerun
     from audits.report.terminal import literal_text
     from audits.results.result_file import read_result, without_times
 
-    threads = parse_threads(options)
+    threads, limits = parse_threads(options), parse_limits(options)
     before = read_result(result, "RESULT.json")
-    now = rerun(before, threads, allow_import)
+    now = rerun(before, threads, allow_import, limits)
     screen = Console()
     if now.versions != before.versions:
         changed = [f"{name} {before.versions.get(name, '-')} -> {now.versions.get(name, '-')}"

@@ -13,12 +13,13 @@ from audits.cli.perform import run_cases
 from audits.results.result_file import Request, Result, document
 from audits.results.rows import AuditCase
 from audits.runner.execution import select_cases
+from audits.runner.target_processes import TargetLimits
 
 FILE = "RESULT.json"
 OWN_RANDOMNESS = {"libraries"}
 
 
-def rerun(before: Result, threads: int | None, allow_import: bool) -> Result:
+def rerun(before: Result, threads: int | None, allow_import: bool, limits: TargetLimits) -> Result:
     """Run the same request again, or raise `ParameterError` if the commands cannot make it."""
     request = before.request
     RUNS.check(f"{FILE}: samples", request.samples)
@@ -26,7 +27,7 @@ def rerun(before: Result, threads: int | None, allow_import: bool) -> Result:
     IntegerRange(0).check(f"{FILE}: seed", request.seed)
     if not all(isinstance(name, str) for name in request.names):
         raise ParameterError(f"{FILE}: names", request.names, "a list of words")
-    todo, extra = _cases(request, allow_import)
+    todo, extra = _cases(request, allow_import, limits)
     return run_cases(
         request.command, todo, request, threads or os.cpu_count() or 1, Options(), {}, extra
     )
@@ -48,7 +49,9 @@ def differences(before: Result, now: Result) -> list[str]:
     return found
 
 
-def _cases(request: Request, allow_import: bool) -> tuple[list[AuditCase], tuple[str, ...]]:
+def _cases(
+    request: Request, allow_import: bool, limits: TargetLimits
+) -> tuple[list[AuditCase], tuple[str, ...]]:
     if request.command == "run":
         return select_cases(request.names), ()
     if request.command == "papers":
@@ -67,7 +70,7 @@ def _cases(request: Request, allow_import: bool) -> tuple[list[AuditCase], tuple
         if not allow_import:
             name = request.names[0] if request.names else ""
             raise ParameterError("--allow-import", name, "given, for this file names code to run")
-        return target_cases(TargetRequest.from_request(request)), ()
+        return target_cases(TargetRequest.from_request(request), limits), ()
     raise ParameterError(f"{FILE}: command", request.command, "run, papers, libraries or target")
 
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from audits.cli.options import REPORTS, Options, takes
+from audits.cli.options import LIMITS, REPORTS, Options, takes
 
 
-@takes(*REPORTS[1:], jobs="1")
+@takes(*REPORTS[1:], *LIMITS, jobs="1")
 def target(
     name: Annotated[str, typer.Argument(metavar="PKG.MODULE:FUNCTION", help="What to audit.")],
     epsilon: Annotated[str, typer.Option(metavar="E", help="The claim.")],
@@ -29,10 +29,11 @@ def target(
     """Audit a function of your own against a claim, on a pair of neighbouring values.
 
     FUNCTION is called as function(value, rng, size) and returns `size` outputs along the first
-    axis, or as function(value, rng) in a loop; rng is a numpy Generator. It runs in a process of
-    its own: its output is dropped, and a crash does not affect the report. --jobs J
-    calls it from J threads there, for which it must be fit; --dask is refused, for its code stays
-    on this machine.
+    axis, or as function(value, rng) in a loop; rng is a numpy Generator. It runs in processes of
+    its own, J of them with --jobs J, which only send outputs: what it prints is dropped, a crash
+    does not affect the report, and the verdict is computed elsewhere. Code that exceeds a limit
+    ends with exit status 2, and so do processes that it started. --dask is refused, for the code
+    stays on this machine. For code that you do not trust, use a container as well.
 
     Example: python -m audits target mycode.noise:release --epsilon 1 --pair a.npy b.npy
     --allow-import
@@ -43,18 +44,19 @@ def target(
     from pathlib import Path
 
     from accountant.errors import ParameterError
-    from audits.cli.perform import parse_request, run_and_report
+    from audits.cli.perform import parse_limits, parse_request, run_and_report
     from audits.runner.target import TargetRequest, target_cases
 
     if not allow_import:
         raise ParameterError("--allow-import", name, "given, for the target's code will run")
     if options.dask is not None:
-        raise ParameterError("--dask", options.dask, "left out: a target stays in one process "
-                             "of this machine, where --jobs gives it threads")  # fmt: skip
+        raise ParameterError("--dask", options.dask, "left out: a target stays on this machine, "
+                             "where --jobs gives it processes")  # fmt: skip
     more = {
         "epsilon": epsilon, "delta": delta, "pair": [str(Path(one)) for one in pair],
         "bits": bits, "allow-import": True,
     }  # fmt: skip
+    limits = parse_limits(options)
     request, threads = parse_request("target", [name], options, more)
-    todo = target_cases(TargetRequest.from_request(request))
+    todo = target_cases(TargetRequest.from_request(request), limits)
     run_and_report("target", todo, request, threads, options)

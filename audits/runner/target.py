@@ -1,19 +1,13 @@
-"""The audit of a user's own function, in a separate process.
+"""The audit of a user's own function, which runs in other processes.
 
-An imported module can print, exit, hang or crash; the child process isolates that.  The child
-receives its work as JSON on standard input, and answers with one line of JSON on a pipe of its
-own: no pickle is read, and what the code prints is dropped.
+An imported module can print, exit, hang, crash, or write what it likes; none of it is a verdict.
+`target_supervisor` holds the limits of the processes, `target_sampler` calls the function there.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import json
-import os
-import subprocess
-import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -26,9 +20,9 @@ from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.claims.findings import Outcome
 from audits.results.result_file import Request
 from audits.results.rows import FAMILY_ERROR, AuditCase, ReportRow, Settings
+from audits.runner.target_processes import TARGET_METAVAR, TargetLimits, TargetProcesses
 
-TARGET_METAVAR = "PKG.MODULE:FUNCTION"
-MAX_ANSWER_CHARACTERS = 60_000  # characters of an answer
+MAX_WITNESS = 4000  # characters: outputs may be long words
 
 
 @final
@@ -69,15 +63,14 @@ class TargetRequest:
         return ApproxLoss(self.epsilon, self.delta) if self.delta > 0 else PureLoss(self.epsilon)
 
 
-def target_cases(target: TargetRequest) -> list[AuditCase]:
+def target_cases(target: TargetRequest, limits: TargetLimits) -> list[AuditCase]:
     """The guess test of the function's outputs, and on request of their low-order bits."""
     verdict = 1 - FAMILY_ERROR / (2 if target.bits else 1)
     kinds = ["outputs", "bits"] if target.bits else ["outputs"]
     return [
         AuditCase(
-            target.name if kind == "outputs" else f"low bits of {target.name}", "target",
-            "a function of yours", Outcome.SURVIVED,
-            functools.partial(_audit_in_child, target, kind, verdict),
+            _subject(target, kind), "target", "a function of yours", Outcome.SURVIVED,
+            functools.partial(_audit, target, kind, verdict, limits),
         )
         for kind in kinds
     ]  # fmt: skip
@@ -97,49 +90,37 @@ def load_value(path: str) -> Any:
     return value.item() if value.ndim == 0 else value
 
 
-def _audit_in_child(
-    target: TargetRequest, kind: str, verdict: float, settings: Settings, rng: np.random.Generator
+def _audit(
+    target: TargetRequest,
+    kind: str,
+    verdict: float,
+    limits: TargetLimits,
+    settings: Settings,
+    rng: np.random.Generator,
 ) -> ReportRow:
-    """The row that a child process computed."""
-    work = {
-        "asked": asdict(target), "kind": kind, "verdict": verdict, "samples": settings.samples,
-        "confidence": settings.confidence, "seed": int(rng.integers(2**53)), "jobs": settings.jobs,
-    }  # fmt: skip
-    reader, writer = os.pipe()
-    child = subprocess.Popen(
-        [sys.executable, "-m", "audits.runner.target_child", str(writer)], stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=[writer],
-    )  # fmt: skip
-    os.close(writer)
-    try:
-        if child.stdin is not None:  # stays open: the child ends when it is closed
-            with contextlib.suppress(BrokenPipeError):
-                child.stdin.write(json.dumps(work).encode() + b"\n")
-                child.stdin.flush()
-        child.wait()
-        os.set_blocking(reader, False)  # a grandchild may still hold the pipe
-        with open(reader, encoding="utf-8", errors="replace", closefd=False) as answer:
-            line = (answer.read(MAX_ANSWER_CHARACTERS) or "").partition("\n")[0]
-    finally:
-        child.kill()
-        child.communicate()
-        os.close(reader)
-    return _row(target, kind, line, child.returncode)
+    """The row of outputs that other processes sent; they have no part in the verdict."""
+    pair = (load_value(target.pair[0]), load_value(target.pair[1]))
+    processes = settings.jobs if kind == "outputs" else 1
+    with TargetProcesses(target.name, pair, limits, processes) as release:
+        from audits.attacks.floating_point import audit_bits
+        from audits.attacks.front import audit
+        from audits.runner.cases import guess_test_row
+
+        known = (release, pair, target.claim, settings.samples, settings.confidence)
+        try:
+            if kind == "outputs":
+                with settings.workers() as pool:
+                    finding = audit(*known, rng=rng, executor=pool)
+            else:
+                finding = audit_bits(*known, rng=rng)
+        except ParameterError as error:
+            allowed = f"a release that can be audited: {error}"
+            raise release.failure or ParameterError(TARGET_METAVAR, target.name, allowed) from None
+    row = guess_test_row(
+        _subject(target, kind), "target", target.claim, finding, Outcome.SURVIVED, None, verdict
+    )
+    return replace(row, witness=row.witness[:MAX_WITNESS])
 
 
-def _row(target: TargetRequest, kind: str, line: str, code: int) -> ReportRow:
-    try:
-        found = json.loads(line)
-    except ValueError:
-        raise ParameterError(
-            TARGET_METAVAR, target.name, f"code that returns: its process exited with {code}"
-        ) from None
-    if "error" in found:
-        raise ParameterError(TARGET_METAVAR, target.name, str(found["error"]))
-    return ReportRow(
-        target.name if kind == "outputs" else f"low bits of {target.name}", "target",
-        (target.epsilon, target.delta), None, found["epsilon_lower"], found["confidence"],
-        found["runs"], Outcome[found["outcome"]], Outcome.SURVIVED, found["witness"],
-        found["evidence"], found["seconds"], found["decisive"], found["verdict_lower"],
-        tuple(found["guesses"]), (), None,
-    )  # fmt: skip
+def _subject(target: TargetRequest, kind: str) -> str:
+    return target.name if kind == "outputs" else f"low bits of {target.name}"

@@ -67,7 +67,7 @@ def test_pure_releases_beside_it_add_up_and_others_are_refused(book):
     certified = Tight().epsilon(plan, 1e-6)
     assert certified < 0.9 * 40 / 25
     budget = Budget(certified + 0.2, 1e-6)
-    book.dataset("d", budget, "zcdp")
+    book.dataset("d", budget, "pure")
     run(book, "d", plan)
     status = book.status("d")
     assert status.after_plan
@@ -88,8 +88,8 @@ def test_pure_releases_beside_it_add_up_and_others_are_refused(book):
     book.verify()
 
 
-def test_the_rule_that_leaves_more_is_taken(book):
-    # Gaussians far below the budget: the sum leaves room for more Gaussians
+def test_a_plan_whose_sum_fits_is_added_up(book):
+    # so that releases without an epsilon fit beside it
     book.dataset("d", Budget(3.0, 1e-6))
     run(book, "d", 4 * Gaussian(30.0))
     assert not book.status("d").after_plan
@@ -108,7 +108,7 @@ def test_the_rule_that_leaves_more_is_taken(book):
 def test_the_choice_survives_processes_and_a_named_run(stored_book):
     epsilon = Tight().epsilon(MIXED, 1e-6)
     with Book.open(stored_book.url) as book:
-        book.dataset("d", Budget(epsilon + 0.2, 1e-6), users=20)
+        book.dataset("d", Budget(epsilon + 0.2, 1e-6), "pure", users=20)
         run(book, "d", MIXED, run="monthly")
         first = book.status("d")
     with Book.open(stored_book.url) as again:
@@ -190,7 +190,7 @@ def test_a_status_never_shows_more_than_the_limit(book):
 
 def test_a_certificate_that_takes_the_place_of_earlier_spends_is_found(book, monkeypatch):
     plan = 40 * Laplace(25.0)
-    book.dataset("d", Budget(Tight().epsilon(plan, 1e-6) + 0.2, 1e-6), "zcdp")
+    book.dataset("d", Budget(Tight().epsilon(plan, 1e-6) + 0.2, 1e-6), "pure")
     run(book, "d", plan)
     append = Log.append
 
@@ -213,3 +213,13 @@ def test_an_order_that_is_none_is_not_written(book, notion, order):
     with pytest.raises(ParameterError, match="order must be a number"):
         book.dataset("d", Budget(1.0, 1e-6), notion, order=order)
     assert book.names == []
+
+
+def test_every_line_of_the_history_names_its_unit(book):
+    book.dataset("d", Budget(3.0, 1e-6))
+    with book.ledger("d", DATA) as ledger:
+        for one in (Laplace(2.0), Laplace(2.0), Gaussian(10.0), Gaussian(4.0)):
+            ledger.release(one, np.sum)
+            line, status = book.history("d")[-1], book.status("d")
+            assert (line.counts, line.total) == (status.counts, status.total)
+    assert len({line.counts for line in book.history("d")}) > 1

@@ -1,5 +1,6 @@
 """Where books are kept in tests: a file, or a throw-away PostgreSQL server; and how they die."""
 
+import contextlib
 import ctypes
 import hashlib
 import os
@@ -26,10 +27,9 @@ class SQLiteBookFile:
         self.path, self.url = path, f"sqlite:///{path}"
 
     def fetch(self, sql):
-        with sqlite3.connect(self.path) as db:
-            found = db.execute(sql).fetchall()
-        db.close()
-        return found
+        # what the statement refuses leaves no connection open
+        with contextlib.closing(sqlite3.connect(self.path)) as db, db:
+            return db.execute(sql).fetchall()
 
     def tamper(self, *statements):
         """As somebody with the file would who knows SQL."""
@@ -103,10 +103,9 @@ class PostgresServer:
     """A PostgreSQL server of one's own on a socket in a folder that goes away."""
 
     def __init__(self, *settings):
-        program = shutil.which("postgres")
-        initdb = shutil.which("initdb")
+        program, initdb = server_program("postgres"), server_program("initdb")
         if program is None or initdb is None:
-            pytest.skip("no postgres and initdb on this machine")
+            pytest.skip("no PostgreSQL: apt-get install postgresql")
         as_whom = {}
         if os.getuid() == 0:  # postgres refuses to be root
             found = [one for one in ("postgres", "nobody") if user_exists(one)]
@@ -162,6 +161,12 @@ class PostgresServer:
             self._process.kill()
             self._process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def server_program(name):
+    """A program of the server: Debian keeps them, by version, off the path."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return shutil.which(name) or shutil.which(name, path=os.pathsep.join(map(str, folders)))
 
 
 def user_exists(name):

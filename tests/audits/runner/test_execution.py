@@ -85,7 +85,7 @@ def test_a_cluster_changes_no_row(command, cluster, tmp_path, capsys):
 
 def test_a_target_stays_on_this_machine(tmp_path, capsys):
     assert done("target", "--dask", "tcp://127.0.0.1:9", path=tmp_path / "r", status=2) is None
-    assert "--dask must be left out: a target stays in one process" in capsys.readouterr().err
+    assert "--dask must be left out: a target stays on this machine" in capsys.readouterr().err
 
 
 def interrupted_after_first(monkeypatch):

@@ -1,0 +1,23 @@
+"""A progress bar on stderr, which only a terminal sees."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+
+@contextlib.contextmanager
+def terminal_progress(*columns: ProgressColumn) -> Iterator[Progress]:
+    """Rich's progress bar; where stderr is no terminal it takes steps and writes nothing."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    screen = Console(stderr=True)
+    bar = Progress(*columns, console=screen, transient=True)
+    # a bar that is started and disabled writes an empty line before rich 14.3
+    with bar if screen.is_terminal else contextlib.nullcontext():
+        yield bar

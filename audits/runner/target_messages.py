@@ -1,0 +1,134 @@
+"""Messages between the auditor and a process that runs a user's function; no pickle is read.
+
+A message is its length in 8 bytes, its kind in one byte, and an array in numpy's format or JSON.
+What a process of the function sends is read as outputs or as an error, and as nothing else.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import struct
+import time
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audits.classifiers.output_features import OutputFeatures, output_features
+from audits.runs.release_functions import RaisedOutcome
+
+HEADER = struct.Struct(">QB")
+ARRAY, WORDS = 0, 1
+ARRAY_KINDS = "biufcmMUS"
+SMALL = 1 << 53  # whole numbers that travel as they are
+MAX_CODE = 1 << 64
+MALFORMED = (ValueError, TypeError, KeyError, IndexError, EOFError, SyntaxError, OverflowError,
+             MemoryError, RecursionError)  # fmt: skip
+
+
+class BrokenMessage(ValueError):
+    """Bytes that are no message."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One end of a connection; ``deadline`` is the monotonic time at which waiting ends."""
+
+    connection: socket.socket
+    deadline: float | None = None
+
+    def send(self, message: Any) -> None:
+        """Send an array, or what JSON takes; raises TimeoutError at the deadline."""
+        if isinstance(message, np.ndarray):
+            file = io.BytesIO()
+            np.lib.format.write_array(file, message, allow_pickle=False)
+            kind, body = ARRAY, file.getbuffer()
+        else:
+            kind, body = WORDS, memoryview(json.dumps(message).encode())
+        self._wait_until_deadline()
+        self.connection.sendall(HEADER.pack(len(body), kind))
+        self._wait_until_deadline()
+        self.connection.sendall(body)
+
+    def receive(self, most: int) -> Any:
+        """Receive a message of at most ``most`` bytes.
+
+        Raises EOFError at its end, TimeoutError at the deadline, `BrokenMessage` otherwise.
+        """
+        size, kind = HEADER.unpack(self._read(HEADER.size))
+        if size > most or kind not in {ARRAY, WORDS}:
+            raise BrokenMessage
+        body = self._read(size)
+        try:
+            if kind == WORDS:
+                return json.loads(bytes(body))
+            return np.lib.format.read_array(io.BytesIO(body), allow_pickle=False)
+        except MALFORMED as error:
+            raise BrokenMessage from error
+
+    def _read(self, size: int) -> memoryview:
+        buffer = np.empty(size, np.uint8).data  # memory that is not written is not used
+        done = 0
+        while done < size:
+            self._wait_until_deadline()
+            got = self.connection.recv_into(buffer[done:])
+            if got == 0:
+                raise EOFError
+            done += got
+        return buffer
+
+    def _wait_until_deadline(self) -> None:
+        if self.deadline is None:
+            return
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self.connection.settimeout(left)
+
+
+def encode_outputs(outputs: NDArray[Any]) -> Any:
+    """Outputs as a message: an array, or of each object what audits read of it."""
+    if outputs.dtype.kind in ARRAY_KINDS:
+        return outputs
+    return {"outputs": [_encode_output(one) for one in outputs]}
+
+
+def decode_outputs(message: Any) -> NDArray[Any]:
+    """The outputs in a message; raises `BrokenMessage` if it holds none."""
+    if isinstance(message, np.ndarray) and message.dtype.kind in ARRAY_KINDS:
+        return message
+    try:
+        outputs = message["outputs"]
+        array = np.empty(len(outputs), dtype=object)
+        for place, one in enumerate(outputs):
+            array[place] = _decode_output(one)
+    except MALFORMED as error:
+        raise BrokenMessage from error
+    return array
+
+
+def _encode_output(output: Any) -> Any:
+    if output is None or type(output) in {bool, str, float, np.float64}:
+        return output
+    if type(output) is int and abs(output) < SMALL:
+        return output
+    if type(output) is RaisedOutcome:
+        return {"raised": [output.kind, output.message]}
+    found = output_features(output)
+    return [found.structure, found.category, found.numbers]
+
+
+def _decode_output(output: Any) -> Any:
+    if isinstance(output, dict):
+        kind, message = output["raised"]
+        return RaisedOutcome(str(kind), str(message))
+    if isinstance(output, list):
+        structure, category, numbers = output
+        if not (0 <= structure < MAX_CODE and 0 <= category < MAX_CODE):
+            raise BrokenMessage
+        return OutputFeatures(int(structure), int(category), [float(one) for one in numbers])
+    return output

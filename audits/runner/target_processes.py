@@ -1,0 +1,150 @@
+"""The auditor's side of a user's function: it asks processes for outputs, within limits.
+
+The function runs in processes of its own, and the verdict is computed from what they send.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.errors import ParameterError
+from audits.runner import target_supervisor
+from audits.runner.target_messages import BrokenMessage, Channel, decode_outputs
+from audits.statistics.combined_tests import MAX_LEARNING_RUNS
+
+TARGET_METAVAR = "PKG.MODULE:FUNCTION"
+SMALL_ANSWER = 1 << 20  # bytes that every answer may have
+GRACE = 15.0  # seconds for all processes to end
+MAX_ERROR = 300  # characters of an error that a process of the function sent
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TargetLimits:
+    """Limits of the processes of a function: wall time, memory in GiB, processes it may start."""
+
+    seconds: float = 600.0
+    memory: float = 4.0
+    processes: int = 32
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory in bytes."""
+        return int(self.memory * (1 << 30))
+
+
+@final
+class TargetProcesses:
+    """Processes that run a function, as a release ``(value, rng, size)`` of the two values."""
+
+    def __init__(
+        self, name: str, pair: tuple[Any, Any], limits: TargetLimits, processes: int
+    ) -> None:
+        self.failure: ParameterError | None = None
+        self._name, self._pair, self._limits = name, pair, limits
+        self._lock = threading.Lock()
+        self._report: bytes | None = None
+        ends = [socket.socketpair() for _ in range(processes)]
+        numbers = [theirs.fileno() for _, theirs in ends]
+        work = {
+            "command": [sys.executable, "-m", "audits.runner.target_sampler"], "sockets": numbers,
+            "memory": limits.memory_bytes, "processes": limits.processes,
+        }  # fmt: skip
+        self._supervisor = subprocess.Popen(
+            # -I: no file of the folder stands in for a module of Python
+            [sys.executable, "-I", "-S", target_supervisor.__file__, json.dumps(work)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            pass_fds=numbers, start_new_session=True,
+        )  # fmt: skip
+        deadline = time.monotonic() + limits.seconds
+        self._idle: queue.SimpleQueue[tuple[Channel, bool]] = queue.SimpleQueue()
+        for ours, theirs in ends:
+            theirs.close()
+            self._idle.put((Channel(ours, deadline), True))
+        self._sockets = [ours for ours, _ in ends]
+
+    def __enter__(self) -> TargetProcesses:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._end()
+        for one in self._sockets:
+            one.close()
+
+    def __call__(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
+        """Outputs of ``size`` runs, from a process that is idle; its seed is drawn from ``rng``."""
+        which = 0 if value is self._pair[0] else 1
+        # the generator itself stays here, for it also tosses the coins
+        seed = int.from_bytes(rng.bytes(16), "little")
+        channel, fresh = self._idle.get()
+        try:
+            if fresh:
+                channel.send(self._name)
+                for one in self._pair:
+                    channel.send(np.asarray(one))
+            channel.send([which, seed, size])
+            most = SMALL_ANSWER + self._limits.memory_bytes * size // MAX_LEARNING_RUNS
+            answer = channel.receive(most)
+            if isinstance(answer, dict) and "error" in answer:
+                raise self._failed(self._error(str(answer["error"])[:MAX_ERROR]))
+            return decode_outputs(answer)
+        except BrokenMessage:
+            raise self._failed("code that answers with outputs, and not too large") from None
+        except TimeoutError:
+            allowed = f"code that ends within --max-seconds {self._limits.seconds:g}"
+            raise self._failed(allowed) from None
+        except (EOFError, OSError):
+            raise self._failed(self._reason()) from None
+        finally:
+            self._idle.put((channel, False))
+
+    def _failed(self, allowed: str) -> ParameterError:
+        """The first failure: all that follow are its consequences."""
+        with self._lock:
+            self.failure = self.failure or ParameterError(TARGET_METAVAR, self._name, allowed)
+            return self.failure
+
+    def _error(self, words: str) -> str:
+        """An error that a process of the function sent, with the limit that it may come from."""
+        within = f" (within --max-memory {self._limits.memory:g} GiB)"
+        return words + within * ("MemoryError" in words)
+
+    def _reason(self) -> str:
+        """Why the connection was closed, as the supervisor reports."""
+        with contextlib.suppress(subprocess.TimeoutExpired):  # it sees the same end
+            self._supervisor.wait(GRACE / 10)
+        try:
+            found = json.loads(self._end())
+        except ValueError:
+            return "code that leaves other processes alone: its supervisor has ended"
+        limits = self._limits
+        why: dict[str, str] = {
+            "memory": f"code that stays within --max-memory {limits.memory:g} GiB",
+            "processes": f"code that stays within --max-processes {limits.processes}",
+            "closed": "code that leaves its connection open",
+        }
+        ended = f"code that returns: its process exited with {found.get('code')}"
+        return why.get(found["why"], ended)
+
+    def _end(self) -> bytes:
+        """End all processes; return what the supervisor wrote."""
+        with self._lock:
+            if self._report is None:
+                try:
+                    self._report, _ = self._supervisor.communicate(timeout=GRACE)
+                except subprocess.TimeoutExpired:
+                    self._supervisor.kill()
+                    self._report, _ = self._supervisor.communicate()
+            return self._report

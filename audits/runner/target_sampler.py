@@ -1,0 +1,72 @@
+"""The process that imports a user's function and calls it: it sends outputs, and nothing else.
+
+The verdict is computed by the auditor, which never imports the function.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import socket
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from audits.runner.target_messages import Channel, encode_outputs
+from audits.runs.release_functions import Draw, vectorised
+
+ANY_SIZE = 1 << 62  # the auditor is trusted
+
+
+def _serve(channel: Channel) -> None:
+    """Answer requests (which value, seed, runs) until the connection is closed."""
+    sys.path.insert(0, "")
+    warnings.simplefilter("ignore")
+    name = channel.receive(ANY_SIZE)
+    values = [_as_loaded(channel.receive(ANY_SIZE)) for _ in range(2)]
+    draw: Draw | None = None
+    while True:
+        which, seed, size = channel.receive(ANY_SIZE)
+        try:
+            draw = draw or vectorised(_import_function(name))
+            answer = encode_outputs(draw(values[which], np.random.default_rng(seed), size))
+        except ParameterError as error:
+            answer = {"error": f"a release that can be audited: {error}"}
+        except BaseException as error:  # any error of the code, sys.exit too
+            answer = {"error": f"code that runs: {_error_text(error)}"}
+        channel.send(answer)
+        del answer
+
+
+def _as_loaded(value: Any) -> Any:
+    """A number of no axes as Python's own, as from its file."""
+    return value.item() if value.ndim == 0 else value
+
+
+def _import_function(name: str) -> Any:
+    module, _, function = name.partition(":")
+    found: Any = importlib.import_module(module)
+    for word in function.split("."):
+        found = getattr(found, word)
+    if not callable(found):
+        raise ParameterError(name, type(found).__name__, "a function")
+    return found
+
+
+def _error_text(error: BaseException) -> str:
+    """The class of an exception and the first line of its message."""
+    try:
+        words = (str(error).splitlines() or [""])[0][:200]
+    except Exception:  # its own __str__ may raise
+        words = ""
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(EOFError, OSError):  # the auditor has closed the connection
+        _serve(Channel(socket.socket(fileno=int(sys.argv[1]))))
+    os._exit(0)
