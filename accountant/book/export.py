@@ -28,6 +28,7 @@ COMPOSITION_NAMES = {
     "gdp": "sum of mu squared (Gaussian privacy)",
     "pure-or-rdp": "sum of the epsilons, or of the divergences at one order, whichever fits",
 }
+AFTER_PLAN = "the certified epsilon of a fixed plan, and the sum of the epsilons beside it"
 FILTER_NOTE = "a filter: valid when answers choose what comes next"
 
 
@@ -83,7 +84,7 @@ def registry_rows(
         "delta": status.budget.delta,
         "spent epsilon": status.epsilon,
         "spent": f"{status.counts} {format_upper(status.total)} of {status.limit:.6g}",
-        "composition": COMPOSITION_NAMES[status.notion],
+        "composition": AFTER_PLAN if status.after_plan else COMPOSITION_NAMES[status.notion],
         "accountant": FILTER_NOTE,
         "post-processing": post_processing,
         "opened": status.opened,

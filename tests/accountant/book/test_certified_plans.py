@@ -18,6 +18,7 @@ from accountant import (
     UnsupportedPlan,
     calibrate,
 )
+from accountant.book.export import registry_rows
 from accountant.book.log import Log
 from mechanisms import Exponential, Gaussian, Laplace
 
@@ -73,6 +74,8 @@ def test_pure_releases_beside_it_add_up_and_others_are_refused(book):
     assert status.after_plan
     assert status.total == pytest.approx(certified, rel=1e-12)
     assert (status.counts, status.limit) == ("epsilon", budget.epsilon)
+    [row] = registry_rows(status, book.iter_history("d"), None, "none")
+    assert row["composition"].startswith("the certified epsilon of a fixed plan")
     with book.ledger("d", DATA) as ledger:
         ledger.release(Laplace(10.0), np.sum)
         ledger.release(PoissonSampled(Laplace(1.0), 0.05), len)
