@@ -104,7 +104,7 @@ def test_row_7_a_trillion_compositions_are_bounded_at_once(loss):
     Tight().epsilon(2 * loss, 1e-6)  # imports
     start = time.process_time()
     found = Tight().certify(Repeat(loss, 10**12), 1e-6)
-    assert standard(time.process_time() - start) < 10.0  # a busy core takes twice the time
+    assert standard(time.process_time() - start) < 3.0
     assert 0 < found.lower <= found.upper < 1e5 or isinstance(loss, BoundedRangeLoss | ZCDPLoss)
     for row in compare(Repeat(loss, 10**12), 1e-6):
         assert row.epsilon is None or row.epsilon >= found.lower
