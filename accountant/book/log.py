@@ -19,10 +19,9 @@ from accountant.book.hash_chain import (
     next_hash,
 )
 from accountant.book.head_pin import HeadPin
-from accountant.book.heads import format_head
 from accountant.book.key_index import new_nodes
 from accountant.book.log_reader import CHARGING_KINDS, HASH_OF, LogReader, own_keys
-from accountant.book.signing_key import SigningKey
+from accountant.book.signing_key import SigningKey, format_head
 from accountant.book.storage import Question, Storage
 from accountant.errors import LedgerCorrupt, ParameterError
 

@@ -1,16 +1,21 @@
-"""A secret key that signs the entries and heads of a book: who lacks it cannot write them anew."""
+"""A secret key that signs the entries and heads of a book, and heads in words, to note elsewhere.
+
+Who lacks the key cannot write entries anew.  A head is NUMBER:HASH, or NUMBER:HASH:SIGNATURE.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import os
+import re
 from pathlib import Path
 
 from accountant.book.hash_chain import ChainHead
 from accountant.errors import ParameterError
 
 SHORTEST_KEY = 16  # bytes
+HEAD = re.compile(r"([1-9][0-9]{0,18}):([0-9a-f]{64})(?::([0-9a-f]{64}))?", re.ASCII)
 
 
 class SigningKey:
@@ -49,3 +54,23 @@ class SigningKey:
 def without_signature(body: str, signature: str) -> str:
     """Return the canonical JSON of an entry without its signature."""
     return body.replace(f',"mac":"{signature}"', "", 1)
+
+
+def format_head(head: ChainHead, key: SigningKey | None) -> str:
+    """Return a head in words, signed where there is a key."""
+    return str(head) if key is None else f"{head}:{key.sign_head(head)}"
+
+
+def parse_head(words: str, key: SigningKey | None) -> ChainHead:
+    """Return the head that `format_head` wrote; with a key only one that was signed with it."""
+    found = HEAD.fullmatch(words) if isinstance(words, str) else None
+    if found is None:
+        raise ParameterError("head", words, "NUMBER:HASH, as an earlier verify printed it")
+    number, mark, signature = found.groups()
+    head = ChainHead(int(number), mark)
+    if key is None and signature is not None:
+        raise ParameterError("key", None, "given: the head is signed")
+    if key is not None and not hmac.compare_digest(signature or "", key.sign_head(head)):
+        allowed = "signed with the key of this book, NUMBER:HASH:SIGNATURE"
+        raise ParameterError("head", words, allowed)
+    return head

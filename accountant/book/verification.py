@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from accountant.accountants.tight import Tight
 from accountant.book.account import Account, Standing
 from accountant.book.hash_chain import FIRST_PREDECESSOR, ChainHead, LogEntry, digest
-from accountant.book.heads import parse_head
 from accountant.book.index_check import IndexCheck, RowCheck
 from accountant.book.log import Log
 from accountant.book.log_reader import CHARGING_KINDS
+from accountant.book.signing_key import parse_head
 from accountant.book.user_totals import UserTotals
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import PlanFileError, from_dict
