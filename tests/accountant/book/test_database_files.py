@@ -18,7 +18,7 @@ from tests.accountant.book.throwaway_books import exit_status_in_child, unlooked
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
-NOBODY = 65534
+UNPRIVILEGED = 65534
 
 
 def opened(file):
@@ -48,7 +48,7 @@ def test_a_read_only_book_can_be_read_and_not_spent(sqlite_book):
                 if folder.name.startswith(("pytest-", "popen-")):
                     folder.chmod(0o755)
             sqlite_book.path.parent.chmod(0o777)
-            os.setuid(NOBODY)
+            os.setuid(UNPRIVILEGED)
         with Book.open(sqlite_book.url) as book:
             assert book.spent("d") == 0.1
             assert book.history("d")[0].outcome == "answered"
@@ -64,7 +64,7 @@ def test_a_read_only_folder_lets_nothing_be_made(sqlite_book):
 
     def makes():
         if os.getuid() == 0:
-            os.setuid(NOBODY)
+            os.setuid(UNPRIVILEGED)
         with pytest.raises((LedgerUnwritable, ParameterError)):
             Book.open(sqlite_book.url)
 

@@ -18,7 +18,7 @@ from tests.accountant.book.throwaway_books import exit_status_in_child
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
-NOBODY = 65534
+UNPRIVILEGED = 65534
 SECRET = "hunter2"
 WRONG_URLS = {
     "a port that is a word": "postgresql://u:hunter2@h:port/d",
@@ -161,7 +161,7 @@ def as_a_reader(folder, work):
             for one in folder.parents:
                 if one == folder.parent or one.name.startswith(("pytest-", "popen-")):
                     one.chmod(0o755)
-            os.setuid(NOBODY)
+            os.setuid(UNPRIVILEGED)
         work()
 
     folder.chmod(0o555)
