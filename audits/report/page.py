@@ -34,7 +34,12 @@ def to_html(result: Result) -> str:
     rows, kinds = result.rows, dict.fromkeys(row.kind for row in result.rows)
     wrong = [row for row in rows if not row.as_expected]
     tables = [("Not as expected", "bad", wrong)] if wrong else []
-    tables += [(title_of(kind), "", [row for row in rows if row.kind == kind]) for kind in kinds]
+    # every row once
+    tables += [
+        (title_of(kind), "", some)
+        for kind in kinds
+        if (some := [row for row in rows if row.kind == kind and row.as_expected])
+    ]
     return render(
         "findings.html", "audits.report", result=result, tables=tables, head=HEAD, closing=CLOSING,
         wrong=wrong, power=_power(result) if rows else None, share=POWER, interval=interval_bar,
