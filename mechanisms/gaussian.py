@@ -64,7 +64,7 @@ class Gaussian(RealNoise):
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """Return ``-(output - value)^2 / (2 scale^2) - ln(scale sqrt(2 pi))``."""
-        scale = self.drawn_scale(np.size(value))
+        scale = self.drawn_scale_of(np.size(value))
         z = np.subtract(output, self.noise_centre(value)) / scale
         terms: Array = -z * z / 2 - np.log(scale * np.sqrt(2 * np.pi))
         return terms
@@ -86,14 +86,14 @@ class Gaussian(RealNoise):
         """
         from scipy.special import log_ndtr
 
-        scale = self.drawn_scale(np.size(value))
+        scale = self.drawn_scale_of(np.size(value))
         below: Array = log_ndtr((x - np.asarray(self.noise_centre(value))) / scale)
         return below
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in a coordinate."""
-        return self.drawn_scale()
+        return self.drawn_scale
 
     def expected_maximum(self, dimension: int) -> float:
         """Return the expected largest absolute noise of ``dimension`` coordinates.
@@ -108,7 +108,7 @@ class Gaussian(RealNoise):
         float
             In the units of the value.
         """
-        return self.drawn_scale(dimension) * expected_max_abs_gaussian(dimension)
+        return self.drawn_scale_of(dimension) * expected_max_abs_gaussian(dimension)
 
     @property
     def loss(self) -> GaussianLoss:

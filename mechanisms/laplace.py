@@ -62,7 +62,7 @@ class Laplace(RealNoise):
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """Return ``-|output - value| / scale - ln(2 scale)``."""
-        scale = self.drawn_scale(np.size(value))
+        scale = self.drawn_scale_of(np.size(value))
         distance = np.abs(np.subtract(output, self.noise_centre(value))) / scale
         terms: Array = -distance - np.log(2 * scale)
         return terms
@@ -82,14 +82,14 @@ class Laplace(RealNoise):
         numpy.ndarray
             Natural logarithms, one for every value.
         """
-        z = (x - np.asarray(self.noise_centre(value))) / self.drawn_scale(np.size(value))
+        z = (x - np.asarray(self.noise_centre(value))) / self.drawn_scale_of(np.size(value))
         far: Array = np.minimum(z, 0.0) - math.log(2)
         return np.where(z < 0, far, np.log1p(-np.exp(-np.abs(z)) / 2))
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in a coordinate."""
-        return math.sqrt(2) * self.drawn_scale()
+        return math.sqrt(2) * self.drawn_scale
 
     def expected_maximum(self, dimension: int) -> float:
         """Return the expected largest absolute noise of ``dimension`` coordinates.
@@ -104,7 +104,7 @@ class Laplace(RealNoise):
         float
             In the units of the value.
         """
-        return self.drawn_scale(dimension) * expected_max_exponential(dimension)
+        return self.drawn_scale_of(dimension) * expected_max_exponential(dimension)
 
     @property
     def loss(self) -> LaplaceLoss:

@@ -99,7 +99,12 @@ class RealNoise(AdditiveNoise):
     power: ClassVar[int]
     dimension: int | None
 
-    def drawn_scale(self, coordinates: int = 1) -> float:
+    @property
+    def drawn_scale(self) -> float:
+        """The scale of the noise as it is drawn for a number, or for the declared dimension."""
+        return self.drawn_scale_of(1)
+
+    def drawn_scale_of(self, coordinates: int) -> float:
         """Return the scale of the noise as it is drawn: exact noise is wider, as the grid moves.
 
         Parameters
@@ -137,7 +142,7 @@ class RealNoise(AdditiveNoise):
     def _shift(self) -> float:
         """Sensitivity over scale, rounded up; more where a step of the grid is more than it."""
         if self.arithmetic is EXACT:
-            if self.drawn_scale() > self.scale:
+            if self.drawn_scale > self.scale:
                 return self.sensitivity / self.scale
             moved = round_up(self.sensitivity + self._rounding_moves(self.dimension or 1))
             return round_up(moved / self.scale + 2.0**-80)
@@ -145,7 +150,7 @@ class RealNoise(AdditiveNoise):
 
     def _exact_release(self, value: Array, rng: Generator, shape: tuple[int, ...]) -> Any:
         """Return the value on its grid plus exact noise, in the given shape."""
-        wider = self.drawn_scale(value.size)
+        wider = self.drawn_scale_of(value.size)
         return grid.add_grid_noise(value, self.scale, wider, self.power, rng, shape)
 
     def noise_centre(self, value: ArrayLike) -> Any:
