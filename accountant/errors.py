@@ -148,7 +148,7 @@ class OffPlan(RuntimeError):
     ...     ledger.release(Laplace(1.0), np.sum)
     ... except OffPlan as error:
     ...     print(error.allowed)
-    Laplace(scale=2.0, sensitivity=1.0, arithmetic=IDEALISED)
+    Laplace(scale=2.0, sensitivity=1.0, arithmetic=EXACT)
     """
 
     def __init__(self, asked: object, allowed: object, why: str = "") -> None:

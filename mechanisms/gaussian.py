@@ -5,7 +5,6 @@ References: Balle & Wang (2018); Dong, Roth & Su (2022).
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -31,10 +30,10 @@ class Gaussian(RealNoise):
     Examples
     --------
     >>> from mechanisms import Gaussian
-    >>> one = Gaussian(scale=2.0, arithmetic="exact")
+    >>> one = Gaussian(scale=2.0)
     >>> round(float(one.release(10.0, rng=0)), 4)
     8.1537
-    >>> Gaussian(scale=2.0).loss
+    >>> one.loss
     GaussianLoss(mu=0.5)
     """
 

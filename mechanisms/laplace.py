@@ -31,10 +31,10 @@ class Laplace(RealNoise):
     Examples
     --------
     >>> from mechanisms import Laplace
-    >>> one = Laplace(scale=2.0, arithmetic="exact")
+    >>> one = Laplace(scale=2.0)
     >>> round(float(one.release(10.0, rng=0)), 4)
     7.9662
-    >>> Laplace(scale=2.0).loss
+    >>> one.loss
     LaplaceLoss(shift=0.5)
     """
 

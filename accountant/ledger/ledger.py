@@ -59,7 +59,7 @@ class Ledger(Gate):
     >>> import numpy as np
     >>> from accountant import Ledger
     >>> from mechanisms import Laplace
-    >>> count = Laplace(2.0, arithmetic="exact")
+    >>> count = Laplace(2.0)
     >>> ledger = Ledger(np.arange(50.0), 2 * count, rng=0)
     >>> answer = ledger.release(count, lambda data: float((data > 20).sum()))
     >>> len(ledger.transcript), ledger.next == count

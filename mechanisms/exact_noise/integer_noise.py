@@ -128,7 +128,7 @@ class IntegerNoise:
             accepted = place + 1 <= height * (1 - HEIGHT_ERROR)
             if not accepted and place < height * (1 + HEIGHT_ERROR):
                 accepted = accept_exactly(place, self, k, table.height_at_zero, rng)
-        if not accepted or negative and k == 0:
+        if not accepted or (negative and k == 0):
             return None
         return -k if negative else k
 
