@@ -32,7 +32,7 @@ class Gaussian(RealNoise):
     >>> from mechanisms import Gaussian
     >>> one = Gaussian(scale=2.0)
     >>> round(float(one.release(10.0, rng=0)), 4)
-    8.1537
+    8.1706
     >>> one.loss
     GaussianLoss(mu=0.5)
     """

@@ -33,7 +33,7 @@ class Laplace(RealNoise):
     >>> from mechanisms import Laplace
     >>> one = Laplace(scale=2.0)
     >>> round(float(one.release(10.0, rng=0)), 4)
-    7.9662
+    7.9831
     >>> one.loss
     LaplaceLoss(shift=0.5)
     """
