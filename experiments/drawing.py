@@ -10,8 +10,11 @@ import numpy as np
 from experiments.charts import Chart, Curve, Panel, power_of_ten
 
 # text stays text, and neither a date nor a random name makes two drawings differ
-SVG = {"svg.hashsalt": "dp-attest", "svg.fonttype": "none",
-       "font.sans-serif": ["DejaVu Sans", "Verdana"]}  # fmt: skip
+SVG: dict[Any, Any] = {
+    "svg.hashsalt": "dp-attest",
+    "svg.fonttype": "none",
+    "font.sans-serif": ["DejaVu Sans", "Verdana"],
+}
 
 
 def png(chart: Chart, title: str) -> bytes:

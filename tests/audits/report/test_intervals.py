@@ -132,6 +132,9 @@ def test_every_row_is_shown_once_and_what_is_wrong_comes_first():
     assert [html.count(f"<strong>{one.subject}</strong>") for one in ROWS] == [1] * len(ROWS)
     assert html.index("<strong>wrong</strong>") < html.index("<strong>honest</strong>")
     assert html.count("not as expected") == 1
+    # a delta as on every page of a plan or a ledger
+    assert "<span>1e-5</span>" in html
+    assert "1e-05" not in html
 
 
 @pytest.mark.parametrize("high", HIGHS)
