@@ -33,6 +33,7 @@ from tests.laws import (
     test_neighbours,
     test_normalised,
     test_parameters,
+    test_replays,
     test_sampler,
     test_values,
 )
@@ -51,6 +52,7 @@ from tests.mutants import (
     local,
     notions,
     regressions,
+    replays,
     searches,
     selection,
     sign_vote,
@@ -346,6 +348,45 @@ for _law in GATE_LAWS:
         f"gate: {_law.__name__.removeprefix('test_')}", gate_violation(_law),
         {wrong.__name__: ((wrong, case), (lambda patch: None, case))
          for wrong, case in GATE_MUTANTS.get(_law, {}).items()},
+    )  # fmt: skip
+
+# --- tests that are laws, each on the case that a patch breaks
+
+PATCHED = {
+    test_replays.test_a_refusal_that_the_data_decide_is_off_plan: {
+        replays.forgives_refusals: ("no mechanism",),
+        replays.forgives_refusals_of_the_plan: ("a release past the plan",),
+        replays.forgives_refusals_that_are_missing: ("a release past the plan",),
+    },
+    test_replays.test_a_refusal_on_all_data_is_on_plan: {
+        replays.calls_every_refusal_another: ("a release past the plan",),
+    },
+    test_replays.test_what_was_refused_is_compared_too: {
+        replays.compares_places_of_refusals_alone: (),
+    },
+    test_replays.test_two_users_whose_values_change_are_too_many: {
+        replays.forgives_two_users: (2, 20), replays.counts_users_of_one_release: (2, 1),
+    },
+    test_replays.test_the_loss_of_a_sampled_release_is_that_of_its_mixture: {
+        replays.takes_a_sample_for_public: ("added",),
+    },
+    test_replays.test_too_little_noise_under_a_sample_is_seen: {
+        replays.leaves_samples_unknown: (),
+    },
+    test_replays.test_a_record_that_is_replaced_in_a_sample_is_not_checked: {
+        replays.takes_a_replaced_record_for_an_added_one: (),
+    },
+}  # fmt: skip
+PATCHED_LAWS = [
+    found for module in (test_replays,)
+    for name, found in vars(module).items() if name.startswith("test_")
+]  # fmt: skip
+for _law, _mutants in PATCHED.items():
+    _room, _name = (one.rpartition("test_")[2] for one in (_law.__module__, _law.__name__))
+    register(
+        f"{_room}: {_name}", gate_violation(_law),
+        {wrong.__name__: ((wrong, case), (lambda patch: None, case))
+         for wrong, case in _mutants.items()},
     )  # fmt: skip
 
 # --- notions of composition: every test of tests/laws/test_composition_notions.py is a law
