@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from accountant import Ledger, OffPlan, PrivateValueError, calibrate
+from accountant import Ledger, OffPlan, PrivateValueError, Tight, calibrate
 from accountant.numerics import search
 from algorithms.label_privacy.report_decoders import RotatedGradientDecoder, SupportSetDecoder
 from algorithms.voting.vote_collection import VoteCollector
@@ -26,6 +26,8 @@ from tests.laws import (
     test_certificates,
     test_composition_notions,
     test_decoders,
+    test_directions,
+    test_early_stops,
     test_exact,
     test_gate,
     test_hockey_stick,
@@ -44,6 +46,8 @@ from tests.mutants import (
     calibrations,
     certificates,
     declarations,
+    directions,
+    early_stops,
     frank_wolfe,
     gates,
     label_sgd,
@@ -353,6 +357,32 @@ for _law in GATE_LAWS:
 # --- tests that are laws, each on the case that a patch breaks
 
 PATCHED = {
+    test_early_stops.test_an_honest_one_sided_release_is_seldom_convicted: {
+        early_stops.first_values_first: (6000,),
+    },
+    test_directions.test_epsilon_of_a_pair_is_the_enumerated_one: {
+        directions.epsilon_of_the_better_direction: ("two outcomes", 1e-3),
+    },
+    test_directions.test_facts_are_the_same_in_both_directions: {
+        directions.epsilon_of_one_direction: ("two outcomes",),
+        directions.delta_of_one_direction: ("two outcomes",),
+    },
+    test_directions.test_an_accountant_asks_for_both_directions: {
+        directions.one_direction_of_a_plan: ("two outcomes", Tight()),
+    },
+    test_directions.test_a_filter_charges_the_worse_direction: {
+        directions.one_direction_in_sums: ("two outcomes", "rdp"),
+        directions.one_direction_of_epsilons: ("sampled pair", "pure"),
+    },
+    test_directions.test_running_totals_are_the_same_in_both_directions: {
+        directions.one_direction_of_divergences: ("steep",),
+    },
+    test_directions.test_divergences_of_a_sampled_pair_are_the_sums_over_its_outcomes: {
+        directions.weighs_a_sample_with_the_other_side: ("sampled pair", 2.0),
+    },
+    test_directions.test_a_cap_on_a_sampled_divergence_is_that_of_the_worse_direction: {
+        directions.one_direction_caps_a_sample: (8.0,),
+    },
     test_replays.test_a_refusal_that_the_data_decide_is_off_plan: {
         replays.forgives_refusals: ("no mechanism",),
         replays.forgives_refusals_of_the_plan: ("a release past the plan",),
@@ -378,7 +408,7 @@ PATCHED = {
     },
 }  # fmt: skip
 PATCHED_LAWS = [
-    found for module in (test_replays,)
+    found for module in (test_directions, test_early_stops, test_replays)
     for name, found in vars(module).items() if name.startswith("test_")
 ]  # fmt: skip
 for _law, _mutants in PATCHED.items():
@@ -474,6 +504,7 @@ register(
     lasso.PLANS | frank_wolfe.PLANS | label_sgd.PLANS | sign_vote.PLANS,
 )  # fmt: skip
 register("audited", algorithms.audit_violation, regressions.REFUTED)
+register("declared sensitivities", algorithms.sensitivity_violation, regressions.SENSITIVITIES)
 register("within budget", algorithms.budget_violation, label_sgd.BUDGETS)
 register(
     "noise of blocks", algorithms.blocks_violation,

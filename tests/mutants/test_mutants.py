@@ -9,7 +9,16 @@ from accountant import Ledger
 from accountant.accountants.base import Accountant
 from tests.laws import registry
 from tests.laws.registry import LAWS
-from tests.mutants import accountants, calibrations, gates, ledgers, notions, replays, specimens
+from tests.mutants import (
+    accountants,
+    calibrations,
+    directions,
+    gates,
+    ledgers,
+    notions,
+    replays,
+    specimens,
+)
 
 CASES = [(law, name) for law, found in LAWS.items() for name in found.mutants]
 
@@ -49,6 +58,8 @@ def test_every_mutant_has_a_law():
         (notions, FunctionType),
         (gates, FunctionType),
         (replays, FunctionType),
+        (early_stops, FunctionType),
+        (directions, FunctionType),
     ):
         own = [one for one in vars(module).values() if belongs(one, module, kind)]
         assert {one.__name__ for one in own} - named == set()
