@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from accountant import Ledger, OffPlan, PrivateValueError, Tight, calibrate
+from accountant import Budget, Ledger, LedgerCorrupt, OffPlan, PrivateValueError, Tight, calibrate
 from accountant.numerics import search
 from algorithms.label_privacy.report_decoders import RotatedGradientDecoder, SupportSetDecoder
 from algorithms.voting.vote_collection import VoteCollector
@@ -22,6 +22,7 @@ from tests.laws import (
     algorithms,
     test_accountants,
     test_adaptive_adversaries,
+    test_books,
     test_calibration,
     test_certificates,
     test_composition_notions,
@@ -32,6 +33,7 @@ from tests.laws import (
     test_gate,
     test_hockey_stick,
     test_ledger,
+    test_lower_bounds,
     test_neighbours,
     test_normalised,
     test_parameters,
@@ -43,6 +45,7 @@ from tests.mutants import (
     accountants,
     adaptive_filters,
     additive,
+    books,
     calibrations,
     certificates,
     declarations,
@@ -54,6 +57,7 @@ from tests.mutants import (
     lasso,
     ledgers,
     local,
+    lower_bounds,
     notions,
     regressions,
     replays,
@@ -331,6 +335,9 @@ GATE_MUTANTS = {
 GATE_LAWS = [found for name, found in vars(test_gate).items() if name.startswith("test_")]
 
 
+FAILURES = (AssertionError, pytest.fail.Exception)
+
+
 def gate_violation(law: Callable[..., None]) -> Callable[[Any], str]:
     """A test of gates as a law: what it says under a patch, on the case that the patch breaks."""
 
@@ -340,7 +347,7 @@ def gate_violation(law: Callable[..., None]) -> Callable[[Any], str]:
             patched(patch)
             try:
                 law(*case)
-            except (AssertionError, pytest.fail.Exception, OffPlan, PrivateValueError) as error:
+            except (*FAILURES, OffPlan, PrivateValueError, LedgerCorrupt) as error:
                 return repr(error)
         return ""
 
@@ -357,6 +364,44 @@ for _law in GATE_LAWS:
 # --- tests that are laws, each on the case that a patch breaks
 
 PATCHED = {
+    test_books.test_a_parallel_costs_the_dearest_part_in_each_coordinate: {
+        books.largest_tuple: ("book", 1),
+    },
+    test_books.test_users_of_a_book_pay_each_for_themselves_and_the_total_is_the_worst_of_each: {
+        books.worst_user_by_tuple: (1,),
+    },
+    test_books.test_a_chain_over_the_limit_in_one_coordinate_does_not_verify: {
+        books.verifies_one_coordinate: ("pure, delta",),
+        books.verifies_no_limit: ("zcdp",),
+    },
+    test_books.test_neighbours_of_two_kinds_do_not_mix_in_one_total: {
+        books.mixes_neighbours: ("filter", "sampled, then replaced"),
+        books.forgets_the_neighbours: ("book", "added, then replaced"),
+    },
+    test_books.test_rho_is_another_name_of_the_divergence_at_an_explicit_order: {
+        books.two_limits: (8.0, Budget(4.0, 1e-6)),
+    },
+    test_books.test_a_long_log_is_read_once_and_in_order_however_it_is_paged: {
+        books.loses_a_line_between_pages: (2,), books.stops_at_a_full_page: (7,),
+        books.reads_a_line_twice: (7,),
+    },
+    test_lower_bounds.test_information_is_bounded_and_nearly_attained: {
+        lower_bounds.halves_the_energy: (0.3, 0.01), lower_bounds.halves_the_data: (0.3, 40.0),
+    },
+    test_lower_bounds.test_distances_bound_what_randomised_response_says: {
+        lower_bounds.halves_bhatia_and_davis: (2, 1.0),
+        lower_bounds.halves_the_distances: (2, 1.0),
+    },
+    test_lower_bounds.test_chi_squared_bounds_hold_and_are_those_of_the_proof: {
+        lower_bounds.halves_chi_squared: (0.3, 0.1),
+    },
+    test_lower_bounds.test_correlations_of_an_estimate_hold_and_are_those_of_the_proof: {
+        lower_bounds.halves_the_correlation: (2, 0.3, 0.0),
+        lower_bounds.halves_the_leak: (2, 0.3, 1e-3),
+    },
+    test_lower_bounds.test_the_overlap_of_a_pair_is_that_of_randomised_response: {
+        lower_bounds.doubles_the_overlap: (1, 0.01, 0.0),
+    },
     test_early_stops.test_an_honest_one_sided_release_is_seldom_convicted: {
         early_stops.first_values_first: (6000,),
     },
@@ -408,7 +453,9 @@ PATCHED = {
     },
 }  # fmt: skip
 PATCHED_LAWS = [
-    found for module in (test_directions, test_early_stops, test_replays)
+    found for module in (
+        test_books, test_directions, test_early_stops, test_lower_bounds, test_replays,
+    )
     for name, found in vars(module).items() if name.startswith("test_")
 ]  # fmt: skip
 for _law, _mutants in PATCHED.items():

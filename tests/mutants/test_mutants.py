@@ -11,10 +11,13 @@ from tests.laws import registry
 from tests.laws.registry import LAWS
 from tests.mutants import (
     accountants,
+    books,
     calibrations,
     directions,
+    early_stops,
     gates,
     ledgers,
+    lower_bounds,
     notions,
     replays,
     specimens,
@@ -58,6 +61,8 @@ def test_every_mutant_has_a_law():
         (notions, FunctionType),
         (gates, FunctionType),
         (replays, FunctionType),
+        (books, FunctionType),
+        (lower_bounds, FunctionType),
         (early_stops, FunctionType),
         (directions, FunctionType),
     ):
