@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.errors import OffPlan, ParameterError
@@ -19,7 +20,6 @@ from accountant.ledger.gate import Gate
 from accountant.ledger.interfaces import Query, Releasable, drawing_mechanism
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users, take_rows
-from accountant.numerics import Array
 from accountant.plans.plan import Sampler
 
 ROUND_OFF = 1e-9  # relative: by how much sums of the same rows may differ
@@ -313,7 +313,7 @@ def _adds_nothing(one: Any, other: Any) -> bool:
     return bool(np.all(np.abs(one - other) <= ROUND_OFF * np.max(np.abs(one), initial=0.0)))
 
 
-def changed_rows(data: Any, neighbour: Any) -> Array | None:
+def changed_rows(data: Any, neighbour: Any) -> NDArray[np.intp] | None:
     """Return the indices of the rows that differ; None where rows cannot be compared."""
     parts = [one if isinstance(one, tuple) else (one,) for one in (data, neighbour)]
     found = np.empty(0, dtype=np.intp)

@@ -412,6 +412,9 @@ PATCHED = {
         directions.epsilon_of_one_direction: ("two outcomes",),
         directions.delta_of_one_direction: ("two outcomes",),
     },
+    test_directions.test_a_mass_on_one_side_alone_counts_in_both_directions: {
+        directions.one_sided_masses: (),
+    },
     test_directions.test_an_accountant_asks_for_both_directions: {
         directions.one_direction_of_a_plan: ("two outcomes", Tight()),
     },

@@ -83,6 +83,16 @@ def test_facts_are_the_same_in_both_directions(name):
     assert any(loss.profile(np.linspace(0.0, 0.3, 7)) != back.profile(np.linspace(0.0, 0.3, 7)))
 
 
+def test_a_mass_on_one_side_alone_counts_in_both_directions():
+    leaking = PairLoss([0.5, 0.5, 0.0], [0.4, 0.5, 0.1])
+    for one in (leaking, leaking.reversed):
+        assert one.epsilon_at(0.05) == math.inf
+        assert one.epsilon_at(0.1) == leaking.max_loss
+        assert one.delta_at(50.0) == pytest.approx(0.1)
+        assert one.pure == math.inf
+        assert not Budget(50.0, 0.09).admits(one)
+
+
 @pytest.mark.parametrize("name", [*PAIRS, "sampled pair"])
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda one: one.name)
 def test_an_accountant_asks_for_both_directions(name, accountant):

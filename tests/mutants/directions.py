@@ -22,6 +22,14 @@ def epsilon_of_the_better_direction(patch):
     edit(patch, Loss, "epsilon_at", "return max(one.inverse", "return min(one.inverse")
 
 
+def one_sided_masses(patch):
+    """Looks for impossible outcomes on one side."""
+    edit(
+        patch, Loss, "epsilon_at",
+        "worst = max(self.infinity, self.reversed.infinity)", "worst = self.infinity",
+    )  # fmt: skip
+
+
 def one_direction_of_a_plan(patch):
     """Takes every plan for its own reverse."""
     patch.setattr(base, "directions", lambda plan: (plan,))
