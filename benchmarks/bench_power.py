@@ -1,34 +1,24 @@
-"""The audit beside its figures to reach: share of the limit's power, early stop, speed.
+"""What an audit sees beside the best conceivable test: its bounds, its early stop, broken code.
 
-    python benchmarks/audits.py [--seeds 200] [--only power|stop|broken|speed]
-
-A share is the runs that the best conceivable test needs to reach the median bound (Neyman &
-Pearson's against the nearest pair that keeps it, `audits.known_densities.sample_size.limit_runs`), over the runs used.
+A ratio is the runs that are used over those that the best test needs for the same bound (Neyman &
+Pearson's against the nearest pair that keeps it, `neyman_pearson_runs`); below 1 is luck.
 """
 
-# ruff: noqa: E402  # imports follow what makes them possible
-
-import argparse
 import math
-import pathlib
-import sys
-import time
 
 import numpy as np
 from scipy.special import expit
 
-# run as a script this file would be taken for the package of its name
-sys.path[:] = [one for one in sys.path if pathlib.Path(one) != pathlib.Path(__file__).parent]
-
-from accountant import GaussianLoss, PureLoss
+from accountant import PureLoss
 from audits import audit
 from audits.attacks.sequential import watch
 from audits.claims.arguments import claimed_delta
-from audits.classifiers.output_features import features
-from audits.known_densities.outcome_models import Pair, mechanism_pair
-from audits.known_densities.sample_size import limit_runs
+from audits.classifiers.output_features import extract_features
+from audits.known_densities.outcome_models import OutcomePair, two_outcomes, worst_outcome_pair
+from audits.known_densities.sample_size import neyman_pearson_runs
 from audits.zoo.catalogue import ZOO
 from audits.zoo.honest import specimens
+from benchmarks.measure import beside, options
 from mechanisms import Gaussian, Laplace, registry
 
 ONE = PureLoss(1.0)
@@ -36,12 +26,14 @@ SIGMA = 3.7306334
 RUNS = 200_000  # 100,000 a side
 
 
-def outcomes(release, pair, draws=8_000_000, chunk=1 << 18):
+def outcomes(release, pair, draws=2_000_000, chunk=1 << 18):
     """Masses of both sides from very many runs; None where outputs hardly repeat."""
     rng, counts = np.random.default_rng(0), {}
     for side, value in enumerate(pair):
         for _ in range(draws // chunk):
-            codes, times = np.unique(features(release(value, rng, chunk)).atom, return_counts=True)
+            codes, times = np.unique(
+                extract_features(release(value, rng, chunk)).category, return_counts=True
+            )
             if codes.size > chunk // 16:
                 return None
             for code, count in zip(codes.tolist(), times.tolist(), strict=True):
@@ -56,7 +48,7 @@ def laplace_pair():
     def cdf(x):
         return np.where(x < 0, np.exp(np.minimum(x, 0)) / 2, 1 - np.exp(-np.maximum(x, 0)) / 2)
 
-    return Pair("Laplace", np.diff(cdf(edges)), np.diff(cdf(edges - 1)))
+    return OutcomePair("Laplace", np.diff(cdf(edges)), np.diff(cdf(edges - 1)))
 
 
 def sum_of_laplaces(width=20, draws=1_000_000):
@@ -66,7 +58,7 @@ def sum_of_laplaces(width=20, draws=1_000_000):
         x = rng.laplace(scale=width, size=(50_000, width))
         losses.append(np.sum(np.abs(x - 1) - np.abs(x), axis=1) / width)
     losses = np.concatenate([*losses, *(-one for one in losses)])
-    return Pair("many", *(w / w.sum() for w in (expit(losses), expit(-losses))))
+    return OutcomePair("many", *(w / w.sum() for w in (expit(losses), expit(-losses))))
 
 
 def pair_of(one):
@@ -74,88 +66,84 @@ def pair_of(one):
     if one.name in ("laplace", "noisy_histogram", "clamped_laplace"):
         return laplace_pair()  # other counts say nothing, nor does what clamping takes away
     if one.name == "gaussian":
-        return mechanism_pair(Gaussian(SIGMA), 1.0)
+        return worst_outcome_pair(Gaussian(SIGMA), 1.0)
     if one.name == "parallel_laplaces":
         return sum_of_laplaces()
-    return Pair(one.name, *outcomes(one.implementation, one.pair))
+    return OutcomePair(one.name, *outcomes(one.implementation, one.pair))
 
 
 def bare_laplace(value, rng, size):
     return value + rng.laplace(size=size)
 
 
-def bare_gaussian(value, rng, size):
-    return value + rng.normal(scale=SIGMA, size=size)
-
-
 def row(name, found, pair, claim, aim=None):
+    """Print a median bound and the best test's runs; return its share of those that were used."""
     delta, runs = found[0].delta, found[0].runs
     true = claim.epsilon_at(delta)
     bound = float(np.median([one.epsilon_lower for one in found]))
-    part = limit_runs(pair, bound, delta, 0.05, 0.5) / runs if bound else 0.0
+    part = neyman_pearson_runs(pair, bound, delta, 0.05, 0.5) / runs if bound else 0.0
     alarms = sum(one.epsilon_lower > true for one in found)
     seconds = np.median([one.seconds for one in found])
-    target = f"aim {aim:.2f}" if aim else ""
-    print(f"  {name:46} bound {bound:.4f} of {true:.3f}  share {part:5.0%}  above the truth "
-          f"{alarms}/{len(found)}  {seconds:.2f} s  {target}", flush=True)  # fmt: skip
+    target = f", aim a bound of {aim:.2f}" if aim else ""
+    ratio = beside(1, part, "the best test's runs") if part else "no bound"
+    print(f"  {name:46} bound {bound:.4f} of {true:.3f}, {ratio}, above the truth "
+          f"{alarms}/{len(found)}, {seconds:.2f} s{target}", flush=True)  # fmt: skip
     return part
 
 
-def power(seeds):
-    print(f"power at {RUNS:,} runs in all, 95 %, medians of {seeds} seeds")
-    shares = {"densities": [], "one number or few outcomes": [], "any output": []}
+def power(seeds, quick):
+    print(f"bounds at {RUNS:,} runs in all, 95 %, medians of {seeds} seeds")
+    shares = {"densities": [], "any output": []}
     honest = [one for one in specimens()
               if one.caught_by == "guess test" and one.true_epsilon]  # fmt: skip
-    for mechanism in (one for cls in registry() for one in cls.instances()):
+    for mechanism in [Laplace(1.0)] if quick else [cls.instances()[0] for cls in registry()]:
         claim = mechanism.loss
         at = 0.5 * claim.epsilon_at(claimed_delta(claim))
-        pair, values = mechanism_pair(mechanism, at), mechanism.worst_pair(at)
+        pair, values = worst_outcome_pair(mechanism, at), mechanism.worst_pair(at)
         found = [audit(mechanism, values, runs=RUNS, rng=seed) for seed in range(seeds)]
         shares["densities"].append(row(repr(mechanism)[:46], found, pair, claim))
-    found = [audit(Gaussian(SIGMA), runs=2_000_000, rng=seed) for seed in range(min(seeds, 40))]
-    row("Gaussian, declared, 10^6 a side", found, pair_of(honest[2]), GaussianLoss(1 / SIGMA), 0.84)
     found = [audit(bare_laplace, (0.0, 1.0), ONE, runs=80_000, rng=seed) for seed in range(seeds)]
     row("Laplace, black box, 80,000", found, laplace_pair(), ONE, 0.98)
-    for one in honest:
+    for one in [] if quick else honest:
         pair = pair_of(one)
         claim = PureLoss(one.true_epsilon) if one.claim == ONE else one.claim
         found = [audit(one.implementation, one.pair, one.claim, RUNS, rng=s) for s in range(seeds)]
-        small = one.implementation(one.pair[0], np.random.default_rng(0), 10_000)
-        few = small.ndim == 1 or len(np.unique(features(small).atom)) <= 64
-        share = row(one.name, found, pair, claim)
-        shares["any output"].append(share)
-        if few:
-            shares["one number or few outcomes"].append(share)
+        shares["any output"].append(row(one.name, found, pair, claim))
     for name, parts in shares.items():
-        print(f"  median share of {name}: {np.median(parts):.0%} of {len(parts)}")
+        if parts:
+            print(f"  {name}: the best test needs {np.median(parts):.0%} of the runs, "
+                  f"median of {len(parts)}")  # fmt: skip
 
 
-def stop(seeds):
-    print(
-        f"early stop of the claim epsilon = 1, medians of {seeds} seeds (aim 150, 1,200, 8,000 runs)"
-    )
-    for true, horizon in ((2.0, 20_000), (1.25, 60_000), (1.1, 200_000)):
+def shifted_laplace(epsilon):
+    """The release of Laplace noise that costs epsilon."""
+    return lambda value, rng, size: value + rng.laplace(scale=1 / epsilon, size=size)
 
-        def bare(value, rng, size, true=true):
-            return value + rng.laplace(scale=1 / true, size=size)
 
-        known = [watch(Laplace(1 / true), None, ONE, horizon, rng=s) for s in range(seeds)]
-        learned = [watch(bare, (0.0, 1.0), ONE, horizon, rng=s) for s in range(seeds)]
-        print(
-            f"  truth {true}: declared {_stops(known):,.0f}, black box {_stops(learned):,.0f}",
-            flush=True,
+def stop(seeds, quick):
+    print(f"early stop of the claim epsilon = 1, medians of {seeds} seeds "
+          "(aim 150, 1,200, 8,000 runs)")  # fmt: skip
+    for true, horizon in ((2.0, 20_000), (1.25, 60_000), (1.1, 200_000))[: 1 if quick else None]:
+        laplace = Laplace(1 / true)
+        least = neyman_pearson_runs(worst_outcome_pair(laplace, 1.0), 1.0, 0.0, 0.05, 0.5)
+        known = _stops([watch(laplace, None, ONE, horizon, rng=s) for s in range(seeds)])
+        learned = _stops(
+            [watch(shifted_laplace(true), (0.0, 1.0), ONE, horizon, rng=s) for s in range(seeds)]
         )
+        print(f"  truth {true}: declared {known:,.0f}, "
+              f"{beside(known, least, 'the best test of a fixed size')} ({least:,.0f}); "
+              f"black box {learned:,.0f}", flush=True)  # fmt: skip
 
 
 def _stops(found):
     return float(np.median([one.stopped or math.inf for one in found]))
 
 
-def broken(seeds):
-    print("broken specimens: the least of some numbers of runs at which most seeds are falsified")
-    for one in ZOO:
-        if one.honest or one.caught_by != "guess test":
-            continue
+def broken(seeds, quick):
+    print("broken code: the least of some numbers of runs at which most seeds are falsified, beside "
+          "the best test of binary answers of the true epsilon")  # fmt: skip
+    ones = [one for one in ZOO if not one.honest and one.caught_by == "guess test"]
+    for one in ones[: 2 if quick else None]:
         for runs in (1000, 2500, 5000, 10_000, 25_000, 50_000):
             found = [
                 audit(one.implementation, one.pair, one.claim, runs, rng=seed)
@@ -164,38 +152,27 @@ def broken(seeds):
             fell = sum(f.outcome.name == "FALSIFIED" for f in found)
             if fell > seeds / 2 or runs == 50_000:
                 bound = np.median([f.epsilon_lower for f in found])
-                print(f"  {one.name:40} {runs:6,} runs: {fell}/{seeds}, bound {bound:.2f} of "
-                      f"{one.true_epsilon}, {found[0].seconds:.2f} s", flush=True)  # fmt: skip
+                print(f"  {one.name:40} {runs:6,} runs, {_beside_answers(one, runs)}: "
+                      f"{fell}/{seeds}, bound {bound:.2f} of {one.true_epsilon}, "
+                      f"{found[0].seconds:.2f} s", flush=True)  # fmt: skip
                 break
 
 
-def speed():
-    print("million runs a second on one core, of 20 million, drawing included (aim: 20)")
-    runs, chunk = 20_000_000, 1 << 15
-    for name, release, pair, claim in (
-        ("Laplace, declared", Laplace(1.0), None, None),
-        ("Laplace, black box", bare_laplace, (0.0, 1.0), ONE),
-        ("Gaussian, black box", bare_gaussian, (0.0, 1.0), GaussianLoss(1 / SIGMA)),
-    ):
-        draw = release.release if pair is None else release
-        rng, start = np.random.default_rng(0), time.perf_counter()
-        for _ in range(runs // chunk):
-            draw(0.0, rng, chunk)
-        alone = time.perf_counter() - start
-        seconds = audit(release, pair, claim, runs=runs, rng=1).seconds
-        print(f"  {name:24} {runs / seconds / 1e6:5.1f}, {seconds / alone:.2f} x drawing alone")
+def _beside_answers(one, runs):
+    delta = claimed_delta(one.claim)
+    claim, true = one.claim.epsilon_at(delta), one.true_epsilon
+    if not true or not claim < true < 30:
+        return "no finite epsilon"
+    return beside(
+        runs, neyman_pearson_runs(two_outcomes(true), claim, delta, 0.05, 0.5), "the best test's"
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=9)
-    parser.add_argument("--only", choices=["power", "stop", "broken", "speed"])
-    chosen = parser.parse_args()
-    parts = {"speed": speed, "power": lambda: power(chosen.seeds),
-             "stop": lambda: stop(chosen.seeds), "broken": lambda: broken(min(chosen.seeds, 9))}  # fmt: skip
-    for name, part in parts.items():
-        if chosen.only in (None, name):
-            part()
+    given = options(__doc__, seeds=5)
+    seeds = 1 if given.quick else given.seeds
+    for part in (power, stop, broken):
+        part(seeds, given.quick)
 
 
 if __name__ == "__main__":
