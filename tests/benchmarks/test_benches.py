@@ -12,7 +12,7 @@ import pytest
 from benchmarks import __main__ as program
 
 ROOT = Path(__file__).parents[2]
-RATIO = re.compile(r"(?<![\w.])([\d.]+(?:e[+-]?\d+)?|inf|nan) x \w")
+RATIO = re.compile(r"(?<![\w.,])([\d.]+(?:e[+-]?\d+)?|inf|nan) x [A-Za-z]")
 HEAVY = {"bench_ledger", "bench_postgres", "bench_regression"}  # they start processes
 ratios_needed = {"bench_start": 3, "bench_audit": 5, "bench_mechanisms": 15, "bench_lasso": 3}
 
