@@ -28,6 +28,15 @@ def place(postgres_server):
     return found
 
 
+def spend_unflushed(ledger, monkeypatch, spends):
+    """Commits of a writer that dies before it waits for their flush, after one that is flushed."""
+    ledger.spend(TENTH)
+    monkeypatch.setattr(postgres, "FLUSH", "SELECT 1")
+    for _ in range(spends):
+        ledger.spend(TENTH)
+    monkeypatch.undo()
+
+
 @pytest.fixture(scope="module")
 def lazy_server():
     """A server that flushes its log only when a client waits for it."""
@@ -110,11 +119,7 @@ def test_what_was_read_survives_a_crash_of_the_server(lazy_server, monkeypatch):
     with Book.open(place.url) as book:
         book.dataset("d", Budget(100.0))
         with book.ledger("d", DATA) as ledger:
-            ledger.spend(TENTH)
-            monkeypatch.setattr(postgres, "FLUSH", "SELECT 1")  # a writer that dies before it
-            ledger.spend(TENTH)
-            ledger.spend(TENTH)
-            monkeypatch.undo()
+            spend_unflushed(ledger, monkeypatch, 2)
         with Book.open(place.url) as reader:
             head, spent = reader.verify().head, reader.spent("d")
         lazy_server.crash_and_recover()
@@ -128,11 +133,7 @@ def test_a_crash_loses_only_the_end(lazy_server, monkeypatch):
     with Book.open(place.url) as book:
         book.dataset("d", Budget(100.0))
         with book.ledger("d", DATA) as ledger:
-            ledger.spend(TENTH)
-            monkeypatch.setattr(postgres, "FLUSH", "SELECT 1")
-            for _ in range(10):
-                ledger.spend(TENTH)
-            monkeypatch.undo()
+            spend_unflushed(ledger, monkeypatch, 10)
         lazy_server.crash_and_recover()
     with Book.open(place.url) as book:
         kept = book.history("d")
