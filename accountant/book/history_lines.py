@@ -14,6 +14,7 @@ from accountant.book.account import Account
 from accountant.book.hash_chain import LogEntry
 from accountant.book.history import Line
 from accountant.book.log import Log
+from accountant.book.log_reader import UNDECODED
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.formats.plan_json import from_dict
 
@@ -65,7 +66,7 @@ def read_page(
     for seq, body in log.bodies(dataset, kinds, after, upto):
         try:
             one = decode(body)
-        except (ValueError, TypeError, RecursionError):
+        except UNDECODED:
             facts = log.parse_entry(seq, body)
             one = made(**{name: facts[name] for name in made.__struct_fields__ if name in facts})
         if one.seq != seq:

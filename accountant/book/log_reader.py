@@ -16,6 +16,7 @@ from accountant.book.signing_key import SigningKey, without_signature
 from accountant.book.storage import Storage
 from accountant.errors import LedgerCorrupt
 
+UNDECODED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 ROWS_PER_PAGE = 1000  # rows that are read at a time
 HASH_OF = "SELECT hash FROM entries WHERE seq = :seq"
 ENTRIES_KEPT = 4096  # entries that are kept after they were read and checked
@@ -181,7 +182,7 @@ class LogReader:
         facts: Any = None
         try:
             facts = msgspec.json.decode(body)
-        except (ValueError, TypeError, RecursionError):
+        except UNDECODED:
             # what the standard library wrote it reads again: NaN, or half a surrogate pair
             with suppress(ValueError, TypeError, RecursionError):
                 facts = json.loads(body)
