@@ -35,6 +35,21 @@ def test_the_history_tells_what_was_spent_and_what_is_left(book):
     assert "123456" not in html
 
 
+def test_a_long_history_is_read_once_and_its_end_is_shown(book):
+    with Book.open(book) as opened:
+        status, line = opened.status("visits <script>"), opened.history("visits <script>")[0]
+    lines = (line._replace(seq=1 + k, seeded=k == 0) for k in range(2500))
+    html = history_page(status, lines, "spent.db")
+    harmless(html, {})
+    assert "The last 1,000 of 2,500, latest first." in html
+    cells = [cell.strip() for cell in Checked(html).cells]
+    assert "1,501" in cells
+    assert "1,500" not in cells
+    assert "2,500" in cells[: cells.index("1,501")]  # releases of this kind
+    assert 400 < html.split('class="spent" d="')[1].split('"')[0].count("V") <= 802
+    assert "made with a seed" in html  # though that line is not shown
+
+
 def test_an_empty_ledger_has_a_page(tmp_path):
     with Book.open(f"sqlite:///{tmp_path}/b.db") as book:
         book.dataset("x", budget=BUDGET)
