@@ -76,6 +76,7 @@ FIGURES = {
         "audits_in_reverse", "Too accurate to be private: algorithms without their noise"),
     "lower-bounds-tracing": Figure(
         "audits_in_reverse", "Tracing: algorithms without their noise"),
+    "planning-gap": Figure("planning_gap", "How far a planned budget is from the least error"),
 }  # fmt: skip
 
 

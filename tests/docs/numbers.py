@@ -1,44 +1,63 @@
 """Which command measured a number of the pages, and whether it is what the command printed.
 
-A page holds its measured numbers in blocks of three kinds, each closed by ``<!-- end -->``:
+Measured numbers of a page stand in a doctest, or in a block of one of four kinds:
 
-    <!-- measured: NAME ...; stated: 54, 20 000; computed: 1.205 / .315 -->
-    <!-- written: NAME -->
-    <!-- timed: SCRIPT ...; DATE, COMMIT -->
+    <!-- measured: NAME ...; given: 54, 20 000; computed: 1.205 / .315 --> ... <!-- end -->
+    <!-- written: NAME --> ... <!-- end -->
+    <!-- stated: FILE ... --> ... <!-- end -->
+    <!-- tested: FILE::TEST --> ... <!-- end -->
 
 NAME is an experiment.  What its full form printed is kept in docs/records/NAME.txt, beside the CSV
-of docs/figures.  In a measured block every number is one of those, rounded as it is printed, or is
-``stated`` (a setting that no record repeats) or ``computed`` from numbers that are.  A written
-block holds lines of the record as they are.  A timed block depends on the machine.
+of docs/figures.  In a measured block every number is one of those, rounded as the page prints it,
+or is ``given`` (a setting that no record repeats), or ``computed`` from numbers that are.  A
+written block is the record as it is.  In a stated block every number stands in one of the files; a
+tested block is compared by the test.
 
-``python -m tests.docs.numbers [NAME ...]`` (`make numbers`) runs the experiments again in full,
-writes records, figures and written blocks, and lists the numbers that are stale.
+``python -m tests.docs.numbers [NAME ...]`` (`make numbers`) runs experiments again in full, writes
+their records, figures and written blocks, and lists what is stale.
 """
 
 from __future__ import annotations
 
+import csv
 import re
-import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from experiments.catalogue import FIGURES
 
 ROOT = Path(__file__).parents[2]
 DOCS, RECORDS, DRAWN = ROOT / "docs", ROOT / "docs" / "records", ROOT / "docs" / "figures"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-COMMAND = "python -m experiments {} --out docs/figures"
-BLOCK = re.compile(r"<!-- (measured|written|timed): ([^>]*?) -->\n(.*?)<!-- end -->", re.DOTALL)
+BLOCK = re.compile(
+    r"<!-- (measured|written|stated|tested): ([^>]*?) -->(.*?)<!-- end -->", re.DOTALL
+)
+# what is not measured: code, of which the doctests run; the table that `make table` writes
+OWNED = re.compile(
+    r"^ *```\w+\n.*?^ *```$|^    [^\n]*python -m [^\n]*$"
+    r"|<!-- table of mechanisms: .*?<!-- end of table -->",
+    re.DOTALL | re.MULTILINE,
+)
 # what is quoted, linked, or a power of ten
 NO_NUMBER = re.compile(
-    r"`[^`\n]*`|\]\([^)]*\)|<sub>.*?</sub>|<!--.*?-->|10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+(?!\d)|\*\d+\*", re.DOTALL
+    r"`[^`\n]*`|\]\([^)]*\)|<sub>.*?</sub>|<!--.*?-->|(?<!·)10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+(?!\d)|\*\d+\*",
+    re.DOTALL,
 )
 DIGITS = r"(?:(?:\d{1,3}(?:[ ,]\d{3})+(?!\d)|\d+)(?:\.\d+)?|\.\d+)"
 NUMBER = re.compile(rf"(?<![\w.])({DIGITS}(?:e[-−+]?\d+|·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?)(?![\w])")
+UNIT = r"(?: ?%| (?:s|ms|µs|ns|MiB|GiB|times|seconds|minutes)\b)"
+MEASURED = re.compile(rf"(?<![\w.])(?:{DIGITS}{UNIT}|\d*\.\d+(?![\w.]))|± ?\.?\d\.?\d")
+CITED = re.compile(
+    r"(?:Thm|Theorem|Corollary|Definition|Section|Proposition|Claim|Lemma|Python) \d+\.\d+"
+)
 PAIR = re.compile(rf"({NUMBER.pattern}) ± ({NUMBER.pattern})")
+CURVE = re.compile(r": [\d,.e+-]+: ")
+PLAIN = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
@@ -49,21 +68,23 @@ class Printed:
     words: str
     value: float
     half: float
+    per_cent: bool = False
 
     @classmethod
-    def of(cls, words: str) -> Printed:
+    def of(cls, words: str, per_cent: bool = False) -> Printed:
         """From words such as .0953, 1 568, 2.4e-5 or 7.84·10⁻⁴."""
         plain = words.translate(RAISED).replace("·10", "e").replace("−", "-")
         plain = re.sub(r"[ ,]", "", plain)
         mantissa, _, power = plain.partition("e")
         decimals = len(mantissa.partition(".")[2])
         half = 0.5000001 * 10.0 ** (int(power or 0) - decimals)
-        return cls(words, float(plain), half)
+        return cls(words, float(plain), half, per_cent)
 
     def rounds(self, value: float) -> bool:
-        """Whether it is this value rounded, or the value in per cent."""
-        sizes = abs(value), 100 * abs(value)
-        return any(abs(size - self.value) <= self.half + 1e-9 * size for size in sizes)
+        """Whether it is this value rounded, also from a share to per cent."""
+        size = abs(value)
+        shares = self.per_cent and abs(100 * size - self.value) <= self.half
+        return shares or abs(size - self.value) <= self.half
 
     @property
     def small(self) -> bool:
@@ -71,14 +92,18 @@ class Printed:
         return self.value < 10 and self.half > 0.4
 
 
-def printed_in(text: str) -> list[Printed]:
-    """The numbers of a text, but for what is quoted."""
-    return [Printed.of(found[1]) for found in NUMBER.finditer(NO_NUMBER.sub(" ", text))]
+def printed_in(text: str, quoted: bool = False) -> list[Printed]:
+    """The numbers of a text; without ``quoted`` not those in code and links."""
+    plain = text if quoted else NO_NUMBER.sub(" ", text)
+    return [
+        Printed.of(found[1], plain[found.end() : found.end() + 2].strip().startswith("%"))
+        for found in NUMBER.finditer(plain)
+    ]
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a page; ``names`` are those of its commands."""
+    """A block of a page; ``names`` are those of experiments or files."""
 
     page: Path
     kind: str
@@ -86,17 +111,18 @@ class Block:
     notes: dict[str, str]
     text: str
 
-    def stated(self) -> list[Printed]:
-        """Numbers that no command printed."""
-        return printed_in(self.notes.get("stated", ""))
+    @property
+    def given(self) -> set[float]:
+        """Settings that no record repeats."""
+        return {one.value for one in printed_in(self.notes.get("given", ""))}
 
-    def computed(self) -> list[tuple[str, float]]:
-        """Expressions of printed numbers, and their values."""
-        found = []
-        for words in filter(None, re.split(r",\s", self.notes.get("computed", ""))):
-            if not re.fullmatch(r"[-\d.e+*/() ]+", words):
-                raise ValueError(f"{self.page.name}: not arithmetic: {words}")
-            found.append((words, float(eval(words))))  # noqa: S307 - numbers and operators alone
+    @property
+    def computed(self) -> list[str]:
+        """Expressions of printed numbers."""
+        found = list(filter(None, re.split(r",\s+", self.notes.get("computed", ""))))
+        for words in found:
+            if not re.fullmatch(r"[-\d.+*/() ]+", words):
+                raise ValueError(f"{self.page.name}: no arithmetic: {words}")
         return found
 
 
@@ -104,70 +130,130 @@ def blocks_of(page: Path) -> list[Block]:
     """The blocks of a page."""
     found = []
     for kind, head, text in BLOCK.findall(page.read_text(encoding="utf-8")):
-        commands, *rest = (part.strip() for part in " ".join(head.split()).split(";"))
-        notes = dict(part.split(": ", 1) if ": " in part else ("when", part) for part in rest)
-        found.append(Block(page, kind, tuple(shlex.split(commands)), notes, text))
+        names, *notes = (part.strip() for part in head.split(";"))
+        by_word = dict(part.split(": ", 1) for part in notes)
+        found.append(Block(page, kind, tuple(names.split()), by_word, text))
     return found
 
 
-@cache
 def record(name: str) -> str:
-    """What the full form of an experiment printed, and its CSV."""
+    """What the full form of an experiment printed."""
     path = RECORDS / f"{name}.txt"
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    file = FIGURES[name].file
-    return text + ((DRAWN / f"{file}.csv").read_text(encoding="utf-8") if file else "")
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 @cache
 def known(name: str) -> tuple[list[float], list[tuple[float, float]]]:
-    """The numbers of a record, and its pairs of a mean and an error."""
-    text = record(name).replace("−", "-").replace("|", " ")
-    numbers = re.findall(r"(?<![\w.])\d*\.?\d+(?:,\d{3})*(?:e[-+]?\d+)?", text)
-    values = [float(words.replace(",", "")) for words in numbers]
-    pairs = [(float(a), float(b)) for a, b in re.findall(r"(\d*\.?\d+) ± (\d*\.?\d+)", text)]
-    for line in text.splitlines():
-        cells = line.split(",")
-        for one, next_ in zip(cells, cells[1:], strict=False):
-            try:
-                pairs.append((float(one), float(next_)))
-            except ValueError:
-                continue
+    """The numbers that an experiment printed or drew, and pairs of a mean and its error."""
+    text = record(name)
+    if FIGURES[name].file:  # the CSV has the values with more digits
+        text = "\n".join(line for line in text.splitlines() if not CURVE.search(line))
+    values = [Printed.of(found[1]).value for found in NUMBER.finditer(text)]
+    pairs = [(Printed.of(found[2]).value, Printed.of(found[4]).value)
+             for found in PAIR.finditer(text)]  # fmt: skip
+    if FIGURES[name].file:
+        rows = drawn(name)
+        for row in rows:
+            values += [float(cell) for cell in row.values() if PLAIN.fullmatch(cell)]
+            pairs.append((float(row["mean"]), float(row["standard_error"])))
+        values += slopes_and_shares(rows)
     return values, pairs
 
 
+def drawn(name: str) -> list[dict[str, str]]:
+    """The rows of a figure's CSV."""
+    with (DRAWN / f"{FIGURES[name].file}.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def slopes_and_shares(rows: list[dict[str, str]]) -> list[float]:
+    """The power of x that each curve follows, and each mean over the lower bound, as printed."""
+    curves: dict[tuple[str, str], dict[float, float]] = {}
+    for row in rows:
+        if "curve" in row and float(row["mean"]) > 0 and float(row["x"]) > 0:
+            points = curves.setdefault((row["panel"], row["curve"]), {})
+            points[float(row["x"])] = float(row["mean"])
+    found = [
+        float(np.polyfit(np.log(list(points)), np.log(list(points.values())), 1)[0])
+        for points in curves.values()
+        if len(points) > 1
+    ]
+    for (panel, _), points in curves.items():
+        bound = curves.get((panel, "lower bound"), {})
+        found += [mean / bound[x] for x, mean in points.items() if x in bound]
+    return found
+
+
 def stale(block: Block) -> list[str]:
-    """What a measured block prints and no record has."""
-    values = [value for name in block.names for value in known(name)[0]]
-    pairs = [pair for name in block.names for pair in known(name)[1]]
-    fixed = {one.value for one in block.stated()}
-    computed = block.computed()
-    values_and_computed = values + [value for _, value in computed]
+    """What a block prints and its record or file does not have."""
+    if block.kind == "written":
+        (name,) = block.names
+        return [] if block.text.strip() == record(name).strip() else [f"not the record of {name}"]
+    if block.kind == "tested":
+        file, _, test = block.names[0].partition("::")
+        code = (ROOT / file).read_text(encoding="utf-8")
+        return [] if f"def {test}(" in code and block.page.name in code else [block.names[0]]
+    if block.kind == "stated":
+        text = "".join((ROOT / name).read_text(encoding="utf-8") for name in block.names)
+        values = [one.value for one in printed_in(text.replace("_", ""), quoted=True)]
+        large = (one for one in printed_in(block.text) if not one.small)
+        return [one.words for one in large if not any(map(one.rounds, values))]
     text = NO_NUMBER.sub(" ", block.text)
+    pairs = [pair for name in block.names for pair in known(name)[1]]
     wrong = []
     for found in PAIR.finditer(text):
         mean, error = Printed.of(found[2]), Printed.of(found[4])
-        if not any(mean.rounds(a) and error.rounds(b) for a, b in pairs):
+        given = mean.value in block.given
+        if not (given or any(mean.rounds(a) and error.rounds(b) for a, b in pairs)):
             wrong.append(found[0])
-    operands = [one for words, _ in computed for one in printed_in(words)]
-    for one in [*printed_in(PAIR.sub(" ", text)), *operands]:
-        if not (one.small or one.value in fixed or any(map(one.rounds, values_and_computed))):
-            wrong.append(one.words)
-    return wrong
+    single = [*printed_in(PAIR.sub(" ", text)), *printed_in(" ".join(block.computed))]
+    return wrong + [one.words for one in single if not is_known(one, block)]
+
+
+def is_known(one: Printed, block: Block) -> bool:
+    """Whether a number of a measured block was printed, computed or given, or is a small count."""
+    if one.small or one.value in block.given:
+        return True
+    if any(one.rounds(eval(words)) for words in block.computed):
+        return True
+    return any(one.rounds(value) for name in block.names for value in known(name)[0])
+
+
+def unowned(page: Path) -> list[str]:
+    """Numbers that look measured, decimals or with a unit, and stand in no block or code."""
+    text = page.read_text(encoding="utf-8")
+    for pattern in (BLOCK, OWNED, NO_NUMBER, CITED):
+        text = pattern.sub(" ", text)
+    return [found[0] for found in MEASURED.finditer(text)]
+
+
+def write_blocks(page: Path) -> None:
+    """Put the records into the written blocks of a page."""
+
+    def written(found: re.Match[str]) -> str:
+        if found[1] != "written":
+            return found[0]
+        return f"<!-- written: {found[2]} -->\n{record(found[2]).strip()}\n<!-- end -->"
+
+    text = page.read_text(encoding="utf-8")
+    fresh = BLOCK.sub(written, text)
+    if fresh != text:
+        page.write_text(fresh, encoding="utf-8")
 
 
 def main(names: list[str]) -> int:
     """Run experiments in full; write what they print; say what is stale."""
     for name in names or FIGURES:
-        command = [sys.executable, *shlex.split(COMMAND.format(name))[1:]]
+        command = [sys.executable, "-m", "experiments", name, "--out", str(DRAWN)]
         done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
         (RECORDS / f"{name}.txt").write_text(done.stdout, encoding="utf-8")
     status = 0
     for page in PAGES:
+        write_blocks(page)
         for block in blocks_of(page):
-            if block.kind == "measured" and stale(block):
+            if wrong := stale(block):
                 status = 1
-                print(f"{page.relative_to(ROOT)}: {' '.join(block.names)}: {stale(block)}")
+                print(f"{page.relative_to(ROOT)}: {' '.join(block.names)}: {', '.join(wrong)}")
     return status
 
 
