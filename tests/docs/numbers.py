@@ -199,13 +199,10 @@ def stale(block: Block) -> list[str]:
         large = (one for one in printed_in(block.text) if not one.small)
         return [one.words for one in large if not any(map(one.rounds, values))]
     text = NO_NUMBER.sub(" ", block.text)
-    pairs = [pair for name in block.names for pair in known(name)[1]]
-    wrong = []
-    for found in PAIR.finditer(text):
-        mean, error = Printed.of(found[2]), Printed.of(found[4])
-        given = mean.value in block.given
-        if not (given or any(mean.rounds(a) and error.rounds(b) for a, b in pairs)):
-            wrong.append(found[0])
+    pairs = [
+        (found[0], Printed.of(found[2]), Printed.of(found[4])) for found in PAIR.finditer(text)
+    ]
+    wrong = [words for words, mean, error in pairs if not is_known_pair(mean, error, block)]
     single = [*printed_in(PAIR.sub(" ", text)), *printed_in(" ".join(block.computed))]
     return wrong + [one.words for one in single if not is_known(one, block)]
 
@@ -217,6 +214,12 @@ def is_known(one: Printed, block: Block) -> bool:
     if any(one.rounds(eval(words)) for words in block.computed):
         return True
     return any(one.rounds(value) for name in block.names for value in known(name)[0])
+
+
+def is_known_pair(mean: Printed, error: Printed, block: Block) -> bool:
+    """Whether a mean and its error were printed together."""
+    pairs = (pair for name in block.names for pair in known(name)[1])
+    return mean.value in block.given or any(mean.rounds(a) and error.rounds(b) for a, b in pairs)
 
 
 def unowned(page: Path) -> list[str]:

@@ -1,8 +1,8 @@
 """The quick forms print what they printed when docs/records was written.
 
 Where code moves a value, the records, figures and pages in docs are stale: run `make numbers` for
-the experiments that fail here, then `python -m tests.experiments.test_kept_values FOLDER` for the kept
-values (FOLDER gets the quick figures).
+the experiments that fail here, then `python -m tests.experiments.test_kept_values FOLDER` for the
+kept values (FOLDER gets the quick figures).
 """
 
 import contextlib

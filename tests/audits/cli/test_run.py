@@ -431,3 +431,13 @@ def test_names_choose_by_part():
     assert all("half" in subject for subject in half)
     assert [case.subject for case in select_cases(["half_the_noise"])] == ["half_the_noise"]
     assert len(select_cases([])) == len(cases())
+
+
+def test_the_help_names_every_command(capsys):
+    from audits.__main__ import COMMANDS
+
+    assert main(["--help"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    others = words.partition("Other commands")[2].partition("Exit status")[0]
+    named = {part.split(",")[0].strip() for part in others.partition(":")[2].split(";")}
+    assert named == set(COMMANDS) - {"run"}
