@@ -18,7 +18,7 @@ from audits import Decoded, Traced, audit_accuracy, audit_tracing
 from experiments.charts import Options
 
 DELTA = 1e-6  # of the central algorithms
-TRIES, SMALL = 7, {"rows": 8, "features": 256}
+SMALL = {"rows": 8, "features": 256}
 DECODED_HEAD = (
     "algorithm", "setting", "s_max", "right without noise", "right with it",
     "falsified up to noise times",
@@ -64,7 +64,7 @@ def decoded_cases() -> dict[tuple[str, str], Callable[..., Decoded]]:
         ("`LabelSGD`", p): (gradients(), 30, 0.5, 0.0),
         ("`LabelSGD`, unary", p): (gradients(randomizer="unary"), 30, 0.5, 0.0),
     }
-    families = {
+    families: dict[tuple[str, str], tuple[Any, Any, int]] = {
         ("`LocalMean`", "`SignMeans(64)`, 60, 1"): (LocalMean(epsilon=1.0), SignMeans(64), 60),
         ("`LocalHistogram`", "`PairedShares(64)`, 500, 1"): (
             LocalHistogram(k=64, epsilon=1.0), PairedShares(64), 500),
@@ -148,10 +148,10 @@ def head(cells: Sequence[str]) -> list[str]:
     return [row(cells), "|" + " --- |" * len(cells)]
 
 
-def decoded_row(key: tuple[str, str], runs: int, seed: int) -> str:
+def decoded_row(key: tuple[str, str], runs: int, tries: int, seed: int) -> str:
     """An algorithm without its noise, with it, and the factor between."""
     audit = decoded_cases()[key]
-    bare = audit(noise=0.0, search=TRIES, runs=runs, rng=seed)
+    bare = audit(noise=0.0, search=tries, runs=runs, rng=seed)
     noisy = audit(runs=runs, rng=seed)
     most = bare.most_right
     return row([
@@ -160,10 +160,10 @@ def decoded_row(key: tuple[str, str], runs: int, seed: int) -> str:
     ])  # fmt: skip
 
 
-def traced_row(name: str, runs: int, seed: int) -> str:
+def traced_row(name: str, runs: int, tries: int, seed: int) -> str:
     """The same for a central algorithm."""
     audit = partial(traced_cases()[name], runs=runs, rng=seed, **SMALL)
-    bare, noisy = audit(noise=0.0, search=TRIES), audit()
+    bare, noisy = audit(noise=0.0, search=tries), audit()
     rates = " / ".join(shown(one.true_positives(0.05)) for one in (bare, noisy))
     bounds = " / ".join(shown(one.epsilon_lower) for one in (bare, noisy))
     return row([name, shown(float(bare.members.mean())), rates, bounds, factor(bare)])
@@ -203,19 +203,19 @@ def on_one_thread(task: Callable[[], str]) -> str:
 
 def accuracy(options: Options) -> Iterator[str]:
     """The two tables of algorithms that are too accurate; 20 runs each."""
-    runs, seed = 4 if options.quick else 20, options.seeds[0]
-    tasks = [partial(decoded_row, key, runs, seed) for key in decoded_cases()]
+    sizes = (4, 2) if options.quick else (20, 7)
+    tasks = [partial(decoded_row, key, *sizes, options.seeds[0]) for key in decoded_cases()]
     yield from [*head(DECODED_HEAD), *rows(list(tasks), options.quick)]
 
 
 def tracing(options: Options) -> Iterator[str]:
     """The two tables of algorithms that are traced; 160 pairs each, 48 of one fit."""
-    runs, seed = 2 if options.quick else 20, options.seeds[0]
+    sizes, seed = (2, 2) if options.quick else (20, 7), options.seeds[0]
     yield from head(ONE_HEAD)
     yield from rows([partial(one_fit, part, options.quick, seed) for part in (0, 1)], options.quick)
     yield ""
     yield from head(TRACED_HEAD)
-    tasks = [partial(traced_row, name, runs, seed) for name in traced_cases()]
+    tasks = [partial(traced_row, name, *sizes, seed) for name in traced_cases()]
     yield from rows(list(tasks), options.quick)
 
 
