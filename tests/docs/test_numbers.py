@@ -42,7 +42,7 @@ def test_every_csv_is_drawn_by_an_experiment_and_shown_by_a_page_that_measures_i
     owners = {figure.file: name for name, figure in FIGURES.items() if figure.file}
     for path in sorted(DRAWN.glob("*.csv")):
         name = owners[path.stem]
-        shown = [page for page in PAGES if f"figures/{path.stem}.png" in page.read_text("utf-8")]
+        shown = [page for page in PAGES if f"figures/{path.stem}.svg" in page.read_text("utf-8")]
         assert shown, path.name
         for page in shown:
             measured = {one for block in blocks_of(page) for one in block.names}
