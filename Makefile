@@ -17,7 +17,7 @@ NEWEST_PYTHON ?= $(shell for minor in 14 13 12 11; do \
   for one in python3.$$minor $${PYENV_ROOT:-$$HOME/.pyenv}/versions/3.$$minor.*/bin/python; do \
   "$$one" -c "" 2>/dev/null && echo "$$one" && exit; done; done)
 
-.PHONY: audits test thorough lowest newest bench table clean
+.PHONY: audits test thorough lowest newest bench table numbers clean
 
 audits: $(READY)  ## audit everything on the embedded data; ARGS="Laplace --seed 7" to choose
 	$(BIN)/python -m audits $(ARGS)
@@ -59,6 +59,9 @@ $(READY): requirements.txt pyproject.toml
 table: $(READY)  ## write the types of mechanisms, and their table in docs/ with times measured now
 	$(BIN)/python -c "from mechanisms.base.package_stub import write_stub; write_stub()"
 	$(BIN)/python -c "from mechanisms.base.docs_table import write_table; write_table('docs/mechanisms.md')"
+
+numbers: $(READY)  ## run experiments in full, write what the pages show; ARGS="sign-votes-2" to choose
+	$(BIN)/python -m tests.docs.numbers $(ARGS)
 
 clean:
 	rm -rf $(VENV) .venv-lowest .venv-newest

@@ -72,6 +72,11 @@ FIGURES = {
     "lower-bounds-labels": Figure(BOUNDS, "Labels alone are private", "bounds_labels"),
     "lower-bounds-central": Figure(BOUNDS, "A curator is trusted, δ = 10⁻⁶", "bounds_central"),
     "lower-bounds-everyday": Figure(BOUNDS, "Mean, histogram, selection", "bounds_everyday"),
+    "lower-bounds-accuracy": Figure(
+        "audits_in_reverse", "Too accurate to be private: algorithms without their noise"),
+    "lower-bounds-tracing": Figure(
+        "audits_in_reverse", "Tracing: algorithms without their noise"),
+    "planning-gap": Figure("planning_gap", "How far a planned budget is from the least error"),
 }  # fmt: skip
 
 

@@ -434,6 +434,16 @@ def test_names_choose_by_part():
     assert len(select_cases([])) == len(cases())
 
 
+def test_the_help_names_every_command(capsys):
+    from audits.__main__ import COMMANDS
+
+    assert main(["--help"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    others = words.partition("Other commands")[2].partition("Exit status")[0]
+    named = {part.split(",")[0].strip() for part in others.partition(":")[2].split(";")}
+    assert named == set(COMMANDS) - {"run"}
+
+
 def test_three_names_are_three_rows(tmp_path, capsys):
     names, path = ["Laplace", "Gaussian", "Staircase"], tmp_path / "r.json"
     page = tmp_path / "r.html"
