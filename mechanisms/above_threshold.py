@@ -56,7 +56,7 @@ class AboveThreshold(ScoreMechanism):
     --------
     >>> from mechanisms import AboveThreshold
     >>> one = AboveThreshold(threshold=5.0, scale=0.5)
-    >>> int(one.release([0.0, 2.0, 9.0, 9.0], rng=0))
+    >>> int(one.release([0.0, 2.0, 9.0, 9.0], rng=1))
     2
     >>> one.loss
     PureLoss(epsilon=4.0)

@@ -161,6 +161,8 @@ class LazyLaplace:
 
 def log_bounds(number: int, precision: int) -> tuple[Fraction, Fraction]:
     """Return two fractions with the logarithm of a whole number between them."""
+    if number == 1:
+        return Fraction(0), Fraction(0)
     context = Context(prec=precision, rounding=ROUND_HALF_EVEN, traps=[])
     # decimal's ln is correctly rounded: the exact number lies between its neighbours
     value = context.ln(Decimal(number))
