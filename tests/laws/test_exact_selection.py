@@ -5,6 +5,7 @@ as fractions to 2^-60.  Comparisons of noise are tried for every pair of coarse 
 decision must hold at all corners of what was not drawn.
 """
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -214,7 +215,8 @@ def comparisons_violation() -> str:
         patch.setattr(lazy_laplace, "FEWEST", COARSE_FEWEST)
         patch.setattr(lazy_laplace, "DRAW_ERROR", 1.001 / COARSE_FEWEST)
         patch.setattr(lazy_laplace.LazyLaplace, "refine", no_digits)
-        for gap, scale in itertools.product((0.0, 0.5, 1.25, 4.0), (1.0, 0.75)):
+        patch.setattr(lazy_laplace, "log_bounds", functools.cache(lazy_laplace.log_bounds))
+        for gap, scale in ((0.0, 1.0), (0.5, 0.75), (4.0, 1.0)):
             for name, decide, share in (
                 ("noisy max", max_of_pair, second_wins), ("first above", first_of_pair, is_above),
             ):  # fmt: skip
