@@ -57,13 +57,13 @@ class WeightTable:
 
     scores: Array
     scale: float
-    counts: Array | None
+    counts: IndexArray | None
     tops: Array
     heights: Array
     ends: WordArray
 
     @classmethod
-    def of(cls, scores: Array, scale: float, counts: Array | None = None) -> WeightTable:
+    def of(cls, scores: Array, scale: float, counts: IndexArray | None = None) -> WeightTable:
         """Return the table of rows of scores; a candidate may stand for several, its count."""
         heights = gaps_to_best(scores, scale)
         np.exp(np.negative(heights, out=heights), out=heights)
