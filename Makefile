@@ -30,7 +30,8 @@ test: $(READY)  ## style, types, import contract, tests
 	$(BIN)/python -m pytest -q -n auto --dist loadfile $(ARGS)
 
 thorough: $(READY)  ## the same laws with more examples, and the slow sweeps
-	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -m "slow or not slow" $(ARGS)
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n auto --dist loadfile \
+	  -m "slow or not slow" $(ARGS)
 
 lowest:  ## the tests that lean on other packages, on the lowest declared versions
 	$(PYTHON) -m venv .venv-lowest
@@ -46,8 +47,8 @@ newest:  ## the same tests on the newest Python here and the newest versions
 	  --upgrade --upgrade-strategy eager --editable ".[$(ENDS_EXTRAS)]" $(ENDS_TOOLS)
 	.venv-newest/bin/python -m pytest -q -n auto --dist loadfile $(ENDS_TESTS)
 
-bench: $(READY)  ## figures against a peer or a physical limit, measured now
-	for figure in benchmarks/[a-z]*.py; do $(BIN)/python $$figure || exit 1; done
+bench: $(READY)  ## ratios to a peer or a physical limit, measured now and kept in docs/
+	$(BIN)/python -m benchmarks --write docs/benchmarks.md $(ARGS)
 
 $(READY): requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -87,6 +87,20 @@ class OneOf:
         return "one of " + ", ".join(repr(choice) for choice in self.choices)
 
 
+@dataclass(frozen=True, slots=True)
+class OrNone:
+    """The values of another domain, or None for "not declared"."""
+
+    declared: Domain
+
+    def check(self, argument: str, value: object) -> object:
+        """Return None, or the value as the other domain returns it."""
+        return None if value is None else self.declared.check(argument, value)
+
+    def __str__(self) -> str:
+        return f"{self.declared}, or None"
+
+
 def _real(value: object) -> float:
     """Return ``value`` as a float, or NaN if it is not a real number."""
     if isinstance(value, (bool, np.bool_)):

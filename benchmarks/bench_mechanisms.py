@@ -11,6 +11,7 @@ import tracemalloc
 import numpy as np
 
 from accountant import Ledger, Parallel, calibrate
+from benchmarks.measure import beside, least_seconds, options
 from mechanisms import (
     AboveThreshold,
     CubeLinf,
@@ -37,30 +38,27 @@ from mechanisms.families.bounded_scores import ListedScores
 RNG = np.random.default_rng(0)
 
 
-def least_seconds(work, times=3):
-    """Least seconds of a few runs."""
-    found = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - start)
-    return min(found)
+OPTIONS = options(__doc__)
+USERS = 2_000 if OPTIONS.quick else 1_000_000  # 10 times so many of the cheapest
 
 
 def print_row(name, seconds, peer, peer_seconds, aim=""):
-    print(f"  {name:44} {seconds * 1e3:9.1f} ms   {seconds / peer_seconds:6.2f} x {peer}"
+    print(f"  {name:44} {seconds * 1e3:9.1f} ms   {beside(seconds, peer_seconds, peer)}"
           f" ({peer_seconds * 1e3:.1f} ms){aim}")  # fmt: skip
 
 
 def exact_noise():
     print("exact noise: million draws a second on one core (aim 2)")
-    count, ask = 2_000_000, 100_000
+    count, ask = 2 * USERS, USERS // 10
+    words = least_seconds(lambda: RNG.bytes(8 * count))
     for made, power in ((DiscreteLaplace(10.0), 1), (DiscreteGaussian(10.0), 2)):
         zeros = np.zeros(count, dtype=np.int64)
         for source in ("a seed", "the operating system's key"):
             rng = np.random.default_rng(1) if source == "a seed" else None
-            rate = count / least_seconds(lambda: made.release(zeros, rng)) / 1e6
-            print(f"  {made!s:44} {rate:9.1f} M/s from {source}")
+            seconds = least_seconds(lambda: made.release(zeros, rng))
+            rate = count / seconds / 1e6
+            print(f"  {made!s:44} {rate:9.1f} M/s from {source}, "
+                  f"{beside(seconds, words, 'as many words of bits')}")  # fmt: skip
         if importlib.util.find_spec("opendp"):
             draws, seconds = opendp_draws(power, ask)
             peer = ask / seconds / 1e6
@@ -69,8 +67,9 @@ def exact_noise():
     for wide in (1e3, 1e9):
         for power in (1, 2):
             law = IntegerNoise(wide, power)
-            rate = count / least_seconds(lambda: law.draw(count, RNG)) / 1e6
-            print(f"  {law!s:44} {rate:9.1f} M/s")
+            seconds = least_seconds(lambda: law.draw(count, RNG))
+            print(f"  {law!s:44} {count / seconds / 1e6:9.1f} M/s, "
+                  f"{beside(seconds, words, 'as many words of bits')}")  # fmt: skip
     values = np.zeros(count)
     for cls in (Laplace, Gaussian):
         naive, sound = (cls(1.0, arithmetic=kind) for kind in ("idealised", "exact"))
@@ -144,8 +143,8 @@ def chi_square_tail(draws, made):
 
 
 def vectors():
-    print("vectors: 100,000 users x 100 (aim: 1.5 x the normals)")
-    n, p = 100_000, 100
+    n, p = USERS // 10, 100
+    print(f"vectors: {n:,} users x {p} (aim: 1.5 times the normals)")
     values = RNG.normal(size=(n, p))
     values /= np.sqrt(np.square(values).sum(axis=1, keepdims=True))
     normals = least_seconds(lambda: RNG.standard_normal((n, p)), 5)
@@ -170,19 +169,19 @@ def vectors():
 
 
 def labels():
-    print("labels (aims: k-ary 2 x its integers, unary 2 x its bits)")
-    n, k = 10_000_000, 10
+    print("labels (aims: k-ary 2 times its integers, unary 2 times its bits)")
+    n, k = 10 * USERS, 10
     truth = RNG.integers(0, k, n)
     made = calibrate(RandomizedResponse, k=k, epsilon=1.0)
     integers = least_seconds(lambda: RNG.integers(0, k, n))
-    print_row("RandomizedResponse, 10^7 users", least_seconds(lambda: made.release(truth, RNG)),
+    print_row(f"RandomizedResponse, {n:,} users", least_seconds(lambda: made.release(truth, RNG)),
          "rng.integers", integers)  # fmt: skip
-    n, k = 1_000_000, 100
+    n, k = USERS // 2, 100
     truth = RNG.integers(0, k, n)
     made = UnaryEncoding.optimised(k, 1.0)
     bits = least_seconds(lambda: RNG.random((n, k)) < made.q)
     print_row(
-        "UnaryEncoding, 10^6 x 100",
+        f"UnaryEncoding, {n:,} x {k}",
         least_seconds(lambda: made.release(truth, RNG)),
         "rng.random < q",
         bits,
@@ -198,7 +197,7 @@ def labels():
         calibrate(HadamardResponse, k=k, epsilon=1.0),
         LocalHashing.optimised(k, 1.0),
     ):
-        print_row(f"{type(made).__name__}, 10^6 users", least_seconds(lambda: made.release(truth, RNG)),
+        print_row(f"{type(made).__name__}, {n:,} users", least_seconds(lambda: made.release(truth, RNG)),
              "rng.random", least_seconds(lambda: RNG.random(n)))  # fmt: skip
     if importlib.util.find_spec("multi_freq_ldpy"):
         from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client
@@ -212,7 +211,7 @@ def labels():
 
 
 def memory():
-    n = 10_000_000
+    n = 10 * USERS
     truth = RNG.integers(0, 10, n)
     made = calibrate(RandomizedResponse, k=10, epsilon=1.0)
     ledger = Ledger(truth, Parallel([made] * 100), rng=0, transcript="digest")
@@ -223,8 +222,8 @@ def memory():
         counts += made.decode(ledger.release_each(made, lambda rows: rows, who)) / 100
     peak = tracemalloc.get_traced_memory()[1] / 2**20
     tracemalloc.stop()
-    print(f"10^7 users through release_each in 100 groups: {peak:.0f} MiB beside the data's "
-          f"{truth.nbytes / 2**20:.0f}; largest error {np.abs(counts - 0.1).max():.5f}")  # fmt: skip
+    print(f"{n:,} users through release_each in 100 groups: {peak:.2f} MiB, "
+          f"{beside(peak, truth.nbytes / 2**20, 'the data')}; largest error {np.abs(counts - 0.1).max():.5f}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ class SparseVector(Mechanism):
     @property
     def answer_noise(self) -> Laplace:
         """The mechanism that releases the answer, once it is found."""
-        return Laplace(self.answer_scale, self.sensitivity, self.arithmetic)
+        return Laplace(self.answer_scale, self.sensitivity, self.arithmetic, dimension=1)
 
     @property
     def loss(self) -> PureLoss:

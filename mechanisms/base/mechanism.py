@@ -46,8 +46,8 @@ class Arithmetic(enum.StrEnum):
     --------
     >>> from mechanisms import Arithmetic, Laplace
     >>> Laplace(scale=2.0).arithmetic
-    IDEALISED
-    >>> Laplace(scale=2.0, arithmetic="exact").arithmetic is Arithmetic.EXACT
+    EXACT
+    >>> Laplace(scale=2.0, arithmetic="idealised").arithmetic is Arithmetic.IDEALISED
     True
     """
 

@@ -10,6 +10,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.numerics import Array
+
 Bits = NDArray[np.bool_]
 
 
@@ -27,6 +29,22 @@ def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Bit
     if rest > 0 and tied.size:
         bits[tied] = bernoulli(rest, tied.shape, rng)
     return bits.reshape(shape)
+
+
+def bernoulli_each(p: Array, rng: np.random.Generator) -> Bits:
+    """Return one bit for every probability in [0, 1], 1 with exactly that probability.
+
+    Thirty-two binary digits of a uniform number decide, unless they equal those of its ``p``: then
+    a fresh uniform number is compared with the remaining digits.
+    """
+    scaled = np.ldexp(p, 32)
+    digits = np.floor(scaled)
+    drawn = rng.integers(0, 2**32, p.shape, dtype=np.uint32)
+    bits: Bits = drawn < digits
+    tied = (drawn == digits) & (scaled > digits)
+    if tied.any():
+        bits[tied] = bernoulli_each((scaled - digits)[tied], rng)
+    return bits
 
 
 def bernoulli_words(p: float, count: int, rng: np.random.Generator) -> NDArray[np.uint64]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,8 @@ WordArray = NDArray[np.uint64]
 HEIGHT_ERROR = 2.0**-42
 
 
-def random_words(size: int, rng: np.random.Generator) -> WordArray:
-    """Return ``size`` random words of 64 bits."""
+def random_words(size: int | None, rng: np.random.Generator) -> Any:
+    """Return ``size`` random words of 64 bits; one number for None."""
     return rng.integers(0, 2**64, size, dtype=np.uint64)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
@@ -56,6 +57,11 @@ class IntegerNoise:
 
     def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return ``size`` independent draws."""
+        if size == 1:  # numpy takes longer to begin than to draw
+            one = None
+            while one is None:
+                one = self._proposal(rng)
+            return np.array([one])
         found = np.empty(size, dtype=np.int64)
         done = 0
         while done < size:
@@ -68,7 +74,7 @@ class IntegerNoise:
 
     def energy(self, k: Any) -> Any:
         """Return ``|k / width|^power / power`` in floats."""
-        x = np.abs(k) / self.width
+        x = abs(k) / self.width
         return x if self.power == 1 else x * x / 2
 
     def exact_energy(self, k: int) -> Fraction:
@@ -105,6 +111,28 @@ class IntegerNoise:
         accepted: IntegerArray = k[keep]
         return accepted
 
+    def _proposal(self, rng: np.random.Generator) -> int | None:
+        """Return one proposal, or None where it is not accepted; see `_accepted_proposals`."""
+        table = proposal_table(self)
+        word = int(random_words(None, rng))
+        negative, word = word & 1, word >> 1
+        block = bisect_right(table.whole_ends, word)
+        at = min(block, table.count - 1)
+        place, k = word - (table.whole_ends[at - 1] if at else 0), at << table.shift
+        if table.shift:
+            k |= int(random_words(None, rng)) >> (64 - table.shift)
+        accepted = False
+        if block == table.count:
+            accepted, k = self._tail_proposal(word - table.whole_ends[at], rng)
+        elif block == at:
+            height = table.height_at_zero * math.exp(-self.energy(k))
+            accepted = place + 1 <= height * (1 - HEIGHT_ERROR)
+            if not accepted and place < height * (1 + HEIGHT_ERROR):
+                accepted = accept_exactly(place, self, k, table.height_at_zero, rng)
+        if not accepted or (negative and k == 0):
+            return None
+        return -k if negative else k
+
     def _tail_proposal(self, place: int, rng: np.random.Generator) -> tuple[bool, int]:
         # Stretches of 64 blocks, the j-th with probability 2^-(j+1), uniform inside: over a
         # stretch the probability falls by e^-1 at least, so that it stays below the proposal.
@@ -130,6 +158,7 @@ class ProposalTable:
     height_at_zero: float
     starts: WordArray
     ends: WordArray
+    whole_ends: tuple[int, ...]  # as Python's numbers
 
 
 @functools.lru_cache(maxsize=256)
@@ -145,7 +174,7 @@ def proposal_table(noise: IntegerNoise) -> ProposalTable:
     # rounded up by more than the exponentials can be wrong
     lengths = np.floor(weights * top * (1 + 2.0**-42)).astype(np.uint64) + np.uint64(1)
     ends = np.cumsum(lengths)
-    return ProposalTable(shift, count, top, ends - lengths, ends)
+    return ProposalTable(shift, count, top, ends - lengths, ends, tuple(ends.tolist()))
 
 
 def accept_exactly(

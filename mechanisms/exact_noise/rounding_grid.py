@@ -71,7 +71,10 @@ def add_grid_noise(
     """
     k = grid_exponent(scale)
     width = math.ldexp(drawn_scale, -k)
-    noise = IntegerNoise(width, power).draw(math.prod(shape), rng).reshape(shape)
+    drawn = IntegerNoise(width, power).draw(math.prod(shape), rng)
+    if not shape:  # numpy takes longer to begin than to add
+        return np.float64(_sum(float(value), int(drawn[0]), k))
+    noise = drawn.reshape(shape)
     with np.errstate(over="ignore"):
         steps = np.broadcast_to(np.rint(np.ldexp(value, -k)), shape)
     near = np.abs(steps) < MAX_GRID_STEPS
@@ -84,14 +87,21 @@ def add_grid_noise(
     if not near.all():
         far = np.broadcast_to(value, shape)[~near]
         pairs = zip(far.tolist(), noise[~near].tolist(), strict=True)
-        answer[~near] = [_exact_sum(one, added, k) for one, added in pairs]
+        answer[~near] = [_far_sum(one, added, k) for one, added in pairs]
     return answer[()]
 
 
 LARGEST_FLOAT = sys.float_info.max
 
 
-def _exact_sum(value: float, noise: int, k: int) -> float:
+def _sum(value: float, noise: int, k: int) -> float:
+    if abs(value) >= math.ldexp(MAX_GRID_STEPS, k):
+        return _far_sum(value, noise, k)
+    # Python rounds to even, as numpy does
+    return math.ldexp(float(round(math.ldexp(value, -k)) + noise), k)
+
+
+def _far_sum(value: float, noise: int, k: int) -> float:
     # such a value is a whole number of steps already
     total = Fraction(value) + noise * Fraction(2) ** k
     return float(max(min(total, Fraction(LARGEST_FLOAT)), -Fraction(LARGEST_FLOAT)))

@@ -28,7 +28,7 @@ def test_the_history_tells_what_was_spent_and_what_is_left(book):
     assert "<b>0.6500</b>" in html
     # 0.65 left: six of 0.1, thirteen of 0.05
     for scale, expected in ((10, ["3", "3", "0", "6"]), (20, ["1", "0", "1", "13"])):
-        at = cells.index(f"Laplace(scale={scale}.0, sensitivity=1.0, arithmetic=IDEALISED)")
+        at = cells.index(f"Laplace(scale={scale}.0, sensitivity=1.0, arithmetic=EXACT)")
         assert cells[at + 1 : at + 5] == expected
     # neither data nor answers
     assert "987654" not in html

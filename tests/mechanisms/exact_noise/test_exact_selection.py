@@ -118,7 +118,7 @@ def test_an_answer_is_found_and_released_as_its_two_parts_do():
     released = made.release(answers, 8, 500)
     assert (released[:, 0] == made.comparison.release(answers, 8, 500)).all()
     assert made.comparison == AboveThreshold(0.5, 2.0)
-    assert made.answer_noise == Laplace(1.0, arithmetic="exact")
+    assert made.answer_noise == Laplace(1.0, arithmetic="exact", dimension=1)
     found = released[released[:, 0] < 3, 1]
     steps = np.ldexp(found, 40)
     assert (steps == np.rint(steps)).all()
