@@ -171,7 +171,7 @@ def flipped_heads(
     shape = (rows.stop - rows.start, scores.shape[1])
     words = random_words(-(-shape[0] * shape[1] // 4), rng).view(np.uint16)
     digits = words[: shape[0] * shape[1]].reshape(shape)
-    heads = digits < low
+    heads: Bits = digits < low
     unsure = np.flatnonzero((digits <= high) != heads)
     if unsure.size:
         row, column = np.divmod(unsure, shape[1])
