@@ -14,7 +14,6 @@ import functools
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any, final
 
@@ -22,14 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
+from mechanisms.exact_noise.exponential_coins import (
+    HEIGHT_ERROR,
+    WordArray,
+    below_exponential,
+    random_words,
+)
 
 IntegerArray = NDArray[np.int64]
-WordArray = NDArray[np.uint64]
 
 DRAWS_PER_CHUNK = 1 << 15  # draws at a time stay in the processor's cache
-# Relative error of ``c exp(-energy)`` in floats: the energy is at most about 60 with four
-# roundings, an exponential is good to a few units; 2^-42 is twenty times their sum.
-HEIGHT_ERROR = 2.0**-42
 TAIL_ENERGY = 49.0  # energy beyond which the table ends: less than 2^-62 of the mass
 
 
@@ -84,7 +85,7 @@ class IntegerNoise:
     def _accepted_proposals(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return the accepted ones of ``size`` proposals, in order."""
         table = proposal_table(self)
-        words = _random_words(size, rng)
+        words = random_words(size, rng)
         negative = (words & np.uint64(1)).astype(bool)
         words >>= np.uint64(1)
         block = np.searchsorted(table.ends, words, side="right")
@@ -93,7 +94,7 @@ class IntegerNoise:
         position = (words - table.starts[at]).astype(float)
         k = at << table.shift
         if table.shift:
-            k |= (_random_words(size, rng) >> np.uint64(64 - table.shift)).astype(np.int64)
+            k |= (random_words(size, rng) >> np.uint64(64 - table.shift)).astype(np.int64)
         # accept where position + (unseen bits) < c exp(-energy)
         height = table.height_at_zero * np.exp(-self.energy(k))
         keep = inside & (position + 1 <= height * (1 - HEIGHT_ERROR))
@@ -113,13 +114,13 @@ class IntegerNoise:
     def _proposal(self, rng: np.random.Generator) -> int | None:
         """Return one proposal, or None where it is not accepted; see `_accepted_proposals`."""
         table = proposal_table(self)
-        word = int(_random_words(None, rng))
+        word = int(random_words(None, rng))
         negative, word = word & 1, word >> 1
         block = bisect_right(table.whole_ends, word)
         at = min(block, table.count - 1)
         place, k = word - (table.whole_ends[at - 1] if at else 0), at << table.shift
         if table.shift:
-            k |= int(_random_words(None, rng)) >> (64 - table.shift)
+            k |= int(random_words(None, rng)) >> (64 - table.shift)
         accepted = False
         if block == table.count:
             accepted, k = self._tail_proposal(word - table.whole_ends[at], rng)
@@ -180,33 +181,4 @@ def accept_exactly(
     position: int, noise: IntegerNoise, k: int, height_at_zero: float, rng: np.random.Generator
 ) -> bool:
     """Return whether ``position`` plus a uniform fraction accepts ``k``; the decision is exact."""
-    energy, height = noise.exact_energy(k), Fraction(height_at_zero)
-    fraction, bits, digits = 0, 0, 40
-    while True:
-        low, high = _exp_bounds(energy, digits)
-        least = position + Fraction(fraction, 1 << bits)
-        if least + Fraction(1, 1 << bits) <= height * low:
-            return True
-        if least >= height * high:
-            return False
-        fraction = (fraction << 64) | int(_random_words(1, rng)[0])
-        bits, digits = bits + 64, digits + 20
-
-
-def _exp_bounds(energy: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """Return two fractions with ``exp(-energy)`` between them."""
-    if energy > 1000:  # e^-energy < 2^-energy; enough to decide, and short to write
-        return Fraction(0), Fraction(1, 1 << min(int(energy), 16 * digits))
-    found = []
-    for rounding, step in ((ROUND_CEILING, "next_minus"), (ROUND_FLOOR, "next_plus")):
-        context = Context(prec=digits, rounding=rounding, traps=[])
-        exponent = context.divide(Decimal(energy.numerator), Decimal(energy.denominator))
-        # decimal's exp is correctly rounded: its neighbour lies beyond the exact number
-        value = getattr(context, step)(context.exp(context.minus(exponent)))
-        found.append(max(Fraction(value), Fraction(0)))
-    return found[0], found[1]
-
-
-def _random_words(size: int | None, rng: np.random.Generator) -> Any:
-    """Return words of 64 random bits; one number for None."""
-    return rng.integers(0, 2**64, size, dtype=np.uint64)
+    return below_exponential(position, noise.exact_energy(k), Fraction(height_at_zero), rng)

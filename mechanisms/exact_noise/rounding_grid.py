@@ -32,10 +32,12 @@ def round_to_grid(value: Array, scale: float) -> Array:
     """Return every number rounded to the nearest grid point."""
     k = grid_exponent(scale)
     with np.errstate(over="ignore"):
-        steps = np.ldexp(value, -k)
-    # huge numbers lie on the grid as they are
-    nearest: Array = np.where(np.abs(steps) < MAX_GRID_STEPS, np.ldexp(np.rint(steps), k), value)
-    return nearest
+        if abs(k) < 1000:  # products with normal powers of two are exact, and faster than ldexp
+            nearest: Array = np.rint(value * 2.0**-k) * 2.0**k
+        else:
+            nearest = np.ldexp(np.rint(np.ldexp(value, -k)), k)
+    # beyond the floats' range numbers lie on the grid as they are
+    return nearest if np.isfinite(nearest).all() else np.where(np.isinf(nearest), value, nearest)
 
 
 def grid_step(scale: float) -> float:

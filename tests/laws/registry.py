@@ -30,6 +30,7 @@ from tests.laws import (
     test_directions,
     test_early_stops,
     test_exact,
+    test_exact_selection,
     test_gate,
     test_hockey_stick,
     test_ledger,
@@ -51,6 +52,7 @@ from tests.mutants import (
     declarations,
     directions,
     early_stops,
+    exact_selection,
     frank_wolfe,
     gates,
     label_sgd,
@@ -108,6 +110,7 @@ MECHANISM_LAWS = {
     "description": test_values.description_violation,
     "drawn": test_parameters.drawn_violation,
     "exact": test_exact.violation,
+    "grid": test_exact.grid_violation,
     "hockey_stick": lambda mechanism: test_hockey_stick.violation(mechanism, 10),
     "mean": test_decoders.mean_violation,
     "neighbours": test_neighbours.violation,
@@ -185,6 +188,12 @@ register(
     "certificates", lambda patched: under(patched, test_certificates.violation),
     {patched.__name__: (patched, None) for patched in CERTIFICATE_MUTANTS},
 )  # fmt: skip
+
+for _name, _violation in test_exact_selection.VIOLATIONS.items():
+    register(
+        f"exact {_name}", functools.partial(under, violation=_violation),
+        {patched.__name__: (patched, None) for patched in exact_selection.MUTANTS[_name]},
+    )  # fmt: skip
 
 MADE, TARGET = Laplace(1.0, 2.0), (1.0, 1e-6)
 register(
