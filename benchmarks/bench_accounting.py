@@ -190,7 +190,6 @@ def peers():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peers", action="store_true", help="ask other installed accountants too")
-    parser.add_argument("--write", metavar="FILE", help="put the tables into this page")
     parser.add_argument("--quick", action="store_true", help="few workloads: the script works")
     given = parser.parse_args()
     quick = ("a: 1000 Gaussians", "64 Laplaces")
@@ -206,13 +205,6 @@ def main():
     if given.peers:
         for name, seconds, found, truth in peers():
             print(f"b by {name}: {seconds:.1f} s, error {found / truth - 1:+.1e}")
-    if given.write:
-        page = Path(given.write)
-        block = "\n".join([*lines, "", "```", *rest, "```"])
-        start, end = "<!-- benchmarks.bench_accounting -->", "<!-- end -->"
-        text = re.sub(f"{start}.*?{end}", lambda _: f"{start}\n{block}\n{end}", page.read_text(),
-                      flags=re.DOTALL)  # fmt: skip
-        page.write_text(text)
 
 
 if __name__ == "__main__":
