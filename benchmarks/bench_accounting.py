@@ -7,10 +7,8 @@ an independent road found.
 import argparse
 import importlib.util
 import math
-import re
 import resource
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 from dp_accounting import dp_event
