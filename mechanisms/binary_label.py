@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from accountant.domains import POSITIVE, Interval
 from accountant.losses.finite_pair import PairLoss
 from accountant.numerics import Array
-from accountant.randomness import Rng, generator
+from accountant.randomness import Rng, generator, public_generator
 from mechanisms.base import (
     EXACT,
     Arithmetic,
@@ -58,9 +58,10 @@ class BinaryLabel(FixedLengthMeanOracle):
         numbers, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, numbers.shape)
         # The number is rounded to +-bound without bias, and the sign kept with probability keep.
-        # The rounding only mixes the two, so its floats cannot cost privacy; `bernoulli` is exact.
+        # The rounding only mixes the two, so its floats cannot cost privacy, and it may be public
+        # (docs/proofs/vectors.md); `bernoulli` is exact.
         reported = bernoulli(self.keep, shape, source) == stochastic_round(
-            numbers / self.bound, shape, source
+            numbers / self.bound, shape, public_generator(source)
         )
         return np.where(reported, self.length, -self.length)[()]
 

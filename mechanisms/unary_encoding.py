@@ -16,11 +16,11 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from mechanisms.base import FiniteRows, bit_rows, declare, param
+from mechanisms.base.blocks import cache_blocks
 from mechanisms.exact_noise.exact_bernoulli import bernoulli, bernoulli_words
 from mechanisms.families.frequency_oracle import (
     FrequencyOracle,
     Reports,
-    cache_blocks,
     calibrated_safely,
     randomise_in_blocks,
 )
