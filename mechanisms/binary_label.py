@@ -5,6 +5,7 @@ References: Duchi, Jordan & Wainwright (2018), Section 4.2.
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -77,6 +78,11 @@ class BinaryLabel(FixedLengthMeanOracle):
     def length(self) -> float:
         """The absolute value of every report, in the units of the number."""
         return self.bound / (2 * self.keep - 1)
+
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        del fields
+        return (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
 
     @property
     def loss(self) -> PairLoss:

@@ -125,6 +125,11 @@ class CubeLinf(FixedLengthMeanOracle):
         """The Euclidean length of a corner."""
         return math.sqrt(self.dimension) * self.end
 
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        del fields
+        return None if delta else 1 / (1 + math.exp(-epsilon))
+
     @property
     def loss(self) -> PairLoss:
         """The loss of three outcomes: corners of this half, of the other half, and between them."""

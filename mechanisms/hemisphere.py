@@ -114,6 +114,11 @@ class HemisphereL2(FixedLengthMeanOracle):
         mean = 1 / (math.sqrt(math.pi) * gamma_ratio(self.dimension / 2))
         return self.radius / (2 * self.keep - 1) / mean
 
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        del fields
+        return (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
+
     @property
     def loss(self) -> PairLoss:
         """The loss of two outcomes: the value's hemisphere and the opposite one."""

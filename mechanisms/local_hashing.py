@@ -90,6 +90,10 @@ class LocalHashing(FrequencyOracle):
         pairs = more * (each + 1) * each + (self.buckets - more) * each * (each - 1)
         return pairs / (self.prime * (self.prime - 1))
 
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        return None if delta else 1 / (1 + (fields.buckets - 1) * math.exp(-epsilon))
+
     @property
     def own_label_probability(self) -> float:
         """The probability ``keep``."""

@@ -171,6 +171,11 @@ class PrivUnit(FixedLengthMeanOracle):
         moment = math.exp(a * math.log1p(-self.height * self.height)) / (2 * a * beta)
         return self.radius * (1 - mass) / (self.keep - mass) * (mass / moment)
 
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        mass = cap_mass(fields.dimension, fields.height)
+        return None if delta else mass / (mass + (1 - mass) * math.exp(-epsilon))
+
     @property
     def loss(self) -> PairLoss:
         """The loss of three outcomes: the cap, the opposite one, and the rest."""

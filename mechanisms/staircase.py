@@ -6,6 +6,7 @@ References: Geng & Viswanath (2014), Theorem 2.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -31,9 +32,27 @@ from mechanisms.exact_noise import rounding_grid as grid
 from mechanisms.exact_noise.integer_staircase import IntegerStaircase
 from mechanisms.families.additive import AdditiveNoise
 
-
 BEST = "best"
-SHARE = Interval(1e-9, 1 - 1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class ShareOrBest:
+    """Shares from ``low`` to ``high``, or the word that stands for the best one."""
+
+    low: float
+    high: float
+
+    def check(self, argument: str, value: object) -> float | str:
+        """Return the share or the word."""
+        if isinstance(value, str) and value == BEST:
+            return BEST
+        return Interval(self.low, self.high).check(argument, value)
+
+    def __str__(self) -> str:
+        return str(Interval(self.low, self.high))
+
+
+SHARE = ShareOrBest(1e-9, 1 - 1e-9)
 
 
 @final
@@ -66,13 +85,13 @@ class Staircase(AdditiveNoise):
     sensitivity: float = param(POSITIVE, "sensitivity of the number", typical=(1.0,), default=1.0)
     # 1 / (1 + e^{eps / 2}) has the least expected absolute error; typical: at epsilon 1
     upper: float = param(
-        SHARE, "share of a stair that is its upper part, or "best" for the least expected error",
+        SHARE, "share of a stair that is its upper part, or 'best' for the least expected error",
         typical=(0.3775406687981454, 0.8), default=BEST,
     )  # fmt: skip
     arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     def __post_init__(self) -> None:
-        if self.upper == BEST:  # type: ignore[comparison-overlap]  # only before the check  # Geng & Viswanath (2014), Theorem 3
+        if isinstance(self.upper, str) and self.upper == BEST:  # their Theorem 3
             scale = POSITIVE.check("Staircase.scale", self.scale)
             half = POSITIVE.check("Staircase.sensitivity", self.sensitivity) / scale / 2
             best = math.exp(-half) / (1 + math.exp(-half))
@@ -147,6 +166,10 @@ class Staircase(AdditiveNoise):
         place = share * g / 2 + (1 - share) * (1 + g) / 2
         place_2 = share * g**2 / 3 + (1 - share) * (1 + g + g**2) / 3
         return self.drawn_stair * math.sqrt(stair_2 + 2 * stair * place + place_2)
+
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        return None if delta else fields.sensitivity / epsilon
 
     @property
     def loss(self) -> PairLoss:

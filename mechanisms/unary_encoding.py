@@ -104,6 +104,11 @@ class UnaryEncoding(FrequencyOracle):
         least = 1 / (1 + math.exp(min(epsilon, 600.0)))
         return calibrated_safely(lambda q: cls(k, 0.5, q), least, 0.5, epsilon)
 
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        odds = math.exp(-epsilon) * (fields.p / (1 - fields.p))
+        return None if delta else odds / (1 + odds)
+
     @property
     def own_label_probability(self) -> float:
         """The probability ``p``."""
