@@ -55,7 +55,7 @@ class PrivUnit(FixedLengthMeanOracle):
     >>> from mechanisms import PrivUnit
     >>> one = PrivUnit(dimension=3, height=0.25, keep=0.75)
     >>> one.release([0.0, 0.6, 0.8], rng=0).round(4).tolist()
-    [-1.6262, -0.8477, 1.9359]
+    [0.0703, -0.0419, -2.6654]
     >>> round(one.length, 4), round(one.loss.pure, 4)
     (2.6667, 1.6094)
     """
@@ -74,7 +74,7 @@ class PrivUnit(FixedLengthMeanOracle):
     )
     # ln-odds 1 beyond those of the cap, which has 3/8 of the sphere
     keep: float = param(
-        lambda self: Interval(cap_mass(self.dimension, self.height), 1.0, "()"),
+        lambda self: Interval(least_keep(self), 1.0, "()"),
         "probability of the cap, above the cap's share of the sphere and below 1",
         typical=(0.6199119,), knob=True,
     )  # fmt: skip
@@ -213,12 +213,7 @@ class PrivUnit(FixedLengthMeanOracle):
         share = (self.keep - mass) / (1 - mass)
         if self.arithmetic is IDEALISED:
             return share
-        # less by what the mass of a cap of integer vectors may differ: docs/proofs/vectors.md
-        share -= (1 - share) * (2 * cap_mass_error(self.dimension) / mass + 4e-12)
-        if share <= 0:
-            allowed = "above the cap's share of the sphere, by more than the grid moves"
-            raise ParameterError("PrivUnit.keep", self.keep, allowed)
-        return share
+        return share - (1 - share) * lost_share(self.dimension, mass)
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
@@ -231,7 +226,6 @@ class PrivUnit(FixedLengthMeanOracle):
         mass = self._cap_mass
         if mass < 1e-290:
             raise ParameterError("PrivUnit.height", self.height, "where the cap has some mass")
-        _ = self._cap_share  # refuses what the grid cannot draw
         # caps of two values overlap least where they are opposite; scipy's cap is good to 1e-12
         return response_pair(self.keep, (1 - self.keep) * mass / (1 - mass) * (1 - 1e-12))
 
@@ -270,3 +264,21 @@ def unit_vectors(vectors: Array) -> Array:
     length = norms(scaled, 2)[..., None]
     scaled /= np.where(length > 0, length, 1.0)
     return scaled
+
+
+def lost_share(dimension: int, mass: float) -> float:
+    """Return what exact reports give up of the cap's share, relative to the rest of the share.
+
+    It pays for the mass of a cap of integer vectors, which differs from axis to axis
+    (docs/proofs/vectors.md), and for what floats are wrong by.
+    """
+    return 2 * cap_mass_error(dimension) / mass + 4e-12
+
+
+def least_keep(made: PrivUnit) -> float:
+    """Return the mass of the cap; for exact reports more, so that something is left to give up."""
+    mass = cap_mass(made.dimension, made.height)
+    if made.arithmetic != EXACT or mass < 1e-290:
+        return mass
+    lost = min(2 * lost_share(made.dimension, mass), 1.0)
+    return mass + (1 - mass) * lost

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from mechanisms import EXACT, Mechanism
+from mechanisms import EXACT, Mechanism, Staircase
 from mechanisms.families.additive import RealNoise
 from tests.laws.common import INSTANCES, example_value
 
-ON_A_GRID = [one for one in INSTANCES if isinstance(one, RealNoise) and one.arithmetic is EXACT]
+ON_A_GRID = [
+    one for one in INSTANCES if isinstance(one, (RealNoise, Staircase)) and one.arithmetic is EXACT
+]
 
 
 def violation(mechanism: Mechanism) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from accountant.randomness import generator, public_generator
 from mechanisms import BinaryLabel, CubeLinf, HemisphereL2, LocalHashing
+from mechanisms.base.blocks import CACHE_BYTES
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from tests.laws.common import FALSE_ALARM_RATE
 
@@ -94,8 +95,8 @@ def test_the_coin_is_the_only_secret_of_the_direction(monkeypatch):
     made, value = HemisphereL2(2, 1.0, 0.7), np.array([0.6, 0.8])
     reports = with_known_bits(monkeypatch, "hemisphere", made, value, 5)
     secret = np.random.default_rng(5)
-    step, coins = max(64, (1 << 19) // 16), []
-    for start in range(0, USERS, step):
-        coins.append(bernoulli(0.7, (min(step, USERS - start),), secret))
+    step = max(64, CACHE_BYTES // 16)
+    blocks = [min(step, USERS - start) for start in range(0, USERS, step)]
+    coins = [bernoulli(0.7, (users,), secret) for users in blocks]
     ahead = reports @ value > 0
     assert (ahead == np.concatenate(coins)).all()

@@ -9,7 +9,7 @@ from accountant import Ledger
 from accountant.accountants.base import Accountant
 from tests.laws import registry
 from tests.laws.registry import LAWS
-from tests.mutants import accountants, calibrations, gates, ledgers, notions, specimens
+from tests.mutants import accountants, calibrations, cells, gates, ledgers, notions, specimens
 
 CASES = [(law, name) for law, found in LAWS.items() for name in found.mutants]
 
@@ -47,6 +47,7 @@ def test_every_mutant_has_a_law():
         (calibrations, FunctionType),
         (notions, FunctionType),
         (gates, FunctionType),
+        (cells, FunctionType),
     ):
         own = [one for one in vars(module).values() if belongs(one, module, kind)]
         assert {one.__name__ for one in own} - named == set()
