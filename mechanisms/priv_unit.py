@@ -42,6 +42,8 @@ from mechanisms.families.mean_oracle import (
 )
 from mechanisms.families.sphere_support import SphereSupport
 
+ROUND_OFF = 2.0**-49  # of a share, absolute
+
 
 @final
 @declare
@@ -213,7 +215,7 @@ class PrivUnit(FixedLengthMeanOracle):
         share = (self.keep - mass) / (1 - mass)
         if self.arithmetic is IDEALISED:
             return share
-        return share - (1 - share) * lost_share(self.dimension, mass)
+        return share - (1 - share) * lost_share(self.dimension, mass) - ROUND_OFF
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
@@ -272,7 +274,8 @@ def lost_share(dimension: int, mass: float) -> float:
     It pays for the mass of a cap of integer vectors, which differs from axis to axis
     (docs/proofs/vectors.md), and for what floats are wrong by.
     """
-    return 2 * cap_mass_error(dimension) / mass + 4e-12
+    error = cap_mass_error(dimension) / mass
+    return 2 * error + 4e-12 if error <= 0.5 else math.inf
 
 
 def least_keep(made: PrivUnit) -> float:
@@ -280,5 +283,5 @@ def least_keep(made: PrivUnit) -> float:
     mass = cap_mass(made.dimension, made.height)
     if made.arithmetic != EXACT or mass < 1e-290:
         return mass
-    lost = min(2 * lost_share(made.dimension, mass), 1.0)
+    lost = min(2 * lost_share(made.dimension, mass) + 2 * ROUND_OFF, 1.0)
     return mass + (1 - mass) * lost
