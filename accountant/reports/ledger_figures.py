@@ -13,7 +13,8 @@ from accountant.formats.plan_json import from_dict
 from accountant.ledger.certified_plan import pure_after_plan
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.totals import CompositionNotion
-from accountant.reports.svg_axes import Axes, LinearScale, TimeScale
+from accountant.reports.svg_axes import Axes, LinearScale
+from accountant.reports.time_scale import TimeScale
 
 MAX_DRAWN_STEPS = 400  # more are finer than the picture
 
