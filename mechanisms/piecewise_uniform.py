@@ -73,7 +73,7 @@ class PiecewiseUniform(MeanOracle):
             # a cell of the number's piece, or of the rest; the report is the middle of the cell
             piece, starts = piece_cells(self.keep), self._first_cells(numbers)
             near = bernoulli(self.keep, shape, source)
-            rest = source.integers(0, 2 * CENTRES, shape)
+            rest: Any = source.integers(0, 2 * CENTRES, shape)
             rest += piece * (rest >= starts)  # the piece is left out
             cell = np.where(near, starts + source.integers(0, piece, shape), rest)
             return ((cell + 0.5 - (CENTRES + piece / 2)) * self._step)[()]
@@ -161,8 +161,8 @@ class PiecewiseUniform(MeanOracle):
         """Return the lower end of the piece, in units of the radius."""
         if self.arithmetic is EXACT:
             middle = CENTRES + piece_cells(self.keep) / 2
-            start: Array = (self._first_cells(numbers) - middle) * (self._step / self.radius)
-            return start
+            start: Any = (self._first_cells(numbers) - middle) * (self._step / self.radius)
+            return np.asarray(start, dtype=float)
         low: Array = ((self.reach + 1) * (numbers / self.radius) - (self.reach - 1)) / 2
         return low
 

@@ -91,7 +91,8 @@ class Staircase(AdditiveNoise):
     arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     def __post_init__(self) -> None:
-        if isinstance(self.upper, str) and self.upper == BEST:  # their Theorem 3
+        given: Any = self.upper
+        if isinstance(given, str) and given == BEST:  # their Theorem 3
             scale = POSITIVE.check("Staircase.scale", self.scale)
             half = POSITIVE.check("Staircase.sensitivity", self.sensitivity) / scale / 2
             best = math.exp(-half) / (1 + math.exp(-half))

@@ -115,7 +115,8 @@ def calibrate(
             return as_plan(plan_of(**fixed, **{name: value}))
 
         if bracket is None:
-            start = plan_of.closed_form(target, delta, **fixed)
+            mechanism: Any = plan_of
+            start = mechanism.closed_form(target, delta, **fixed)
             found = _on_the_private_side(PlanCost(build, delta, accountant), target, domain, start)
             if found is not None:
                 return build(found)

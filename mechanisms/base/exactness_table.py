@@ -46,8 +46,8 @@ def _epsilon(mechanism: Mechanism | None) -> str:
 
 def _times(exact: Mechanism, idealised: Mechanism | None) -> tuple[str, ...]:
     seeded, system, plain = (
-        f"{_nanoseconds(*one):.0f}" if one[0] is not None else "-"
-        for one in ((exact, True), (exact, False), (idealised, True))
+        "-" if one is None else f"{_nanoseconds(one, with_seed):.0f}"
+        for one, with_seed in ((exact, True), (exact, False), (idealised, True))
     )
     return seeded, system, plain
 

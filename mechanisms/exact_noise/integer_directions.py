@@ -49,7 +49,7 @@ def directions(
     while left.size:
         now = left[:most]
         drawn = LAW.draw(now.size * axes.shape[1], rng).reshape(now.size, -1).astype(float)
-        right = drawn.any(axis=1)
+        right: Bits = np.asarray(drawn.any(axis=1))
         asked = np.flatnonzero(capped[now] & right)
         right[asked] = in_cap(drawn[asked], axes[now[asked]], height)
         found[now[right]] = drawn[right]
@@ -63,7 +63,7 @@ def in_cap(vectors: Array, axes: Array, height: float) -> Bits:
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors) * np.einsum("ij,ij->i", axes, axes))
     # sums of p products are good to p units in the last place of the product of the lengths
     margin = (4 * vectors.shape[1] + 64) * 2.0**-53 * lengths
-    inside = product > height * lengths
+    inside: Bits = product > height * lengths
     for i in np.flatnonzero(np.abs(product - height * lengths) <= margin):
         inside[i] = _in_cap_exactly(vectors[i], axes[i], height)
     return inside
