@@ -59,6 +59,7 @@ $(READY): requirements.txt pyproject.toml
 table: $(READY)  ## write the types of mechanisms, and their table in docs/ with times measured now
 	$(BIN)/python -c "from mechanisms.base.package_stub import write_stub; write_stub()"
 	$(BIN)/python -c "from mechanisms.base.docs_table import write_table; write_table('docs/mechanisms.md')"
+	$(BIN)/python -c "from mechanisms.base.exactness_table import write_cost; write_cost('docs/mechanisms.md')"
 
 numbers: $(READY)  ## run experiments in full, write what the pages show; ARGS="sign-votes-2" to choose
 	$(BIN)/python -m tests.docs.numbers $(ARGS)

@@ -50,13 +50,19 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class IntegerRange:
-    """Whole numbers from ``low`` up to the largest that a float holds exactly."""
+    """Whole numbers from ``low`` up to the largest that a float holds exactly.
+
+    Counts are ints; an amount, such as a sensitivity, may also be a float that is whole.
+    """
 
     low: int
     high: int = 2**53
+    floats: bool = False
 
     def check(self, argument: str, value: object) -> int:
-        """Return ``value`` as an int; refuse ``2.0`` and ``True``."""
+        """Return ``value`` as an int; refuse ``True``, and ``2.0`` unless floats are allowed."""
+        if self.floats and isinstance(value, (float, np.floating)) and float(value).is_integer():
+            value = int(value)
         if isinstance(value, (bool, np.bool_)):
             raise ParameterError(argument, value, str(self))
         try:

@@ -3,6 +3,7 @@
 Peers (opendp, multi-freq-ldpy) come with the extra `peers`; what is not installed is left out.
 """
 
+import dataclasses
 import functools
 import importlib.util
 import time
@@ -11,6 +12,7 @@ import tracemalloc
 import numpy as np
 
 from accountant import Ledger, Parallel, calibrate
+from accountant.randomness import generator
 from benchmarks.measure import beside, least_seconds, options
 from mechanisms import (
     AboveThreshold,
@@ -26,10 +28,13 @@ from mechanisms import (
     LocalHashing,
     NoisyMax,
     PermuteAndFlip,
+    PiecewiseUniform,
     PrivUnit,
     RandomizedResponse,
     SparseVector,
+    Staircase,
     SubsetSelection,
+    TruncatedLaplace,
     UnaryEncoding,
 )
 from mechanisms.exact_noise.integer_noise import IntegerNoise
@@ -71,10 +76,24 @@ def exact_noise():
             print(f"  {law!s:44} {count / seconds / 1e6:9.1f} M/s, "
                   f"{beside(seconds, words, 'as many words of bits')}")  # fmt: skip
     values = np.zeros(count)
-    for cls in (Laplace, Gaussian):
-        naive, sound = (cls(1.0, arithmetic=kind) for kind in ("idealised", "exact"))
-        print_row(f"{cls.__name__}, exact, {count:,}", least_seconds(lambda: sound.release(values, RNG)),
-             "idealised", least_seconds(lambda: naive.release(values, RNG)))  # fmt: skip
+    words = least_seconds(lambda: RNG.integers(0, 2**64, count, np.uint64))
+    key = generator(None)
+    secret = least_seconds(lambda: key.integers(0, 2**64, count, np.uint64))
+    print(f"  random words: {count / words / 1e6:.0f} M/s by a seed,"
+          f" {count / secret / 1e6:.0f} M/s by the system's key")  # fmt: skip
+    for made in (
+        Laplace(1.0, arithmetic="exact"),
+        Gaussian(1.0, arithmetic="exact"),
+        Staircase(1.0),
+        TruncatedLaplace(1.0, 11.0),
+        PiecewiseUniform(1.0, 0.6224593312018546),
+    ):
+        naive = dataclasses.replace(made, arithmetic="idealised")
+        plain = least_seconds(lambda: naive.release(values, RNG))
+        for name, rng in (("a seed", RNG), ("the system's key", None)):
+            taken = least_seconds(lambda: made.release(values, rng))
+            print_row(f"{type(made).__name__}, exact, {name}", taken, "idealised", plain,
+                      f" {count / taken / 1e6:.1f} M/s")  # fmt: skip
 
 
 def selections():
@@ -127,9 +146,9 @@ def opendp_draws(power, count):
     maker = dp.m.make_laplace if power == 1 else dp.m.make_gaussian
     release = maker(*space, scale=10.0)
     zeros = [0] * count
-    start = time.perf_counter()
+    start = time.process_time()
     draws = release(zeros)
-    return np.array(draws), time.perf_counter() - start
+    return np.array(draws), time.process_time() - start
 
 
 def chi_square_tail(draws, made):
@@ -153,12 +172,10 @@ def vectors():
         calibrate(CubeLinf, dimension=p, radius=1.0, epsilon=1.0),
         PrivUnit.optimised(p, 1.0),
     ):
-        print_row(
-            type(made).__name__,
-            least_seconds(lambda: made.release(values, RNG), 5),
-            "its normals",
-            normals,
-        )
+        times = 5 if not isinstance(made, PrivUnit) else 1
+        for name, rng in (("a seed", RNG), ("the system's key", None)):
+            taken = least_seconds(lambda: made.release(values, rng), times)
+            print_row(f"{type(made).__name__}, {name}", taken, "its normals", normals)
     for epsilon in (1.0, 4.0, 8.0):
         one = PrivUnit.optimised(p, epsilon)
         other = calibrate(HemisphereL2, dimension=p, radius=1.0, epsilon=epsilon)

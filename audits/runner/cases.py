@@ -20,7 +20,7 @@ from audits.runner.california_housing import load
 from audits.runner.profile_curves import mechanism_curve, profile_curve
 from audits.zoo.catalogue import ZOO
 from audits.zoo.specimen import Specimen
-from mechanisms import EXACT, IDEALISED, Mechanism, SparseVector, registry
+from mechanisms import EXACT, IDEALISED, Mechanism, PiecewiseUniform, SparseVector, registry
 from mechanisms.base.supports import RealLine
 from mechanisms.families.additive import AdditiveNoise
 
@@ -34,7 +34,7 @@ def cases() -> list[AuditCase]:
     """Every instance of the registry, every specimen of the zoo, every algorithm."""
     instances = [one for cls in registry() for one in cls.instances()]
     rows = [_mechanism_case(one) for one in instances]
-    rows += [_bits_case(one) for one in instances if _adds_continuous_noise(one)]
+    rows += [_bits_case(one) for one in instances if _releases_real_numbers(one)]
     rows += [_bits_case(_found_answer(kind), FOUND_ANSWERS) for kind in (IDEALISED, EXACT)]
     rows += [_specimen_case(one) for one in ZOO]
     rows.append(
@@ -71,8 +71,9 @@ def _mechanism_case(mechanism: Mechanism) -> AuditCase:
     return AuditCase(subject, "mechanism", mechanism.releases, expected, check)
 
 
-def _adds_continuous_noise(mechanism: Mechanism) -> bool:
-    return isinstance(mechanism, AdditiveNoise) and isinstance(mechanism.support, RealLine)
+def _releases_real_numbers(mechanism: Mechanism) -> bool:
+    kinds = AdditiveNoise, PiecewiseUniform
+    return isinstance(mechanism, kinds) and isinstance(mechanism.support, RealLine)
 
 
 def _found_answer(arithmetic: str) -> SparseVector:

@@ -40,10 +40,15 @@ class IntegerNoise:
     """Integers k with probability proportional to ``exp(-|k / width|^power / power)``.
 
     Power 1 is the discrete Laplace distribution of scale ``width``, power 2 the discrete Gaussian.
+    With ``reach`` it is conditioned on ``|k| <= reach``.  With ``cells`` the integer k stands for
+    the cell from k to k + 1: ``|k|`` is that of its end nearer to 0, so k is as probable as
+    ``-1 - k``, and the law is that of continuous Laplace noise rounded down.
     """
 
     width: float
     power: int
+    reach: int | None = None
+    cells: bool = False
 
     def add_to(self, value: IntegerArray, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
         """Return ``value`` plus noise; sums beyond 64 bits stay at the last integer."""
@@ -74,12 +79,15 @@ class IntegerNoise:
 
     def energy(self, k: Any) -> Any:
         """Return ``|k / width|^power / power`` in floats."""
-        x = abs(k) / self.width
+        x = self._distance(k) / self.width
         return x if self.power == 1 else x * x / 2
+
+    def _distance(self, k: Any) -> Any:
+        return np.where(k < 0, -1 - k, k) if self.cells else abs(k)
 
     def exact_energy(self, k: int) -> Fraction:
         """Return ``|k / width|^power / power`` as a fraction, without rounding."""
-        x = Fraction(abs(k)) / Fraction(self.width)
+        x = Fraction(-1 - k if self.cells and k < 0 else abs(k)) / Fraction(self.width)
         return x if self.power == 1 else x * x / 2
 
     def _accepted_proposals(self, size: int, rng: np.random.Generator) -> IntegerArray:
@@ -106,8 +114,13 @@ class IntegerNoise:
                 keep[i] = accept_exactly(place, self, int(k[i]), table.height_at_zero, rng)
             else:
                 keep[i], k[i] = self._tail_proposal(int(words[i]) - int(table.starts[-1]), rng)
-        keep &= ~(negative & (k == 0))  # else 0 would count twice
-        np.negative(k, out=k, where=negative)
+        if self.reach is not None:
+            keep &= k <= self.reach
+        if self.cells:
+            np.invert(k, out=k, where=negative)  # -1 - k
+        else:
+            keep &= ~(negative & (k == 0))  # else 0 would count twice
+            np.negative(k, out=k, where=negative)
         accepted: IntegerArray = k[keep]
         return accepted
 
@@ -129,7 +142,11 @@ class IntegerNoise:
             accepted = place + 1 <= height * (1 - HEIGHT_ERROR)
             if not accepted and place < height * (1 + HEIGHT_ERROR):
                 accepted = accept_exactly(place, self, k, table.height_at_zero, rng)
-        if not accepted or (negative and k == 0):
+        if not accepted or (self.reach is not None and k > self.reach):
+            return None
+        if self.cells:
+            return -1 - k if negative else k
+        if negative and k == 0:
             return None
         return -k if negative else k
 
@@ -150,7 +167,8 @@ class ProposalTable:
     """Blocks of ``2^shift`` integers: block b proposes words from ``starts[b]`` to ``ends[b]``.
 
     The length of each range is at least ``height_at_zero exp(-energy)`` of the block's first
-    integer.  The last entry is the tail's; words beyond it are drawn again.
+    integer.  The last entry is the tail's, empty where the reach ends before; words beyond it are
+    drawn again.
     """
 
     shift: int
@@ -165,14 +183,22 @@ class ProposalTable:
 def proposal_table(noise: IntegerNoise) -> ProposalTable:
     """Return the proposal table of a noise: 32 to 64 blocks for one width, or one an integer."""
     shift = max(0, math.frexp(noise.width)[1] - 6)
-    reach = TAIL_ENERGY if noise.power == 1 else math.sqrt(2 * TAIL_ENERGY)
-    count = int(reach * noise.width / 2**shift) + 1
+    furthest = TAIL_ENERGY if noise.power == 1 else math.sqrt(2 * TAIL_ENERGY)
+    has_tail = True
+    if noise.reach is not None and noise.reach < furthest * noise.width:
+        shift, has_tail = min(shift, max(0, noise.reach.bit_length() - 5)), False
+        count = (noise.reach >> shift) + 1
+    else:
+        count = int(furthest * noise.width / 2**shift) + 1
     with np.errstate(over="ignore"):
         weights: Array = np.exp(-noise.energy(np.arange(count + 1) * 2.0**shift))
-    weights[-1] *= 128  # the tail's proposal must lie above the probability; see `_tail_proposal`
+    # the tail's proposal must lie above the probability; see `_tail_proposal`
+    weights[-1] *= 128 if has_tail else 0
     top = 2.0**63 * (1 - 2.0**-20) / float(weights.sum())
     # rounded up by more than the exponentials can be wrong
     lengths = np.floor(weights * top * (1 + 2.0**-42)).astype(np.uint64) + np.uint64(1)
+    if not has_tail:
+        lengths[-1] = 0
     ends = np.cumsum(lengths)
     return ProposalTable(shift, count, top, ends - lengths, ends, tuple(ends.tolist()))
 

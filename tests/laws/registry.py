@@ -8,6 +8,7 @@ with a wider one: it must fail by that much, while the right one holds within th
 import functools
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,7 +17,8 @@ from accountant import Budget, Ledger, LedgerCorrupt, OffPlan, PrivateValueError
 from accountant.numerics import search
 from algorithms.label_privacy.report_decoders import RotatedGradientDecoder, SupportSetDecoder
 from algorithms.voting.vote_collection import VoteCollector
-from mechanisms import Laplace
+from mechanisms import Laplace, piecewise_uniform
+from mechanisms.exact_noise import integer_directions
 from tests.accountant.numerics import test_search
 from tests.laws import (
     algorithms,
@@ -24,6 +26,7 @@ from tests.laws import (
     test_adaptive_adversaries,
     test_books,
     test_calibration,
+    test_cells,
     test_certificates,
     test_composition_notions,
     test_decoders,
@@ -48,6 +51,7 @@ from tests.mutants import (
     additive,
     books,
     calibrations,
+    cells,
     certificates,
     declarations,
     directions,
@@ -92,6 +96,7 @@ class Law(NamedTuple):
 
 
 LAWS: dict[str, Law] = {}
+CELL_MUTANTS: dict[str, Any] = {}
 
 
 def register(name: str, violation: Callable[..., str], mutants: dict[str, Any]) -> None:
@@ -148,6 +153,27 @@ register(
     "number types", lambda make: test_parameters.type_violation(Laplace, make),
     {"decimals_are_percent": (declarations.decimals_are_percent, Laplace),
      "up_to_single_precision": (declarations.up_to_single_precision, Laplace)},
+)  # fmt: skip
+
+# --- exact samplers of cells
+
+for _drawn, _right in (
+    (cells.zero_has_one_cell, test_cells.truncated(3.7, 20)),
+    (cells.cell_beyond_the_reach, test_cells.truncated(3.7, 20)),
+    (cells.clipped_to_the_reach, test_cells.truncated(3.7, 7)),
+    (cells.lower_part_first, test_cells.staircase(5, 2, 1.0)),
+    (cells.first_level_as_wide_as_a_stair, test_cells.staircase(5, 2, 1.0)),
+    (cells.negative_cells_moved, test_cells.staircase(5, 2, 1.0)),
+):
+    CELL_MUTANTS[_drawn.__name__] = (replace(_right, draw=_drawn), _right)
+register("cells", test_cells.violation, CELL_MUTANTS)
+register(
+    "pieces", test_cells.piece_violation,
+    {"piece_rounded_down": (cells.piece_rounded_down, piecewise_uniform.piece_cells)},
+)  # fmt: skip
+register(
+    "caps", test_cells.cap_violation,
+    {"floats_decide": (cells.floats_decide, integer_directions.in_cap)},
 )  # fmt: skip
 
 # --- accountants, certificates, calibration

@@ -13,13 +13,16 @@ from mechanisms import (
     LazyExponential,
     Mechanism,
     PermuteAndFlip,
+    Staircase,
 )
 from mechanisms.exact_noise.rounding_grid import grid_step
 from mechanisms.families.additive import RealNoise
 from mechanisms.families.grid_scores import ScoreMechanism
 from tests.laws.common import INSTANCES, example_value
 
-ON_A_GRID = [one for one in INSTANCES if isinstance(one, RealNoise) and one.arithmetic is EXACT]
+ON_A_GRID = [
+    one for one in INSTANCES if isinstance(one, (RealNoise, Staircase)) and one.arithmetic is EXACT
+]
 
 
 def violation(mechanism: Mechanism) -> str:

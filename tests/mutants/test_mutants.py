@@ -13,6 +13,7 @@ from tests.mutants import (
     accountants,
     books,
     calibrations,
+    cells,
     directions,
     early_stops,
     gates,
@@ -65,6 +66,7 @@ def test_every_mutant_has_a_law():
         (lower_bounds, FunctionType),
         (early_stops, FunctionType),
         (directions, FunctionType),
+        (cells, FunctionType),
     ):
         own = [one for one in vars(module).values() if belongs(one, module, kind)]
         assert {one.__name__ for one in own} - named == set()
