@@ -100,6 +100,7 @@ class TruncatedLaplace(RealNoise):
     0.999829
     """
 
+    power: ClassVar[int] = 1
     releases: ClassVar[str] = "a number or vector, within a known distance"
     reference: ClassVar[str] = "Geng, Ding, Guo & Kumar (2020)"
     limits: ClassVar[str] = "idealised: low-order bits leak; exact: the time of a draw varies"
@@ -144,11 +145,6 @@ class TruncatedLaplace(RealNoise):
     def _reach_steps(self) -> int:
         # one more covers all rounding; a longer reach costs less
         return math.ceil(self.reach * (self.drawn_scale / grid.grid_step(self.scale))) + 1
-
-    @property
-    def _rounding_moves(self) -> float:
-        # the L1 distance: half a step at both ends of every coordinate
-        return self.dimension * grid.grid_step(self.scale)
 
     @property
     def deviation(self) -> float:

@@ -148,7 +148,13 @@ def test_what_is_no_integer_is_refused(bad):
 
 
 @pytest.mark.parametrize("error", [2.0**-42, 0.3])  # the wider one sends many to the exact decision
-@pytest.mark.parametrize("law", [(0.3, 1), (1.0, 2), (700.0, 1), (1.3 * 2.0**40, 2)])
+@pytest.mark.parametrize(
+    "law",
+    [
+        (0.3, 1), (1.0, 2), (700.0, 1), (1.3 * 2.0**40, 2), (0.3, 1, 5), (3.0, 1, 4, True),
+        (700.0, 1, None, True), (1.3 * 2.0**40, 1, 2**41, True),
+    ],
+)  # fmt: skip
 def test_a_single_proposal_is_the_one_that_an_array_of_one_gets(law, error, monkeypatch):
     monkeypatch.setattr(noise, "HEIGHT_ERROR", error)
     made = IntegerNoise(*law)
