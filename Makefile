@@ -17,7 +17,7 @@ NEWEST_PYTHON ?= $(shell for minor in 14 13 12 11; do \
   for one in python3.$$minor $${PYENV_ROOT:-$$HOME/.pyenv}/versions/3.$$minor.*/bin/python; do \
   "$$one" -c "" 2>/dev/null && echo "$$one" && exit; done; done)
 
-.PHONY: audits test thorough lowest newest bench table clean
+.PHONY: audits test thorough lowest newest bench mutants table clean
 
 audits: $(READY)  ## audit everything on the embedded data; ARGS="Laplace --seed 7" to choose
 	$(BIN)/python -m audits $(ARGS)
@@ -49,6 +49,9 @@ newest:  ## the same tests on the newest Python here and the newest versions
 bench: $(READY)  ## figures against a peer or a physical limit, measured now
 	for figure in benchmarks/[a-z]*.py; do $(BIN)/python $$figure || exit 1; done
 
+mutants: $(READY)  ## single changes of the code that carries privacy; ARGS="--sample 30" for few
+	$(BIN)/python -m tests.mutation $(ARGS)
+
 $(READY): requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
@@ -60,4 +63,4 @@ table: $(READY)  ## write the types of mechanisms, and their table in docs/ with
 	$(BIN)/python -c "from mechanisms.base.docs_table import write_table; write_table('docs/mechanisms.md')"
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-newest
+	rm -rf $(VENV) .venv-lowest .venv-newest .mutants

@@ -1,0 +1,76 @@
+"""One mutant after the other against the tests that run its line."""
+
+import hashlib
+import json
+import os
+
+from tests.mutation.covering import in_order
+from tests.mutation.running import CACHE, Watch, start, wait
+
+BUDGET = 16.0  # seconds of processor time that the tests of one mutant took without it
+BESIDE = 8.0  # of them for the tests that lie beside the mutant, which come first
+WALL = 120.0, 20.0  # seconds until a run is stopped, and times what it should take
+
+
+class Trial:
+    """Trials on a tree, with results kept so that an interrupted run resumes."""
+
+    def __init__(self, tree, cover, fresh=False, kept=CACHE / "results.jsonl"):
+        self.tree, self.cover, self.kept = tree, cover, kept
+        if fresh:
+            kept.unlink(missing_ok=True)
+        lines = kept.read_text().splitlines() if kept.exists() else []
+        self.results = {found["mark"]: found for found in map(json.loads, lines)}
+        seen = json.dumps([cover.marks, sorted(cover.seconds)])
+        self.tests = hashlib.sha256(seen.encode()).hexdigest()
+
+    def of(self, mutant):
+        """What became of a mutant: ``fell``, ``survived`` or ``no test runs it``."""
+        mark = hashlib.sha256("\n".join([*mutant.name, mutant.source]).encode()).hexdigest()
+        found = self.results.get(mark)
+        if found and (found["outcome"] == "fell" or found["tests"] == self.tests):
+            return found
+        found = self._tried(mutant) | {"mark": mark, "tests": self.tests, "mutant": mutant.name}
+        self.results[mark] = found
+        with self.kept.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+        return found
+
+    def _tried(self, mutant):
+        tests = self.cover.tests_of(mutant.path, mutant.lines)
+        if not tests:
+            return {"outcome": "no test runs it"}
+        place = f"tests/{mutant.path.rpartition('/')[0]}/"
+        near = {name: took for name, took in tests.items() if name.startswith(place)}
+        beside = in_order(near, BESIDE)
+        others = {name: took for name, took in tests.items() if name not in beside}
+        rest = in_order(others, BUDGET - sum(beside.values()))
+        for chosen in (beside, rest):
+            if chosen:
+                failed = failures(self.tree, mutant.path, mutant.source, chosen)
+                if failed:
+                    name, words = next(iter(failed.items()))
+                    return {"outcome": "fell", "by": name, "words": words[-200:]}
+        return {"outcome": "survived", "tried": len(beside) + len(rest), "of": len(tests)}
+
+
+def failures(tree, path, source, chosen):
+    """What fails first, and how, where a file has another source; empty where nothing does."""
+    file = tree / path
+    right, before = file.read_bytes(), file.stat()
+    report = tree.with_suffix(".json")
+    try:
+        file.write_text(source)
+        names = list(dict.fromkeys(name.partition("::")[0] for name in chosen))
+        child = start(tree, ["-x", *names], Watch(report, chosen))
+        status = wait(child, WALL[0] + WALL[1] * sum(chosen.values()))
+    finally:
+        file.write_bytes(right)
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    if status in {0, 5}:
+        return {}
+    found = json.loads(report.read_text()) if report.exists() else {}
+    if not found.get("failed"):
+        log = report.with_suffix(".log").read_text()[-2000:]
+        raise RuntimeError(f"the run of {path} ended with {status} and no failure:\n{log}")
+    return found["failed"]
