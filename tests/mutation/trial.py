@@ -7,8 +7,8 @@ import os
 from tests.mutation.covering import in_order
 from tests.mutation.running import CACHE, Watch, start, wait
 
-BUDGET = 16.0  # seconds of processor time that the tests of one mutant took without it
-BESIDE = 8.0  # of them for the tests that lie beside the mutant, which come first
+BUDGET = 10.0  # seconds of processor time that the tests of one mutant took without it
+BESIDE = 6.0  # of them for the tests that lie beside the mutant, which come first
 WALL = 120.0, 20.0  # seconds until a run is stopped, and times what it should take
 
 
@@ -21,37 +21,44 @@ class Trial:
             kept.unlink(missing_ok=True)
         lines = kept.read_text().splitlines() if kept.exists() else []
         self.results = {found["mark"]: found for found in map(json.loads, lines)}
-        seen = json.dumps([cover.marks, sorted(cover.seconds)])
-        self.tests = hashlib.sha256(seen.encode()).hexdigest()
 
     def of(self, mutant):
-        """What became of a mutant: ``fell``, ``survived`` or ``no test runs it``."""
+        """What became of a mutant: ``fell``, ``survived`` or ``no test runs it``.
+
+        One that survived is tried again when its tests changed.
+        """
         mark = hashlib.sha256("\n".join([*mutant.name, mutant.source]).encode()).hexdigest()
         found = self.results.get(mark)
-        if found and (found["outcome"] == "fell" or found["tests"] == self.tests):
+        if found and found["outcome"] == "fell":
             return found
-        found = self._tried(mutant) | {"mark": mark, "tests": self.tests, "mutant": mutant.name}
-        self.results[mark] = found
-        with self.kept.open("a") as file:
-            file.write(json.dumps(found) + "\n")
+        beside, rest = self._chosen(mutant)
+        files = {name.partition("::")[0] for name in [*beside, *rest]}
+        seen = [sorted([*beside, *rest]), sorted(self.cover.marks[name] for name in files)]
+        tests = hashlib.sha256(json.dumps(seen).encode()).hexdigest()
+        if found is None or found["tests"] != tests:
+            found = {"mark": mark, "tests": tests, "mutant": mutant.name}
+            found |= self._tried(mutant, beside, rest)
+            self.results[mark] = found
+            with self.kept.open("a") as file:
+                file.write(json.dumps(found) + "\n")
         return found
 
-    def _tried(self, mutant):
+    def _chosen(self, mutant):
+        """The tests to try, by how long they take: those beside the mutant, then others."""
         tests = self.cover.tests_of(mutant.path, mutant.lines)
-        if not tests:
-            return {"outcome": "no test runs it"}
         place = f"tests/{mutant.path.rpartition('/')[0]}/"
         near = {name: took for name, took in tests.items() if name.startswith(place)}
         beside = in_order(near, BESIDE)
         others = {name: took for name, took in tests.items() if name not in beside}
-        rest = in_order(others, BUDGET - sum(beside.values()))
+        return beside, in_order(others, BUDGET - sum(beside.values()))
+
+    def _tried(self, mutant, beside, rest):
         for chosen in (beside, rest):
-            if chosen:
-                failed = failures(self.tree, mutant.path, mutant.source, chosen)
-                if failed:
-                    name, words = next(iter(failed.items()))
-                    return {"outcome": "fell", "by": name, "words": words[-200:]}
-        return {"outcome": "survived", "tried": len(beside) + len(rest), "of": len(tests)}
+            failed = failures(self.tree, mutant.path, mutant.source, chosen) if chosen else {}
+            if failed:
+                name, words = next(iter(failed.items()))
+                return {"outcome": "fell", "by": name, "words": words[-200:]}
+        return {"outcome": "survived" if beside or rest else "no test runs it"}
 
 
 def failures(tree, path, source, chosen):

@@ -65,3 +65,8 @@ def test_rounding_is_paid_for(cls):
     assert cls(1.0, 0.25, "exact").release([1.0, 2.0], 1).shape == (2,)
     with pytest.raises(ValueError, match="at most 3 coordinates"):
         made.release(np.zeros(4), 1)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 0.5, 1.0, 1.999, 3.7, 1e300])
+def test_a_scale_is_2_to_the_40_to_41_steps(scale):
+    assert 2.0**40 <= scale / grid.grid_step(scale) < 2.0**41
