@@ -77,7 +77,5 @@ def failures(tree, path, source, chosen):
     if status in {0, 5}:
         return {}
     found = json.loads(report.read_text()) if report.exists() else {}
-    if not found.get("failed"):
-        log = report.with_suffix(".log").read_text()[-2000:]
-        raise RuntimeError(f"the run of {path} ended with {status} and no failure:\n{log}")
-    return found["failed"]
+    # the tree without the mutant was run in this way for its coverage: the mutant broke it
+    return found.get("failed") or {"the run": f"ended with {status}"}

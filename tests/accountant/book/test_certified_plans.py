@@ -76,6 +76,7 @@ def test_pure_releases_beside_it_add_up_and_others_are_refused(book):
     assert (status.counts, status.limit) == ("epsilon", budget.epsilon)
     [row] = registry_rows(status, book.iter_history("d"), None, "none")
     assert row["composition"].startswith("the certified epsilon of a fixed plan")
+    assert (row["releases"], row["paid for"]) == (40, "by a plan")
     with book.ledger("d", DATA) as ledger:
         ledger.release(Laplace(10.0), np.sum)
         ledger.release(PoissonSampled(Laplace(1.0), 0.05), len)

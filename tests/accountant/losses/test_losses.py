@@ -11,6 +11,7 @@ from hypothesis import given
 from accountant import (
     ApproxLoss,
     BoundedRangeLoss,
+    DiscreteLaplaceLoss,
     GaussianLoss,
     LaplaceLoss,
     Loss,
@@ -248,3 +249,24 @@ def test_ratios_that_overflow_stay_apart():
     pair = PairLoss([0.3, 0.3, 0.4], [5e-324, 1e-309, 1.0])
     assert len(pair.p) == 3
     assert pair.epsilon_at(0.01) >= 743.1
+
+
+@pytest.mark.parametrize("shares", [29.9, 31.0, 45.0, 200.0])
+def test_the_far_profile_of_a_small_shift_is_good_to_its_accuracy(shares):
+    mu, epsilon = 0.01, shares * 0.01
+    with mpmath.workdps(400):
+        m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        truth = mpmath.ncdf(m / 2 - e / m) - mpmath.e**e * mpmath.ncdf(-m / 2 - e / m)
+        found = mpmath.mpf(float(GaussianLoss(mu).log_profile(epsilon)))
+        assert abs(found - mpmath.log(truth)) < 2e-11
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(0.7, 1), (2.0, 3), (5.0, 40)])
+def test_listed_losses_of_discrete_laplace_are_those_of_its_integers(scale, shift):
+    loss, mass = DiscreteLaplaceLoss(scale, shift).loss_pmf
+    k = np.arange(-400, 400)
+    p = np.exp(-np.abs(k) / scale) * np.tanh(0.5 / scale)
+    integers = (np.abs(k - shift) - np.abs(k)) / scale
+    assert mass.sum() == pytest.approx(1.0, rel=1e-12)
+    for one, chance in zip(loss, mass, strict=True):
+        assert chance == pytest.approx(p[np.isclose(integers, one)].sum(), rel=1e-9)
