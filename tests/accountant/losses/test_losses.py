@@ -20,6 +20,7 @@ from accountant import (
     PureLoss,
     ZCDPLoss,
 )
+from accountant.losses.laplace_cgf import LaplaceCGF
 from tests.strategies import epsilons, orders, shares
 
 SKEW = PairLoss((0.1, 0.3, 0.6), (0.3, 0.6, 0.1))
@@ -270,3 +271,10 @@ def test_listed_losses_of_discrete_laplace_are_those_of_its_integers(scale, shif
     assert mass.sum() == pytest.approx(1.0, rel=1e-12)
     for one, chance in zip(loss, mass, strict=True):
         assert chance == pytest.approx(p[np.isclose(integers, one)].sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("order", [0.5, 1.0 + 3.0j, 40.0])
+def test_a_cumulant_of_a_far_shift_does_not_overflow(order):
+    # e^{-(2z+1) m} is nothing beside 1
+    value, _ = LaplaceCGF().sum_cgf([LaplaceLoss(5000.0)], np.ones(1), np.array([order]))
+    assert value[0] == pytest.approx(5000 * order + np.log((order + 1) / (2 * order + 1)))
