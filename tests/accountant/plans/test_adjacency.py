@@ -12,6 +12,7 @@ from sklearn.base import clone
 import algorithms
 from accountant import (
     GaussianLoss,
+    PairLoss,
     ParameterError,
     PoissonSampled,
     PureLoss,
