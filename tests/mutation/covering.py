@@ -10,7 +10,7 @@ from tests.mutation.running import CACHE, ROOT, Watch, start, wait
 TESTS = (
     "tests/accountant", "tests/mechanisms/exact_noise", "tests/mechanisms/test_discrete_noise.py",
     "tests/audits/statistics", "tests/laws", "tests/references/test_accounting.py",
-    "tests/references/test_truth.py", "tests/test_packages.py",
+    "tests/references/test_truth.py", "tests/docs/test_docstrings.py", "tests/test_packages.py",
 )  # fmt: skip
 # pages and command lines lean on the accountant and do not judge it; laws of mechanisms are
 # about other code

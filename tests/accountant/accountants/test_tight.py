@@ -261,3 +261,10 @@ def test_delta_at_the_epsilon_found_is_the_delta_asked():
     plan = 2 * BoundedRangeLoss(0.14444)
     found = Tight().epsilon(plan, 0.038617)
     assert Tight().delta(plan, found) <= 0.038617 * (1 + 1e-6)
+
+
+def test_one_direction_is_the_upper_end_of_its_certificate():
+    plan = PairLoss((0.9, 0.1), (0.6, 0.4)) + PureLoss(0.3)
+    ways = [Tight().one_way_epsilon(way, 1e-3) for way in (plan, plan.reversed)]
+    assert max(ways) == Tight().epsilon(plan, 1e-3)
+    assert ways[0] != ways[1]

