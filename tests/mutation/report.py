@@ -1,5 +1,6 @@
 """The score, those that survive, and the list of those that are judged by hand."""
 
+import textwrap
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -10,6 +11,10 @@ JUDGED = Path(__file__).parent / "judged.toml"
 PAGE = ROOT / "docs" / "testing.md"
 START, END = "<!-- written by make mutants -->", "<!-- end of what make mutants writes -->"
 AIM = 0.9
+WRAP = textwrap.TextWrapper(
+    width=100, initial_indent="- ", subsequent_indent="  ",
+    break_long_words=False, break_on_hyphens=False,
+)  # fmt: skip
 
 
 def judged():
@@ -52,7 +57,7 @@ def write(results):
     lines = [START, summary(results)]
     if left:
         lines += ["", "Those that survive:", ""]
-        lines += ["- " + line_of(*one) for one in left]
+        lines += [WRAP.fill(line_of(*one)) for one in left]
     page = PAGE.read_text()
     before, _, rest = page.partition(START)
     after = rest.partition(END)[2]

@@ -268,3 +268,8 @@ def test_one_direction_is_the_upper_end_of_its_certificate():
     ways = [Tight().one_way_epsilon(way, 1e-3) for way in (plan, plan.reversed)]
     assert max(ways) == Tight().epsilon(plan, 1e-3)
     assert ways[0] != ways[1]
+
+
+def test_what_has_no_cumulant_is_certified_by_finite_losses():
+    plan = 2 * PoissonSampled(BoundedRangeLoss(0.5), 0.1)
+    assert Tight().certify(plan, 1e-5).engine.endswith(", connect-the-dots")

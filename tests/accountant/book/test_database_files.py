@@ -162,6 +162,8 @@ def test_another_database_is_no_book(sqlite_book):
 def test_a_book_that_is_not_there_is_not_made_when_it_is_only_read(sqlite_book):
     with pytest.raises(ParameterError, match="a book that exists"):
         Book.open(sqlite_book.url, create=False)
+    with pytest.raises(ParameterError, match=r"can be looked at \(File name too long\)"):
+        Book.open(f"sqlite:///{sqlite_book.path.parent}/{'x' * 300}")
     with pytest.raises(ParameterError, match="in a folder"):
         Book.open(f"sqlite:///{sqlite_book.path.parent}/nowhere/book.db")
     assert list(sqlite_book.path.parent.iterdir()) == []

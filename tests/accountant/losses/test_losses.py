@@ -278,3 +278,13 @@ def test_a_cumulant_of_a_far_shift_does_not_overflow(order):
     # e^{-(2z+1) m} is nothing beside 1
     value, _ = LaplaceCGF().sum_cgf([LaplaceLoss(5000.0)], np.ones(1), np.array([order]))
     assert value[0] == pytest.approx(5000 * order + np.log((order + 1) / (2 * order + 1)))
+
+
+def test_what_is_refused_is_named():
+    for p, q, name in (((0.5, 0.4), (0.5, 0.5), "p"), ((0.5, 0.5), (1.5, -0.5), "q")):
+        with pytest.raises(ParameterError, match=rf"^{name} must be"):
+            PairLoss(p, q)
+    with pytest.raises(ParameterError, match=r"^delta must be"):
+        ZCDPLoss(0.1).epsilon_at(2.0)
+    with pytest.raises(ParameterError, match=r"^delta must be"):
+        SKEW.epsilon_at(-1.0)
