@@ -32,11 +32,11 @@ def files_of_tests():
     return [name for name in found if not name.startswith(LEFT_OUT)]
 
 
-def _mark(paths):
+def _mark(root, names):
     """What stands for the contents of files."""
     found = hashlib.sha256()
-    for path in paths:
-        found.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+    for name in names:
+        found.update(name.encode() + (root / name).read_bytes())
     return found.hexdigest()
 
 
@@ -46,8 +46,8 @@ class CoverageMap:
     def __init__(self, tree, sources):
         self.tree, self.folder = tree, CACHE / "coverage"
         self.folder.mkdir(parents=True, exist_ok=True)
-        mark = _mark([ROOT / path for path in sources])
-        self.marks = {name: _mark([ROOT / name]) + mark for name in files_of_tests()}
+        mark = _mark(tree, sources)
+        self.marks = {name: _mark(tree, [name]) + mark for name in files_of_tests()}
         self.seconds = {}
 
     def measure(self):

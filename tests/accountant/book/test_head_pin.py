@@ -13,5 +13,6 @@ def test_a_folder_that_went_away_is_named(tmp_path):
     pin = HeadPin(folder / "pin")
     folder.rmdir()
     assert pin.read() is None
-    with pytest.raises(LedgerUnwritable, match="No such file .*; the head was not pinned"):
+    with pytest.raises(LedgerUnwritable, match="the head was not pinned") as found:
         pin.advance(ChainHead(1, "a" * 64))
+    assert "No such file" in str(found.value)

@@ -34,6 +34,22 @@ def test_rows_that_lead_to_the_entries_are_accepted():
     checked()
 
 
+def test_entries_of_exchanged_keys_never_add_up_to_the_same():
+    for k in range(50):
+        given = {f"key {k}": 7 * k + 1, f"label {k}": 11 * k + 2}
+        there = [(key, 9 * k + 5 - seq) for key, seq in given.items()]
+        exchanged = list(zip(given, reversed(given.values()), strict=True))
+        assert _sum(given.items()) == _sum(reversed(given.items()))
+        assert _sum(given.items()) not in (_sum(there), _sum(exchanged))
+
+
+def _sum(rows):
+    check = RowCheck(None)
+    for key, seq in rows:
+        check.note_entry(LogEntry(seq, "", {"dataset": None, "key": key, "kind": "release"}))
+    return check._keys
+
+
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [({"numbers": (1, 3)}, "index of data sets"), ({"numbers": (1, 2, 4)}, "index of data sets"),
