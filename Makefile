@@ -17,7 +17,7 @@ NEWEST_PYTHON ?= $(shell for minor in 14 13 12 11; do \
   for one in python3.$$minor $${PYENV_ROOT:-$$HOME/.pyenv}/versions/3.$$minor.*/bin/python; do \
   "$$one" -c "" 2>/dev/null && echo "$$one" && exit; done; done)
 
-.PHONY: audits test thorough lowest newest bench mutants table clean
+.PHONY: audits test thorough lowest newest bench mutants table numbers clean
 
 audits: $(READY)  ## audit everything on the embedded data; ARGS="Laplace --seed 7" to choose
 	$(BIN)/python -m audits $(ARGS)
@@ -30,7 +30,8 @@ test: $(READY)  ## style, types, import contract, tests
 	$(BIN)/python -m pytest -q -n auto --dist loadfile $(ARGS)
 
 thorough: $(READY)  ## the same laws with more examples, and the slow sweeps
-	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -m "slow or not slow" $(ARGS)
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n auto --dist loadfile \
+	  -m "slow or not slow" $(ARGS)
 
 lowest:  ## the tests that lean on other packages, on the lowest declared versions
 	$(PYTHON) -m venv .venv-lowest
@@ -46,8 +47,8 @@ newest:  ## the same tests on the newest Python here and the newest versions
 	  --upgrade --upgrade-strategy eager --editable ".[$(ENDS_EXTRAS)]" $(ENDS_TOOLS)
 	.venv-newest/bin/python -m pytest -q -n auto --dist loadfile $(ENDS_TESTS)
 
-bench: $(READY)  ## figures against a peer or a physical limit, measured now
-	for figure in benchmarks/[a-z]*.py; do $(BIN)/python $$figure || exit 1; done
+bench: $(READY)  ## ratios to a peer or a physical limit, measured now and kept in docs/
+	$(BIN)/python -m benchmarks --write docs/benchmarks.md $(ARGS)
 
 mutants: $(READY)  ## single changes of the code that carries privacy; ARGS="--sample 30" for few
 	$(BIN)/python -m tests.mutation $(ARGS)
@@ -61,6 +62,10 @@ $(READY): requirements.txt pyproject.toml
 table: $(READY)  ## write the types of mechanisms, and their table in docs/ with times measured now
 	$(BIN)/python -c "from mechanisms.base.package_stub import write_stub; write_stub()"
 	$(BIN)/python -c "from mechanisms.base.docs_table import write_table; write_table('docs/mechanisms.md')"
+	$(BIN)/python -c "from mechanisms.base.exactness_table import write_cost; write_cost('docs/mechanisms.md')"
+
+numbers: $(READY)  ## run experiments in full, write what the pages show; ARGS="sign-votes-2" to choose
+	$(BIN)/python -m tests.docs.numbers $(ARGS)
 
 clean:
 	rm -rf $(VENV) .venv-lowest .venv-newest .mutants

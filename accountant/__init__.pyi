@@ -19,6 +19,7 @@ from .amplification.shuffling import Shuffled as Shuffled
 from .book.book import Book as Book
 from .composition.certificate import Certificate as Certificate
 from .errors import BudgetExceeded as BudgetExceeded
+from .errors import IdealisedNoiseWarning as IdealisedNoiseWarning
 from .errors import LedgerBusy as LedgerBusy
 from .errors import LedgerCorrupt as LedgerCorrupt
 from .errors import LedgerUnwritable as LedgerUnwritable

@@ -50,13 +50,19 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class IntegerRange:
-    """Whole numbers from ``low`` up to the largest that a float holds exactly."""
+    """Whole numbers from ``low`` up to the largest that a float holds exactly.
+
+    Counts are ints; an amount, such as a sensitivity, may also be a float that is whole.
+    """
 
     low: int
     high: int = 2**53
+    floats: bool = False
 
     def check(self, argument: str, value: object) -> int:
-        """Return ``value`` as an int; refuse ``2.0`` and ``True``."""
+        """Return ``value`` as an int; refuse ``True``, and ``2.0`` unless floats are allowed."""
+        if self.floats and isinstance(value, (float, np.floating)) and float(value).is_integer():
+            value = int(value)
         if isinstance(value, (bool, np.bool_)):
             raise ParameterError(argument, value, str(self))
         try:
@@ -85,6 +91,20 @@ class OneOf:
 
     def __str__(self) -> str:
         return "one of " + ", ".join(repr(choice) for choice in self.choices)
+
+
+@dataclass(frozen=True, slots=True)
+class OrNone:
+    """The values of another domain, or None for "not declared"."""
+
+    declared: Domain
+
+    def check(self, argument: str, value: object) -> object:
+        """Return None, or the value as the other domain returns it."""
+        return None if value is None else self.declared.check(argument, value)
+
+    def __str__(self) -> str:
+        return f"{self.declared}, or None"
 
 
 def _real(value: object) -> float:

@@ -72,6 +72,30 @@ class PrivateValueError(ParameterError):
         return f"{self.argument} must be {self.allowed} ({where}the value is private and not shown)"
 
 
+class IdealisedNoiseWarning(UserWarning):
+    """Floats decide the noise of a release of data: its last digits can reveal them.
+
+    A gate without a seed warns once.  ``arithmetic="exact"``, the default of every mechanism that
+    offers it, is safe to publish.
+
+    References
+    ----------
+    Mironov (2012).
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from accountant import Budget, Filter, IdealisedNoiseWarning
+    >>> from mechanisms import Laplace
+    >>> gate = Filter(np.arange(50.0), Budget(1.0))
+    >>> with warnings.catch_warnings(record=True, action="always") as found:
+    ...     answer = gate.release(Laplace(10.0, arithmetic="idealised"), np.sum)
+    >>> [one.category.__name__ for one in found]
+    ['IdealisedNoiseWarning']
+    """
+
+
 class UnsupportedPlan(RuntimeError):
     """An accountant cannot bound a plan.
 
@@ -124,7 +148,7 @@ class OffPlan(RuntimeError):
     ...     ledger.release(Laplace(1.0), np.sum)
     ... except OffPlan as error:
     ...     print(error.allowed)
-    Laplace(scale=2.0, sensitivity=1.0, arithmetic=IDEALISED)
+    Laplace(scale=2.0, sensitivity=1.0, arithmetic=EXACT)
     """
 
     def __init__(self, asked: object, allowed: object, why: str = "") -> None:

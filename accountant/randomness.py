@@ -1,4 +1,7 @@
-"""Random generators from an argument: a generator, a seed, or None for system entropy."""
+"""Random generators from an argument: a generator, a seed, or None for system entropy.
+
+References: Bernstein (2008) for the cipher.
+"""
 
 from __future__ import annotations
 
@@ -25,3 +28,15 @@ def generator(rng: Rng) -> np.random.Generator:
     if isinstance(rng, (bool, np.bool_)) or not isinstance(rng, (int, np.integer)) or rng < 0:
         raise ParameterError("rng", rng, "a numpy Generator, a seed of at least 0, or None")
     return np.random.default_rng(int(rng))
+
+
+def public_generator(source: np.random.Generator) -> np.random.Generator:
+    """Return a fast generator for bits that may be published, seeded by words of ``source``.
+
+    A cipher pays for secrecy, which such bits do not need; its words beside the seed stay secret.
+    A generator that is no cipher is returned itself.
+    """
+    if not type(source.bit_generator).__module__.startswith("randomgen."):
+        return source
+    seed = source.integers(0, 2**64, 4, np.uint64)
+    return np.random.Generator(np.random.SFC64(seed.tolist()))

@@ -1,64 +1,51 @@
-"""How fast an audit runs, beside drawing alone; how strong its bounds are, beside the limit."""
+"""How fast an audit runs, beside drawing alone, and the memory it takes beside one chunk of runs."""
 
-import math
-import time
 import tracemalloc
 
 import numpy as np
 
-from accountant import PureLoss, calibrate
+from accountant import GaussianLoss, PureLoss
 from audits import audit
-from mechanisms import Gaussian, Laplace, RandomizedResponse, registry
+from benchmarks.measure import beside, options, seconds_of
+from mechanisms import Laplace, registry
 
-RUNS = 4_000_000
 CHUNK = 1 << 15
-# The Neyman-Pearson limit at 100,000 runs a side, 95 % (reverse information projection).
-LIMITS = {"Laplace": 0.990, "RandomizedResponse": 0.985, "Gaussian": 0.741}
+SIGMA = 3.7306334
 
 
-def draws_alone(mechanism):
-    """Seconds to draw as many releases, without looking at them."""
-    rng, value = np.random.default_rng(0), mechanism.worst_pair()[0]
-    start = time.perf_counter()
-    for _ in range(RUNS // CHUNK):
-        mechanism.release(value, rng, CHUNK)
-    return time.perf_counter() - start
-
-
-def bare(value, rng, size):
+def bare_laplace(value, rng, size):
     return value + rng.laplace(size=size)
 
 
-def main():
-    print("audit: million runs a second on one core, sampling included (aim: 20 for Laplace)")
-    for cls in registry():
-        for one in cls.instances():
-            limit = draws_alone(one)
-            seconds = audit(one, runs=RUNS, rng=1).seconds
-            rate, ratio = RUNS / seconds / 1e6, seconds / limit
-            print(f"  {one!s:62} {rate:6.1f}   {ratio:.2f} x drawing alone")
-    tracemalloc.start()
-    audit(Laplace(1.0), runs=100_000_000, rng=1)
-    peak = tracemalloc.get_traced_memory()[1] / 2**20
-    print(f"  10^8 runs of Laplace: at most {peak:.1f} MiB")
+def bare_gaussian(value, rng, size):
+    return value + rng.normal(scale=SIGMA, size=size)
 
-    print("audit: median bound of 100 seeds at 200,000 runs, 95 % (true epsilon 1)")
-    ones = [
-        Laplace(1.0),
-        calibrate(RandomizedResponse, k=10, epsilon=1.0),
-        calibrate(Gaussian, epsilon=1.0, delta=1e-5),
-    ]
-    for one, aim in zip(ones, (0.985, 0.98, 0.69), strict=True):
-        found = np.median([audit(one, rng=seed).epsilon_lower for seed in range(100)])
-        limit = LIMITS[type(one).__name__]
-        print(f"  {type(one).__name__:20} {found:.4f} (aim {aim}), {found / limit:.3f} x limit")
-    claim = PureLoss(1.0)
-    found = [audit(bare, (0.0, 1.0), claim, rng=seed).epsilon_lower for seed in range(100)]
-    alarms = sum(bound > 1 for bound in found)
-    median = np.median(found)
-    print(f"  bare Laplace function {median:.4f} (aim .96), {median / LIMITS['Laplace']:.3f} x limit,"
-          f" {alarms} of 100 above the truth")  # fmt: skip
-    assert math.isfinite(median)
+
+def speed(name, draw, value, work, runs):
+    """Print millions of runs a second, and their time beside that of the draws."""
+    rng = np.random.default_rng(0)
+    (alone,) = seconds_of(lambda: [draw(value, rng, CHUNK) for _ in range(max(1, runs // CHUNK))])
+    seconds = work()
+    print(f"  {name:62} {runs / seconds / 1e6:6.1f} M/s, {beside(seconds, alone, 'drawing alone')}",
+          flush=True)  # fmt: skip
+
+
+def main():
+    given = options(__doc__, runs=1_000_000)
+    runs = 33_000 if given.quick else given.runs
+    print(f"audit of {runs:,} runs on one core, sampling included (aim: 20 M/s for Laplace)")
+    for one in [cls.instances()[0] for cls in registry()][: 3 if given.quick else None]:
+        speed(str(one), one.release, one.worst_pair()[0],
+              lambda one=one: audit(one, runs=runs, rng=1).seconds, runs)  # fmt: skip
+    for release, claim in ((bare_laplace, PureLoss(1.0)), (bare_gaussian, GaussianLoss(1 / SIGMA))):
+        name = f"{release.__name__}, a black box"
+        speed(name, release, 0.0, lambda release=release, claim=claim: audit(
+            release, (0.0, 1.0), claim, runs=runs, rng=1).seconds, runs)  # fmt: skip
+    tracemalloc.start()
+    audit(Laplace(1.0), runs=10 * runs, rng=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    print(f"  {10 * runs:,} runs of Laplace: at most {peak / 2**20:.1f} MiB, "
+          f"{beside(peak, 8 * CHUNK, 'the outputs of one chunk')}")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,43 +1,39 @@
 """LabelSGD beside the products of matrices it cannot do without."""
 
-import time
-
 import numpy as np
 
 from algorithms.label_privacy.label_sgd import LabelSGD
+from benchmarks.measure import beside, options, seconds_of
 
-USERS, CLASSES, FEATURES = 1_000_000, 100, 50
-
-
-def timed(work):
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+CLASSES, FEATURES = 100, 50
 
 
 def main():
+    given = options(__doc__, users=200_000)
+    users = 2_000 if given.quick else given.users
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(USERS, FEATURES))
+    x = rng.normal(size=(users, FEATURES))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
-    y = rng.integers(0, CLASSES, USERS)
+    y = rng.integers(0, CLASSES, users)
     theta = rng.normal(size=(CLASSES, FEATURES))
-    print(f"LabelSGD, {USERS:,} users, K = {CLASSES}, d = {FEATURES}, epsilon 1 (aim 60 s)")
+    print(f"LabelSGD, {users:,} users, K = {CLASSES}, d = {FEATURES}, epsilon 1 "
+          "(aim 60 s of a million)")  # fmt: skip
     for name, size in (("unary", 64), ("subset", 64), ("response", 64), ("duchi", 64),
                        ("unary", 1)):  # fmt: skip
         made = LabelSGD(
             epsilon=1.0, classes=CLASSES, diameter=20.0, randomizer=name, batch_size=size,
             random_state=0,
         )  # fmt: skip
-        seconds = timed(lambda made=made: made.fit(x, y))
+        (seconds,) = seconds_of(lambda made=made: made.fit(x, y))
 
         def products(size=size):
-            for start in range(0, USERS, size):
+            for start in range(0, users, size):
                 rows = x[start : start + size]
                 (rows @ theta.T).T @ rows
 
-        peer = timed(products)
-        print(f"  {name:8} batch {size:2}: {seconds:5.1f} s, {seconds / peer:.1f} x its two products"
-              f" a step ({peer:.1f} s)")  # fmt: skip
+        (peer,) = seconds_of(products)
+        print(f"  {name:8} batch {size:2}: {seconds:5.2f} s, "
+              f"{beside(seconds, peer, 'its two products a step')} ({peer:.2f} s)")  # fmt: skip
 
 
 if __name__ == "__main__":

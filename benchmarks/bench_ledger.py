@@ -1,15 +1,5 @@
-"""The durable ledger beside what the disk and SHA-256 allow, measured in the same run.
+"""The durable ledger beside what the disk allows: spends a second, live totals, many users."""
 
-.venv/bin/python benchmarks/bench_ledger.py [SPENDS [ENTRIES]]
-.venv/bin/python benchmarks/bench_ledger.py --scale [ENTRIES]      # a long log
-.venv/bin/python benchmarks/bench_ledger.py --postgres [SPENDS]    # a server of its own
-"""
-
-import hashlib
-import multiprocessing
-import os
-import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -17,275 +7,62 @@ from pathlib import Path
 import numpy as np
 
 from accountant import Book, Budget
-from mechanisms import Gaussian
-
-PROCESSES, SPENDS, ENTRIES, USERS = 8, 10_000, 1_000_000, 1_000_000
-DATA = np.arange(20.0)
-WIDE = Budget(1000.0, 1e-6)
+from benchmarks.ledgers import DATA, PROCESSES, WIDE, disk, flushes_per_second, spends_per_second
+from benchmarks.measure import beside, median_seconds, options, seconds_of
+from mechanisms import Gaussian, Laplace
 
 
-def flushes_per_second(folder, seconds=2.0):
-    """Flushes a second of a page written over and over."""
-    handle = os.open(folder / "flush.bin", os.O_RDWR | os.O_CREAT)
-    made, start = 0, time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        os.pwrite(handle, bytes([made % 251]) * 4096, 4096 * (made % 256))
-        os.fdatasync(handle)
-        made += 1
-    os.close(handle)
-    return made / (time.perf_counter() - start)
-
-
-def spends(url, times, gate, sent):
-    noise = Gaussian(1e4)
-    with Book.open(url) as book, book.ledger("d", DATA) as ledger:
-        ledger.spend(noise)
-        gate.wait()
-        start = time.monotonic()
-        for _ in range(times - 1):
-            ledger.spend(noise)
-        sent.put((start, time.monotonic()))
-
-
-def spends_per_second(url, processes, times):
-    """Spends a second of so many processes at once."""
-    context = multiprocessing.get_context("spawn")
-    gate, sent = context.Barrier(processes), context.Queue()
-    ones = [context.Process(target=spends, args=(url, times, gate, sent)) for _ in range(processes)]
-    for one in ones:
-        one.start()
-    ends = [sent.get() for _ in ones]
-    for one in ones:
-        one.join()
-    return processes * (times - 1) / (max(e for _, e in ends) - min(s for s, _ in ends))
-
-
-def append_entries(book, entries):
-    """Entries written straight into one transaction, as spends write them."""
-    account = book._account("d")  # a million spends would take the disk an hour  # noqa: SLF001
-    noise, log = Gaussian(1e4), account.log
-    facts = {"label": None, "seeded": False, "who": None, "block": None, "relation": None,
-             "mechanism": account.description_of(noise), "loss": account.description_of(noise.loss)}  # fmt: skip
-    with log.writing():
-        notion, total = account.standing()
-        total, cost = notion.charge(total, noise.loss), notion.cost(noise.loss)
-        for k in range(entries):
-            total = notion.add(total, cost) if k else total
-            words = {"cost": notion.encode(cost), "total": notion.encode(total)}
-            log.append("reserve", {**facts, **words}, "d", f"noise:{k:032x}")
-
-
-def hash_seconds(entries, size):
-    """Seconds to hash as many bodies of that size, one after another."""
-    body, mark = "x" * size, "0" * 64
-    start = time.perf_counter()
-    for _ in range(entries):
-        mark = hashlib.sha256(f"{mark}{body}".encode()).hexdigest()
-    return time.perf_counter() - start
-
-
-def opens_and_spends(url, label, sent):
-    start = time.perf_counter()
-    with Book.open(url) as book, book.ledger("d", DATA) as ledger:
-        opened = time.perf_counter()
-        if label is None:
-            ledger.spend(Gaussian(1e4))
-        else:
-            ledger.release(Gaussian(1e4), np.sum, label=label)
-        sent.put((opened - start, time.perf_counter() - opened))
-
-
-def first_spend(url, label=None, times=5):
-    """Median seconds to open a book in a fresh process, and to spend from it for the first time."""
-    context, found = multiprocessing.get_context("spawn"), []
-    for k in range(times):
-        sent = context.Queue()
-        asked = None if label is None else f"{label} {k}"
-        one = context.Process(target=opens_and_spends, args=(url, asked, sent))
-        one.start()
-        found.append(sent.get())
-        one.join()
-    return np.median(found, axis=0)
-
-
-def append_labels(book, labels):
-    """Releases under labels, written straight into one transaction."""
-    from accountant.book.label_claim import label_key
-
-    log = book._account("d").log  # noqa: SLF001
-    with log.writing():
-        for k in range(labels):
-            log.append("release", {"of": 0}, "d", label_key("d", f"label {k}"))
-
-
-def long_books(folder, entries):
-    """Prints what a million entries take to verify, to open and to spend from."""
-    url = f"sqlite:///{folder / 'long.db'}"
+def writers(folder, times):
+    """Print spends a second of one process and of eight, and what a total costs after one."""
+    url = f"sqlite:///{folder / 'book.db'}"
     with Book.open(url) as book:
         book.dataset("d", WIDE)
-        append_entries(book, entries)
-        limit = hash_seconds(entries, 480)  # bytes of such an entry
-        start = time.perf_counter()
-        book.verify()
-        seconds = time.perf_counter() - start
-        print(f"verify {entries} entries: {seconds:.1f} s, {seconds / limit:.1f} x hashing alone"
-              f" ({limit:.1f} s; aim 10 s)")  # fmt: skip
-    opening, spending = first_spend(url)
-    print(f"a fresh process at {entries} entries: opens in {1e3 * opening:.0f} ms,"
-          f" first spend in {1e3 * spending:.0f} ms")  # fmt: skip
-    url = f"sqlite:///{folder / 'labels.db'}"
+    before, made = flushes_per_second(folder), 0
+    for processes in (1, PROCESSES):
+        rate = spends_per_second(url, processes, times)
+        after = flushes_per_second(folder)
+        limit, before, made = (before + after) / 2, after, made + processes * times
+        print(f"spends a second, {processes} processes x {times}: {rate:.0f}, "
+              f"{beside(rate, limit, 'the flushes of the disk')} ({limit:.0f} a second; "
+              "aim 1000 of 8)", flush=True)  # fmt: skip
+    with Book.open(url) as book, book.ledger("d", DATA) as ledger:
+        print(f"  spends lost: {made - len(book.history('d'))}; "
+              f"verified {book.verify().entries} entries")  # fmt: skip
+        seconds = []
+        for k in range(20):
+            ledger.spend(Gaussian(2e4 + k))
+            seconds += seconds_of(lambda: book.spent("d"))
+        print(f"live epsilon after a spend: {1e3 * np.median(seconds):.2f} ms (aim 5), "
+              f"{beside(float(np.median(seconds)), 1 / before, 'a flush')}")  # fmt: skip
+
+
+def many_users(folder, users, times=5):
+    """Print what a spend of a third of the users takes."""
+    url, rng = f"sqlite:///{folder / 'people.db'}", np.random.default_rng(0)
+    who = [np.flatnonzero(rng.random(users) < 0.3) for _ in range(times)]
     with Book.open(url) as book:
-        book.dataset("d", WIDE)
-        append_labels(book, entries // 10)
-    opening, spending = first_spend(url, "new")
-    print(f"a fresh process at {entries // 10} labels: opens in {1e3 * opening:.0f} ms,"
-          f" first release under a new label in {1e3 * spending:.0f} ms")  # fmt: skip
+        book.dataset("d", Budget(10.0), users=users)
+        with book.ledger("d", np.zeros(users)) as ledger:
+            start = time.perf_counter()
+            for one in who:
+                ledger.spend(Laplace(10.0), one)
+            seconds = (time.perf_counter() - start) / times
+    room = sum(path.stat().st_size for path in folder.glob("people.db*")) / times
+    totals = np.zeros(users)
+    limit = median_seconds(lambda: np.add.at(totals, who[0], 0.1))
+    with Book.open(url) as again:
+        (opening,) = seconds_of(lambda: again.spent_each("d"))
+    print(f"{users:,} users: {1e3 * seconds:.0f} ms a spend of {who[0].size:,} of them, "
+          f"{beside(seconds, limit, 'numpy adding to their totals')}; {room / 2**20:.2f} MiB each; "
+          f"all totals again in {opening:.2f} s")  # fmt: skip
 
 
-def main(spends_each=SPENDS, entries=ENTRIES):
+def main():
+    given = options(__doc__, spends=1_000, users=1_000_000)
     with tempfile.TemporaryDirectory(dir=disk()) as name:
-        folder = Path(name)
-        url = f"sqlite:///{folder / 'book.db'}"
-        with Book.open(url) as book:
-            book.dataset("d", WIDE)
-        before = flushes_per_second(folder)
-        for processes in (1, PROCESSES):
-            times = spends_each if processes > 1 else min(spends_each, 2000)
-            rate = spends_per_second(url, processes, times)
-            limit = (before + flushes_per_second(folder)) / 2
-            print(f"spends a second, {processes} processes x {times}: {rate:.0f}"
-                  f" ({rate / limit:.2f} x the disk's {limit:.0f} flushes; aim 1000 of 8)")  # fmt: skip
-            before = limit
-        with Book.open(url) as book, book.ledger("d", DATA) as ledger:
-            made = len(book.history("d"))
-            expected = PROCESSES * spends_each + min(spends_each, 2000)
-            print(f"  spends lost: {expected - made}; verified {book.verify().entries} entries")
-            seconds = []
-            for k in range(50):
-                ledger.spend(Gaussian(2e4 + k))
-                start = time.perf_counter()
-                book.spent("d")
-                seconds.append(time.perf_counter() - start)
-            print(f"live epsilon after a spend: {1e3 * np.median(seconds):.2f} ms (aim 5)")
-        long_books(folder, entries)
-        url = f"sqlite:///{folder / 'people.db'}"
-        with Book.open(url) as book:
-            book.dataset("d", Budget(10.0), users=USERS)
-            rng = np.random.default_rng(0)
-            who = [np.flatnonzero(rng.random(USERS) < 0.3) for _ in range(10)]
-            from mechanisms import Laplace
-
-            with book.ledger("d", np.zeros(USERS)) as ledger:
-                start = time.perf_counter()
-                for one in who:
-                    ledger.spend(Laplace(10.0), one)
-                seconds = (time.perf_counter() - start) / len(who)
-            room = sum(path.stat().st_size for path in folder.glob("people.db*"))
-            start = time.perf_counter()
-            with Book.open(url) as again:
-                again.spent_each("d")
-            opening = time.perf_counter() - start
-            print(f"{USERS} users: {1e3 * seconds:.0f} ms a spend of {len(who[0])} of them,"
-                  f" {room / 2**20 / len(who):.2f} MiB each; all totals again in {opening:.2f} s")  # fmt: skip
-
-
-def held_seconds(book):
-    """A list to which each transaction that holds the lock adds how long it did."""
-    storage, held = book._log.storage, []  # noqa: SLF001
-    begin = storage._begin  # noqa: SLF001
-    starts = []
-
-    def begun(words):
-        begin(words)
-        starts.append((words, time.perf_counter()))
-
-    def flushed():
-        held.append(time.perf_counter() - starts[-1][1])
-        flush()
-
-    flush = storage._flush  # noqa: SLF001
-    storage._begin, storage._flush = begun, flushed  # noqa: SLF001
-    return held
-
-
-def streamed(url, sent):
-    """Seconds for a whole history in a process of its own, and the process's memory."""
-    with Book.open(url) as book:
-        start = time.perf_counter()
-        lines = sum(1 for _ in book.iter_history("d"))
-        seconds = time.perf_counter() - start
-    sent.send((lines, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
-
-
-def in_another_process(work, *given):
-    context = multiprocessing.get_context("spawn")
-    here, there = context.Pipe(duplex=False)
-    one = context.Process(target=work, args=(*given, there))
-    one.start()
-    found = here.recv()
-    one.join()
-    return found
-
-
-def scale(entries=ENTRIES):
-    """A log of so many entries: the first spend of a process, the history, a resumed run."""
-    with tempfile.TemporaryDirectory(dir=disk()) as name:
-        url = f"sqlite:///{Path(name) / 'long.db'}"
-        with Book.open(url) as book:
-            book.dataset("d", WIDE, "zcdp", users=len(DATA))
-            with book.ledger("d", DATA, 2 * Gaussian(1e4), run="r") as ledger:
-                given = ledger.release(Gaussian(1e4), np.sum)
-            append_entries(book, entries)
-        with Book.open(url) as book, book.ledger("d", DATA) as ledger:
-            held, start = held_seconds(book), time.perf_counter()
-            ledger.spend(Gaussian(1e4))
-            whole = time.perf_counter() - start
-            print(f"first spend of a process after {entries} entries: {whole:.1f} s,"
-                  f" {1e3 * max(held):.1f} ms of it in the lock (aim 50)")  # fmt: skip
-        with Book.open(url) as book:
-            start = time.perf_counter()
-            with book.ledger("d", DATA, 2 * Gaussian(1e4), run="r") as ledger:
-                again = ledger.release(Gaussian(1e4), np.sum)
-            seconds = time.perf_counter() - start
-            assert again == given
-            print(f"resumed run, to its first answer: {1e3 * seconds:.1f} ms (aim 50)")
-            start = time.perf_counter()
-            book.history("d", last=1000)
-            seconds = time.perf_counter() - start
-            print(f"last 1000 lines of the history: {1e3 * seconds:.0f} ms")
-        lines, seconds, room = in_another_process(streamed, url)
-        print(f"{lines} lines streamed: {seconds:.1f} s, {room:.0f} MiB (aim 5 s, 200 MB)")
-
-
-def on_postgres(times=300):
-    """Spends a second of one writer and of eight, on this disk and on one that is slower."""
-    from tests.accountant.book.throwaway_books import PostgresServer
-
-    limit = flushes_per_second(Path(disk() or tempfile.gettempdir()))
-    slow = ("commit_delay=5000", "commit_siblings=0")  # a flush takes 5 ms more
-    for settings, where in (((), f"{limit:.0f} flushes a second"), (slow, "5 ms for a flush")):
-        server = PostgresServer(*settings)
-        try:
-            rates = {}
-            for processes in (1, PROCESSES, 1, PROCESSES):
-                place = server.database()
-                with Book.open(place.url) as book:
-                    book.dataset("d", WIDE)
-                rate = spends_per_second(place.url, processes, times)
-                rates[processes] = max(rate, rates.get(processes, 0.0))
-        finally:
-            server.stop()
-        ratio = rates[PROCESSES] / rates[1]
-        print(f"PostgreSQL, {where}: {rates[1]:.0f} spends a second of one writer,"
-              f" {rates[PROCESSES]:.0f} of {PROCESSES} ({ratio:.1f} x; aim 4)")  # fmt: skip
-
-
-def disk():
-    """A folder on a disk: /tmp may be memory."""
-    return "/var/tmp" if Path("/var/tmp").is_dir() else None
+        writers(Path(name), 10 if given.quick else given.spends)
+        many_users(Path(name), 2_000 if given.quick else given.users)
 
 
 if __name__ == "__main__":
-    parts = {"--scale": scale, "--postgres": on_postgres}
-    part = parts.get(sys.argv[1] if len(sys.argv) > 1 else "")
-    (part or main)(*map(int, sys.argv[2 if part else 1 :]))
+    main()

@@ -3,6 +3,8 @@
 Peers (opendp, multi-freq-ldpy) come with the extra `peers`; what is not installed is left out.
 """
 
+import dataclasses
+import functools
 import importlib.util
 import time
 import tracemalloc
@@ -10,49 +12,58 @@ import tracemalloc
 import numpy as np
 
 from accountant import Ledger, Parallel, calibrate
+from accountant.randomness import generator
+from benchmarks.measure import beside, least_seconds, options
 from mechanisms import (
+    AboveThreshold,
     CubeLinf,
     DiscreteGaussian,
     DiscreteLaplace,
+    Exponential,
     Gaussian,
     HadamardResponse,
     HemisphereL2,
     Laplace,
+    LazyExponential,
     LocalHashing,
+    NoisyMax,
+    PermuteAndFlip,
+    PiecewiseUniform,
     PrivUnit,
     RandomizedResponse,
+    SparseVector,
+    Staircase,
     SubsetSelection,
+    TruncatedLaplace,
     UnaryEncoding,
 )
 from mechanisms.exact_noise.integer_noise import IntegerNoise
+from mechanisms.families.bounded_scores import ListedScores
 
 RNG = np.random.default_rng(0)
 
 
-def least_seconds(work, times=3):
-    """Least seconds of a few runs."""
-    found = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - start)
-    return min(found)
+OPTIONS = options(__doc__)
+USERS = 2_000 if OPTIONS.quick else 1_000_000  # 10 times so many of the cheapest
 
 
 def print_row(name, seconds, peer, peer_seconds, aim=""):
-    print(f"  {name:44} {seconds * 1e3:9.1f} ms   {seconds / peer_seconds:6.2f} x {peer}"
+    print(f"  {name:44} {seconds * 1e3:9.1f} ms   {beside(seconds, peer_seconds, peer)}"
           f" ({peer_seconds * 1e3:.1f} ms){aim}")  # fmt: skip
 
 
 def exact_noise():
     print("exact noise: million draws a second on one core (aim 2)")
-    count, ask = 2_000_000, 100_000
+    count, ask = 2 * USERS, USERS // 10
+    words = least_seconds(lambda: RNG.bytes(8 * count))
     for made, power in ((DiscreteLaplace(10.0), 1), (DiscreteGaussian(10.0), 2)):
         zeros = np.zeros(count, dtype=np.int64)
         for source in ("a seed", "the operating system's key"):
             rng = np.random.default_rng(1) if source == "a seed" else None
-            rate = count / least_seconds(lambda: made.release(zeros, rng)) / 1e6
-            print(f"  {made!s:44} {rate:9.1f} M/s from {source}")
+            seconds = least_seconds(lambda: made.release(zeros, rng))
+            rate = count / seconds / 1e6
+            print(f"  {made!s:44} {rate:9.1f} M/s from {source}, "
+                  f"{beside(seconds, words, 'as many words of bits')}")  # fmt: skip
         if importlib.util.find_spec("opendp"):
             draws, seconds = opendp_draws(power, ask)
             peer = ask / seconds / 1e6
@@ -61,13 +72,69 @@ def exact_noise():
     for wide in (1e3, 1e9):
         for power in (1, 2):
             law = IntegerNoise(wide, power)
-            rate = count / least_seconds(lambda: law.draw(count, RNG)) / 1e6
-            print(f"  {law!s:44} {rate:9.1f} M/s")
+            seconds = least_seconds(lambda: law.draw(count, RNG))
+            print(f"  {law!s:44} {count / seconds / 1e6:9.1f} M/s, "
+                  f"{beside(seconds, words, 'as many words of bits')}")  # fmt: skip
     values = np.zeros(count)
-    for cls in (Laplace, Gaussian):
-        naive, sound = (cls(1.0, arithmetic=kind) for kind in ("idealised", "exact"))
-        print_row(f"{cls.__name__}, exact, {count:,}", least_seconds(lambda: sound.release(values, RNG)),
-             "idealised", least_seconds(lambda: naive.release(values, RNG)))  # fmt: skip
+    words = least_seconds(lambda: RNG.integers(0, 2**64, count, np.uint64))
+    key = generator(None)
+    secret = least_seconds(lambda: key.integers(0, 2**64, count, np.uint64))
+    print(f"  random words: {count / words / 1e6:.0f} M/s by a seed,"
+          f" {count / secret / 1e6:.0f} M/s by the system's key")  # fmt: skip
+    for made in (
+        Laplace(1.0, arithmetic="exact"),
+        Gaussian(1.0, arithmetic="exact"),
+        Staircase(1.0),
+        TruncatedLaplace(1.0, 11.0),
+        PiecewiseUniform(1.0, 0.6224593312018546),
+    ):
+        naive = dataclasses.replace(made, arithmetic="idealised")
+        plain = least_seconds(lambda: naive.release(values, RNG))
+        for name, rng in (("a seed", RNG), ("the system's key", None)):
+            taken = least_seconds(lambda: made.release(values, rng))
+            print_row(f"{type(made).__name__}, exact, {name}", taken, "idealised", plain,
+                      f" {count / taken / 1e6:.1f} M/s")  # fmt: skip
+
+
+def selections():
+    rounds, count = 2_000, 1_000
+    print(f"selection among {count:,} candidates: thousands a second on one core (aim 20), from a"
+          " seed; many draws of one vector, a batch of vectors, one release at a time")  # fmt: skip
+    scores = RNG.normal(scale=3, size=(rounds, count))
+    for make in (
+        Exponential, NoisyMax, functools.partial(NoisyMax, noise="laplace"), PermuteAndFlip,
+        functools.partial(AboveThreshold, 10.0), functools.partial(SparseVector, 10.0, 1.0, 1.5),
+    ):  # fmt: skip
+        for kind in ("exact", "idealised"):
+            made = make(1.5, arithmetic=kind)
+            works = (
+                lambda made=made: made.release(scores[0], RNG, rounds),
+                lambda made=made: made.release(scores, RNG),
+                lambda made=made: [made.release(row, RNG) for row in scores],
+            )
+            rates = [rounds / least_seconds(work) / 1e3 for work in works]
+            name = f"{type(made).__name__} {getattr(made, 'noise', '')}"
+            print(f"  {name:24} {kind:10}" + "".join(f"{rate:12,.1f}" for rate in rates))
+    listed = ListedScores(scores[0])
+    for kind in ("exact", "idealised"):
+        lazy = LazyExponential(1.5, arithmetic=kind)
+        rate = rounds / least_seconds(lambda: lazy.release(listed, RNG, rounds)) / 1e3
+        print(f"  {'LazyExponential':24} {kind:10}{rate:12,.1f}")
+    if importlib.util.find_spec("opendp"):
+        for noise in ("gumbel", "exponential"):
+            some = scores[:200].tolist()
+            release = opendp_noisy_max(noise)
+            rate = len(some) / least_seconds(lambda: [release(row) for row in some]) / 1e3
+            print(f"    opendp noisy max, {noise:12} {rate:12,.1f} one release at a time")
+
+
+def opendp_noisy_max(noise):
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
+    measure = dp.zero_concentrated_divergence() if noise == "gumbel" else dp.max_divergence()
+    return dp.m.make_noisy_max(*space, measure, scale=1.5)
 
 
 def opendp_draws(power, count):
@@ -79,9 +146,9 @@ def opendp_draws(power, count):
     maker = dp.m.make_laplace if power == 1 else dp.m.make_gaussian
     release = maker(*space, scale=10.0)
     zeros = [0] * count
-    start = time.perf_counter()
+    start = time.process_time()
     draws = release(zeros)
-    return np.array(draws), time.perf_counter() - start
+    return np.array(draws), time.process_time() - start
 
 
 def chi_square_tail(draws, made):
@@ -95,8 +162,8 @@ def chi_square_tail(draws, made):
 
 
 def vectors():
-    print("vectors: 100,000 users x 100 (aim: 1.5 x the normals)")
-    n, p = 100_000, 100
+    n, p = USERS // 10, 100
+    print(f"vectors: {n:,} users x {p} (aim: 1.5 times the normals)")
     values = RNG.normal(size=(n, p))
     values /= np.sqrt(np.square(values).sum(axis=1, keepdims=True))
     normals = least_seconds(lambda: RNG.standard_normal((n, p)), 5)
@@ -105,12 +172,10 @@ def vectors():
         calibrate(CubeLinf, dimension=p, radius=1.0, epsilon=1.0),
         PrivUnit.optimised(p, 1.0),
     ):
-        print_row(
-            type(made).__name__,
-            least_seconds(lambda: made.release(values, RNG), 5),
-            "its normals",
-            normals,
-        )
+        times = 5 if not isinstance(made, PrivUnit) else 1
+        for name, rng in (("a seed", RNG), ("the system's key", None)):
+            taken = least_seconds(lambda: made.release(values, rng), times)
+            print_row(f"{type(made).__name__}, {name}", taken, "its normals", normals)
     for epsilon in (1.0, 4.0, 8.0):
         one = PrivUnit.optimised(p, epsilon)
         other = calibrate(HemisphereL2, dimension=p, radius=1.0, epsilon=epsilon)
@@ -121,19 +186,19 @@ def vectors():
 
 
 def labels():
-    print("labels (aims: k-ary 2 x its integers, unary 2 x its bits)")
-    n, k = 10_000_000, 10
+    print("labels (aims: k-ary 2 times its integers, unary 2 times its bits)")
+    n, k = 10 * USERS, 10
     truth = RNG.integers(0, k, n)
     made = calibrate(RandomizedResponse, k=k, epsilon=1.0)
     integers = least_seconds(lambda: RNG.integers(0, k, n))
-    print_row("RandomizedResponse, 10^7 users", least_seconds(lambda: made.release(truth, RNG)),
+    print_row(f"RandomizedResponse, {n:,} users", least_seconds(lambda: made.release(truth, RNG)),
          "rng.integers", integers)  # fmt: skip
-    n, k = 1_000_000, 100
+    n, k = USERS // 2, 100
     truth = RNG.integers(0, k, n)
     made = UnaryEncoding.optimised(k, 1.0)
     bits = least_seconds(lambda: RNG.random((n, k)) < made.q)
     print_row(
-        "UnaryEncoding, 10^6 x 100",
+        f"UnaryEncoding, {n:,} x {k}",
         least_seconds(lambda: made.release(truth, RNG)),
         "rng.random < q",
         bits,
@@ -149,7 +214,7 @@ def labels():
         calibrate(HadamardResponse, k=k, epsilon=1.0),
         LocalHashing.optimised(k, 1.0),
     ):
-        print_row(f"{type(made).__name__}, 10^6 users", least_seconds(lambda: made.release(truth, RNG)),
+        print_row(f"{type(made).__name__}, {n:,} users", least_seconds(lambda: made.release(truth, RNG)),
              "rng.random", least_seconds(lambda: RNG.random(n)))  # fmt: skip
     if importlib.util.find_spec("multi_freq_ldpy"):
         from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client
@@ -163,7 +228,7 @@ def labels():
 
 
 def memory():
-    n = 10_000_000
+    n = 10 * USERS
     truth = RNG.integers(0, 10, n)
     made = calibrate(RandomizedResponse, k=10, epsilon=1.0)
     ledger = Ledger(truth, Parallel([made] * 100), rng=0, transcript="digest")
@@ -174,12 +239,13 @@ def memory():
         counts += made.decode(ledger.release_each(made, lambda rows: rows, who)) / 100
     peak = tracemalloc.get_traced_memory()[1] / 2**20
     tracemalloc.stop()
-    print(f"10^7 users through release_each in 100 groups: {peak:.0f} MiB beside the data's "
-          f"{truth.nbytes / 2**20:.0f}; largest error {np.abs(counts - 0.1).max():.5f}")  # fmt: skip
+    print(f"{n:,} users through release_each in 100 groups: {peak:.2f} MiB, "
+          f"{beside(peak, truth.nbytes / 2**20, 'the data')}; largest error {np.abs(counts - 0.1).max():.5f}")  # fmt: skip
 
 
 if __name__ == "__main__":
     exact_noise()
+    selections()
     vectors()
     labels()
     memory()

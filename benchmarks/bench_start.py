@@ -2,25 +2,22 @@
 
 import subprocess
 import sys
-import time
 
-import numpy as np
-
-REPEATS = 11
-
-
-def seconds(*words):
-    times = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
+from benchmarks.measure import beside, median_seconds, options
 
 
 def main():
+    given = options(__doc__, repeats=11)
+    repeats = 1 if given.quick else given.repeats
+
+    def seconds(*words):
+        command = [sys.executable, *words]
+        return median_seconds(
+            lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL), repeats
+        )
+
     empty, numpy = seconds("-c", "pass"), seconds("-c", "import numpy")
-    print(f"start-up, median of {REPEATS}: empty {empty:.3f} s, import numpy {numpy:.3f} s")
+    print(f"start-up, median of {repeats}: empty {empty:.3f} s, import numpy {numpy:.3f} s")
     rows = (
         (("-c", "import accountant"), 0.3, numpy, "import numpy"),
         (("-c", "import mechanisms"), 0.3, numpy, "import numpy"),
@@ -29,7 +26,7 @@ def main():
     for words, aim, peer, name in rows:
         took = seconds(*words)
         shown = " ".join(words)
-        print(f"  python {shown:24} {took:.3f} s (aim {aim}), {took / peer:.2f} x {name}")
+        print(f"  python {shown:24} {took:.3f} s (aim {aim}), {beside(took, peer, name)}")
 
 
 if __name__ == "__main__":

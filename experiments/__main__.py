@@ -21,7 +21,7 @@ HELP = """Draw a figure of a paper again, or print the numbers that its page in 
   python -m experiments sparse-regression-1 --out figures   all sizes, 20 seeds: minutes
   python -m experiments frank-wolfe-claims                  numbers alone
 
-A figure writes a PNG and a CSV and prints its values and slopes; names that end in -claims only
+A figure writes CSV, PNG and SVG and prints its values and slopes; names that end in -claims only
 print. Seeds S, S + 1, ... always give the same values. Progress and paths go to stderr.
 
 Exit status: 0 done, 2 bad usage or missing data, 130 interrupted.
@@ -43,7 +43,7 @@ def draw(
         str | None, typer.Option(metavar="N", help="Runs of every point; 20, or 2 if quick.")
     ] = None,
     seed: Annotated[str, typer.Option(metavar="S", help="The first seed.")] = "0",
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where PNG and CSV go.")] = Path(),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")] = Path(),
     data: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Real data; ../shared/data by default.")
     ] = None,
@@ -80,6 +80,7 @@ def draw(
 
     from experiments.charts import Chart, Options
     from experiments.datasets import SHARED
+    from experiments.drawing import png, svg
 
     folder = SHARED if data is None else data
     for file in figure.data:
@@ -87,7 +88,7 @@ def draw(
             raise ParameterError("--data", str(folder), f"a folder with {file}")
     if figure.file:
         out.mkdir(parents=True, exist_ok=True)
-        paths = [out / f"{figure.file}.{kind}" for kind in ("csv", "png")]
+        paths = [out / f"{figure.file}.{kind}" for kind in ("csv", "png", "svg")]
         for path in paths:
             check_writable({"--out": str(path)})
     began = time.perf_counter()
@@ -95,8 +96,9 @@ def draw(
     found = function_of(name)(Options(quick, range(first, first + count), folder, unnormalised))
     if isinstance(found, Chart):
         write_atomically(paths[0], found.csv(figure.file))
-        write_atomically(paths[1], found.png(figure.title))
-        print(f"{name}: wrote {paths[0]} and {paths[1]}", file=sys.stderr)
+        write_atomically(paths[1], png(found, figure.title))
+        write_atomically(paths[2], svg(found, figure.title))
+        print(f"{name}: wrote {paths[0]}, {paths[1]} and {paths[2]}", file=sys.stderr)
     for line in found.printed() if isinstance(found, Chart) else found:
         print(line, flush=True)
     print(f"{name}: {time.perf_counter() - began:.1f} s", file=sys.stderr)

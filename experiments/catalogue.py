@@ -15,7 +15,7 @@ class Figure:
 
     module: str  # where FIGURES has the function
     title: str
-    file: str = ""  # name of the PNG and the CSV
+    file: str = ""  # name of the CSV, the PNG and the SVG
     data: tuple[str, ...] = ()
     unnormalised: bool = False  # whether --unnormalised means something
 
@@ -26,7 +26,7 @@ SPARSE, LOGISTIC, VOTES, WOLFE, LABELS, BOUNDS = (
 )  # fmt: skip
 RECORDS, LABEL = (
     "LocalIHT: whole records private, ε-LDP",
-    "LabelIHT: labels private, (ε, 0.001)-LDP",
+    "LabelIHT: labels private, (ε, δ)-LDP, δ = 10⁻³",
 )
 ERM = "SparseERM: sparse ridge-logistic regression, (ε, δ)-DP"
 LINK = "y = 8u + cos u + noise, u = <x, θ>"
@@ -55,10 +55,10 @@ FIGURES = {
     "sign-votes-claims": Figure(
         "papers.sign_votes_claims", "Errata E12, E13, E14; thresholds of the machines"),
     "frank-wolfe-risk": Figure(
-        WOLFE, "Private Frank-Wolfe over the l1 ball: T* rounds, δ = 1e-6, one record replaced",
+        WOLFE, "Private Frank-Wolfe over the l1 ball: T* rounds, δ = 10⁻⁶, one record replaced",
         "frank_wolfe_risk"),
     "frank-wolfe-data": Figure(
-        "papers.frank_wolfe_data", "Private Frank-Wolfe on real data, δ = 1e-06: where it is no "
+        "papers.frank_wolfe_data", "Private Frank-Wolfe on real data, δ = 10⁻⁶: where it is no "
         "better than a constant, n is too small", "frank_wolfe_data",
         ("riboflavin/riboflavin.npz", "golub_leukemia/golub_leukemia.npz")),
     "frank-wolfe-claims": Figure(WOLFE, "Errata E18 to E23; how the risk depends on p"),
@@ -72,6 +72,11 @@ FIGURES = {
     "lower-bounds-labels": Figure(BOUNDS, "Labels alone are private", "bounds_labels"),
     "lower-bounds-central": Figure(BOUNDS, "A curator is trusted, δ = 10⁻⁶", "bounds_central"),
     "lower-bounds-everyday": Figure(BOUNDS, "Mean, histogram, selection", "bounds_everyday"),
+    "lower-bounds-accuracy": Figure(
+        "audits_in_reverse", "Too accurate to be private: algorithms without their noise"),
+    "lower-bounds-tracing": Figure(
+        "audits_in_reverse", "Tracing: algorithms without their noise"),
+    "planning-gap": Figure("planning_gap", "How far a planned budget is from the least error"),
 }  # fmt: skip
 
 

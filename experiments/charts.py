@@ -1,4 +1,4 @@
-"""Every figure: its runs over seeds, its curves in panels, and its CSV and PNG."""
+"""Every figure: its runs over seeds, its curves in panels, and its CSV."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 Look = dict[str, Any]  # what matplotlib is given
+# dark on white; a figure gives every curve of a panel a line or a mark of its own beside them
+BLUE, RED, GREEN, PURPLE = COLOURS = ("#0550ae", "#b3161b", "#116329", "#8250df")
+INK, GREY = "#222222", "#707070"
+MARKS = ("o", "s", "^", "D")
 COLUMNS = ("chart", "panel", "curve", "x", "seeds", "mean", "standard_error")
 
 
@@ -102,86 +106,13 @@ class Chart:
         out.writerows([header, *((name, *row) for row in body)])
         return text.getvalue()
 
-    def png(self, title: str) -> bytes:
-        """The drawing."""
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure as Sheet
 
-        sheet = Sheet(figsize=(13, 5.4), layout="constrained")
-        FigureCanvasAgg(sheet)
-        sheet.suptitle(title)
-        every = sheet.subplots(1, len(self.panels), squeeze=False, sharey=bool(self.key))[0]
-        for axes, panel in zip(every, self.panels, strict=True):
-            for curve in panel.curves:
-                _draw(axes, curve, "y" in panel.log)
-            _label(axes, panel)
-        if self.key:
-            low, high = every[0].get_ylim()
-            every[0].set_ylim(low * (low / high) ** 0.3, high)  # room for the panels' own names
-            for axes in every:
-                own = axes.legend(frameon=False, fontsize=9, loc="lower left")
-                for line in own.get_lines():
-                    line.set(linestyle="-", linewidth=2.5)
-            for curve in self.key:
-                _draw(every[0], curve, log=False)
-        for axes, panel in zip(every, self.panels, strict=True):
-            _tick(axes, panel)
-        names = {curve.name for curve in self.key}
-        handles = {
-            handle.get_label(): handle
-            for axes in every
-            for handle in axes.get_legend_handles_labels()[0]
-            if not names or handle.get_label() in names
-        }
-        seeds = max(curve.runs.shape[1] for panel in self.panels for curve in panel.curves)
-        sheet.legend(
-            handles=list(handles.values()), loc="outside lower center", ncols=3, frameon=False,
-            fontsize=10, handlelength=3.2, title_fontsize=9,
-            title=f"means ± s.e. of {seeds} runs" if seeds > 1 else None,
-        )  # fmt: skip
-        drawn = io.BytesIO()
-        sheet.savefig(drawn, dpi=110, format="png")
-        return drawn.getvalue()
-
-
-def _draw(axes: Any, curve: Curve, log: bool) -> None:
-    mean, error = curve.means
-    (line,) = axes.plot(curve.x, mean, **{"label": curve.name, "lw": 1.6, "ms": 5} | curve.look)
-    if error.any():
-        low = np.maximum(mean - error, mean / 3) if log else mean - error
-        axes.fill_between(curve.x, low, mean + error, color=line.get_color(), alpha=0.2, lw=0)
-
-
-def _label(axes: Any, panel: Panel) -> None:
-    axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
-    axes.set_title(panel.title, fontsize=10)
-    if "x" in panel.log:
-        axes.set_xscale("log")
-    if "y" in panel.log:
-        axes.set_yscale("log")
-
-
-def _tick(axes: Any, panel: Panel) -> None:
-    from matplotlib.ticker import LogLocator
-
-    if "x" in panel.log:
-        ticks = sorted({x for curve in panel.curves for x in curve.x})
-        axes.set_xticks(ticks, [short(tick) for tick in ticks])
-    if "y" in panel.log:
-        low, high = axes.get_ylim()
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 300 else (1,)))
-        axes.yaxis.set_major_formatter(lambda value, _: short(value))
-    axes.minorticks_off()
-    axes.grid(which="major", color="#e5e5e5", lw=0.7)
-
-
-def short(value: float) -> str:
-    """As 0.05, 2, 1,200, 30k, 1M."""
-    if value >= 1e6:
-        return f"{value / 1e6:g}M"
-    if value >= 1e4:
-        return f"{value / 1e3:g}k"
-    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+def power_of_ten(value: float) -> str:
+    """As 10⁻⁶ or 2·10⁻⁵: how figures write every δ."""
+    digits, power = f"{value:.6e}".split("e")
+    factor = f"{float(digits):g}"
+    ten = "10" + str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return ten if factor == "1" else f"{factor}·{ten}"
 
 
 def mean_and_error(runs: np.ndarray) -> tuple[float, float]:

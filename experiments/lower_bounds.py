@@ -12,14 +12,24 @@ import numpy as np
 from audits.minimax.performance.algorithm_table import algorithms_for
 from audits.minimax.performance.gap import measure_risk_gap
 from audits.minimax.problems import lower_bound
-from experiments.charts import Chart, Curve, Options, Panel, over_seeds
+from experiments.charts import (
+    COLOURS,
+    GREY,
+    INK,
+    MARKS,
+    Chart,
+    Curve,
+    Look,
+    Options,
+    Panel,
+    over_seeds,
+)
 
 BOUND, PUBLISHED, RATE = "lower bound", "as published", "reference rate with constant 1, no bound"
-COLOURS = ("#0550ae", "#b3161b", "#116329", "#8250df")
-LOOKS: dict[str, dict[str, Any]] = {
-    BOUND: {"color": "#222222", "ls": "-", "lw": 2.2},
-    PUBLISHED: {"color": "#222222", "ls": ":"},
-    RATE: {"color": "#888888", "ls": ":"},
+LOOKS: dict[str, Look] = {
+    BOUND: {"color": INK, "ls": "-", "lw": 2.2},
+    PUBLISHED: {"color": INK, "ls": ":"},
+    RATE: {"color": GREY, "ls": ":"},
 }
 FREE, PROMISE = "{}, no noise", "{}, theorem"
 Key = tuple[str, str, float]
@@ -62,15 +72,17 @@ class Along:
                     found[self.name, FREE.format(match.algorithm), x] = one.noiseless_losses[0]
         return found
 
-    def panel(self, found: dict[Key, np.ndarray]) -> Panel:
+    def panel(self, found: dict[Key, np.ndarray], looks: dict[str, Look]) -> Panel:
         """The curves: measured, bounds, promises."""
         curves = []
-        for colour, name in zip(COLOURS, self.algorithms, strict=False):
-            for words, look in ((name, {"marker": "o"}), (FREE.format(name), {"ls": "--"})):
-                runs = np.array([found[self.name, words, x] for x in self.values])
-                if runs.min() >= 0 and runs.mean(axis=1).min() > 0:
-                    curves.append(Curve(words, self.values, runs, {"color": colour} | look))
-        curves += [self._known(words, values) for words, values in self._lines().items()]
+        for words in (words for name in self.algorithms for words in (name, FREE.format(name))):
+            runs = np.array([found[self.name, words, x] for x in self.values])
+            if runs.min() >= 0 and runs.mean(axis=1).min() > 0:
+                curves.append(Curve(words, self.values, runs, looks[words]))
+        curves += [
+            Curve(words, self.values, np.array(values, dtype=float)[:, None], looks[words])
+            for words, values in self._lines().items()
+        ]
         return Panel(self.name, self.title, SYMBOLS[self.axis], "risk", tuple(curves))
 
     def _lines(self) -> dict[str, list[float | None]]:
@@ -88,13 +100,6 @@ class Along:
                 ]
         return {words: some for words, some in lines.items() if all(some)}
 
-    def _known(self, words: str, values: list[float | None]) -> Curve:
-        look = LOOKS.get(words)
-        if look is None:
-            at = [PROMISE.format(name) for name in self.algorithms].index(words)
-            look = {"color": COLOURS[at], "ls": "-.", "lw": 1.0}
-        return Curve(words, self.values, np.array(values, dtype=float)[:, None], look)
-
 
 SYMBOLS = {"n": "n", "p": "p", "epsilon": "ε", "k": "k", "dimension": "dimension"}
 RECORDS = {"n": 100_000, "p": 20, "epsilon": 1.0, "interaction": "sequential"}
@@ -110,18 +115,18 @@ EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
 GROUPS: dict[str, tuple[Along, ...]] = {
     "lower-bounds-records": (
         Along("n", "p = 20, ε = 1", "sparse_regression", RECORDS, "n", USERS, IHT),
-        Along("p", "n = 100 000, ε = 1", "sparse_regression", RECORDS, "p", (5, 20, 80, 320), IHT),
-        Along("epsilon", "n = 100 000, p = 20", "sparse_regression", RECORDS, "epsilon", EPSILONS,
+        Along("p", "n = 100,000, ε = 1", "sparse_regression", RECORDS, "p", (5, 20, 80, 320), IHT),
+        Along("epsilon", "n = 100,000, p = 20", "sparse_regression", RECORDS, "epsilon", EPSILONS,
               IHT),
     ),
     "lower-bounds-labels": (
         Along("n", "regression, p = 50, s = 3, ε = 1", "label_regression", LABELS, "n", USERS,
               ("LabelIHT",)),
-        Along("epsilon", "regression, n = 100 000", "label_regression", LABELS, "epsilon", EPSILONS,
+        Along("epsilon", "regression, n = 100,000", "label_regression", LABELS, "epsilon", EPSILONS,
               ("LabelIHT",)),
         Along("sgd n", "classification, 20 labels, ε = 1", "label_optimisation", SGD, "n",
               (1_000, 3_000, 10_000, 30_000), ("LabelSGD",)),
-        Along("sgd k", "classification, n = 10 000, ε = 1", "label_optimisation", SGD, "k",
+        Along("sgd k", "classification, n = 10,000, ε = 1", "label_optimisation", SGD, "k",
               (4, 16, 64), ("LabelSGD",)),
     ),
     "lower-bounds-central": (
@@ -156,16 +161,28 @@ def risks(alongs: tuple[Along, ...], options: Options) -> Chart:
     if options.quick:
         alongs = tuple(one.quick() for one in alongs)
     found = over_seeds(partial(measured, alongs), options.seeds)
-    panels, lines = [along.panel(found) for along in alongs], []
+    names = list(dict.fromkeys(name for along in alongs for name in along.algorithms))
+    panels, lines = [along.panel(found, _looks(names)) for along in alongs], []
     for panel in panels:
         bound = next(curve for curve in panel.curves if curve.name == BOUND)
         for curve in panel.curves:
             slope = f"{panel.name}, {curve.name}: {panel.xlabel}^({curve.slope})"
-            if curve.look.get("marker"):
+            if curve.name in names:
                 shares = curve.means[0] / bound.means[0]
                 slope += "; over the bound " + ", ".join(f"{share:.3g}" for share in shares)
             lines.append(slope)
     return Chart(panels, lines)
+
+
+def _looks(names: list[str]) -> dict[str, Look]:
+    """A colour and a mark for each algorithm of the figure; a line for each kind of curve."""
+    found = dict(LOOKS)
+    for name, colour, mark in zip(names, COLOURS, MARKS, strict=False):
+        own = {"color": colour, "marker": mark}
+        found[name] = own
+        found[FREE.format(name)] = own | {"ls": "--", "mfc": "none"}
+        found[PROMISE.format(name)] = own | {"ls": "-.", "lw": 1.0, "ms": 3}
+    return found
 
 
 FIGURES: dict[str, Callable[[Options], Chart]] = {

@@ -10,11 +10,22 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from experiments.charts import Chart, Curve, Options, Panel, mean_and_error, over_seeds, power_law
+from experiments.charts import (
+    COLOURS,
+    GREY,
+    INK,
+    MARKS,
+    Chart,
+    Curve,
+    Options,
+    Panel,
+    mean_and_error,
+    over_seeds,
+    power_law,
+)
 
 SYMBOLS = {"features": "p", "sparsity": "s*", "epsilon": "ε"}
-COLOURS = ("#4e79a7", "#f28e2b", "#59a14f", "#b07aa1")
-BLACK, GREYS = "#222222", ("#222222", "#888888")
+GREYS = INK, GREY
 COLUMNS = (
     "figure", "panel", "value", "method", "users", "seeds", "mean", "standard_error",
     "minimum_of_10", "epsilon", "true_epsilon",
@@ -123,7 +134,7 @@ def _rows(study: Study, grid: Grid, errors: Errors) -> Any:
 
 
 def _panel(study: Study, grid: Grid, errors: Errors, field: str) -> Panel:
-    """A colour for each value of the field; methods for the base alone are grey."""
+    """A colour and a mark for each value of the field; methods for the base alone are grey."""
 
     def runs_of(setting: Setting, method: Method) -> np.ndarray:
         return np.array([errors[setting, users, method.name] for users in grid.users])
@@ -138,17 +149,20 @@ def _panel(study: Study, grid: Grid, errors: Errors, field: str) -> Panel:
               color=grey, lw=1.3, ls=method.line)
         for method, grey in zip(extra, GREYS, strict=False)
     ]  # fmt: skip
-    for (value, setting), colour in zip(grid.along(field).items(), COLOURS, strict=False):
-        runs = runs_of(setting, valid)
+    looks = zip(grid.along(field).items(), COLOURS, MARKS, strict=False)
+    for (value, setting), colour, mark in looks:
+        name, runs = f"{SYMBOLS[field]} = {value:g}", runs_of(setting, valid)
         least = runs[:, :PAPER_RUNS].min(axis=1, keepdims=True)
+        label = name + "".join(method.note(setting) for method in others)
         curves += [
-            curve(valid.name, runs, color=colour, lw=1.9, marker="o", ms=4),
-            curve("minimum", least, color=colour, ls="", marker="v", mfc="white"),
+            curve(f"{name}: {valid.name}", runs, color=colour, lw=1.9, marker=mark, label=label),
+            curve(f"{name}: minimum", least, color=colour, ls="", marker=mark, mfc="none"),
         ]
-        for method in others:
-            label = f"{SYMBOLS[field]} = {value:g}{method.note(setting)}"
-            curves.append(curve(method.name, runs_of(setting, method), color=colour, lw=1.2,
-                                ls=method.line, label=label))  # fmt: skip
+        curves += [
+            curve(f"{name}: {method.name}", runs_of(setting, method), color=colour, lw=1.2,
+                  ls=method.line, marker=mark, ms=3.5)
+            for method in others
+        ]  # fmt: skip
     fixed = [f"{symbol} = {getattr(grid.base, name):g}"
              for name, symbol in SYMBOLS.items() if name != field]  # fmt: skip
     return Panel(field, ", ".join(fixed), "n", study.ylabel, curves)
@@ -163,10 +177,11 @@ def _key(study: Study) -> list[Curve]:
     greys = iter(GREYS)
     valid, *others = study.methods
     return [
-        entry(valid.name, color=BLACK, ls=valid.line, marker="o", ms=4),
-        entry("the same: minimum of 10 runs (the paper's)", color=BLACK, ls="", marker="v",
-              mfc="white"),
-        *(entry(method.name, color=next(greys) if method.base_only else BLACK, ls=method.line)
+        entry(valid.name, color=INK, ls=valid.line, lw=1.9, marker=MARKS[0]),
+        entry("the same: minimum of 10 runs (the paper's)", color=INK, ls="", marker=MARKS[0],
+              mfc="none"),
+        *(entry(method.name, color=next(greys), ls=method.line) if method.base_only
+          else entry(method.name, color=INK, lw=1.2, ls=method.line, marker=MARKS[0], ms=3.5)
           for method in others),
     ]  # fmt: skip
 

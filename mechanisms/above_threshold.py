@@ -5,6 +5,7 @@ References: Dwork & Roth (2014), Algorithm 1; Lyu, Su & Li (2017).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -18,9 +19,9 @@ from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.rounding import round_up_ratio
 from accountant.randomness import Rng, generator
 from mechanisms.base import (
+    EXACT,
     IDEALISED,
     Candidates,
-    Mechanism,
     Scores,
     arithmetic_field,
     declare,
@@ -28,9 +29,12 @@ from mechanisms.base import (
     param,
     refuse_size_for_batch,
 )
+from mechanisms.exact_noise.lazy_laplace import draw_first_above
+from mechanisms.families.grid_scores import ScoreMechanism
 from mechanisms.families.selection import (
     BOOLEAN,
     MONOTONE_TEXT,
+    drawn_winners,
     log_probability_of_output,
     scaled_difference,
 )
@@ -42,7 +46,7 @@ QUADRATURE_STEPS = np.concatenate([-QUADRATURE_STEPS[:0:-1], QUADRATURE_STEPS])
 
 @final
 @declare
-class AboveThreshold(Mechanism):
+class AboveThreshold(ScoreMechanism):
     """The index of the first noisy answer above a noisy threshold; their number if there is none.
 
     The answers below the threshold add no privacy loss, however many they are.  To find c answers
@@ -52,7 +56,7 @@ class AboveThreshold(Mechanism):
     --------
     >>> from mechanisms import AboveThreshold
     >>> one = AboveThreshold(threshold=5.0, scale=0.5)
-    >>> int(one.release([0.0, 2.0, 9.0, 9.0], rng=0))
+    >>> int(one.release([0.0, 2.0, 9.0, 9.0], rng=1))
     2
     >>> one.loss
     PureLoss(epsilon=4.0)
@@ -60,7 +64,7 @@ class AboveThreshold(Mechanism):
 
     releases: ClassVar[str] = "the index of the first high answer"
     reference: ClassVar[str] = "Dwork & Roth (2014), Algorithm 1; Lyu, Su & Li (2017)"
-    limits: ClassVar[str] = "probabilities are good to about 1e-15, as floats are"
+    limits: ClassVar[str] = "idealised: good to about 1e-15; exact: the time of a draw varies"
 
     threshold: float = param(REAL, "value that an answer has to exceed", typical=(1.0,))
     scale: float = param(
@@ -69,12 +73,15 @@ class AboveThreshold(Mechanism):
     )  # fmt: skip
     sensitivity: float = param(POSITIVE, "sensitivity of each answer", typical=(1.0,), default=1.0)
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
-    arithmetic: str = arithmetic_field(IDEALISED)
+    arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the index of the first answer above the threshold; see `Mechanism.release`."""
-        answers, source = self.values.check(value), generator(rng)
+        answers, source = self.noise_centre(self.values.check(value)), generator(rng)
         refuse_size_for_batch(size, answers, 1)
+        if self.arithmetic is EXACT:
+            sampler = partial(draw_first_above, threshold=self.threshold)
+            return drawn_winners(sampler, answers, self.drawn_scale, size, source)
         shape = draw_shape(size, answers.shape)
         # answer + 2 scale L_i >= threshold + scale L
         noisy = source.laplace(scale=2.0, size=shape)
@@ -84,7 +91,8 @@ class AboveThreshold(Mechanism):
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-probability of the index: one integral over the threshold's noise."""
-        heights = scaled_difference(self.values.check(value), self.threshold, self.scale)
+        answers = self.noise_centre(self.values.check(value))
+        heights = scaled_difference(answers, self.threshold, self.drawn_scale)
         count = heights.shape[-1]
         rows = [log_first_above_probabilities(row) for row in heights.reshape(-1, count)]
         table = np.array(rows).reshape(*heights.shape[:-1], count + 1)
@@ -96,7 +104,7 @@ class AboveThreshold(Mechanism):
         # sensitivity / scale moves the threshold along with the answers below it; the one above
         # may move against it, by 2 sensitivity at noise 2 scale, but not if all move alike
         return PureLoss(
-            round_up_ratio((1.5 if self.monotone else 2) * self.sensitivity, self.scale)
+            round_up_ratio((1.5 if self.monotone else 2) * self.charged_sensitivity, self.scale)
         )
 
     @property

@@ -5,6 +5,7 @@ References: Duchi, Jordan & Wainwright (2018), Section 4.2.
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike
 from accountant.domains import POSITIVE, Interval
 from accountant.losses.finite_pair import PairLoss
 from accountant.numerics import Array
-from accountant.randomness import Rng, generator
+from accountant.randomness import Rng, generator, public_generator
 from mechanisms.base import (
     EXACT,
     Arithmetic,
@@ -58,9 +59,10 @@ class BinaryLabel(FixedLengthMeanOracle):
         numbers, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, numbers.shape)
         # The number is rounded to +-bound without bias, and the sign kept with probability keep.
-        # The rounding only mixes the two, so its floats cannot cost privacy; `bernoulli` is exact.
+        # The rounding only mixes the two, so its floats cannot cost privacy, and it may be public
+        # (docs/proofs/vectors.md); `bernoulli` is exact.
         reported = bernoulli(self.keep, shape, source) == stochastic_round(
-            numbers / self.bound, shape, source
+            numbers / self.bound, shape, public_generator(source)
         )
         return np.where(reported, self.length, -self.length)[()]
 
@@ -76,6 +78,11 @@ class BinaryLabel(FixedLengthMeanOracle):
     def length(self) -> float:
         """The absolute value of every report, in the units of the number."""
         return self.bound / (2 * self.keep - 1)
+
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        del fields
+        return (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
 
     @property
     def loss(self) -> PairLoss:

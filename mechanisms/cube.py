@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
-from accountant.randomness import Rng, generator
+from accountant.randomness import Rng, generator, public_generator
 from mechanisms.base import (
     EXACT,
     Arithmetic,
@@ -27,6 +27,7 @@ from mechanisms.base import (
     refuse_size_for_batch,
     sum_log_density,
 )
+from mechanisms.base.blocks import cache_blocks
 from mechanisms.exact_noise.exact_bernoulli import Bits, bernoulli
 from mechanisms.families.mean_oracle import FixedLengthMeanOracle, gamma_ratio, out_of_range
 
@@ -67,13 +68,18 @@ class CubeLinf(FixedLengthMeanOracle):
         """Return one randomised corner for every vector; see `Mechanism.release`."""
         vectors, source = self.values.check(value), generator(rng)
         refuse_size_for_batch(size, vectors, 1)
-        # every coordinate is rounded to an end of its range, without bias; any rounding is private
-        uniform = np.asarray(source.random(draw_shape(size, vectors.shape)))
-        uniform -= 0.5
-        uniform *= 2 * self.radius
-        corners = uniform < vectors
-        reported = self._randomised_corners(corners.reshape(-1, self.dimension), source)
-        return np.where(reported, self.end, -self.end).reshape(corners.shape)
+        public = public_generator(source)
+        reports = np.empty(draw_shape(size, vectors.shape))
+        rows = reports.reshape(-1, self.dimension)
+        for at in cache_blocks(rows, 8 * self.dimension):
+            # every coordinate is rounded to an end of its range, without bias; any rounding is
+            # private, also a public one (docs/proofs/vectors.md)
+            uniform = public.random(rows[at].shape)
+            uniform -= 0.5
+            uniform *= 2 * self.radius
+            corners = uniform < (vectors if vectors.ndim == 1 else vectors[at])
+            rows[at] = np.where(self._randomised_corners(corners, source), self.end, -self.end)
+        return reports
 
     def _randomised_corners(self, corners: Bits, rng: np.random.Generator) -> Bits:
         # A uniform corner is flipped where the coin of probability keep says so, to agree with
@@ -118,6 +124,11 @@ class CubeLinf(FixedLengthMeanOracle):
     def length(self) -> float:
         """The Euclidean length of a corner."""
         return math.sqrt(self.dimension) * self.end
+
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        del fields
+        return None if delta else 1 / (1 + math.exp(-epsilon))
 
     @property
     def loss(self) -> PairLoss:

@@ -46,7 +46,9 @@ class DiscreteLaplace(AdditiveNoise):
     limits: ClassVar[str] = "the time of a draw varies; sums stay at the ends of 64 bits"
 
     scale: float = param(INTEGER_NOISE_SCALE, "noise scale", typical=(1.0, 2.7), knob=True)
-    sensitivity: int = param(IntegerRange(1), "L1 sensitivity, whole", typical=(1, 3), default=1)
+    sensitivity: int = param(
+        IntegerRange(1, floats=True), "L1 sensitivity, whole", typical=(1, 3), default=1
+    )
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the value plus noise; see `Mechanism.release`."""

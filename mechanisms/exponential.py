@@ -17,6 +17,7 @@ from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.randomness import Rng, generator
 from mechanisms.base import (
+    EXACT,
     IDEALISED,
     arithmetic_field,
     declare,
@@ -24,10 +25,12 @@ from mechanisms.base import (
     param,
     refuse_size_for_batch,
 )
+from mechanisms.exact_noise.exact_selection import draw_by_weights
 from mechanisms.families.selection import (
     BOOLEAN,
     MONOTONE_TEXT,
     SelectionMechanism,
+    drawn_winners,
     scaled_gap_to_best,
     worst_gap,
 )
@@ -49,7 +52,7 @@ class Exponential(SelectionMechanism):
     """
 
     reference: ClassVar[str] = "McSherry & Talwar (2007); Dong, Durfee & Rogers (2020)"
-    limits: ClassVar[str] = "probabilities are good to about 1e-15, as floats are"
+    limits: ClassVar[str] = "idealised: good to about 1e-15; exact: the time of a draw varies"
 
     scale: float = param(
         POSITIVE, "divisor of the scores; the scale of the equivalent Gumbel noise",
@@ -57,12 +60,14 @@ class Exponential(SelectionMechanism):
     )  # fmt: skip
     sensitivity: float = param(POSITIVE, "sensitivity of each score", typical=(1.0,), default=1.0)
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
-    arithmetic: str = arithmetic_field(IDEALISED)
+    arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Return the winner, by inverting the distribution function; see `Mechanism.release`."""
-        scores, source = self.values.check(value), generator(rng)
+        """Return the winner, by weights in integers; see `Mechanism.release`."""
+        scores, source = self.noise_centre(self.values.check(value)), generator(rng)
         refuse_size_for_batch(size, scores, 1)
+        if self.arithmetic is EXACT:
+            return drawn_winners(draw_by_weights, scores, self.drawn_scale, size, source)
         cumulative = np.cumsum(np.exp(self.log_probabilities(scores)), axis=-1)
         cumulative[..., -1] = np.inf  # rounding must not leave a gap above the last
         if scores.ndim == 1:
@@ -71,8 +76,8 @@ class Exponential(SelectionMechanism):
         return np.argmax(cumulative > source.random((len(scores), 1)), axis=-1)
 
     def log_probabilities(self, scores: Array) -> Array:
-        """Return the log-softmax of ``scores / scale``."""
-        height = scaled_gap_to_best(scores, self.scale)
+        """Return the log-softmax of the scores over the scale, both as they are drawn."""
+        height = scaled_gap_to_best(self.noise_centre(scores), self.drawn_scale)
         result: Array = height - logsumexp(height)[..., None]
         return result
 
@@ -87,10 +92,10 @@ class Exponential(SelectionMechanism):
         Returns
         -------
         float
-            ``scale ln(candidates)``, in the units of the scores.
+            ``scale ln(candidates)`` in the units of the scores, and what rounding adds.
         """
         # a softmax maximises the expected score over the scale plus the entropy, at most ln k
-        return self.scale * math.log(candidates)
+        return self.drawn_scale * math.log(candidates) + self._rounding_error
 
     @property
     def loss(self) -> BoundedRangeLoss:

@@ -56,6 +56,11 @@ class HadamardResponse(FrequencyOracle):
         """The smallest power of two above ``k``; row 0 is all ones and stands for no label."""
         return 1 << self.k.bit_length()
 
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        del fields
+        return None if delta else 1 / (1 + math.exp(-epsilon))
+
     @property
     def own_label_probability(self) -> float:
         """The probability ``keep``."""

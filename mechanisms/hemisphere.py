@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.losses.finite_pair import PairLoss
 from accountant.numerics import Array
-from accountant.randomness import Rng, generator
+from accountant.randomness import Rng, generator, public_generator
 from mechanisms.base import (
     EXACT,
     Arithmetic,
@@ -26,6 +26,7 @@ from mechanisms.base import (
     refuse_size_for_batch,
     sum_log_density,
 )
+from mechanisms.base.blocks import cache_blocks
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from mechanisms.families.mean_oracle import (
     FixedLengthMeanOracle,
@@ -68,21 +69,34 @@ class HemisphereL2(FixedLengthMeanOracle):
         """Return one randomised direction for every vector; see `Mechanism.release`."""
         # The vector v is rounded to b v/|v|, where b = +-1 has mean |v| / radius.  Of a normal u
         # the report is u or -u, scaled to the length: the one ahead, <., b v> > 0, with
-        # probability keep.  Floats negate exactly, so u and -u give the same two candidates in
-        # the same order: for any distribution of u and of b, each of the two candidates has
-        # probability 1 - keep to keep given either value, to the last bit.  Neither is ahead
-        # where floats say <u, v> = 0: then a fair coin decides, which is in between.
-        vectors, source = self.values.check(value), generator(rng)
+        # probability keep.  Only the coin of probability keep carries privacy: u, the rounding
+        # and the side where floats say <u, v> = 0 may be public (docs/proofs/vectors.md).
+        (vectors, shares), source = self.values.check_with_norms(value), generator(rng)
         refuse_size_for_batch(size, vectors, 1)
-        reports: Array = source.standard_normal(draw_shape(size, vectors.shape))
-        users = reports.shape[:-1]
-        along = np.einsum("...i,...i", reports, vectors)
-        ahead = np.where(along == 0, source.random(users) < 0.5, along > 0)
-        positive = stochastic_round(relative_norm(vectors, self.radius), users, source)
-        reported = bernoulli(self.keep, users, source) ^ positive ^ ahead
-        scale = self.length / norms(reports, 2)
-        reports *= np.where(reported, scale, -scale)[..., None]
+        public = public_generator(source)
+        reports: Array = np.empty(draw_shape(size, vectors.shape))
+        rows = reports.reshape(-1, self.dimension)
+        for at in cache_blocks(rows, 8 * self.dimension):
+            own = (vectors, shares) if vectors.ndim == 1 else (vectors[at], shares[at])
+            self._fill_reports(rows[at], *own, public, source)
         return reports
+
+    def _fill_reports(
+        self,
+        reports: Array,
+        vectors: Array,
+        shares: Array,
+        public: np.random.Generator,
+        rng: np.random.Generator,
+    ) -> None:
+        users = reports.shape[:1]
+        public.standard_normal(out=reports)
+        along = np.einsum("...i,...i", reports, vectors)
+        ahead = np.where(along == 0, public.random(users) < 0.5, along > 0)
+        positive = stochastic_round(shares, users, public)
+        reported = bernoulli(self.keep, users, rng) ^ positive ^ ahead
+        scale = self.length / norms(reports, 2)
+        reports *= np.where(reported, scale, -scale)[:, None]
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-density relative to the uniform distribution on the sphere, summed."""
@@ -99,6 +113,11 @@ class HemisphereL2(FixedLengthMeanOracle):
         # E<u, v/|v|> = (2 keep - 1) E|u_1|, and E|u_1| = Gamma(p/2) / (sqrt(pi) Gamma((p+1)/2))
         mean = 1 / (math.sqrt(math.pi) * gamma_ratio(self.dimension / 2))
         return self.radius / (2 * self.keep - 1) / mean
+
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        del fields
+        return (1 + delta * math.exp(-epsilon)) / (1 + math.exp(-epsilon))
 
     @property
     def loss(self) -> PairLoss:

@@ -16,8 +16,7 @@ from accountant.losses.laplace import LaplaceLoss
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from mechanisms.base import EXACT, IDEALISED, arithmetic_field, declare, draw_shape, param
-from mechanisms.exact_noise import rounding_grid as grid
-from mechanisms.families.additive import DIMENSION, RealNoise
+from mechanisms.families.additive import ANY_DIMENSION, RealNoise
 from mechanisms.families.expected_maxima import expected_max_exponential
 
 
@@ -26,41 +25,46 @@ from mechanisms.families.expected_maxima import expected_max_exponential
 class Laplace(RealNoise):
     """Laplace noise: ``value + scale * Laplace(0, 1)`` in every coordinate.
 
-    Exact arithmetic rounds to a grid and adds discrete Laplace noise, for values of up to
-    ``dimension`` coordinates; idealised arithmetic takes a value of any shape.
+    Exact arithmetic rounds to a grid and adds discrete Laplace noise, wider by what rounding can
+    move: by at most 2^-40 of the scale a coordinate at sensitivity = scale.
 
     Examples
     --------
     >>> from mechanisms import Laplace
-    >>> one = Laplace(scale=2.0, arithmetic="exact")
+    >>> one = Laplace(scale=2.0)
     >>> round(float(one.release(10.0, rng=0)), 4)
-    7.9662
-    >>> Laplace(scale=2.0).loss
+    7.9831
+    >>> one.loss
     LaplaceLoss(shift=0.5)
     """
 
     reference: ClassVar[str] = "Dwork, McSherry, Nissim & Smith (2006)"
+    power: ClassVar[int] = 1
     limits: ClassVar[str] = "idealised: low-order bits leak; exact: the time of a draw varies"
 
     scale: float = param(
         POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True
     )
     sensitivity: float = param(POSITIVE, "L1 sensitivity of the query", typical=(1.0,), default=1.0)
-    arithmetic: str = arithmetic_field(IDEALISED, EXACT)
-    dimension: int = param(DIMENSION, "coordinates of a value, if exact", typical=(1,), default=1)
+    arithmetic: str = arithmetic_field(EXACT, IDEALISED)
+    dimension: int | None = param(
+        ANY_DIMENSION, "most coordinates of a value; None takes arrays of any shape",
+        typical=(None,), default=None,
+    )  # fmt: skip
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the value plus noise; see `Mechanism.release`."""
         real, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, real.shape)
         if self.arithmetic is EXACT:
-            return grid.add_grid_noise(real, self.scale, self.drawn_scale, 1, source, shape)
+            return self._exact_release(real, source, shape)
         return real + self.scale * source.laplace(size=shape)
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """Return ``-|output - value| / scale - ln(2 scale)``."""
-        distance = np.abs(np.subtract(output, self.noise_centre(value))) / self.drawn_scale
-        terms: Array = -distance - np.log(2 * self.drawn_scale)
+        scale = self.drawn_scale_of(np.size(value))
+        distance = np.abs(np.subtract(output, self.noise_centre(value))) / scale
+        terms: Array = -distance - np.log(2 * scale)
         return terms
 
     def log_below(self, x: float, value: ArrayLike) -> Array:
@@ -78,7 +82,7 @@ class Laplace(RealNoise):
         numpy.ndarray
             Natural logarithms, one for every value.
         """
-        z = (x - np.asarray(self.noise_centre(value))) / self.drawn_scale
+        z = (x - np.asarray(self.noise_centre(value))) / self.drawn_scale_of(np.size(value))
         far: Array = np.minimum(z, 0.0) - math.log(2)
         return np.where(z < 0, far, np.log1p(-np.exp(-np.abs(z)) / 2))
 
@@ -100,14 +104,9 @@ class Laplace(RealNoise):
         float
             In the units of the value.
         """
-        return self.drawn_scale * expected_max_exponential(dimension)
+        return self.drawn_scale_of(dimension) * expected_max_exponential(dimension)
 
     @property
     def loss(self) -> LaplaceLoss:
         """The loss of Laplace distributions ``sensitivity / scale`` apart."""
         return LaplaceLoss(self._shift)
-
-    @property
-    def _rounding_moves(self) -> float:
-        # the L1 distance: half a step at both ends of every coordinate
-        return self.dimension * grid.grid_step(self.scale)

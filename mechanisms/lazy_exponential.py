@@ -5,18 +5,28 @@ References: McSherry & Talwar (2007); von Neumann (1951) for the rejection.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, ClassVar, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import POSITIVE
 from accountant.errors import PrivateValueError
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.numerics import Array
-from accountant.numerics.rounding import round_up_ratio
 from accountant.randomness import Rng, generator
-from mechanisms.base import Mechanism, declare, param, refuse_size_for_batch
+from mechanisms.base import (
+    EXACT,
+    IDEALISED,
+    arithmetic_field,
+    declare,
+    param,
+    refuse_size_for_batch,
+)
+from mechanisms.exact_noise.exact_selection import WeightTable, exact_gap
+from mechanisms.exact_noise.exponential_coins import exponential_coins, random_words
 from mechanisms.exponential import Exponential
 from mechanisms.families.bounded_scores import (
     BoundedScoreCandidates,
@@ -24,14 +34,18 @@ from mechanisms.families.bounded_scores import (
     BoundedScoreValues,
     IndexArray,
     ListedScores,
+    RoundedScores,
 )
+from mechanisms.families.grid_scores import ScoreMechanism
 
+# Given a number of trials, the candidate that each proposes and whether it accepts.
+Proposals = Callable[[int], tuple[IndexArray, NDArray[np.bool_]]]
 MAX_REJECTIONS = 16  # rejections of one draw before all scores are looked at
 
 
 @final
 @declare
-class LazyExponential(Mechanism):
+class LazyExponential(ScoreMechanism):
     """The index r with probability proportional to ``exp(score[r] / scale)``, for scores in levels.
 
     The value is a `BoundedScores` object.  A level is drawn by its size and bound, then one of its
@@ -51,10 +65,11 @@ class LazyExponential(Mechanism):
 
     releases: ClassVar[str] = "the index of a high score, most scores unseen"
     reference: ClassVar[str] = "McSherry & Talwar (2007); von Neumann (1951) for the rejection"
-    limits: ClassVar[str] = "idealised: as floats are; the time of a draw varies"
+    limits: ClassVar[str] = "idealised: good to about 1e-15; the time of a draw varies"
 
     scale: float = param(POSITIVE, "divisor of the scores", typical=(2.0,), knob=True)
     sensitivity: float = param(POSITIVE, "sensitivity of each score", typical=(1.0,), default=1.0)
+    arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     def release(self, value: Any, rng: Rng = None, size: int | None = None) -> Any:
         """Return the winner; see `Mechanism.release`."""
@@ -72,34 +87,69 @@ class LazyExponential(Mechanism):
         return drawn.reshape(objects.shape)
 
     def _draw(self, value: BoundedScores, source: np.random.Generator, size: int) -> IndexArray:
-        bounds, counts = value.levels()
-        weights = np.cumsum(counts * np.exp((bounds - bounds.max()) / self.scale))
         winners, waiting = np.empty(size, dtype=np.intp), np.arange(size)
+        exact = self.arithmetic is EXACT
+        propose = (self._exact_proposals if exact else self._float_proposals)(value, source)
         for _ in range(MAX_REJECTIONS):
-            one, two, three = source.random((3, waiting.size))
-            level = np.searchsorted(weights, one * weights[-1], side="right")
-            level = np.minimum(level, bounds.size - 1)
-            place = np.minimum((two * counts[level]).astype(np.intp), counts[level] - 1)
-            candidates = value.members(level, place)
-            below = (value.at(candidates) - bounds[level]) / self.scale
-            if not (below <= 0).all():
-                raise PrivateValueError("value", "scores that do not exceed their level's bound")
-            taken = three < np.exp(below)
+            candidates, taken = propose(waiting.size)
             winners[waiting[taken]] = candidates[taken]
             waiting = waiting[~taken]
             if waiting.size == 0:
                 return winners
         # draws rejected so often are drawn by the listed mechanism: the same distribution
-        listed = Exponential(self.scale, self.sensitivity)
-        winners[waiting] = listed.release(value.scores(), source, waiting.size)
+        winners[waiting] = self._listed.release(value.scores(), source, waiting.size)
         return winners
+
+    def _float_proposals(self, value: BoundedScores, source: np.random.Generator) -> Proposals:
+        bounds, counts = value.levels()
+        weights = np.cumsum(counts * np.exp((bounds - bounds.max()) / self.scale))
+
+        def propose(size: int) -> tuple[IndexArray, NDArray[np.bool_]]:
+            one, two, three = source.random((3, size))
+            level = np.searchsorted(weights, one * weights[-1], side="right")
+            level = np.minimum(level, bounds.size - 1)
+            place = np.minimum((two * counts[level]).astype(np.intp), counts[level] - 1)
+            candidates = value.members(level, place)
+            below = (bounds[level] - value.at(candidates)) / self.scale
+            return candidates, three < np.exp(-_checked_gaps(below))
+
+        return propose
+
+    def _exact_proposals(self, value: BoundedScores, source: np.random.Generator) -> Proposals:
+        rounded, scale = RoundedScores(value, self.scale), self.drawn_scale
+        bounds, counts = rounded.levels()
+        table = WeightTable.of(bounds[None], scale, counts[None])
+
+        def propose(size: int) -> tuple[IndexArray, NDArray[np.bool_]]:
+            words = random_words(size, source) >> np.uint64(1)
+            level, taken = table.accept(words, None, source)
+            candidates = rounded.members(level, source.integers(0, counts[level]))
+            scores, bound = rounded.at(candidates), bounds[level]
+
+            def exact(i: int) -> Fraction:
+                return exact_gap(float(bound[i]), float(scores[i]), scale)
+
+            with np.errstate(over="ignore"):  # an infinite gap is never taken, or asks decimals
+                below = _checked_gaps((bound - scores) / scale)
+            taken &= exponential_coins(random_words(size, source), below, exact, source)
+            return candidates, taken
+
+        return propose
+
+    @property
+    def _listed(self) -> Exponential:
+        """The mechanism that looks at all scores."""
+        return Exponential(self.scale, self.sensitivity, arithmetic=self.arithmetic)
+
+    def noise_centre(self, value: Any) -> Any:
+        """Return the scores whose noise is drawn, rounded to a grid where they are exact."""
+        return RoundedScores(value, self.scale) if self.arithmetic is EXACT else value
 
     def log_density(self, output: ArrayLike, value: Any, each: bool = False) -> Array:
         """Return the log-probability of the winner, for which all scores are computed."""
         objects = self.values.check(value)
         scores = np.stack([one.scores() for one in objects.ravel()])
-        listed = Exponential(self.scale, self.sensitivity)
-        return listed.log_density(output, scores.reshape(*objects.shape, -1), each)
+        return self._listed.log_density(output, scores.reshape(*objects.shape, -1), each)
 
     def selection_error(self, candidates: int) -> float:
         """Return an upper bound of the expected gap between the best score and the winner's.
@@ -112,18 +162,18 @@ class LazyExponential(Mechanism):
         Returns
         -------
         float
-            That of `Exponential`, ``scale ln(candidates)``, in the units of the scores.
+            That of `Exponential`, in the units of the scores.
         """
-        return Exponential(self.scale, self.sensitivity).selection_error(candidates)
+        return self._listed.selection_error(candidates)
 
     @property
     def loss(self) -> BoundedRangeLoss:
         """Bounded range ``2 sensitivity / scale``."""
-        return BoundedRangeLoss(round_up_ratio(2 * self.sensitivity, self.scale))
+        return self._listed.loss
 
     def worst_pair(self, epsilon: float = 0.0) -> tuple[ListedScores, ListedScores]:
         """Return scores of two candidates whose gap shrinks by the largest amount."""
-        first, second = Exponential(self.scale, self.sensitivity).worst_pair(epsilon)
+        first, second = self._listed.worst_pair(epsilon)
         return ListedScores(first), ListedScores(second)
 
     @property
@@ -135,3 +185,10 @@ class LazyExponential(Mechanism):
     def support(self) -> BoundedScoreCandidates:
         """The indices of the candidates."""
         return BoundedScoreCandidates()
+
+
+def _checked_gaps(gaps: Array) -> Array:
+    """Return the gaps between scores and their level's bound; a negative one is refused."""
+    if not (gaps >= 0).all():
+        raise PrivateValueError("value", "scores that do not exceed their level's bound")
+    return gaps

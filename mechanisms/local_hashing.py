@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from accountant.domains import POSITIVE, IntegerRange, Interval
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
+from accountant.randomness import public_generator
 from mechanisms.base import FiniteRows, declare, param
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from mechanisms.families.frequency_oracle import FrequencyOracle, Reports, calibrated_safely
@@ -89,6 +90,10 @@ class LocalHashing(FrequencyOracle):
         pairs = more * (each + 1) * each + (self.buckets - more) * each * (each - 1)
         return pairs / (self.prime * (self.prime - 1))
 
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        return None if delta else 1 / (1 + (fields.buckets - 1) * math.exp(-epsilon))
+
     @property
     def own_label_probability(self) -> float:
         """The probability ``keep``."""
@@ -112,8 +117,9 @@ class LocalHashing(FrequencyOracle):
 
     def randomise(self, labels: NDArray[np.intp], rng: np.random.Generator) -> Reports:
         """Return a random hash and a bucket for each label."""
-        factor = rng.integers(1, self.prime, labels.size)
-        offset = rng.integers(0, self.prime, labels.size)
+        public = public_generator(rng)  # the hash is part of the report, and says nothing alone
+        factor = public.integers(1, self.prime, labels.size)
+        offset = public.integers(0, self.prime, labels.size)
         steps = rng.integers(1, self.buckets, labels.size)
         steps *= ~bernoulli(self.keep, labels.shape, rng)
         bucket = (self._hash(factor, offset, labels) + steps) % self.buckets

@@ -19,6 +19,7 @@ from accountant.numerics.logspace import logsumexp
 from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.randomness import Rng, generator
 from mechanisms.base import (
+    EXACT,
     IDEALISED,
     arithmetic_field,
     declare,
@@ -26,12 +27,15 @@ from mechanisms.base import (
     param,
     refuse_size_for_batch,
 )
+from mechanisms.exact_noise.exact_selection import draw_by_weights
+from mechanisms.exact_noise.lazy_laplace import draw_noisy_max
 from mechanisms.exponential import Exponential
 from mechanisms.families.expected_maxima import expected_max_exponential
 from mechanisms.families.selection import (
     BOOLEAN,
     MONOTONE_TEXT,
     SelectionMechanism,
+    drawn_winners,
     recentred_large_scores,
     scaled_gap_to_best,
 )
@@ -56,7 +60,7 @@ class NoisyMax(SelectionMechanism):
     """
 
     reference: ClassVar[str] = "Dwork & Roth (2014), Claim 3.9; Durfee & Rogers (2019) for Gumbel"
-    limits: ClassVar[str] = "probabilities are good to about 1e-15, as floats are"
+    limits: ClassVar[str] = "idealised: good to about 1e-15; exact: the time of a draw varies"
 
     scale: float = param(
         POSITIVE, "noise scale, in the units of the scores", typical=(2.0,), knob=True
@@ -67,12 +71,16 @@ class NoisyMax(SelectionMechanism):
         typical=("gumbel", "laplace"), default="gumbel",
     )  # fmt: skip
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
-    arithmetic: str = arithmetic_field(IDEALISED)
+    arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the index of the largest noisy score; see `Mechanism.release`."""
-        scores, source = self.values.check(value), generator(rng)
+        scores, source = self.noise_centre(self.values.check(value)), generator(rng)
         refuse_size_for_batch(size, scores, 1)
+        if self.arithmetic is EXACT:
+            # the largest score with Gumbel noise is drawn by weights, which is the same
+            sampler = draw_by_weights if self.noise == "gumbel" else draw_noisy_max
+            return drawn_winners(sampler, scores, self.drawn_scale, size, source)
         sample = source.gumbel if self.noise == "gumbel" else source.laplace
         noisy = sample(scale=self.scale, size=draw_shape(size, scores.shape))
         noisy += recentred_large_scores(scores, self.scale)
@@ -81,10 +89,8 @@ class NoisyMax(SelectionMechanism):
     def log_probabilities(self, scores: Array) -> Array:
         """Return log-probabilities: a softmax, or one integral for Laplace noise."""
         if self.noise == "gumbel":
-            return Exponential(self.scale, self.sensitivity, self.monotone).log_probabilities(
-                scores
-            )
-        heights = scaled_gap_to_best(scores, self.scale)
+            return self._by_weights.log_probabilities(scores)
+        heights = scaled_gap_to_best(self.noise_centre(scores), self.drawn_scale)
         table: Array = (
             np.apply_along_axis(laplace_log_win_probabilities, -1, heights)
             if heights.size
@@ -106,9 +112,9 @@ class NoisyMax(SelectionMechanism):
             In the units of the scores.
         """
         if self.noise == "gumbel":
-            return Exponential(self.scale, self.sensitivity).selection_error(candidates)
+            return self._by_weights.selection_error(candidates)
         # the best score's noise has mean 0, and no noise exceeds the largest absolute value
-        return self.scale * expected_max_exponential(candidates)
+        return self.drawn_scale * expected_max_exponential(candidates) + self._rounding_error
 
     @property
     def loss(self) -> Loss:
@@ -124,12 +130,17 @@ class NoisyMax(SelectionMechanism):
     def worst_pair(self, epsilon: float = 0.0) -> tuple[Array, Array]:
         """Return scores of two candidates whose gap shrinks by the largest amount."""
         if self.noise == "gumbel":
-            return Exponential(self.scale, self.sensitivity, self.monotone).worst_pair(epsilon)
+            return self._by_weights.worst_pair(epsilon)
         # P(first wins) at a gap is that of the difference of two Laplace draws
         e0 = self._score_range
         gaps = np.linspace(-20.0, e0 + 20.0, 401)
         sticks = laplace_difference_cdf(gaps) - np.exp(epsilon) * laplace_difference_cdf(gaps - e0)
         return self._pair_with_gap(float(gaps[np.argmax(sticks)]))
+
+    @property
+    def _by_weights(self) -> Exponential:
+        """The mechanism that Gumbel noise makes."""
+        return Exponential(self.scale, self.sensitivity, self.monotone, self.arithmetic)
 
 
 def laplace_difference_cdf(x: Array) -> Array:

@@ -17,6 +17,7 @@ from accountant.numerics import Array
 from accountant.numerics.quadrature import legendre
 from accountant.randomness import Rng, generator
 from mechanisms.base import (
+    EXACT,
     IDEALISED,
     arithmetic_field,
     declare,
@@ -24,10 +25,12 @@ from mechanisms.base import (
     param,
     refuse_size_for_batch,
 )
+from mechanisms.exact_noise.exact_selection import draw_by_flips
 from mechanisms.families.selection import (
     BOOLEAN,
     MONOTONE_TEXT,
     SelectionMechanism,
+    drawn_winners,
     recentred_large_scores,
     scaled_gap_to_best,
 )
@@ -52,24 +55,26 @@ class PermuteAndFlip(SelectionMechanism):
     """
 
     reference: ClassVar[str] = "McKenna & Sheldon (2020); Ding, Kifer, Steinke et al. (2021)"
-    limits: ClassVar[str] = "probabilities are good to about 1e-15, as floats are"
+    limits: ClassVar[str] = "idealised: good to about 1e-15; exact: the time of a draw varies"
 
     scale: float = param(POSITIVE, "divisor of the scores", typical=(2.0,), knob=True)
     sensitivity: float = param(POSITIVE, "sensitivity of each score", typical=(1.0,), default=1.0)
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
-    arithmetic: str = arithmetic_field(IDEALISED)
+    arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Return the index of the largest score plus exponential noise: the same distribution."""
-        scores, source = self.values.check(value), generator(rng)
+        """Return the winner, by coins or by exponential noise; see `Mechanism.release`."""
+        scores, source = self.noise_centre(self.values.check(value)), generator(rng)
         refuse_size_for_batch(size, scores, 1)
+        if self.arithmetic is EXACT:
+            return drawn_winners(draw_by_flips, scores, self.drawn_scale, size, source)
         noisy = source.exponential(self.scale, size=draw_shape(size, scores.shape))
         noisy += recentred_large_scores(scores, self.scale)
         return noisy.argmax(axis=-1)
 
     def log_probabilities(self, scores: Array) -> Array:
         """Return log-probabilities: an integral of a polynomial, exact by quadrature."""
-        height = scaled_gap_to_best(scores, self.scale)
+        height = scaled_gap_to_best(self.noise_centre(scores), self.drawn_scale)
         heads, count = np.exp(height), scores.shape[-1]
         # P(r wins) = heads_r int_0^1 prod_{j != r} (1 - heads_j t) dt.  Half as many nodes as
         # candidates are exact; 4 sqrt(count) suffice, for the product decays no faster than
@@ -93,9 +98,9 @@ class PermuteAndFlip(SelectionMechanism):
         Returns
         -------
         float
-            ``scale ln(candidates)``, as for `Exponential`, in the units of the scores.
+            That of `Exponential`, in the units of the scores.
         """
-        return self.scale * math.log(candidates)
+        return self.drawn_scale * math.log(candidates) + self._rounding_error
 
     @property
     def loss(self) -> LaplaceLoss:

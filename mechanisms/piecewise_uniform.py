@@ -5,16 +5,20 @@ References: Wang et al. (2019), Algorithm 2.
 
 from __future__ import annotations
 
+import functools
+import math
+from fractions import Fraction
 from typing import Any, ClassVar, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import POSITIVE, Interval
 from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from mechanisms.base import (
+    EXACT,
     IDEALISED,
     BoundedNumbers,
     RealLine,
@@ -24,7 +28,10 @@ from mechanisms.base import (
     param,
     sum_log_density,
 )
+from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from mechanisms.families.mean_oracle import MeanOracle, out_of_range
+
+CENTRES = 1 << 45  # a number is rounded to one of twice as many and one steps
 
 
 @final
@@ -37,14 +44,14 @@ class PiecewiseUniform(MeanOracle):
     >>> from mechanisms import PiecewiseUniform
     >>> one = PiecewiseUniform(radius=1.0, keep=0.75)
     >>> one.release([0.5, -1.0], rng=0).round(4).tolist()
-    [0.291, -1.9835]
+    [0.2665, -0.8771]
     >>> round(one.loss.pure, 4)
     2.1972
     """
 
     releases: ClassVar[str] = "a bounded number of each user, for its mean"
     reference: ClassVar[str] = "Wang et al. (2019), Algorithm 2"
-    limits: ClassVar[str] = "low-order bits leak"
+    limits: ClassVar[str] = "idealised: low-order bits leak; exact: unbiased to 2^-46 of the radius"
 
     # In units of the radius, with e = keep / (1 - keep) = e^(epsilon/2), outputs fill [-C, C],
     # C = (e + 1) / (e - 1), and the piece of v is [l, l + C - 1], l = ((C + 1) v - (C - 1)) / 2.
@@ -56,12 +63,20 @@ class PiecewiseUniform(MeanOracle):
         typical=(0.6224593312018546,), knob=True,
     )  # fmt: skip
     larger: str = out_of_range("larger number")
-    arithmetic: str = arithmetic_field(IDEALISED)
+    arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return one randomised report for every number; see `Mechanism.release`."""
         numbers, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, numbers.shape)
+        if self.arithmetic is EXACT:
+            # a cell of the number's piece, or of the rest; the report is the middle of the cell
+            piece, starts = piece_cells(self.keep), self._first_cells(numbers)
+            near = bernoulli(self.keep, shape, source)
+            rest: Any = source.integers(0, 2 * CENTRES, shape)
+            rest += piece * (rest >= starts)  # the piece is left out
+            cell = np.where(near, starts + source.integers(0, piece, shape), rest)
+            return ((cell + 0.5 - (CENTRES + piece / 2)) * self._step)[()]
         low = self._piece_start(numbers)
         near = source.random(shape) < self.keep
         place = source.random(shape)
@@ -74,9 +89,10 @@ class PiecewiseUniform(MeanOracle):
         """Return one constant on the piece and a lower one on the rest, summed."""
         numbers = self.values.check(value)
         low, at = self._piece_start(numbers), np.asarray(output, dtype=float) / self.radius
-        heights = np.array([self.keep / (self.reach - 1), (1 - self.keep) / (self.reach + 1)])
+        width = self._piece_width
+        heights = np.array([self.keep / width, (1 - self.keep) / (2 * self.reach - width)])
         near, far = np.log(heights) - np.log(self.radius)
-        piece = (low <= at) & (at <= low + self.reach - 1)
+        piece = (low <= at) & (at <= low + width)
         terms = np.where(piece, near, np.where(np.abs(at) <= self.reach, far, -np.inf))
         return sum_log_density(terms, numbers.ndim, each)
 
@@ -90,7 +106,30 @@ class PiecewiseUniform(MeanOracle):
     @property
     def reach(self) -> float:
         """The largest output, in units of the radius."""
+        if self.arithmetic is EXACT:
+            return (CENTRES + piece_cells(self.keep) / 2) * (self._step / self.radius)
         return 1 / (2 * self.keep - 1)
+
+    @property
+    def _piece_width(self) -> float:
+        """The width of the piece, in units of the radius."""
+        if self.arithmetic is EXACT:
+            return piece_cells(self.keep) * (self._step / self.radius)
+        return self.reach - 1
+
+    @property
+    def _step(self) -> float:
+        """The width of a cell, at which the reports are unbiased."""
+        return self.radius * relative_step(self.keep)
+
+    def _first_cells(self, numbers: Array) -> NDArray[np.int64]:
+        """Return the first cell of every number's piece, from 0 to ``2 CENTRES``."""
+        return np.rint(numbers / self.radius * CENTRES).astype(np.int64) + CENTRES
+
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        del fields
+        return None if delta else 1 / (1 + math.exp(-epsilon / 2))
 
     @property
     def loss(self) -> PairLoss:
@@ -115,10 +154,30 @@ class PiecewiseUniform(MeanOracle):
 
     def _breakpoints(self, value: float) -> Array:
         low = float(self._piece_start(np.asarray(value)))
-        cuts = np.array([-self.reach, low, low + self.reach - 1, self.reach])
+        cuts = np.array([-self.reach, low, low + self._piece_width, self.reach])
         return cuts * self.radius
 
     def _piece_start(self, numbers: Array) -> Array:
         """Return the lower end of the piece, in units of the radius."""
+        if self.arithmetic is EXACT:
+            middle = CENTRES + piece_cells(self.keep) / 2
+            start: Any = (self._first_cells(numbers) - middle) * (self._step / self.radius)
+            return np.asarray(start, dtype=float)
         low: Array = ((self.reach + 1) * (numbers / self.radius) - (self.reach - 1)) / 2
         return low
+
+
+@functools.lru_cache(maxsize=256)
+def piece_cells(keep: float) -> int:
+    """Return the cells of a piece: rounded up, so that one of the rest is not too improbable."""
+    # (1 - keep) / 2 CENTRES against keep / piece: at most the square of (1 - keep) / keep
+    return math.ceil(2 * CENTRES * (1 - Fraction(keep)) / Fraction(keep))
+
+
+@functools.lru_cache(maxsize=256)
+def relative_step(keep: float) -> float:
+    """Return the width of a cell as a share of the radius."""
+    # The mean of all cells is 0, so that of the rest is - piece / 2 CENTRES times the piece's:
+    # E report = (first cell - CENTRES) (keep - (1 - keep) piece / 2 CENTRES) cells.
+    slope = Fraction(keep) - (1 - Fraction(keep)) * Fraction(piece_cells(keep), 2 * CENTRES)
+    return float(1 / (CENTRES * slope))

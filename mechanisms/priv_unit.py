@@ -16,8 +16,9 @@ from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
-from accountant.randomness import Rng, generator
+from accountant.randomness import Rng, generator, public_generator
 from mechanisms.base import (
+    EXACT,
     IDEALISED,
     Ball,
     arithmetic_field,
@@ -28,6 +29,9 @@ from mechanisms.base import (
     refuse_size_for_batch,
     sum_log_density,
 )
+from mechanisms.base.blocks import cache_blocks
+from mechanisms.exact_noise.exact_bernoulli import bernoulli
+from mechanisms.exact_noise.integer_directions import cap_mass_error, directions, integer_axes
 from mechanisms.families.mean_oracle import (
     FixedLengthMeanOracle,
     gamma_ratio,
@@ -37,6 +41,8 @@ from mechanisms.families.mean_oracle import (
     stochastic_round,
 )
 from mechanisms.families.sphere_support import SphereSupport
+
+ROUND_OFF = 2.0**-49  # of a share, absolute
 
 
 @final
@@ -51,14 +57,16 @@ class PrivUnit(FixedLengthMeanOracle):
     >>> from mechanisms import PrivUnit
     >>> one = PrivUnit(dimension=3, height=0.25, keep=0.75)
     >>> one.release([0.0, 0.6, 0.8], rng=0).round(4).tolist()
-    [-1.6262, -0.8477, 1.9359]
+    [0.0703, -0.0419, -2.6654]
     >>> round(one.length, 4), round(one.loss.pure, 4)
     (2.6667, 1.6094)
     """
 
     releases: ClassVar[str] = "a vector of each user, for its mean"
     reference: ClassVar[str] = "Bhowmick et al. (2018), Algorithm 1; Asi, Feldman & Talwar (2022)"
-    limits: ClassVar[str] = "low-order bits leak"
+    limits: ClassVar[str] = (
+        "idealised: low-order bits leak; exact: time grows as 1 / the cap's share of the sphere"
+    )
 
     dimension: int = param(IntegerRange(2), "number of coordinates", typical=(3,))
     height: float = param(
@@ -68,7 +76,7 @@ class PrivUnit(FixedLengthMeanOracle):
     )
     # ln-odds 1 beyond those of the cap, which has 3/8 of the sphere
     keep: float = param(
-        lambda self: Interval(cap_mass(self.dimension, self.height), 1.0, "()"),
+        lambda self: Interval(least_keep(self), 1.0, "()"),
         "probability of the cap, above the cap's share of the sphere and below 1",
         typical=(0.6199119,), knob=True,
     )  # fmt: skip
@@ -76,7 +84,7 @@ class PrivUnit(FixedLengthMeanOracle):
         POSITIVE, "largest Euclidean norm of a vector", typical=(1.0,), default=1.0
     )
     longer: str = out_of_range("longer vector")
-    arithmetic: str = arithmetic_field(IDEALISED)
+    arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     @staticmethod
     def optimised(dimension: int, epsilon: float, radius: float = 1.0) -> PrivUnit:
@@ -117,10 +125,38 @@ class PrivUnit(FixedLengthMeanOracle):
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return one randomised direction for every vector; see `Mechanism.release`."""
-        from scipy.special import betaincinv
-
         vectors, source = self.values.check(value), generator(rng)
         refuse_size_for_batch(size, vectors, 1)
+        if self.arithmetic is EXACT:
+            return self._exact_reports(vectors, draw_shape(size, vectors.shape), source)
+        return self._float_reports(vectors, size, source)
+
+    def _exact_reports(
+        self, vectors: Array, shape: tuple[int, ...], source: np.random.Generator
+    ) -> Array:
+        # Anywhere, or with probability `_cap_share` in the cap: an integer vector, whose law is
+        # the same for all values but for the cap.  The rounding to full length and the axis of a
+        # zero vector may be public.
+        public = public_generator(source)
+        rows = np.broadcast_to(vectors, shape).reshape(-1, self.dimension)
+        reports: Array = np.empty(rows.shape)
+        for at in cache_blocks(rows, 8 * self.dimension):
+            own = rows[at]
+            lost = ~own.any(axis=-1, keepdims=True)
+            if lost.any():
+                own = np.where(lost, public.standard_normal(own.shape), own)
+            up = stochastic_round(relative_norm(rows[at], self.radius), (len(own),), public)
+            axes = integer_axes(np.where(up[:, None], own, -own))
+            capped = bernoulli(self._cap_share, (len(own),), source)
+            drawn = directions(axes, capped, self.height, source)
+            reports[at] = drawn * (self.length / norms(drawn, 2))[:, None]
+        return reports.reshape(shape)
+
+    def _float_reports(
+        self, vectors: Array, size: int | None, source: np.random.Generator
+    ) -> Array:
+        from scipy.special import betaincinv
+
         reports: Array = source.standard_normal(draw_shape(size, vectors.shape))
         users = reports.shape[:-1]
         # (1 + <u, v>) / 2 follows Beta((p-1)/2, (p-1)/2): invert its upper tail within the cap,
@@ -153,7 +189,8 @@ class PrivUnit(FixedLengthMeanOracle):
         vectors, given = self.values.check(value), np.asarray(output, dtype=float)
         axes = unit_vectors(vectors)
         along = np.einsum("...i,...i", given / self.length, axes)
-        near, far = self.keep / self._cap_mass, (1 - self.keep) / (1 - self._cap_mass)
+        far = 1 - self._cap_share
+        near = far + self._cap_share / self._cap_mass
         weight = (1 + relative_norm(vectors, self.radius)) / 2
         density = weight * np.where(along >= self.height, near, far)
         density += (1 - weight) * np.where(-along >= self.height, near, far)
@@ -169,7 +206,21 @@ class PrivUnit(FixedLengthMeanOracle):
         a, mass = (self.dimension - 1) / 2, self._cap_mass
         beta = math.sqrt(math.pi) / gamma_ratio(a)
         moment = math.exp(a * math.log1p(-self.height * self.height)) / (2 * a * beta)
-        return self.radius * (1 - mass) / (self.keep - mass) * (mass / moment)
+        return self.radius / self._cap_share * (mass / moment)
+
+    @property
+    def _cap_share(self) -> float:
+        """The probability of a direction of the cap alone; else it is one of the whole sphere."""
+        mass = self._cap_mass
+        share = (self.keep - mass) / (1 - mass)
+        if self.arithmetic is IDEALISED:
+            return share
+        return share - (1 - share) * lost_share(self.dimension, mass) - ROUND_OFF
+
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        mass = cap_mass(fields.dimension, fields.height)
+        return None if delta else mass / (mass + (1 - mass) * math.exp(-epsilon))
 
     @property
     def loss(self) -> PairLoss:
@@ -215,3 +266,22 @@ def unit_vectors(vectors: Array) -> Array:
     length = norms(scaled, 2)[..., None]
     scaled /= np.where(length > 0, length, 1.0)
     return scaled
+
+
+def lost_share(dimension: int, mass: float) -> float:
+    """Return what exact reports give up of the cap's share, relative to the rest of the share.
+
+    It pays for the mass of a cap of integer vectors, which differs from axis to axis
+    (docs/proofs/vectors.md), and for what floats are wrong by.
+    """
+    error = cap_mass_error(dimension) / mass
+    return 2 * error + 4e-12 if error <= 0.5 else math.inf
+
+
+def least_keep(made: PrivUnit) -> float:
+    """Return the mass of the cap; for exact reports more, so that something is left to give up."""
+    mass = cap_mass(made.dimension, made.height)
+    if made.arithmetic != EXACT or mass < 1e-290:
+        return mass
+    lost = min(2 * lost_share(made.dimension, mass) + 2 * ROUND_OFF, 1.0)
+    return mass + (1 - mass) * lost

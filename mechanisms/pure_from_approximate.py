@@ -22,7 +22,7 @@ from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng, generator
 from mechanisms.base import (
-    IDEALISED,
+    EXACT,
     Arithmetic,
     Cells,
     Mechanism,
@@ -33,6 +33,7 @@ from mechanisms.base import (
     param,
     sum_log_density,
 )
+from mechanisms.exact_noise.exact_bernoulli import bernoulli_each
 from mechanisms.families.post_processing import MechanismsWithAttribute, PostProcessing
 from mechanisms.gaussian import Gaussian
 
@@ -68,7 +69,7 @@ class PureFromApproximate(PostProcessing):
     >>> from mechanisms import Gaussian, PureFromApproximate
     >>> one = PureFromApproximate(Gaussian(scale=40.0), odds=0.2, candidates=12)
     >>> round(float(one.chosen(one.release(1.0, rng=0))), 4)
-    4.196
+    58.5715
     >>> round(one.loss.epsilon, 4)
     0.799
     """
@@ -101,10 +102,11 @@ class PureFromApproximate(PostProcessing):
         samples = np.reshape(
             self.inner.release(self.reference_value, source, some), (*shape, self.candidates)
         )
-        bits = source.random(samples.shape) < self._bit_probabilities(samples, values)
-        # the largest of uniform keys among the ones, or among all if there are no ones
-        keys = source.random(samples.shape) + bits
-        index = np.argmax(keys, axis=-1)
+        bits = bernoulli_each(self._bit_probabilities(samples, values), source)
+        bits |= ~bits.any(axis=-1, keepdims=True)  # where there are no ones, all may be chosen
+        ones = bits.cumsum(axis=-1)
+        place = source.integers(0, ones[..., -1])
+        index = np.argmax(ones > place[..., None], axis=-1)
         return np.concatenate([samples, index[..., None]], axis=-1)
 
     def chosen(self, reports: ArrayLike) -> Array:
@@ -152,7 +154,7 @@ class PureFromApproximate(PostProcessing):
         P(t) grows with p_t and falls with every other p_s, so the extremes are one high probability
         among low ones and one low among high ones.
         """
-        most, least = min(math.exp(self.odds) / 2, 1.0), math.exp(-self.odds) / 2
+        least, most = self._extreme_probabilities
         return PureLoss(
             round_up(
                 math.log(
@@ -171,8 +173,8 @@ class PureFromApproximate(PostProcessing):
 
     @property
     def arithmetic(self) -> Arithmetic:
-        """IDEALISED: floats decide the bits."""
-        return IDEALISED
+        """EXACT: exact Bernoulli bits decide; the samples are public and carry no privacy."""
+        return EXACT
 
     @property
     def relation(self) -> Adjacency:
@@ -197,7 +199,12 @@ class PureFromApproximate(PostProcessing):
             odds = odds - self.inner.terms(samples, np.asarray(self.reference_value))
             inside = np.abs(odds) <= self.odds
             chances: Array = np.where(inside, np.exp(np.where(inside, odds, 0.0)) / 2, 0.5)
-        return np.minimum(chances, 1.0)
+        # whatever floats make of the odds, the loss is that of these two ends
+        return np.clip(chances, *self._extreme_probabilities)
+
+    @property
+    def _extreme_probabilities(self) -> tuple[float, float]:
+        return math.exp(-self.odds) / 2, min(math.exp(self.odds) / 2, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ References: Warner (1965); Kairouz, Bonawitz & Ramage (2016).
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -47,6 +48,10 @@ class RandomizedResponse(FrequencyOracle):
         "probability of the true label, in (1 / k, 1)",
         typical=(0.2319693,), knob=True,
     )  # fmt: skip
+
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        return None if delta else 1 / (1 + (fields.k - 1) * math.exp(-epsilon))
 
     @property
     def own_label_probability(self) -> float:

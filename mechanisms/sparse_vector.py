@@ -18,6 +18,7 @@ from accountant.numerics.rounding import round_up
 from accountant.randomness import Rng, generator
 from mechanisms.above_threshold import AboveThreshold
 from mechanisms.base import (
+    EXACT,
     IDEALISED,
     Cells,
     Mechanism,
@@ -28,6 +29,7 @@ from mechanisms.base import (
     param,
 )
 from mechanisms.families.selection import BOOLEAN, MONOTONE_TEXT, entries_at, scaled_difference
+from mechanisms.laplace import Laplace
 
 CELL_STEPS = 0.5 * 2.0 ** np.arange(8)  # of cells beside an answer, in units of its noise
 CELL_FRACTIONS = np.linspace(0.0, 1.0, 1025)  # edges of cells between an answer and its neighbour
@@ -45,15 +47,15 @@ class SparseVector(Mechanism):
     --------
     >>> from mechanisms import SparseVector
     >>> one = SparseVector(threshold=5.0, scale=0.5, answer_scale=1.0)
-    >>> one.release([0.0, 2.0, 9.0, 9.0], rng=0).round(4).tolist()
-    [2.0, 10.7459]
+    >>> one.release([0.0, 2.0, 9.0, 9.0], rng=1).round(4).tolist()
+    [2.0, 9.5464]
     >>> round(one.loss.epsilon, 6)
     5.0
     """
 
     releases: ClassVar[str] = "the first high answer and its index"
     reference: ClassVar[str] = "Dwork & Roth (2014), Section 3.6; Lyu, Su & Li (2017)"
-    limits: ClassVar[str] = "low-order bits leak; answers beyond 2^53 answer_scale lose their noise"
+    limits: ClassVar[str] = "idealised: low-order bits leak; exact: the time of a draw varies"
 
     threshold: float = param(REAL, "value that an answer has to exceed", typical=(1.0,))
     scale: float = param(
@@ -64,26 +66,28 @@ class SparseVector(Mechanism):
     answer_scale: float = param(POSITIVE, "noise scale on the released answer", typical=(1000.0,))
     sensitivity: float = param(POSITIVE, "sensitivity of each answer", typical=(1.0,), default=1.0)
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)
-    arithmetic: str = arithmetic_field(IDEALISED)
+    arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the index and the answer with fresh noise; see `Mechanism.release`."""
         answers = self.values.check(value)
         source = generator(rng)
         index = np.asarray(self.comparison.release(answers, source, size))
-        noise = source.laplace(scale=self.answer_scale, size=index.shape)
-        return np.stack([index, entries_at(_with_none(answers), index) + noise], axis=-1)
+        found = index < answers.shape[-1]
+        chosen = entries_at(answers, np.where(found, index, 0))
+        noisy = self.answer_noise.release(chosen, source)
+        return np.stack([index, np.where(found, noisy, np.nan)], axis=-1)
 
     def log_density(self, output: ArrayLike, value: ArrayLike, each: bool = False) -> Array:
         """Return the log-probability of the index plus the Laplace log-density of the answer."""
         answers, reported = self.values.check(value), np.asarray(output, dtype=float)
         index, noisy = reported[..., 0], reported[..., 1]
         found = self.comparison.log_density(index, answers, each=True)
-        chosen = entries_at(
-            _with_none(answers), np.where(np.isneginf(found), 0, index).astype(np.intp)
-        )
-        away = np.abs(scaled_difference(noisy, chosen, self.answer_scale))
-        spread = np.where(np.isnan(away), 0.0, -away - np.log(2 * self.answer_scale))
+        centres = _with_none(self.answer_noise.noise_centre(answers))
+        chosen = entries_at(centres, np.where(np.isneginf(found), 0, index).astype(np.intp))
+        scale = self.answer_noise.drawn_scale
+        away = np.abs(scaled_difference(noisy, chosen, scale))
+        spread = np.where(np.isnan(away), 0.0, -away - np.log(2 * scale))
         # an index without its number, a number without its index, and infinity are impossible
         possible = (np.isnan(noisy) == np.isnan(chosen)) & ~np.isinf(noisy)
         terms: Array = np.where(possible, found + spread, -np.inf)
@@ -92,14 +96,19 @@ class SparseVector(Mechanism):
     @property
     def comparison(self) -> AboveThreshold:
         """The mechanism that finds the answer."""
-        return AboveThreshold(self.threshold, self.scale, self.sensitivity, self.monotone)
+        return AboveThreshold(
+            self.threshold, self.scale, self.sensitivity, self.monotone, self.arithmetic
+        )
+
+    @property
+    def answer_noise(self) -> Laplace:
+        """The mechanism that releases the answer, once it is found."""
+        return Laplace(self.answer_scale, self.sensitivity, self.arithmetic, dimension=1)
 
     @property
     def loss(self) -> PureLoss:
         """Pure epsilon of `AboveThreshold` plus ``sensitivity / answer_scale`` for the answer."""
-        return PureLoss(
-            round_up(self.comparison.loss.epsilon + self.sensitivity / self.answer_scale)
-        )
+        return PureLoss(round_up(self.comparison.loss.epsilon + self.answer_noise.loss.shift))
 
     @property
     def loss_is_upper_bound(self) -> bool:
@@ -118,14 +127,14 @@ class SparseVector(Mechanism):
     @property
     def support(self) -> IndexAndValue:
         """Each index with a real number, and one outcome for no answer above the threshold."""
-        return IndexAndValue(self.answer_scale)
+        return IndexAndValue(self.answer_noise)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexAndValue(Support):
-    """An index and a number with Laplace noise of ``scale``, or (number of answers, NaN)."""
+    """An index and a number with noise of a mechanism, or (number of answers, NaN)."""
 
-    scale: float
+    noise: Laplace
 
     def may_hold(self, outputs: NDArray[Any]) -> bool:
         """Return whether all outputs are an index and a number, or an index and NaN."""
@@ -137,17 +146,19 @@ class IndexAndValue(Support):
         The ratio of densities is constant except between two answers, where it changes within a
         cell by at most a 500th of their distance over the scale.
         """
-        edges = [self._cell_edges(*both) for both in zip(first, second, strict=True)]
+        scale = self.noise.drawn_scale
+        centres = (self.noise.noise_centre(answers) for answers in (first, second))
+        edges = [self._cell_edges(*both) for both in zip(*centres, strict=True)]
         outputs, measure = [], []
         for index, inner in enumerate(edges):
             # int_c-h^c+h e^(-+(x - c) / b) dx = 2 b sinh(h / b), whichever the sign; and what is
             # beyond an edge has b times the density there
-            half = scaled_difference(inner[1:], inner[:-1], 2 * self.scale)
+            half = scaled_difference(inner[1:], inner[:-1], 2 * scale)
             middle = inner[1:] / 2 + inner[:-1] / 2
             places = np.concatenate([inner[:1], middle, inner[-1:]])
             outputs.append(np.stack([np.full(places.size, float(index)), places], axis=-1))
             within = 2 * np.sinh(np.minimum(half, 700.0))  # wider ones are far from both answers
-            measure.append(self.scale * np.concatenate([[1.0], within, [1.0]]))
+            measure.append(scale * np.concatenate([[1.0], within, [1.0]]))
         starts = np.cumsum([0, *map(len, outputs)])
         outputs.append(np.array([[len(edges), np.nan]]))
         measure.append(np.ones(1))
@@ -163,7 +174,7 @@ class IndexAndValue(Support):
         return Cells(np.concatenate(outputs), np.concatenate(measure), locate)
 
     def _cell_edges(self, first: float, second: float) -> Array:
-        steps = np.concatenate([-CELL_STEPS, CELL_STEPS]) * self.scale
+        steps = np.concatenate([-CELL_STEPS, CELL_STEPS]) * self.noise.drawn_scale
         between = first * (1 - CELL_FRACTIONS) + second * CELL_FRACTIONS
         edges: Array = np.unique(np.concatenate([first + steps, second + steps, between]))
         return edges

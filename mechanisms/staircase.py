@@ -6,6 +6,7 @@ References: Geng & Viswanath (2014), Theorem 2.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -15,9 +16,43 @@ from accountant.domains import POSITIVE, Interval
 from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss, response_pair
 from accountant.numerics import Array
+from accountant.numerics.rounding import round_up_ratio
 from accountant.randomness import Rng, generator
-from mechanisms.base import IDEALISED, RealLine, Reals, arithmetic_field, declare, draw_shape, param
+from mechanisms.base import (
+    EXACT,
+    IDEALISED,
+    RealLine,
+    Reals,
+    arithmetic_field,
+    declare,
+    draw_shape,
+    param,
+)
+from mechanisms.exact_noise import rounding_grid as grid
+from mechanisms.exact_noise.integer_staircase import IntegerStaircase
 from mechanisms.families.additive import AdditiveNoise
+
+BEST = "best"
+
+
+@dataclass(frozen=True, slots=True)
+class ShareOrBest:
+    """Shares from ``low`` to ``high``, or the word that stands for the best one."""
+
+    low: float
+    high: float
+
+    def check(self, argument: str, value: object) -> float | str:
+        """Return the share or the word."""
+        if isinstance(value, str) and value == BEST:
+            return BEST
+        return Interval(self.low, self.high).check(argument, value)
+
+    def __str__(self) -> str:
+        return str(Interval(self.low, self.high))
+
+
+SHARE = ShareOrBest(1e-9, 1 - 1e-9)
 
 
 @final
@@ -32,14 +67,17 @@ class Staircase(AdditiveNoise):
     >>> from mechanisms import Staircase
     >>> one = Staircase(scale=2.0)
     >>> round(float(one.release(10.0, rng=0)), 4)
-    12.0205
+    7.2625
     >>> round(one.loss.pure, 6)
     0.5
     """
 
     releases: ClassVar[str] = "a number"
     reference: ClassVar[str] = "Geng & Viswanath (2014), Theorem 2"
-    limits: ClassVar[str] = "low-order bits leak; each coordinate of a vector would cost a stair"
+    limits: ClassVar[str] = (
+        "idealised: low-order bits leak; exact: the time of a draw varies; "
+        "each coordinate of a vector would cost a stair"
+    )
 
     scale: float = param(
         POSITIVE, "noise scale, in the units of the query", typical=(1.0,), knob=True,
@@ -47,15 +85,27 @@ class Staircase(AdditiveNoise):
     sensitivity: float = param(POSITIVE, "sensitivity of the number", typical=(1.0,), default=1.0)
     # 1 / (1 + e^{eps / 2}) has the least expected absolute error; typical: at epsilon 1
     upper: float = param(
-        Interval(1e-9, 1 - 1e-9), "share of a stair that is its upper part",
-        typical=(0.3775406687981454, 0.8), default=0.5,
+        SHARE, "share of a stair that is its upper part, or 'best' for the least expected error",
+        typical=(0.3775406687981454, 0.8), default=BEST,
     )  # fmt: skip
-    arithmetic: str = arithmetic_field(IDEALISED)
+    arithmetic: str = arithmetic_field(EXACT, IDEALISED)
+
+    def __post_init__(self) -> None:
+        given: Any = self.upper
+        if isinstance(given, str) and given == BEST:  # their Theorem 3
+            scale = POSITIVE.check("Staircase.scale", self.scale)
+            half = POSITIVE.check("Staircase.sensitivity", self.sensitivity) / scale / 2
+            best = math.exp(-half) / (1 + math.exp(-half))
+            object.__setattr__(self, "upper", min(max(best, SHARE.low), SHARE.high))
+        AdditiveNoise.__post_init__(self)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the value plus noise; see `Mechanism.release`."""
         real, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, real.shape)
+        if self.arithmetic is EXACT:
+            noise = self._grid_steps.draw(math.prod(shape), source).reshape(shape)
+            return grid.add_steps(real, grid.grid_exponent(self._coarser), noise, offset=0.5)
         # a stair, its upper or lower part, a place inside and a sign (their Algorithm 1)
         fall = self._log_ratio
         stair = source.geometric(-math.expm1(-fall), shape) - 1.0
@@ -67,35 +117,71 @@ class Staircase(AdditiveNoise):
         sign = 1 - 2.0 * source.integers(0, 2, shape)
         return real + sign * (stair + place) * self.sensitivity
 
+    def noise_centre(self, value: ArrayLike) -> Any:
+        """Return the value, or with exact arithmetic its grid point."""
+        if self.arithmetic is EXACT:
+            return grid.round_to_grid(np.asarray(value, dtype=float), self._coarser)
+        return value
+
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """Return the logarithm of the density's step at ``output - value``."""
-        distance = np.abs(np.subtract(output, value)) / self.sensitivity
+        distance = np.abs(np.subtract(output, self.noise_centre(value))) / self.drawn_stair
         stair = np.floor(distance)
-        steps = stair + (distance - stair >= self.upper)
+        steps = stair + (distance - stair >= self.drawn_upper)
         terms: Array = math.log(self._top_density) - steps * self._log_ratio
         return terms
+
+    @property
+    def drawn_stair(self) -> float:
+        """The width of a stair as it is drawn: with exact arithmetic a whole number of steps."""
+        if self.arithmetic is EXACT:
+            return self._grid_steps.stair * grid.grid_step(self._coarser)
+        return self.sensitivity
+
+    @property
+    def drawn_upper(self) -> float:
+        """The share of a stair that is its upper part, as it is drawn."""
+        if self.arithmetic is EXACT:
+            return self._grid_steps.upper / self._grid_steps.stair
+        return self.upper
+
+    @property
+    def _coarser(self) -> float:
+        """The length that sets the grid: 2^40 to 2^41 of its steps."""
+        return max(self.scale, self.sensitivity)
+
+    @property
+    def _grid_steps(self) -> IntegerStaircase:
+        # rounding moves neighbours apart by less than one step more: the stair is that wide
+        stair = math.floor(self.sensitivity / grid.grid_step(self._coarser)) + 1
+        upper = min(max(round(self.upper * stair), 1), stair - 1)
+        return IntegerStaircase(stair, upper, round_up_ratio(self.scale, self.sensitivity))
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise."""
         # |noise| = sensitivity (S + U): a geometric stair S and an independent place U on it
-        b, g = math.exp(-self._log_ratio), self.upper
+        b, g = math.exp(-self._log_ratio), self.drawn_upper
         stair, stair_2 = b / (1 - b), b * (1 + b) / (1 - b) ** 2
         share = g / (g + (1 - g) * b)
         place = share * g / 2 + (1 - share) * (1 + g) / 2
         place_2 = share * g**2 / 3 + (1 - share) * (1 + g + g**2) / 3
-        return self.sensitivity * math.sqrt(stair_2 + 2 * stair * place + place_2)
+        return self.drawn_stair * math.sqrt(stair_2 + 2 * stair * place + place_2)
+
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        return None if delta else fields.sensitivity / epsilon
 
     @property
     def loss(self) -> PairLoss:
         """The loss of three outcomes: a step up, level, a step down."""
-        if not 1e-4 <= self._log_ratio <= 100:
+        if not 1e-4 <= self.sensitivity / self.scale <= 100:
             allowed = "between a hundredth and 10,000 times the sensitivity"
             raise ParameterError("Staircase.scale", self.scale, allowed)
         # left of both values the density is e^fall times the other's, and between them on the
         # narrower of the two parts of a stair
-        narrow = min(self.upper, 1 - self.upper)
-        up_a_step = 0.5 + self._top_density * narrow * self.sensitivity
+        narrow = min(self.drawn_upper, 1 - self.drawn_upper)
+        up_a_step = 0.5 + self._top_density * narrow * self.drawn_stair
         return response_pair(up_a_step, up_a_step * math.exp(-self._log_ratio), 16.0)
 
     @property
@@ -108,15 +194,18 @@ class Staircase(AdditiveNoise):
         """The real line, with the edges of the steps."""
         # forty falls of e^-1 are below all rounding
         stairs = np.arange(math.ceil(40 / self._log_ratio) + 1)
-        edges = np.concatenate([stairs, stairs + self.upper]) * self.sensitivity
-        return RealLine(lambda value: value + np.concatenate([-edges, edges]))
+        edges = np.concatenate([stairs, stairs + self.drawn_upper]) * self.drawn_stair
+        both = np.concatenate([-edges, edges])
+        return RealLine(lambda value: float(self.noise_centre(value)) + both)
 
     @property
     def _log_ratio(self) -> float:
+        if self.arithmetic is EXACT:
+            return 1 / self._grid_steps.width
         return self.sensitivity / self.scale
 
     @property
     def _top_density(self) -> float:
         # (1 - e^-fall) / (2 sensitivity (upper + e^-fall (1 - upper)))
-        share = self.upper + math.exp(-self._log_ratio) * (1 - self.upper)
-        return -math.expm1(-self._log_ratio) / (2 * self.sensitivity * share)
+        share = self.drawn_upper + math.exp(-self._log_ratio) * (1 - self.drawn_upper)
+        return -math.expm1(-self._log_ratio) / (2 * self.drawn_stair * share)

@@ -78,6 +78,11 @@ class SubsetSelection(FrequencyOracle):
         keep = min(size / (size + (k - size) * odds), LARGEST_BELOW_ONE)
         return calibrated_safely(lambda x: cls(k, size, x), keep, size / k, epsilon)
 
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        others = (fields.k - fields.size) * math.exp(-epsilon)
+        return None if delta else fields.size / (fields.size + others)
+
     @property
     def own_label_probability(self) -> float:
         """The probability ``keep``."""

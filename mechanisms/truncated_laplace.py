@@ -16,10 +16,21 @@ from accountant.domains import POSITIVE, Interval
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.numerics import Array
-from accountant.numerics.rounding import ULP, round_up, round_up_ratio, round_up_square
+from accountant.numerics.rounding import ULP, round_up, round_up_square
 from accountant.randomness import Rng, generator
-from mechanisms.base import IDEALISED, RealLine, Reals, arithmetic_field, declare, draw_shape, param
-from mechanisms.families.additive import DIMENSION, AdditiveNoise
+from mechanisms.base import (
+    EXACT,
+    IDEALISED,
+    RealLine,
+    Reals,
+    arithmetic_field,
+    declare,
+    draw_shape,
+    param,
+)
+from mechanisms.exact_noise import rounding_grid as grid
+from mechanisms.exact_noise.integer_noise import IntegerNoise
+from mechanisms.families.additive import DIMENSION, RealNoise
 from mechanisms.families.expected_maxima import expected_max_exponential
 
 
@@ -73,52 +84,75 @@ class TruncatedLaplaceLoss(SymmetricLoss):
 
 @final
 @declare
-class TruncatedLaplace(AdditiveNoise):
+class TruncatedLaplace(RealNoise):
     """Laplace noise conditioned to at most ``reach`` in absolute value, times ``scale``.
 
     Epsilon is ``sensitivity / scale`` where delta covers the mass beyond the other value's reach.
+    Exact noise may exceed the reach by a few steps of its grid, 2^-40 of the scale each.
 
     Examples
     --------
     >>> from mechanisms import TruncatedLaplace
     >>> one = TruncatedLaplace(scale=1.0, reach=11.0)
     >>> round(float(one.release(10.0, rng=0)), 4)
-    9.6856
+    8.9831
     >>> round(one.loss.epsilon_at(1e-4), 6)
     0.999829
     """
 
+    power: ClassVar[int] = 1
     releases: ClassVar[str] = "a number or vector, within a known distance"
     reference: ClassVar[str] = "Geng, Ding, Guo & Kumar (2020)"
-    limits: ClassVar[str] = "low-order bits leak"
+    limits: ClassVar[str] = "idealised: low-order bits leak; exact: the time of a draw varies"
 
     scale: float = param(POSITIVE, "noise scale before the cut", typical=(1.0,), knob=True)
     reach: float = param(Interval(1e-3, 1e4), "largest absolute noise, in scales", typical=(11.0,))
     sensitivity: float = param(POSITIVE, "L1 sensitivity of the query", typical=(1.0,), default=1.0)
     dimension: int = param(DIMENSION, "coordinates of a value", typical=(1,), default=1)
-    arithmetic: str = arithmetic_field(IDEALISED)
+    arithmetic: str = arithmetic_field(EXACT, IDEALISED)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
-        """Return the value plus noise, by inversion; see `Mechanism.release`."""
+        """Return the value plus noise; see `Mechanism.release`."""
         real, source = self.values.check(value), generator(rng)
         shape = draw_shape(size, real.shape)
+        if self.arithmetic is EXACT:
+            # continuous noise within a whole number of steps, rounded to the middle of its step
+            k = grid.grid_exponent(self.scale)
+            law = IntegerNoise(
+                math.ldexp(self.drawn_scale, -k), 1, reach=self._reach_steps - 1, cells=True
+            )
+            noise = law.draw(math.prod(shape), source).reshape(shape)
+            return grid.add_steps(real, k, noise, offset=0.5)
         sign = 1 - 2.0 * source.integers(0, 2, shape)
         share = source.random(shape) * math.expm1(-self.reach)
         return real - sign * self.scale * np.log1p(share)
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """Return the Laplace log-density minus the logarithm of the mass within the reach."""
-        distance = np.abs(np.subtract(output, value)) / self.scale
-        mass = -2 * self.scale * math.expm1(-self.reach)
-        terms: Array = np.where(distance <= self.reach, -distance - math.log(mass), -np.inf)
+        distance = np.abs(np.subtract(output, self.noise_centre(value))) / self.drawn_scale
+        mass = -2 * self.drawn_scale * math.expm1(-self.drawn_reach)
+        terms: Array = np.where(distance <= self.drawn_reach, -distance - math.log(mass), -np.inf)
         return terms
+
+    @property
+    def drawn_reach(self) -> float:
+        """The largest absolute noise in drawn scales: exact noise ends with a step of the grid."""
+        if self.arithmetic is EXACT:
+            return self._reach_steps * grid.grid_step(self.scale) / self.drawn_scale
+        return self.reach
+
+    @property
+    def _reach_steps(self) -> int:
+        # one more covers all rounding; a longer reach costs less
+        return math.ceil(self.reach * (self.drawn_scale / grid.grid_step(self.scale))) + 1
 
     @property
     def deviation(self) -> float:
         """The standard deviation of the noise in a coordinate."""
         # E Z^2 = 2 - e^-r (r^2 + 2 r) / (1 - e^-r) of the truncated exponential distribution
-        cut = self.reach * (self.reach + 2) / math.expm1(min(self.reach, 700.0))
-        return self.scale * math.sqrt(2 - cut)
+        reach = self.drawn_reach
+        cut = reach * (reach + 2) / math.expm1(min(reach, 700.0))
+        return self.drawn_scale * math.sqrt(2 - cut)
 
     def expected_maximum(self, dimension: int) -> float:
         """Return a bound of the expected largest noise: that of Laplace noise, or the reach.
@@ -133,12 +167,12 @@ class TruncatedLaplace(AdditiveNoise):
         float
             An upper bound of the expected largest absolute noise, in the units of the value.
         """
-        return self.scale * min(expected_max_exponential(dimension), self.reach)
+        return self.drawn_scale * min(expected_max_exponential(dimension), self.drawn_reach)
 
     @property
     def loss(self) -> Loss:
         """The exact loss for numbers; for vectors the proven epsilon and delta."""
-        whole = TruncatedLaplaceLoss(round_up_ratio(self.sensitivity, self.scale), self.reach)
+        whole = TruncatedLaplaceLoss(self._shift, self.reach)
         return whole if self.dimension == 1 else ApproxLoss(round_up(whole.shift), whole.infinity)
 
     @property
@@ -154,5 +188,6 @@ class TruncatedLaplace(AdditiveNoise):
     @property
     def support(self) -> RealLine:
         """The real line, with jumps at the two ends of the noise."""
-        bound = self.reach * self.scale
-        return RealLine(lambda value: np.array([value - bound, value + bound]))
+        bound = self.drawn_reach * self.drawn_scale
+        ends = np.array([-bound, bound])
+        return RealLine(lambda value: float(self.noise_centre(value)) + ends)

@@ -16,11 +16,11 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from mechanisms.base import FiniteRows, bit_rows, declare, param
+from mechanisms.base.blocks import cache_blocks
 from mechanisms.exact_noise.exact_bernoulli import bernoulli, bernoulli_words
 from mechanisms.families.frequency_oracle import (
     FrequencyOracle,
     Reports,
-    cache_blocks,
     calibrated_safely,
     randomise_in_blocks,
 )
@@ -103,6 +103,11 @@ class UnaryEncoding(FrequencyOracle):
         epsilon = POSITIVE.check("epsilon", epsilon)
         least = 1 / (1 + math.exp(min(epsilon, 600.0)))
         return calibrated_safely(lambda q: cls(k, 0.5, q), least, 0.5, epsilon)
+
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        odds = math.exp(-epsilon) * (fields.p / (1 - fields.p))
+        return None if delta else odds / (1 + odds)
 
     @property
     def own_label_probability(self) -> float:

@@ -1,7 +1,9 @@
 """The yardstick of processor time: work counts, waiting does not."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 from tests.processor_time import NOMINAL
 
@@ -21,3 +23,14 @@ def test_work_counts_and_waiting_does_not():
     waiting, working = map(float, shown.split())
     assert waiting < NOMINAL / 4
     assert working > NOMINAL
+
+
+def test_no_test_reads_the_wall_clock():
+    clock = re.compile(r"\b(perf_counter|monotonic)(_ns)?\b|\btime\.time(_ns)?\(|\btimeit\b")
+    here = Path(__file__)
+    reading = {
+        path.name for path in here.parent.rglob("*.py")
+        if path != here and clock.search(path.read_text(encoding="utf-8"))
+    }  # fmt: skip
+    # it ends a loop, and asserts no time
+    assert reading == {"test_concurrency.py"}

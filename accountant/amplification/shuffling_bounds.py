@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from accountant.numerics import Array
+from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ACCURACY, ULP
 
 NARROW_DEVIATIONS, WIDE_DEVIATIONS = (
@@ -42,7 +43,7 @@ def _clone_hockey_stick(e0: float, users: int, epsilon: float, deviations: float
         tail[inside] = bdtrc(heads[inside] - 1, clones[inside].astype(int), 0.5)
         tails.append(tail)
     sticks = np.maximum(alpha * tails[0] - beta * tails[1], 0.0)
-    return float(weight @ sticks) * (1 + ACCURACY) + missed
+    return float(ordered_dot(sticks, weight)) * (1 + ACCURACY) + missed
 
 
 def binary_hockey_sticks(e0: float, users: int, epsilon: Array) -> Array:

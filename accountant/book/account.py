@@ -61,6 +61,7 @@ class Account:
         self.name: str = facts["dataset"]
         self.users: int | None = facts["users"]
         self.unit: str = facts["unit"]
+        self.idealised: bool = facts.get("idealised", False)
         self.opened: str = facts["time"]
         self.budget = Budget(facts["epsilon"], facts["delta"])
         self.notion = notion_of(facts["notion"], self.budget, facts["order"])

@@ -143,6 +143,7 @@ class Book:
         order: float | None = None,
         users: int | None = None,
         unit: str | None = None,
+        idealised: bool | None = None,
     ) -> Status:
         """Create a data set with its budget, or open the one that is there.
 
@@ -161,6 +162,9 @@ class Book:
             `release` by all.
         unit : str, optional
             Who is protected; "one row" by default.
+        idealised : bool, optional
+            Whether its gates also draw idealised noise, whose last digits can reveal the data; they
+            refuse it by default.
 
         Returns
         -------
@@ -172,7 +176,7 @@ class Book:
         ParameterError
             If the data set is there with other terms.
         """
-        asked = DatasetTerms(budget, notion, order, users, unit)
+        asked = DatasetTerms(budget, notion, order, users, unit, idealised)
         if budget is not None and self._found(checked_name("name", name)) is None:
             asked.write(self._log, name)
         asked.refuse_unless_equal(self._account(name))

@@ -24,6 +24,7 @@ class DatasetTerms(NamedTuple):
     order: float | None
     users: int | None
     unit: str | None
+    idealised: bool | None = None
 
     def checked_facts(self) -> dict[str, Any]:
         """Return the terms as an entry states them, each checked."""
@@ -40,7 +41,13 @@ class DatasetTerms(NamedTuple):
             "order": notion.order,
             "users": None if self.users is None else USERS.check("users", self.users),
             "unit": "one row" if self.unit is None else checked_name("unit", self.unit),
+            **({"idealised": True} if self._takes_idealised() else {}),
         }
+
+    def _takes_idealised(self) -> bool:
+        if self.idealised is not None and not isinstance(self.idealised, bool):
+            raise ParameterError("idealised", self.idealised, "True or False")
+        return bool(self.idealised)
 
     def write(self, log: Log, name: str) -> None:
         """Write the terms, unless another process did so first."""
@@ -57,6 +64,7 @@ class DatasetTerms(NamedTuple):
             ("order", self.order, account.notion.order),
             ("users", self.users, account.users),
             ("unit", self.unit, account.unit),
+            ("idealised", self.idealised, account.idealised),
         ):
             if given is not None and given != held:
                 raise ParameterError(argument, given, f"{held!r}, as the data set was opened")

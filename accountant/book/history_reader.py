@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar
-
-import numpy as np
+from typing import NamedTuple, TypeVar
 
 from accountant.book.account import Account
-from accountant.book.hash_chain import LogEntry
 from accountant.book.history import Line
+from accountant.book.history_lines import (
+    OUTCOMES,
+    SPENDS,
+    LineReader,
+    Outcome,
+    Read,
+    Spend,
+    read_page,
+)
 from accountant.book.log_reader import ROWS_PER_PAGE
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
-from accountant.formats.plan_json import from_dict
 
-SPENDS, OUTCOMES = ("plan", "reserve", "step"), ("release", "failed")
-NO_OUTCOME: tuple[str, int | None] = ("reserved", None)
 NUMBER, COUNT = IntegerRange(0), IntegerRange(1)
 Transaction = Callable[[], AbstractContextManager[None]]
 Made = TypeVar("Made")
@@ -78,23 +79,25 @@ def read_history(
         upto, after = log.head.seq, wanted.after
         if wanted.last is not None and wanted == Selection(after, "", wanted.last, None):
             after = max(after, _entry_before_last(account, wanted.last))
-        lines = _LineReader(account, after)
+        lines = LineReader(account, after)
 
-    def entries(kinds: tuple[str, ...], made: Callable[[LogEntry], Made]) -> Iterator[Made]:
+    def pages(
+        made: type[Read], kinds: tuple[str, ...], convert: Callable[[list[Read]], list[Made]]
+    ) -> Iterator[Made]:
         start = after
         while True:
             with reading():
-                page = [(one.seq, made(one)) for one in log.entries(name, kinds, start, upto)]
-            for _, one in page:
-                yield one
-            if len(page) < ROWS_PER_PAGE:
+                read = list(read_page(log, name, made, kinds, start, upto))
+                page = convert(read)
+            yield from page
+            if len(read) < ROWS_PER_PAGE:
                 return
-            start = page[-1][0]
+            start = read[-1].seq
 
-    for outcome in entries(OUTCOMES, lambda one: (one.facts["of"], one.seq, one.kind)):
-        lines.add_outcome(*outcome)
+    for one in pages(Outcome, OUTCOMES, list):
+        lines.add_outcome(one)
     lines.sort_outcomes()
-    found = entries(SPENDS, lines.line)
+    found = pages(Spend, SPENDS, lines.lines)
     if wanted.since or wanted.author is not None:
         found = filter(wanted.has, found)
     yield from found if wanted.last is None else deque(found, wanted.last)
@@ -107,104 +110,3 @@ def _entry_before_last(account: Account, lines: int) -> int:
         "ORDER BY seq DESC LIMIT 1 OFFSET :passed", d=account.name, passed=lines - 1,
     )  # fmt: skip
     return rows[0][0] - 1 if rows else 0
-
-
-class _LineReader:
-    """Converts entries to lines; caches the words of repeated mechanisms."""
-
-    def __init__(self, account: Account, after: int) -> None:
-        self._account, self._log = account, account.log
-        self._runs: dict[int, str | None] = {}
-        self._words: dict[str, str] = {}
-        # of the latest line; later ones share what is equal
-        self._what: tuple[dict[str, Any], str] = {}, ""
-        self._loss: tuple[dict[str, Any] | None, str] = None, ""
-        self._of, self._by = array("q"), array("q")  # a spend, and its answer; 0: it failed
-        self._notion = account.notion
-        self._counting: str | None = None  # how the notion is named in entries
-        self._spent = self._notion.encode(self._notion.zero)
-        before = self._charge_until(after) if after else None
-        if before is not None:
-            self._note_total(before.facts)
-
-    def _charge_until(self, seq: int) -> LogEntry | None:
-        """Return the last entry that charged the data set, up to this number."""
-        rows = self._log.storage.ask(
-            "SELECT seq FROM entries WHERE dataset = :d AND seq <= :seq AND "
-            "kind IN ('plan', 'reserve') ORDER BY seq DESC LIMIT 1", d=self._account.name, seq=seq,
-        )  # fmt: skip
-        return self._log.entry(rows[0][0]) if rows else None
-
-    def _note_total(self, facts: dict[str, Any]) -> None:
-        self._spent, self._counting = facts["total"], facts.get("counting")
-        self._notion = self._account.notion_in(facts)
-
-    def add_outcome(self, of: int, by: int, kind: str) -> None:
-        """Note what came of a spend, in a few bytes."""
-        self._of.append(of)
-        self._by.append(by if kind == "release" else 0)
-
-    def sort_outcomes(self) -> None:
-        """Sort what was noted, so that a spend's outcome is found by bisection."""
-        order = np.argsort(self._of, kind="stable")
-        self._of, self._by = (
-            array("q", np.asarray(one)[order].tobytes()) for one in (self._of, self._by)
-        )
-
-    def line(self, entry: LogEntry) -> Line:
-        """Return the line of an entry; call it in their order, inside a transaction."""
-        seq, _, facts = entry  # there may be millions: few calls, and no words made twice
-        kind, run = facts["kind"], facts.get("run")
-        if kind == "plan":
-            self._runs[seq], run = run, seq
-        if kind != "step":  # a step was paid for by its plan
-            self._spent = facts["total"]
-            if facts.get("counting") != self._counting:
-                self._note_total(facts)
-        said = facts["plan"] if kind == "plan" else facts["mechanism"]
-        if said != self._what[0]:
-            self._what = said, self._printed(said)
-        if facts.get("loss") != self._loss[0]:
-            self._loss = facts.get("loss"), self._printed(facts.get("loss"))
-        who = facts.get("who")
-        outcome, answer = self._outcome(seq) if self._of else NO_OUTCOME
-        return Line(
-            seq, facts["time"], facts["author"], kind, self._what[1], self._what[0], self._loss[1],
-            self._spent, None if who is None else _count_of_users(who), facts.get("label"),
-            None if run is None else self._run(run), facts.get("seeded", False),
-            "planned" if kind == "plan" else outcome, answer, facts.get("undeclared", ""),
-            facts.get("executor", ""), self._notion,
-        )  # fmt: skip
-
-    def _outcome(self, seq: int) -> tuple[str, int | None]:
-        place = bisect_right(self._of, seq) - 1
-        if place < 0 or self._of[place] != seq:
-            return NO_OUTCOME
-        answer = self._by[place]
-        return ("answered", answer) if answer else ("failed", None)
-
-    def _run(self, plan: int) -> str | None:
-        """Return the name of the run that an entry opened."""
-        if plan not in self._runs:
-            self._runs[plan] = self._log.entry(plan).facts.get("run")
-        return self._runs[plan]
-
-    def _printed(self, plain: dict[str, Any] | None) -> str:
-        key = str(plain)
-        if key not in self._words:
-            self._words[key] = "" if plain is None else printed_form(plain)
-        return self._words[key]
-
-
-def printed_form(plain: dict[str, Any]) -> str:
-    """Return the repr of a mechanism, loss or plan of the log."""
-    if set(plain) == {"repr"}:
-        return str(plain["repr"])
-    try:
-        return repr(from_dict(plain))
-    except ParameterError:  # of a package that is not installed here
-        return str(plain)
-
-
-def _count_of_users(words: Any) -> int:
-    return len(range(*words)) if isinstance(words, list) else int(words)

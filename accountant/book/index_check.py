@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
-from itertools import zip_longest
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from accountant.book.hash_chain import LogEntry
@@ -27,7 +26,7 @@ class IndexCheck:
 
     def check_entry(self, entry: LogEntry) -> None:
         """Check one entry whose hash is right."""
-        facts, seq = entry.facts, entry.seq
+        seq, _, facts = entry
         if self._signed and "mac" not in facts:
             raise LedgerCorrupt(self._log.name, "is not signed, as entries before it are", seq)
         self._signed = "mac" in facts
@@ -100,31 +99,34 @@ class RowCheck:
 
     def note_entry(self, entry: LogEntry) -> None:
         """Take note of one entry of the chain."""
-        name, key = entry.facts["dataset"], entry.facts["key"]
+        seq, _, facts = entry
+        name, key = facts["dataset"], facts["key"]
         if name is not None:
             if name not in self._entries:
                 self._entries[name] = array("q")
-            self._entries[name].append(entry.seq)
-        if entry.kind == "dataset":
+            self._entries[name].append(seq)
+        if facts["kind"] == "dataset":
             self._names.append(name)
         if key is not None:
-            self._keys += _row_hash(key, entry.seq)
+            self._keys += _row_hash((key, seq))
 
     def check_rows(self) -> None:
         """Raise `LedgerCorrupt` if an index leads to other entries than those of the chain."""
         for name, numbers in self._entries.items():
             words = "SELECT seq FROM entries WHERE dataset = :d AND seq > :after ORDER BY seq"
-            found = (row[0] for row in self._rows(words, 0, d=name))
-            if any(one != number for one, number in zip_longest(found, numbers)):
+            found = array("q")
+            for rows in self._pages(words, 0, d=name):
+                found.extend([row[0] for row in rows])
+            if found != numbers:
                 self._refuse("the index of data sets does not lead to their entries")
         words = "SELECT key, seq FROM entries WHERE key > :after ORDER BY key"
-        if sum(_row_hash(*row) for row in self._rows(words, "")) != self._keys:
+        if sum(sum(map(_row_hash, rows)) for rows in self._pages(words, "")) != self._keys:
             self._refuse("the index of keys does not lead to their entries")
         names = self._log.storage.ask("SELECT dataset FROM datasets ORDER BY seq")
         if [row[0] for row in names] != self._names:
             self._refuse("the list of data sets is another")
 
-    def _rows(self, words: str, after: Any, **values: Any) -> Iterator[tuple[Any, ...]]:
+    def _pages(self, words: str, after: Any, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows of a query, page by page: the first column says where a page begins."""
         read = 0
         while True:
@@ -133,7 +135,7 @@ class RowCheck:
             read += len(rows)
             if read > self._log.head.seq:
                 self._refuse("an index leads in a circle")
-            yield from rows
+            yield rows
             if len(rows) < ROWS_PER_PAGE:
                 return
             after = rows[-1][0]
@@ -142,7 +144,8 @@ class RowCheck:
         raise LedgerCorrupt(self._log.name, why)
 
 
-def _row_hash(key: str, seq: int) -> int:
-    """Return a number whose sum is that of the rows, in any order."""
+def _row_hash(row: Sequence[Any]) -> int:
+    """Return a number for a key and its entry, to be summed in any order."""
     # hashes of tuples are nearly sums themselves: of exchanged keys they often add up to the same
+    key, seq = row
     return hash(f"{seq} {key}")

@@ -2,9 +2,10 @@
 
 The server flushes its log while a committing transaction still holds its locks: one flush for each
 spend.  Here a transaction commits without waiting for the disk, which releases the lock, and a
-second, empty transaction then waits for the flush.  The log is written and recovered in order:
-that flush covers every commit before it, of all writers, and a crash loses a spend only together
-with all that came after it.  Spends and reads return only after what they wrote or saw is flushed.
+second, empty transaction, sent together with the commit, waits for the flush.  The log is written
+and recovered in order: that flush covers every commit before it, of all writers, and a crash loses
+a spend only together with all that came after it.  Spends and reads return only after what they
+wrote or saw is flushed.
 """
 
 from __future__ import annotations
@@ -118,8 +119,7 @@ class Postgres:
             if self._db.info.transaction_status == self._psycopg.pq.TransactionStatus.INERROR:
                 words = f"{self.name}: a statement failed before the end; nothing was answered"
                 raise LedgerUnwritable(errno.EIO, words)  # the server would roll back in silence
-            self._send("COMMIT")
-            self._flush()
+            self._commit()
 
     def _hold(self, ahead: Sequence[Question]) -> None:
         """Wait for the writers' lock, or the lock to make the tables; ask questions with it.
@@ -155,14 +155,26 @@ class Postgres:
             if not cursor.nextset():
                 return found[len(first) + len(waiting) :]
 
+    def _commit(self) -> None:
+        """Commit, which releases the lock, and wait until all that was committed is on disk."""
+        try:
+            self._send("COMMIT", FLUSH)  # what follows the commit is a transaction of its own
+        except self._psycopg.Error:
+            if self._db.info.transaction_status != self._psycopg.pq.TransactionStatus.IDLE:
+                raise
+            raise self._not_flushed() from None
+
     def _flush(self) -> None:
         """Wait until all that was committed is on disk."""
         try:
             self._db.execute(FLUSH)
         except self._psycopg.Error:
-            # what was written is stored perhaps, so nothing is called busy here
-            words = f"{self.name}: the server did not flush; nothing was answered"
-            raise LedgerUnwritable(errno.EIO, words) from None
+            raise self._not_flushed() from None
+
+    def _not_flushed(self) -> LedgerUnwritable:
+        # what was written is stored perhaps, so nothing is called busy here
+        words = f"{self.name}: the server did not flush; nothing was answered"
+        return LedgerUnwritable(errno.EIO, words)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

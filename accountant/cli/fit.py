@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from accountant.cli.exit_status import parse_number, print_error
 from accountant.cli.options import EXCEEDED, Delta, Epsilon, Force, PlanName, budget_of
+
+if TYPE_CHECKING:
+    from accountant.formats.plan_file import PlanFile
 
 
 def fit(
@@ -75,11 +78,11 @@ def fit(
 
     if (need is None) != (records is None) or (bound is not None and need is None):
         raise ParameterError("--need, --records", need or records, "given together, or neither")
-    factor = 1.0 if more is None else POSITIVE.check("--more", parse_number(more))
+    factor = None if more is None else POSITIVE.check("--more", parse_number(more))
     target = _target(out, force)
     file = read_file(plan)
     budget = budget_of(file, epsilon, delta)
-    releases = file.releases if more is None else with_more_records(file.releases, factor)
+    releases = file.releases if factor is None else with_more_records(file.releases, factor)
     try:
         found = allocate(releases, budget)
         print(found)
@@ -89,14 +92,16 @@ def fit(
         print_error("python -m accountant", str(error))
         raise typer.Exit(EXCEEDED) from None
     if target is not None:
-        from accountant.files import write_atomically
-        from accountant.formats.toml_writer import file_to_json, file_to_toml
+        _write(file.with_noise_of(found), target)
 
-        fitted = file.with_noise_of(found)
-        write_atomically(
-            target, (file_to_json if target.suffix == ".json" else file_to_toml)(fitted)
-        )
-        print(f"wrote {target}", file=sys.stderr)
+
+def _write(fitted: PlanFile, target: Path) -> None:
+    """Write the plan in the form that the name of the file says."""
+    from accountant.files import write_atomically
+    from accountant.formats.toml_writer import file_to_json, file_to_toml
+
+    write_atomically(target, (file_to_json if target.suffix == ".json" else file_to_toml)(fitted))
+    print(f"wrote {target}", file=sys.stderr)
 
 
 def _target(out: str | None, force: bool) -> Path | None:

@@ -81,6 +81,12 @@ def open_(
     unit: Annotated[
         str | None, typer.Option(metavar="WORDS", help="Who is protected; 'one row' by default.")
     ] = None,
+    idealised: Annotated[
+        bool,
+        typer.Option(
+            "--idealised", help="Also take noise of floats, whose last digits can reveal the data."
+        ),
+    ] = False,
     pin: PinFile = None,
     key: KeyFile = None,
 ) -> None:
@@ -102,10 +108,12 @@ def open_(
         None if users is None else parse_number(users),
     )
     checked_name("name", name)
-    terms = DatasetTerms(budget, notion, a, n, unit)  # type: ignore[arg-type]  # checked next
+    terms = DatasetTerms(budget, notion, a, n, unit, idealised)  # type: ignore[arg-type]  # checked next
     terms.checked_facts()  # before a book is made
     with _open_book(book, pin, create=True, key=key) as found:
-        found.dataset(name, budget, notion, order=a, users=n, unit=unit)  # type: ignore[arg-type]  # checked before
+        found.dataset(
+            name, budget, notion, order=a, users=n, unit=unit, idealised=idealised or None  # type: ignore[arg-type]  # checked before
+        )  # fmt: skip
         _print_status(found, [name])
 
 

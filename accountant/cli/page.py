@@ -101,7 +101,7 @@ def _history(url: str, name: str) -> str:
     try:
         with Book.open(url, create=False) as book:
             # the book's own name has no password in it
-            return history_page(book.status(name), book.history(name), repr(book))
+            return history_page(book.status(name), book.iter_history(name), repr(book))
     except (LedgerBusy, LedgerCorrupt) as error:
         raise ParameterError(
             "--ledger", scheme_of(url), f"a book that can be read ({error})"

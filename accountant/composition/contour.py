@@ -15,6 +15,7 @@ import numpy as np
 from accountant.composition.cgf import PlanCGF
 from accountant.composition.saddlepoint import RELATIVE_ERROR, AliasingBound, log_interval
 from accountant.numerics import Array, Complex
+from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
 
@@ -78,8 +79,7 @@ class Contour:
         width = terms.shape[1]
         outer = np.exp(-1j * self.step * epsilon * width * np.arange(terms.shape[0]))
         inner = np.exp(-1j * self.step * epsilon * np.arange(width))
-        # not by BLAS, whose threads wait for each other on a busy machine
-        return float(np.sum(outer * np.einsum("rc,c->r", terms, inner)).real)
+        return float(np.sum(outer * ordered_dot(terms, inner)).real)
 
     def _scale_error(self, scale: float) -> float:
         return 2 * self._height_error + 4 * ULP * (abs(scale) + abs(self._height))

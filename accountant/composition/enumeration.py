@@ -10,6 +10,7 @@ import numpy as np
 from accountant.composition.saddlepoint import log_or_minus_infinity
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
+from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
 MAX_SUMS = 200_000
@@ -42,8 +43,8 @@ class Enumeration:
             values, masses = one.loss_pmf or (np.zeros(0), np.zeros(0))
             ways = _count_vectors(count, values.size)
             log_ways = gammaln(count + 1.0) - gammaln(ways + 1.0).sum(axis=1)
-            loss = (loss[:, None] + ways @ values).ravel()
-            log_mass = (log_mass[:, None] + log_ways + ways @ np.log(masses)).ravel()
+            loss = (loss[:, None] + ordered_dot(ways, values)).ravel()
+            log_mass = (log_mass[:, None] + log_ways + ordered_dot(ways, np.log(masses))).ravel()
             size = float(gammaln(count + 1.0)) + count * float(np.max(np.abs(np.log(masses))))
             self._error += 8 * ULP * (size + count)
             self._mismatch += 4 * ULP * count * float(np.max(np.abs(values), initial=0.0))

@@ -70,7 +70,7 @@ class Filter(Ledger):
     >>> from accountant import Budget, Filter
     >>> from mechanisms import Laplace
     >>> gate = Filter(np.arange(10.0), Budget(1.0), rng=0)
-    >>> answer = gate.release(Laplace(10.0, arithmetic="exact"), np.sum)
+    >>> answer = gate.release(Laplace(10.0), np.sum)
     >>> gate.spent <= 0.1000001
     True
     """

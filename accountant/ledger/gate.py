@@ -155,9 +155,8 @@ class Gate(ABC):
             One output a user, immutable.
         """
         copy = self._admitted(mechanism, query)
-        if copy.sampler is not None:
-            raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
-        return self._charge_and_answer(copy, query, checked_users(who, self._users))
+        self._refuse_secret_sample(copy)
+        return self._charge_and_answer(copy, query, self._checked_users(who))
 
     @final
     def release_blocks(
@@ -191,8 +190,7 @@ class Gate(ABC):
             The outputs of one block.
         """
         copy = self._admitted(mechanism, query)
-        if copy.sampler is not None:
-            raise ParameterError("mechanism", mechanism, "released at once: the sample is secret")
+        self._refuse_secret_sample(copy)
         with self._lock:
             self._refuse_within_a_query(copy)
             self._answering = True
@@ -200,7 +198,7 @@ class Gate(ABC):
 
         def charged() -> Iterator[Users]:
             for block in blocks:
-                who = checked_users(block, self._users)
+                who = self._checked_users(block)
                 with self._lock:
                     self._charge(copy, who)
                 yield who
@@ -242,6 +240,14 @@ class Gate(ABC):
             raise PrivateValueError("query", "a function of the data")
         self._refuse_other_process(mechanism)
         return copy
+
+    def _refuse_secret_sample(self, mechanism: Releasable) -> None:
+        if mechanism.sampler is not None:
+            allowed = "released at once: the sample is secret"
+            raise ParameterError("mechanism", shown(mechanism), allowed)
+
+    def _checked_users(self, who: Any) -> Users:
+        return checked_users(who, self._users)
 
     def _refuse_other_process(self, mechanism: Any) -> None:
         if os.getpid() != self._process:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accountant.domains import OneOf
-from accountant.errors import ParameterError, PrivateValueError
+from accountant.errors import IdealisedNoiseWarning, ParameterError, PrivateValueError
 from accountant.ledger.gate import Gate
 from accountant.ledger.immutable_arrays import fresh_view, immutable_output
 from accountant.ledger.interfaces import (
@@ -25,6 +26,7 @@ from accountant.ledger.interfaces import (
 from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_copies import shown
 from accountant.ledger.private_data import Users, count_users, take_rows
+from accountant.plans.declared_releases import idealised_part
 from accountant.plans.plan import Plan, Sampler
 from accountant.randomness import Rng, generator
 
@@ -57,7 +59,7 @@ class Ledger(Gate):
     >>> import numpy as np
     >>> from accountant import Ledger
     >>> from mechanisms import Laplace
-    >>> count = Laplace(2.0, arithmetic="exact")
+    >>> count = Laplace(2.0)
     >>> ledger = Ledger(np.arange(50.0), 2 * count, rng=0)
     >>> answer = ledger.release(count, lambda data: float((data > 20).sum()))
     >>> len(ledger.transcript), ledger.next == count
@@ -76,6 +78,8 @@ class Ledger(Gate):
     ) -> None:
         self._noise, words = split_streams(rng)
         self._seeded = rng is not None
+        self._arithmetic_known: Any = None  # the last mechanism whose arithmetic was looked at
+        self._warned = False
         super().__init__(data, plan, public, words, _meter, undeclared)
         self._digest = TRANSCRIPT.check("transcript", transcript) == "digest"
         self._entries: list[Entry] = []
@@ -100,6 +104,22 @@ class Ledger(Gate):
             )
             for one in self._entries
         )  # fmt: skip
+
+    def _admitted(self, mechanism: Releasable, query: Query) -> Any:
+        copy = super()._admitted(mechanism, query)
+        if copy is not self._arithmetic_known:
+            self._check_arithmetic(copy)
+            self._arithmetic_known = copy
+        return copy
+
+    def _check_arithmetic(self, plan: Any) -> None:
+        """Warn once where floats decide the noise, unless a seed says that nothing is published."""
+        part = None if self._seeded or self._warned else idealised_part(plan)
+        if part is not None:
+            self._warned = True
+            words = f"{shown(part)!r} draws its noise with floats, whose last digits can reveal "
+            words += 'the data: arithmetic="exact" is safe to publish'
+            warnings.warn(words, IdealisedNoiseWarning, stacklevel=4)
 
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         output = None

@@ -60,7 +60,7 @@ class Odometer(Ledger):
     >>> from accountant import Odometer
     >>> from mechanisms import Laplace
     >>> odometer = Odometer(np.arange(10.0), rng=0)
-    >>> answer = odometer.release(Laplace(4.0, arithmetic="exact"), np.sum)
+    >>> answer = odometer.release(Laplace(4.0), np.sum)
     >>> odometer.epsilon
     0.25
     """

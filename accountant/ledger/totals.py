@@ -38,7 +38,10 @@ class Spending(NamedTuple):
 
 def largest_total(totals: Iterable[Total[Any]]) -> Total[Any]:
     """Return, for each coordinate, the largest total; the first of equal ones."""
-    spent, infinity = zip(*totals, strict=True)
+    first, *others = totals
+    if not others:
+        return first
+    spent, infinity = zip(first, *others, strict=True)
     if isinstance(spent[0], tuple):
         return Total(type(spent[0])(*map(max, *spent, spent[0])), max(infinity))
     if isinstance(spent[0], np.ndarray):

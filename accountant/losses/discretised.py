@@ -18,6 +18,7 @@ from accountant.losses.connect_the_dots import (
 from accountant.losses.finite import FiniteLoss
 from accountant.losses.loss import epsilons
 from accountant.numerics import Array
+from accountant.numerics.ordered_sums import ordered_dot
 
 
 @final
@@ -32,7 +33,7 @@ class DiscretisedLoss(FiniteLoss):
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return ``sum mass (1 - e^{eps - loss})_+``."""
         sticks = -np.expm1(np.minimum(epsilons(epsilon)[..., None] - self.loss, 0.0))
-        total: Array = np.minimum(sticks @ self.mass + self.infinity_mass, 1.0)
+        total: Array = np.minimum(ordered_dot(sticks, self.mass) + self.infinity_mass, 1.0)
         return total
 
     @property

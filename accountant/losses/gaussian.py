@@ -15,6 +15,7 @@ from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
 from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import log1mexp, log_ndtr
+from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.quadrature import legendre
 from accountant.numerics.rounding import ACCURACY, ULP, round_up, round_up_square
 
@@ -153,7 +154,7 @@ def sum_of_squared_mu(losses: Sequence[Any], counts: Array) -> float:
     """Return ``sum count mu^2`` of Gaussians."""
     mu = np.fromiter((one.mu for one in losses), float, len(losses))
     with np.errstate(over="ignore"):
-        return float(counts @ (mu * mu))
+        return float(ordered_dot(mu * mu, counts))
 
 
 def _small_mu_log_profile(epsilon: Array, mu: float) -> Array:
@@ -172,7 +173,7 @@ def _small_mu_log_profile(epsilon: Array, mu: float) -> Array:
     t = 1 / np.maximum(y, 30.0) ** 2
     series = t * (1 - t * (3 - t * (15 - t * (105 - t * 945))))
     slope = np.where(y > 30, series, slope)
-    log_delta = -x * x / 2 + np.log(slope @ weights * mu / 2) - np.log(2 * np.pi) / 2
+    log_delta = -x * x / 2 + np.log(ordered_dot(slope, weights) * mu / 2) - np.log(2 * np.pi) / 2
     # negative epsilons follow from the symmetry of the pair
     with np.errstate(divide="ignore"):
         negative = np.log(-np.expm1(-size) + np.exp(-size + log_delta))

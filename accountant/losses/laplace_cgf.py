@@ -18,6 +18,7 @@ from accountant.numerics.exponential_sums import (
     power_round_off,
 )
 from accountant.numerics.logspace import log1p
+from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
 MAX_EXACT_LOSSES = 2000  # losses; more are interpolated
@@ -49,7 +50,8 @@ class LaplaceCGF(ExactCGF[Shifted]):
         standing, weights = interpolation_nodes(shifts, counts)
         some, size = sum_in_blocks(_laplace_cgf, standing, weights, z[near])
         # what interpolation misses, see `interpolation_nodes`
-        size += 1e-13 * np.abs(z[near] * (z[near] + 1)) * float(counts @ (shifts * shifts))
+        squares = float(ordered_dot(shifts * shifts, counts))
+        size += 1e-13 * np.abs(z[near] * (z[near] + 1)) * squares
         value[near], error[near] = some, size
         value[~near], error[~near] = sum_in_blocks(_laplace_cgf, shifts, counts, z[~near])
         return value, error

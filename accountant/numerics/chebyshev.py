@@ -8,6 +8,7 @@ import numpy as np
 
 from accountant.numerics import Array
 from accountant.numerics.exponential_sums import BLOCK_SIZE
+from accountant.numerics.ordered_sums import ordered_dot, ordered_sum
 from accountant.numerics.rounding import ULP
 
 
@@ -27,12 +28,12 @@ def interpolation_nodes(parameters: Array, counts: Array, points: int = 24) -> t
         some = octave == one
         centre, half = 0.75 * 2.0 ** int(one), 0.25 * 2.0 ** int(one)
         x, c = (parameters[some] - centre) / half, counts[some]
-        before, now, moments = np.ones(x.size), x, [float(c.sum()), float(c @ x)]
+        before, now, moments = np.ones(x.size), x, [float(c.sum()), float(ordered_dot(x, c))]
         for _ in range(points - 2):  # T_{j+1} = 2 x T_j - T_{j-1}
             before, now = now, 2 * x * now - before
-            moments.append(float(c @ now))
+            moments.append(float(ordered_dot(now, c)))
         standing.append(centre + half * np.cos(angle))
-        weights.append(2 / points * (np.array(moments) @ table))
+        weights.append(2 / points * ordered_sum(np.array(moments), table))
     return np.concatenate(standing), np.concatenate(weights)
 
 
@@ -43,6 +44,6 @@ def sum_in_blocks(formula: Any, parameters: Array, counts: Array, z: Any) -> tup
     for first in range(0, parameters.size, step):
         part = slice(first, first + step)
         value, error = formula(parameters[part, None], flat)
-        total += (counts[part] @ value).reshape(z.shape)
-        size += (np.abs(counts[part]) @ error).reshape(z.shape)
+        total += ordered_sum(counts[part], value).reshape(z.shape)
+        size += ordered_sum(np.abs(counts[part]), error).reshape(z.shape)
     return total, size + min(parameters.size, 1000) * ULP * np.abs(total)

@@ -13,6 +13,7 @@ import numpy as np
 
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log1p
+from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.rounding import ULP
 
 BLOCK_SIZE = 2**18  # complex numbers that are worked on at a time
@@ -80,13 +81,11 @@ def cf_ratio(loss: Array, log_mass: Array, z: Complex) -> tuple[Complex, float, 
     weight = np.exp(exponent - np.max(exponent))
     weight /= weight.sum()
     rows = phases(np.outer(z[:, 0].imag, loss))
-    columns = phases(np.outer(loss, z[0].imag))
-    columns *= weight[:, None]
-    # few outcomes not by BLAS, whose threads wait for each other on a busy machine
-    product = rows @ columns if loss.size > 16 else np.einsum("ri,ic->rc", rows, columns)
-    # a weight is inexact by an ulp of its logarithm, a sum of n terms in 8 lanes by n / 16 ulps
-    own = float(weight @ np.abs(exponent)) / 16 + loss.size / 256
-    return product, float(weight @ np.abs(loss)), own
+    columns = phases(np.outer(z[0].imag, loss))
+    columns *= weight
+    # a weight is inexact by an ulp of its logarithm, `ordered_product` of n terms by n / 16 ulps
+    own = float(ordered_dot(np.abs(exponent), weight)) / 16 + loss.size / 256
+    return ordered_product(rows, columns), float(ordered_dot(np.abs(loss), weight)), own
 
 
 def phases(angle: Array) -> Complex:
@@ -103,7 +102,7 @@ def _finite_cgf_block(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]
     mass = np.exp(log_mass)
     spread = np.max(np.abs(z), axis=1) * np.max(np.abs(loss))
     if spread.max() < 1:  # by its distance from 1
-        near = np.expm1(z * loss) @ mass - (1 - mass.sum())
+        near = ordered_dot(np.expm1(z * loss), mass) - (1 - mass.sum())
         value = log1p(near)
         size = spread * np.exp(-value.real) + abs(1 - mass.sum())
     else:  # scaled by the greatest term
@@ -111,7 +110,7 @@ def _finite_cgf_block(loss: Array, log_mass: Array, z: Any) -> tuple[Any, Array]
         total = terms.sum(axis=1)
         value = top + np.log(total)
         # an exponent is inexact by an ulp of itself: the mean of |z L|
-        size = 1 + (np.abs(terms) @ np.abs(loss)) * np.abs(z[:, 0]) / np.abs(total)
+        size = 1 + ordered_dot(np.abs(terms), np.abs(loss)) * np.abs(z[:, 0]) / np.abs(total)
     return value, 16 * ULP * (size + np.abs(value))
 
 

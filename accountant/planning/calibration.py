@@ -114,6 +114,12 @@ def calibrate(
         def build(value: float) -> Plan:
             return as_plan(plan_of(**fixed, **{name: value}))
 
+        if bracket is None:
+            mechanism: Any = plan_of
+            start = mechanism.closed_form(target, delta, **fixed)
+            found = _on_the_private_side(PlanCost(build, delta, accountant), target, domain, start)
+            if found is not None:
+                return build(found)
         return build(_search(build, target, delta, accountant, domain, bracket))
     if fixed:
         raise ParameterError("plan_of", plan_of, f"a mechanism class to take {sorted(fixed)}")
@@ -127,6 +133,22 @@ def _leaf_with_noise_factor(leaf: Plan, factor: float) -> Plan:
         raise ParameterError("plan_of", leaf, "made of mechanisms, each with a noise scale")
     scaled: Plan = leaf.with_noise_factor(factor)
     return scaled
+
+
+def _on_the_private_side(
+    cost: PlanCost, target: float, domain: Interval, start: float | None
+) -> float | None:
+    """Return ``start`` moved by round-off until the target is met; None if that is not enough."""
+    if start is None or start not in domain or not cost(start) < math.inf:
+        return None
+    moves = [start * (1 + side * TOLERANCE) for side in (-1, 1)]
+    inside = [x for x in moves if x in domain] or [start]
+    towards = min(inside, key=cost)
+    found, step = start, math.ulp(start)
+    while cost(found) > target and step < TOLERANCE * start:
+        found, step = start + math.copysign(step, towards - start), 2 * step
+    near = found in domain and (1 - TOLERANCE) * target <= cost(found) <= target
+    return found if near else None
 
 
 def _search(

@@ -19,6 +19,7 @@ import numpy as np
 from accountant.accountants.budget import Budget
 from accountant.errors import ParameterError
 from accountant.numerics import Array
+from accountant.numerics.ordered_sums import ordered_dot
 from accountant.planning.renyi_orders import LOG_INFINITY, RenyiOrderGrid
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan
@@ -66,7 +67,8 @@ class _Lagrangian:
             wish, pull = gain - pain, fall + rises
             # what is moved leaves delta where it is, to first order
             share = np.exp(gain - gain.max()) / pull
-            move = np.clip((wish - share @ wish / share.sum()) / pull, -MAX_MOVE, MAX_MOVE)
+            centre = ordered_dot(wish, share) / share.sum()
+            move = np.clip((wish - centre) / pull, -MAX_MOVE, MAX_MOVE)
             logs = logs + factor + move
             if np.abs(move).max() < MOVE_TOLERANCE and abs(factor) < 1:
                 break

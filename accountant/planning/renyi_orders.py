@@ -12,6 +12,7 @@ from accountant.accountants.budget import Budget
 from accountant.composition.plan_totals import fold_plan, infinity_mass
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
+from accountant.numerics.ordered_sums import ordered_sum
 from accountant.numerics.search import least_float_that
 from accountant.plans.plan import Plan, directions
 
@@ -66,8 +67,8 @@ class RenyiOrderGrid:
     def _excess(self, costs: Array, cost_slopes: Array, factor: float) -> tuple[float, int]:
         """Return how far ln delta is above its target, and the index of the deciding order."""
         a, epsilon = self._orders_minus_one, self._budget.epsilon
-        whole = self._fixed_cost + self._counts @ np.exp(
-            np.minimum(costs - cost_slopes * factor, LOG_INFINITY)
+        whole = self._fixed_cost + ordered_sum(
+            self._counts, np.exp(np.minimum(costs - cost_slopes * factor, LOG_INFINITY))
         )
         if not self._budget.delta:
             return float(whole[0] - epsilon), 0

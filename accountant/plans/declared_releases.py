@@ -60,16 +60,27 @@ def undeclared_part(plan: Any) -> Any:
     if declared is None:
         if hasattr(plan, "release"):
             return plan
-        # a node of a plan, or a loss, whose word is its own
-        fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
-        inside = [getattr(plan, one.name) for one in fields]
-    else:
-        inside = [getattr(plan, name) for name in declared.fields]
-        if any(map(_is_code, inside)):
-            return plan
-    parts = {id(p): p for one in inside for p in (one if isinstance(one, tuple) else (one,))}
-    found = (undeclared_part(one) for one in parts.values() if isinstance(one, Plan))
+        # else a node of a plan, or a loss, whose word is its own
+    elif any(_is_code(getattr(plan, name)) for name in declared.fields):
+        return plan
+    found = map(undeclared_part, plans_inside(plan))
     return next((one for one in found if one is not None), None)
+
+
+def idealised_part(plan: Any) -> Any:
+    """Return a mechanism in a plan whose noise floats decide; None if there is none."""
+    if getattr(plan, "arithmetic", "") == "idealised":
+        return plan
+    found = map(idealised_part, plans_inside(plan))
+    return next((one for one in found if one is not None), None)
+
+
+def plans_inside(plan: Any) -> list[Plan]:
+    """Return the plans in the fields of a plan, each once."""
+    fields = dataclasses.fields(plan) if dataclasses.is_dataclass(plan) else ()
+    inside = [getattr(plan, one.name) for one in fields]
+    parts = {id(p): p for one in inside for p in (one if isinstance(one, tuple) else (one,))}
+    return [one for one in parts.values() if isinstance(one, Plan)]
 
 
 def _is_code(value: object) -> bool:

@@ -105,6 +105,11 @@ class Release(Plan):
         """The sampler that draws the users it sees; None: it sees all of them."""
         return None
 
+    @property
+    def arithmetic(self) -> str:
+        """ "exact" or "idealised", where floats decide the noise; "" where nothing is drawn."""
+        return ""
+
 
 class Sampler(Protocol):
     """A release that sees a secret sample of the users."""

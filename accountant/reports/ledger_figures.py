@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, final
@@ -13,9 +14,11 @@ from accountant.formats.plan_json import from_dict
 from accountant.ledger.certified_plan import pure_after_plan
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.totals import CompositionNotion
-from accountant.reports.svg_axes import Axes, LinearScale, TimeScale
+from accountant.reports.svg_axes import Axes, LinearScale
+from accountant.reports.time_scale import TimeScale
 
-MAX_DRAWN_STEPS = 400  # more are finer than the picture
+MAX_SHOWN_LINES = 1000  # the last lines; more make a page that no browser scrolls
+MAX_DRAWN_STEPS = 800  # more are finer than the picture
 
 
 @final
@@ -39,19 +42,59 @@ class SpendingFigure:
     path: str
 
 
-def releases_by_kind(status: Status, lines: Sequence[Line]) -> list[ReleaseKind]:
-    """Return the kinds in order of first use; plans are left out, as their steps are listed."""
-    by: dict[str, list[Line]] = {}
-    for line in lines:
+class HistoryFigures:
+    """What a page shows of a history: it is read once, and few lines of it are kept."""
+
+    def __init__(self, status: Status, lines: Iterable[Line]) -> None:
+        self._status = status
+        self.count = self.released = 0
+        self.seeded = self.undeclared = self.by_trusted = False
+        self.latest: deque[Line] = deque(maxlen=MAX_SHOWN_LINES)
+        self._kinds: dict[str, list[Any]] = {}  # the first line, answered, failed
+        self._drawn: list[Line] = []
+        stride = 1
+        for line in lines:
+            if not self.count % stride:
+                self._drawn.append(line)
+                if len(self._drawn) > MAX_DRAWN_STEPS:
+                    self._drawn, stride = self._drawn[::2], 2 * stride
+            self._note(line)
+
+    def _note(self, line: Line) -> None:
+        self.count += 1
+        self.latest.append(line)
+        self.seeded |= line.seeded
+        self.undeclared |= bool(line.undeclared)
+        self.by_trusted |= bool(line.executor)
         if line.kind != "plan":
-            by.setdefault(line.what, []).append(line)
-    return [
-        ReleaseKind(
-            what, len(some), sum(line.outcome == "answered" for line in some),
-            sum(line.outcome != "answered" for line in some), _remaining_capacity(status, some[0]),
+            self.released += 1
+            self._kinds.setdefault(line.what, [line, 0, 0])[1 + (line.outcome != "answered")] += 1
+
+    @property
+    def kinds(self) -> list[ReleaseKind]:
+        """Return the kinds in order of first use; plans are left out, as their steps are listed."""
+        return [
+            ReleaseKind(
+                what, answered + failed, answered, failed, _remaining_capacity(self._status, first)
+            )
+            for what, (first, answered, failed) in self._kinds.items()
+        ]
+
+    @property
+    def spending(self) -> SpendingFigure | None:
+        """Return epsilon over time as a step curve, on axes that include the budget."""
+        if not self.count:
+            return None
+        budget, last = self._status.budget, self.latest[-1]
+        top = 1.08 * max(budget.epsilon, last.epsilon)
+        when = TimeScale(*map(datetime.fromisoformat, (self._status.opened, last.time)))
+        axes = Axes(when, LinearScale(0.0, top), "", "epsilon", height=300)
+        steps = (
+            f"H{axes.across(datetime.fromisoformat(one.time)):.1f}V{axes.down(one.epsilon):.1f}"
+            for one in [*self._drawn, last]
         )
-        for what, some in by.items()
-    ]  # fmt: skip
+        start = f"M{axes.left} {axes.down(0.0):.1f}"
+        return SpendingFigure(axes, f"{start}{''.join(steps)}H{axes.left + axes.inner_width}")
 
 
 def _remaining_capacity(status: Status, line: Line) -> int | None:
@@ -64,18 +107,3 @@ def _remaining_capacity(status: Status, line: Line) -> int | None:
     except (ParameterError, UnsupportedPlan):  # of a package that is not installed here
         return None
     return notion.how_often(one, notion.decode(list(status.sums)))
-
-
-def spending_figure(status: Status, lines: Sequence[Line]) -> SpendingFigure:
-    """Return epsilon over time as a step curve, on axes that include the budget."""
-    times = [datetime.fromisoformat(line.time) for line in lines]
-    top = 1.08 * max(status.budget.epsilon, lines[-1].epsilon)
-    when = TimeScale(datetime.fromisoformat(status.opened), times[-1])
-    axes = Axes(when, LinearScale(0.0, top), "", "epsilon", height=300)
-    kept = range(0, len(lines), max(1, len(lines) // MAX_DRAWN_STEPS))
-    steps = (
-        f"H{axes.across(times[k]):.1f}V{axes.down(lines[k].epsilon):.1f}"
-        for k in [*kept, len(lines) - 1]
-    )
-    start = f"M{axes.left} {axes.down(0.0):.1f}"
-    return SpendingFigure(axes, f"{start}{''.join(steps)}H{axes.left + axes.inner_width}")

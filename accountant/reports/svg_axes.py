@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, final
 
 from accountant.formatting import format_short
@@ -92,30 +91,6 @@ class LinearScale:
         multiples = range(math.ceil(self.low / step - 1e-9), int(self.high / step + 1e-9) + 1)
         values = [float(f"{k * step:.6g}") for k in multiples]
         return [Tick(self.share(value), format_short(value)) for value in values]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class TimeScale:
-    """A span of time, labelled at its start, middle and end."""
-
-    low: datetime
-    high: datetime
-
-    def share(self, value: datetime) -> float:
-        """Return the share of the axis' length."""
-        return (value - self.low).total_seconds() / max(self._span.total_seconds(), 1e-6)
-
-    def ticks(self) -> list[Tick]:
-        """Return the labels as days, minutes or seconds."""
-        form = "%Y-%m-%d %H:%M" if self._span > timedelta(hours=1) else "%H:%M:%S"
-        form = "%Y-%m-%d" if self._span > timedelta(days=3) else form
-        ends = ((0.0, "start"), (0.5, "middle"), (1.0, "end"))
-        return [Tick(at, (self.low + at * self._span).strftime(form), end) for at, end in ends]
-
-    @property
-    def _span(self) -> timedelta:
-        return self.high - self.low
 
 
 @final

@@ -22,8 +22,8 @@ from accountant.plans.plan import Release
 from algorithms.base.estimators import PrivateEstimator, generator_of
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import equal_slices
+from mechanisms.base.blocks import CACHE_BYTES
 from mechanisms.families.frequency_oracle import (
-    CACHE_BYTES,
     FrequencyOracle,
     calibrated_safely,
     count_labels,

@@ -60,7 +60,7 @@ class PrivateMean(PrivateEstimator):
     >>> from algorithms import PrivateMean
     >>> mean = PrivateMean(epsilon=1.0, delta=1e-6, random_state=0)
     >>> mean.fit(np.tile([0.6, -0.8], (1000, 1))).mean_.round(2).tolist()
-    [0.6, -0.8]
+    [0.61, -0.79]
     >>> round(mean.plan_.scale, 5)
     0.00845
     """

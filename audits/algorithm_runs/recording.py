@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
-from typing import Any, NoReturn
+from contextlib import contextmanager
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.errors import OffPlan, ParameterError
+from accountant.ledger.chunks import Chunks
 from accountant.ledger.gate import Gate
 from accountant.ledger.interfaces import Query, Releasable, drawing_mechanism
 from accountant.ledger.ledger import Ledger
-from accountant.ledger.private_data import Users
+from accountant.ledger.private_data import Users, take_rows
 from accountant.plans.plan import Sampler
+
+ROUND_OFF = 1e-9  # relative: by how much sums of the same rows may differ
 
 
 class OffTranscript(RuntimeError):
@@ -41,15 +50,62 @@ class OffTranscript(RuntimeError):
     """
 
 
-class RecordingLedger(Ledger):
+class Refusal(NamedTuple):
+    """A request that a gate refused: after how many releases, by which error, and what it was."""
+
+    position: int
+    error: str
+    mechanism: Any
+    who: Users | None
+
+
+class GateWithRefusals(Gate):
+    """A gate that keeps what it refuses, as an algorithm may go on as if nothing had happened."""
+
+    def _admitted(self, mechanism: Releasable, query: Query) -> Any:
+        with self._refusals_kept(type(mechanism)):
+            return super()._admitted(mechanism, query)
+
+    def _refuse_secret_sample(self, mechanism: Releasable) -> None:
+        with self._refusals_kept(mechanism):
+            super()._refuse_secret_sample(mechanism)
+
+    def _checked_users(self, who: Any) -> Users:
+        with self._refusals_kept(None):
+            return super()._checked_users(who)
+
+    def _refuse_within_a_query(self, mechanism: Releasable) -> None:
+        with self._refusals_kept(mechanism):
+            super()._refuse_within_a_query(mechanism)
+
+    def _charge(self, mechanism: Releasable, who: Users | None) -> None:
+        with self._refusals_kept(mechanism, who):
+            super()._charge(mechanism, who)
+
+    @contextmanager
+    def _refusals_kept(self, mechanism: Any, who: Users | None = None) -> Iterator[None]:
+        try:
+            yield
+        except (OffPlan, ParameterError) as error:
+            self._keep_refusal(type(error).__name__, mechanism, who)
+            raise
+
+    @abstractmethod
+    def _keep_refusal(self, error: str, mechanism: Any, who: Users | None) -> None:
+        """Keep what was refused."""
+
+
+class RecordingLedger(GateWithRefusals, Ledger):
     """A ledger that also keeps the private values it released; for audits only."""
 
     def __init__(
         self, data: Any, plan: Any, rng: Any, public: Any, undeclared: bool = False
     ) -> None:
         super().__init__(data, plan, rng=rng, public=public, undeclared=undeclared)
+        self.records = self._data
         self.values: list[Any] = []
         self.samples: list[Users] = []
+        self.refusals: list[Refusal] = []
         self.takes_undeclared = undeclared
 
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
@@ -86,12 +142,15 @@ class RecordingLedger(Ledger):
         self.samples.append(super()._sample(sampler))
         return self.samples[-1]
 
+    def _keep_refusal(self, error: str, mechanism: Any, who: Users | None) -> None:
+        self.refusals.append(Refusal(len(self._entries), error, mechanism, who))
 
-class ReplayGate(Gate):
+
+class ReplayGate(GateWithRefusals):
     """A gate with the recorded answers, coins and samples, other data, and no noise.
 
-    ``loss`` sums log density(output | recorded value) - log density(output | value here).  It is
-    NaN if samples were secret: their density would be a mixture over all of them.
+    ``loss`` sums log density(output | recorded value) - log density(output | value here).  Of a
+    secret Poisson sample it is the loss to an observer who knows which of the others are in it.
     """
 
     def __init__(self, recorder: RecordingLedger, data: Any) -> None:
@@ -100,7 +159,9 @@ class ReplayGate(Gate):
             undeclared=recorder.takes_undeclared,
         )  # fmt: skip
         self._entries = list(zip(recorder.transcript, recorder.values, strict=True))
-        self._samples = iter(recorder.samples)
+        self._samples, self._sampled = iter(recorder.samples), np.empty(0, dtype=np.intp)
+        self._both_data, self._changed_users = (recorder.records, self._data), set[int]()
+        self._refusals, self._refused = recorder.refusals, 0
         self._validation_noise = np.random.default_rng(
             0
         )  # validates values; its draws are thrown away
@@ -117,6 +178,18 @@ class ReplayGate(Gate):
             self._raise_off_transcript(
                 f"the run stopped after {self._position} of {total} recorded releases"
             )
+        if self._refused < len(self._refusals):
+            self._raise_off_transcript("a request was refused on the recorded data alone")
+
+    def _keep_refusal(self, error: str, mechanism: Any, who: Users | None) -> None:
+        here = Refusal(self._position, error, mechanism, who)
+        if self._refused == len(self._refusals) or not same_refusal(
+            here, self._refusals[self._refused]
+        ):
+            self._raise_off_transcript(
+                f"a request was refused on other data alone, after {self._position} releases"
+            )
+        self._refused += 1
 
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         if self._position == len(self._entries):
@@ -136,10 +209,12 @@ class ReplayGate(Gate):
             self._raise_off_transcript(
                 f"a value of shape {value.shape}, recorded was {recorded.shape}"
             )
-        if who is None:
+        if mechanism.sampler is not None:
+            self._add_sampled_loss(mechanism, query, entry.output, recorded, value)
+        elif who is None:
             self._add_loss(mechanism, entry.output, recorded, value)
         elif value.size:
-            self._add_local_loss(mechanism, entry.output, recorded, value)
+            self._add_local_loss(mechanism, entry.output, recorded, value, who)
         return entry.output
 
     def _raise_off_transcript(self, words: str) -> NoReturn:
@@ -163,30 +238,95 @@ class ReplayGate(Gate):
             self._raise_off_transcript("the release failed on the recorded data alone")
         return value
 
-    def _add_local_loss(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
+    def _add_local_loss(
+        self, mechanism: Any, output: Any, recorded: Any, value: Any, who: Users
+    ) -> None:
         """In the local model at most one user's value may differ; the others' terms cancel."""
         changed = (value != recorded).reshape(len(value), -1).any(axis=1)
-        count = np.count_nonzero(changed)
-        if count > 1:
+        if not changed.any():
+            return
+        # of all releases together: a query may keep what it saw for the next one
+        self._changed_users.update(np.arange(self._users)[who][changed].tolist())
+        if len(self._changed_users) > 1:
             self._raise_off_transcript(
-                f"the values of {count} users changed with one user's record"
+                f"the values of {len(self._changed_users)} users changed with one user's record"
             )
-        if count:
-            self._add_loss(mechanism, output[changed], recorded[changed], value[changed])
+        self._add_loss(mechanism, output[changed], recorded[changed], value[changed])
+
+    def _add_sampled_loss(
+        self, mechanism: Any, query: Query, output: Any, recorded: Any, value: Any
+    ) -> None:
+        """Mix the densities with and without the record that differs, the others as sampled."""
+        changed = self._changed_rows
+        if changed is None or changed.size > 1 or not isinstance(mechanism, PoissonSampled):
+            self.loss = math.nan
+        if changed is None or changed.size != 1 or math.isnan(self.loss):
+            return
+        # the sample that holds the record where the recorded one does not, or the other way
+        other = np.setxor1d(self._sampled, changed)
+        try:
+            there, here = (np.array(query(take_rows(one, other))) for one in self._both_data)
+        except Exception:  # whatever a query raises: a sample may be one that it cannot answer
+            self.loss = math.nan
+            return
+        if not there.shape == here.shape == value.shape:
+            self._raise_off_transcript("the shape of a value depends on the secret sample")
+        both = [(recorded, there), (value, here)]
+        # neighbours of a sampler add or remove: what is replaced has another loss
+        if not any(_adds_nothing(*one) for one in both):
+            self.loss = math.nan
+            return
+        if changed[0] not in self._sampled:
+            both = [one[::-1] for one in both]
+        first, second = (_log_mixture(mechanism, output, *one) for one in both)
+        self.loss += first - second
+
+    @functools.cached_property
+    def _changed_rows(self) -> Any:
+        return changed_rows(*self._both_data)
 
     def _sample(self, sampler: Sampler) -> Users:
         del sampler
-        return next(self._samples)
+        self._sampled = np.asarray(next(self._samples))
+        return self._sampled
 
     def _add_loss(self, mechanism: Any, output: Any, recorded: Any, value: Any) -> None:
-        if mechanism.sampler is not None:
-            self.loss = math.nan
-            return
         here, there = mechanism.log_density(output, value), mechanism.log_density(output, recorded)
         with np.errstate(invalid="ignore"):
             loss = float(np.sum(there - here))
         # an answer that is impossible either way is no evidence for the claim
         self.loss += math.inf if math.isnan(loss) else loss
+
+
+def _log_mixture(mechanism: PoissonSampled, output: Any, inside: Any, outside: Any) -> float:
+    """Return the log density of an output with the record in the sample at the sampler's rate."""
+    part, rate = drawing_mechanism(mechanism), mechanism.rate
+    logs = [float(np.sum(part.log_density(output, one))) for one in (inside, outside)]
+    with np.errstate(divide="ignore"):
+        return float(np.logaddexp(logs[0] + np.log(rate), logs[1] + np.log1p(-rate)))
+
+
+def _adds_nothing(one: Any, other: Any) -> bool:
+    """Whether a value is the same with and without a record, but for the rounding of sums."""
+    if one.dtype.kind not in "iuf":
+        return np.array_equal(one, other)
+    return bool(np.all(np.abs(one - other) <= ROUND_OFF * np.max(np.abs(one), initial=0.0)))
+
+
+def changed_rows(data: Any, neighbour: Any) -> NDArray[np.intp] | None:
+    """Return the indices of the rows that differ; None where rows cannot be compared."""
+    parts = [one if isinstance(one, tuple) else (one,) for one in (data, neighbour)]
+    found = np.empty(0, dtype=np.intp)
+    for one, other in zip(*parts, strict=True):
+        if isinstance(one, Chunks) or isinstance(other, Chunks) or one.shape != other.shape:
+            return None
+        found = np.union1d(found, (one != other).nonzero()[0])
+    return found
+
+
+def same_refusal(one: Refusal, other: Refusal) -> bool:
+    """Whether two refusals are of the same request at the same place."""
+    return one[:3] == other[:3] and same_users(one.who, other.who)
 
 
 def same_users(one: Users | None, other: Users | None) -> bool:

@@ -58,7 +58,8 @@ class Replayed:
     deterministic : bool
         With the same answers the result on the same data was equal bit by bit.
     loss : float
-        Privacy loss of this run, in nats; NaN if it is not known.
+        Privacy loss of this run, in nats; NaN if it is not known.  Of a secret Poisson sample it
+        is the loss to an observer who knows which of the other records are in it.
     witness : str
         What was seen, in words.
     largest_loss : float
@@ -204,7 +205,10 @@ def _unchecked_parts(loss: float, largest: float, trusted: list[str]) -> tuple[s
     if trusted:
         return (f"the privacy loss: not declared are {', '.join(trusted)}",)
     if math.isnan(loss):
-        return ("the privacy loss: the replay stopped early, or samples were secret",)
+        return (
+            "the privacy loss: the replay stopped early, or samples were secret and not Poisson "
+            "samples of data with and without one record",
+        )
     return ("the privacy loss: the plan allows any",) if largest == math.inf else ()
 
 
@@ -239,7 +243,8 @@ def privacy_losses(
     Returns
     -------
     array
-        Privacy losses in nats, shape (runs,); not rounded.
+        Privacy losses in nats, shape (runs,); not rounded.  Of secret Poisson samples as in
+        `Replayed`; NaN of others.
 
     Raises
     ------

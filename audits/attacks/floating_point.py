@@ -120,7 +120,8 @@ def audit_bits(
     --------
     >>> from audits import audit_bits
     >>> from mechanisms import DiscreteLaplace, Laplace
-    >>> audit_bits(Laplace(scale=1.0), (0.0, 1.0), runs=2000, rng=0).outcome.name
+    >>> floats = Laplace(scale=1.0, arithmetic="idealised")
+    >>> audit_bits(floats, (0.0, 1.0), runs=2000, rng=0).outcome.name
     'FALSIFIED'
     >>> audit_bits(DiscreteLaplace(scale=1.0), (0, 1), runs=2000, rng=0).outcome.name
     'SURVIVED'

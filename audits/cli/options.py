@@ -26,7 +26,7 @@ class Options:
 
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Parts of subject names; all if none."),
+        typer.Argument(metavar="NAME", help="Mechanisms, or parts of subjects; all if none."),
     ] = None
     samples: Annotated[
         str, typer.Option(metavar="N", help="Runs of each guess test, learning included.")

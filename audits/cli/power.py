@@ -19,7 +19,7 @@ POWERS = (0.5, 0.95)
 @takes("confidence", "json")
 def power(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Part of a mechanism's name.")
+        str | None, typer.Argument(metavar="[NAME]", help="A mechanism, or part of its name.")
     ] = None,
     claim: Annotated[str, typer.Option(metavar="E", help="The epsilon that is claimed.")] = "1",
     truth: Annotated[str, typer.Option(metavar="E", help="The true epsilon.")] = "1.25",

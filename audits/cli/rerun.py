@@ -10,7 +10,7 @@ from accountant.errors import ParameterError
 from audits.claims.arguments import CONFIDENCE, RUNS
 from audits.cli.options import Options
 from audits.cli.perform import run_cases
-from audits.results.result_file import Request, Result, document
+from audits.results.result_file import Result, document
 from audits.results.rows import AuditCase
 from audits.runner.execution import select_cases
 from audits.runner.target_processes import TargetLimits
@@ -27,7 +27,7 @@ def rerun(before: Result, threads: int | None, allow_import: bool, limits: Targe
     IntegerRange(0).check(f"{FILE}: seed", request.seed)
     if not all(isinstance(name, str) for name in request.names):
         raise ParameterError(f"{FILE}: names", request.names, "a list of words")
-    todo, extra = _cases(request, allow_import, limits)
+    todo, extra = _cases(before, allow_import, limits)
     return run_cases(
         request.command, todo, request, threads or os.cpu_count() or 1, Options(), {}, extra
     )
@@ -50,14 +50,17 @@ def differences(before: Result, now: Result) -> list[str]:
 
 
 def _cases(
-    request: Request, allow_import: bool, limits: TargetLimits
+    before: Result, allow_import: bool, limits: TargetLimits
 ) -> tuple[list[AuditCase], tuple[str, ...]]:
+    request = before.request
     if request.command == "run":
-        return select_cases(request.names), ()
+        from audits.runner.cases import cases
+
+        return _cases_again(before, cases()), ()
     if request.command == "papers":
         from audits.papers.cases import cases as papers
 
-        return select_cases(request.names, papers()), ()
+        return _cases_again(before, papers()), ()
     if request.command == "libraries":
         from audits.libraries import LIBRARIES, available_cases
 
@@ -72,6 +75,13 @@ def _cases(
             raise ParameterError("--allow-import", name, "given, for this file names code to run")
         return target_cases(TargetRequest.from_request(request), limits), ()
     raise ParameterError(f"{FILE}: command", request.command, "run, papers, libraries or target")
+
+
+def _cases_again(before: Result, every: list[AuditCase]) -> list[AuditCase]:
+    """The cases of the names and of the rows: in an older file, a name may have more rows."""
+    known = {case.subject for case in every} & {row.subject for row in before.rows}
+    names = before.request.names
+    return select_cases((*names, *known) if names else (), every)
 
 
 def _by_subject(result: Result) -> dict[str, dict[str, Any]]:

@@ -13,6 +13,9 @@ def run(options: Options) -> None:
     data with the same answers differs in one bit. SURVIVED means that the runs saw no violation;
     it is no proof of privacy.
 
+    A NAME is a mechanism, which means its first instance, or else a part of the subjects meant:
+    Laplace is one row, laplace all rows with that word, "low bits" the floating-point leak test.
+
     Examples: python -m audits; python -m audits Laplace --samples 10000000;
     python -m audits --seed 7 --json report.json --html report.html; python -m audits list
 

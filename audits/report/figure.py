@@ -1,33 +1,17 @@
-"""Figures of a report: curves on the axes of `accountant.reports`, and bars of intervals."""
+"""Figures of a report: curves on the axes of `accountant.reports`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, final
 
 from accountant.reports.svg_axes import Axes, LinearScale, LogScale
 from accountant.reports.svg_figures import Figure, Line
-from audits.report.words import format_number
-from audits.results.rows import ProfileCurve, ReportRow
+from audits.results.rows import ProfileCurve
 
 HEIGHT = 290
 MIN_DELTA = 1e-8  # the smallest delta that is drawn
 Points = Sequence[tuple[float, float]]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class IntervalBar:
-    """Places of a bar from the least epsilon upwards, a mark at the claim, a dot at the exact."""
-
-    start: float
-    claim: float | None
-    exact: float | None
-    words: str
-    width: ClassVar[int] = 150
-    height: ClassVar[int] = 22
 
 
 def profile_figure(curve: ProfileCurve, claimed: str = "claimed") -> Figure:
@@ -69,24 +53,6 @@ def power_figure(guess: Points, limit: Points, samples: int, claim: str) -> Figu
         for name, words, points in lines
     ]
     return Figure(axes, tuple(drawn), "runs needed against the true epsilon")
-
-
-def interval_bar(row: ReportRow) -> IntervalBar | None:
-    """The bound of a row as a bar; None where there is nothing to draw."""
-    lower, claim, exact = row.epsilon_lower, row.claim[0], row.exact_epsilon
-    known = [x for x in (lower, claim, exact) if x is not None and math.isfinite(x)]
-    if lower is None or not known or max(known) <= 0:
-        return None
-    scale = LinearScale(0.0, 1.25 * max(known))
-
-    def place(x: float) -> float:
-        return 4 + (IntervalBar.width - 12) * scale.share(x)
-
-    words = f"at least {format_number(lower)}, claimed {format_number(claim)}, exact "
-    return IntervalBar(
-        place(lower), place(claim) if math.isfinite(claim) else None,
-        None if exact is None else place(exact), f"{words}{format_number(exact)}",
-    )  # fmt: skip
 
 
 def _epsilon_scale(epsilons: Sequence[float]) -> LinearScale:

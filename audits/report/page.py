@@ -7,7 +7,8 @@ from typing import final
 
 from accountant.reports.html_document import render
 from accountant.reports.svg_figures import Figure
-from audits.report.figure import interval_bar, power_figure, profile_figure
+from audits.report.figure import power_figure, profile_figure
+from audits.report.intervals import VERDICTS, epsilon_axis, interval_bar, verdict_shape
 from audits.report.words import format_number, format_percent
 from audits.results.facts import CLOSING, PROFILE_HEAD, profile_rows, title_of
 from audits.results.result_file import Result
@@ -34,10 +35,18 @@ def to_html(result: Result) -> str:
     rows, kinds = result.rows, dict.fromkeys(row.kind for row in result.rows)
     wrong = [row for row in rows if not row.as_expected]
     tables = [("Not as expected", "bad", wrong)] if wrong else []
-    tables += [(title_of(kind), "", [row for row in rows if row.kind == kind]) for kind in kinds]
+    # every row once
+    tables += [
+        (title_of(kind), "", some)
+        for kind in kinds
+        if (some := [row for row in rows if row.kind == kind and row.as_expected])
+    ]
+    shown = set(map(verdict_shape, rows))
     return render(
         "findings.html", "audits.report", result=result, tables=tables, head=HEAD, closing=CLOSING,
-        wrong=wrong, power=_power(result) if rows else None, share=POWER, interval=interval_bar,
+        wrong=wrong, power=_power(result) if rows else None, share=POWER,
+        axis=epsilon_axis(rows), interval=interval_bar, shape=verdict_shape,
+        shapes={name: words for name, words in VERDICTS.items() if name in shown},
         profile_figure=profile_figure, profile_head=PROFILE_HEAD, profile_rows=profile_rows,
         number=format_number, percent=format_percent,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from accountant.formatting import escape_control, format_lower
+from accountant.formatting import escape_control, format_lower, format_short
 from audits.claims.findings import Outcome
 from audits.report.words import format_number, format_percent
 from audits.results.facts import CLOSING, PROFILE_HEAD, profile_rows, title_of
@@ -65,7 +65,7 @@ def _unexpected(rows: Sequence[ReportRow]) -> Iterator[str]:
 def _violation(row: ReportRow) -> str:
     """The epsilon that a row leaks at the confidence of its verdict, else that its claim fails."""
     subject, (epsilon, delta), lower = escape_control(row.subject), row.claim, row.verdict_lower
-    claimed = f"{epsilon:.4g}" + (f" at δ = {delta:g}" if delta > 0 else "")
+    claimed = f"{epsilon:.4g}" + (f" at δ = {format_short(delta)}" if delta > 0 else "")
     if lower is not None and lower > epsilon:
         return f"{subject} leaks ε ≥ {format_lower(lower)}, claimed {claimed}"
     return f"{subject} breaks its claim" + ("" if math.isnan(epsilon) else f", ε = {claimed}")
@@ -100,7 +100,8 @@ def _table(title: str, rows: Sequence[ReportRow]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         colour = "green" if row.as_expected else "bold red"
-        claimed = format_number(row.claim[0]) + (f", {row.claim[1]:g}" if row.claim[1] > 0 else "")
+        epsilon, delta = row.claim
+        claimed = format_number(epsilon) + (f", {format_short(delta)}" if delta > 0 else "")
         exact, lower = (
             format_number(row.exact_epsilon, ".4f"),
             format_number(row.epsilon_lower, ".4f"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 
@@ -19,20 +20,22 @@ from audits.runner.california_housing import load
 from audits.runner.profile_curves import mechanism_curve, profile_curve
 from audits.zoo.catalogue import ZOO
 from audits.zoo.specimen import Specimen
-from mechanisms import EXACT, Mechanism, registry
+from mechanisms import EXACT, IDEALISED, Mechanism, PiecewiseUniform, SparseVector, registry
 from mechanisms.base.supports import RealLine
 from mechanisms.families.additive import AdditiveNoise
 
 LOSS_SAMPLES = 300
 HOUSING = "PrivateLasso on California housing"
 EPSILON, DELTA, RADIUS, ROUNDS = 1.0, 1e-6, 1.5, 100
+FOUND_ANSWERS = np.array([1.0, 1.0]), np.zeros(2)  # as many numbers as a release has
 
 
 def cases() -> list[AuditCase]:
     """Every instance of the registry, every specimen of the zoo, every algorithm."""
     instances = [one for cls in registry() for one in cls.instances()]
     rows = [_mechanism_case(one) for one in instances]
-    rows += [_bits_case(one) for one in instances if _adds_continuous_noise(one)]
+    rows += [_bits_case(one) for one in instances if _releases_real_numbers(one)]
+    rows += [_bits_case(_found_answer(kind), FOUND_ANSWERS) for kind in (IDEALISED, EXACT)]
     rows += [_specimen_case(one) for one in ZOO]
     rows.append(
         AuditCase(
@@ -68,18 +71,24 @@ def _mechanism_case(mechanism: Mechanism) -> AuditCase:
     return AuditCase(subject, "mechanism", mechanism.releases, expected, check)
 
 
-def _adds_continuous_noise(mechanism: Mechanism) -> bool:
-    return isinstance(mechanism, AdditiveNoise) and isinstance(mechanism.support, RealLine)
+def _releases_real_numbers(mechanism: Mechanism) -> bool:
+    kinds = AdditiveNoise, PiecewiseUniform
+    return isinstance(mechanism, kinds) and isinstance(mechanism.support, RealLine)
 
 
-def _bits_case(mechanism: Mechanism) -> AuditCase:
+def _found_answer(arithmetic: str) -> SparseVector:
+    """A sparse vector whose first answer is surely found: what is left is its noise."""
+    return SparseVector(-100.0, 8.0, 1.0, arithmetic=arithmetic)
+
+
+def _bits_case(mechanism: Mechanism, pair: tuple[Any, Any] | None = None) -> AuditCase:
     """The floating-point leak test: idealised samplers must fail it, exact ones must pass."""
     subject = f"low bits of {mechanism!r}"
     expected = Outcome.SURVIVED if mechanism.arithmetic is EXACT else Outcome.FALSIFIED
 
     def check(settings: Settings, rng: np.random.Generator) -> ReportRow:
         finding = audit_bits(
-            mechanism, runs=settings.samples, confidence=settings.confidence, rng=rng
+            mechanism, pair, runs=settings.samples, confidence=settings.confidence, rng=rng
         )
         return guess_test_row(
             subject, "bits", mechanism.loss, finding, expected, None, verdict_confidence()

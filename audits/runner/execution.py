@@ -45,7 +45,11 @@ class WorkerFailed(ParameterError):
 
 
 def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[Any]:
-    """The cases whose subject equals or contains one of the names; all without names."""
+    """The cases of the names; all without names.
+
+    A name is a whole subject, or the name of a mechanism, which means its first instance, or else
+    a part of the subjects that are meant.
+    """
     hint = "" if every is not None else "; `python -m audits list` shows them all"
     every = cases() if every is None else every
     if not names:
@@ -54,9 +58,7 @@ def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[A
     for name in names:
         if not name.strip():
             raise ParameterError("NAME", name, "(part of) the name of a subject")
-        named = [case for case in every if name == case.subject] or [
-            case for case in every if name.lower() in case.subject.lower()
-        ]
+        named = _cases_named(name, every)
         if not named:
             words = sorted({case.subject.split("(")[0] for case in every})
             near = difflib.get_close_matches(name, words, n=3) or words[:3]
@@ -64,6 +66,13 @@ def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[A
             raise ParameterError("NAME", name, f"(part of) the name of a subject, {shown}{hint}")
         found += [case for case in named if case not in found]
     return [case for case in every if case in found]
+
+
+def _cases_named(name: str, every: list[Any]) -> list[Any]:
+    """The case of that subject, else the first of that mechanism, else all with that part."""
+    exact = [case for case in every if name == case.subject]
+    first = [case for case in every if name == case.subject.split("(")[0]][:1]
+    return exact or first or [case for case in every if name.lower() in case.subject.lower()]
 
 
 def run_all(

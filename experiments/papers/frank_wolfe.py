@@ -23,7 +23,21 @@ from audits.papers.frank_wolfe import (
     printed_selections,
     verdict,
 )
-from experiments.charts import Chart, Curve, Options, Panel, curves_of, over_seeds, slopes
+from experiments.charts import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    PURPLE,
+    RED,
+    Chart,
+    Curve,
+    Options,
+    Panel,
+    curves_of,
+    over_seeds,
+    slopes,
+)
 
 DELTA, NOISE = 1e-6, 0.1
 CLAIM = 1.0, 1e-6
@@ -70,9 +84,9 @@ TRUTHS = (
     Truth("harmonic", 200, 200, harmonic=True),
 )
 WAYS = (
-    Way("Gumbel, ε = 1", 1.0, "gumbel", {"color": "#4e79a7", "marker": "o", "lw": 2.2}),
-    Way("Laplace, ε = 1", 1.0, "laplace", {"color": "#f28e2b", "marker": "s", "mfc": "white"}),
-    Way("Gumbel, ε = 4", 4.0, "gumbel", {"color": "#59a14f", "marker": "^"}),
+    Way("Gumbel, ε = 1", 1.0, "gumbel", {"color": BLUE, "marker": "o", "lw": 2.2}),
+    Way("Laplace, ε = 1", 1.0, "laplace", {"color": RED, "marker": "s", "mfc": "white"}),
+    Way("Gumbel, ε = 4", 4.0, "gumbel", {"color": GREEN, "marker": "^"}),
 )
 BOUND, ZERO, REFERENCE = "bound for Gumbel, ε = 1", "θ = 0", "slope −2/3"
 
@@ -134,14 +148,14 @@ def risk(options: Options) -> Chart:
         truths = tuple(replace(one, features=50, spread=min(one.spread, 50)) for one in TRUTHS)
     found = over_seeds(partial(measured, truths, sizes), options.seeds)
     looks = {way.name: way.look for way in WAYS}
-    looks[BOUND] = {"color": "#222222", "ls": "--"}
-    looks[ZERO] = {"color": "#888888", "ls": ":"}
+    looks[BOUND] = {"color": INK, "ls": "--"}
+    looks[ZERO] = {"color": GREY, "ls": ":"}
     panels, ratios = [], []
     for truth in truths:
         curves = curves_of(found, truth.name, sizes, looks)
         private = curves[0].means[0]
         line = np.array([[private[0] * (n / sizes[0]) ** (-2 / 3)] for n in sizes])
-        curves.append(Curve(REFERENCE, sizes, line, {"color": "#b07aa1", "ls": "-.", "lw": 1.2}))
+        curves.append(Curve(REFERENCE, sizes, line, {"color": PURPLE, "ls": "-.", "lw": 1.2}))
         panels.append(
             Panel(truth.name, truth.title, "records n", "excess of the mean loss", curves)
         )

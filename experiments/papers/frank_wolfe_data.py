@@ -12,6 +12,7 @@ import numpy as np
 from algorithms import PrivateLasso
 from algorithms.frank_wolfe.private_logistic_lasso import PrivateLogisticLasso
 from audits.runner.california_housing import load as load_housing
+from experiments import charts
 from experiments.charts import Chart, Curve, Look, Options, Panel, curves_of, over_seeds
 from experiments.datasets import Table, leukaemia, riboflavin, train_and_test
 
@@ -52,10 +53,10 @@ AUTO, SHORT, FREE, CONSTANT = (
     "constant predictor, not private",
 )  # fmt: skip
 LOOKS: dict[str, Look] = {
-    AUTO: {"color": "#4e79a7", "marker": "o", "lw": 2.2},
-    SHORT: {"color": "#f28e2b", "marker": "s", "mfc": "white", "ls": "--"},
-    FREE: {"color": "#222222", "ls": "-."},
-    CONSTANT: {"color": "#888888", "ls": ":", "lw": 2.2},
+    AUTO: {"color": charts.BLUE, "marker": "o", "lw": 2.2},
+    SHORT: {"color": charts.RED, "marker": "s", "mfc": "white", "ls": "--"},
+    FREE: {"color": charts.INK, "ls": "-."},
+    CONSTANT: {"color": charts.GREY, "ls": ":", "lw": 2.2},
 }
 
 

@@ -24,10 +24,10 @@ from experiments.papers.label_populations import EPSILON, Problem, problems
 from mechanisms.hemisphere import HemisphereL2
 
 LOOKS: dict[str, Look] = {
-    "unary": {"color": "#4e79a7", "marker": "o", "lw": 2.2},
-    "subset": {"color": "#f28e2b", "marker": "s", "mfc": "white", "ls": "--"},
-    "response": {"color": "#59a14f", "marker": "^", "ls": "-."},
-    "duchi": {"color": "#b07aa1", "marker": "v", "mfc": "white"},
+    "unary": {"color": charts.BLUE, "marker": "o", "lw": 2.2},
+    "subset": {"color": charts.RED, "marker": "s", "mfc": "white", "ls": "--"},
+    "response": {"color": charts.GREEN, "marker": "^", "ls": "-."},
+    "duchi": {"color": charts.PURPLE, "marker": "v", "mfc": "white"},
 }
 WORDS = {"unary": "unary encoding", "subset": "subset selection", "response": "k-ary response",
          "duchi": "Duchi in K − 1 dimensions"}  # fmt: skip
@@ -52,7 +52,7 @@ def moments(x: tuple[float, ...], pairs: list[tuple[int, float]]) -> tuple[Curve
         for name in LOOKS
     ]
     leading = np.array([[4 * classes / epsilon**2] for classes, epsilon in pairs])
-    return *drawn, Curve(LEADING, x, leading, {"color": "#222222", "ls": ":", "lw": 1.2})
+    return *drawn, Curve(LEADING, x, leading, {"color": charts.INK, "ls": ":", "lw": 1.2})
 
 
 def costs(options: Options) -> Chart:
@@ -113,10 +113,10 @@ def risks(options: Options) -> Chart:
     """A panel for each problem."""
     found = over_seeds(partial(measured, options.data, options.quick), options.seeds)
     looks = {WORDS[name]: look for name, look in LOOKS.items()} | {
-        FREE: {"color": "#222222", "marker": "s", "ms": 4, "ls": ":", "lw": 1.2},
-        ZERO: {"color": "#888888", "ls": ":", "lw": 2.2},
-        UPPER: {"color": "#222222", "ls": "--"},
-        LOWER: {"color": "#222222", "ls": "-."},
+        FREE: {"color": charts.INK, "marker": "s", "ms": 4, "ls": ":", "lw": 1.2},
+        ZERO: {"color": charts.GREY, "ls": ":", "lw": 2.2},
+        UPPER: {"color": charts.INK, "ls": "--"},
+        LOWER: {"color": charts.INK, "ls": "-."},
     }
     panels = [
         Panel(problem.name, problem.title, "users n", "excess risk",

@@ -12,6 +12,7 @@ import numpy as np
 from accountant.ledger.ledger import Ledger
 from algorithms import SignVote
 from algorithms.voting.vote_counts import majority_signs
+from experiments import charts
 from experiments.charts import Chart, Curve, Look, Options, Panel, over_seeds
 from experiments.method_grids import Setting
 from experiments.papers.voting_machines import (
@@ -30,11 +31,11 @@ Point = tuple[int, float]  # machines, epsilon
 Sizes = tuple[Setting, tuple[Point, ...]]
 Method = Callable[[Setting, Machines, int], Scores]
 LOOKS: tuple[Look, ...] = (
-    {"color": "#222222", "ls": ":", "marker": "s", "mfc": "white"},
-    {"color": "#4e79a7", "ls": "-", "marker": "o", "lw": 2.2},
-    {"color": "#f28e2b", "ls": "--", "marker": "o", "mfc": "white"},
-    {"color": "#59a14f", "ls": "-", "marker": "^"},
-    {"color": "#b07aa1", "ls": "-.", "marker": "v", "mfc": "white"},
+    {"color": charts.INK, "ls": ":", "marker": "s", "mfc": "white"},
+    {"color": charts.BLUE, "ls": "-", "marker": "o", "lw": 2.2},
+    {"color": charts.RED, "ls": "--", "marker": "o", "mfc": "white"},
+    {"color": charts.GREEN, "ls": "-", "marker": "^"},
+    {"color": charts.PURPLE, "ls": "-.", "marker": "v", "mfc": "white"},
 )
 
 
@@ -123,8 +124,8 @@ def draw(study: Study, full: Sizes, quick: Sizes, options: Options) -> Chart:
         axis, xlabel, fixed = 0, "machines", f"ε = {epsilon:g}"
     else:
         axis, xlabel, fixed = 1, "ε, for all data of a machine", f"{machines:,} machines"
-    title = (f"{fixed}, δ = {DELTA:g}, {RECORDS} records a machine, p = {base.features}, "
-             f"s = {base.sparsity}, {SELECT} selected")  # fmt: skip
+    title = (f"{fixed}, δ = {charts.power_of_ten(DELTA)}, {RECORDS} records a machine, "
+             f"p = {base.features}, s = {base.sparsity}, {SELECT} selected")  # fmt: skip
 
     def panel(name: str, ylabel: str, measure: int) -> Panel:
         curves = [

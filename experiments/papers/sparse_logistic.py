@@ -16,7 +16,7 @@ from accountant.accountants.tight import Tight
 from accountant.planning.calibration import calibrate
 from algorithms import SparseERM
 from algorithms.base.hard_thresholding import keep_largest
-from experiments.charts import Chart, Options
+from experiments.charts import Chart, Options, power_of_ten
 from experiments.datasets import Table, covtype_signs, rcv1_signs
 from experiments.method_grids import Error, Grid, Method, Setting, compare
 from mechanisms.gaussian import Gaussian
@@ -94,16 +94,17 @@ class CentralStudy:
             return data[3]
 
         def note(setting: Setting) -> str:
-            return f"   (- - ε = {printed_epsilon(setting.epsilon):.3g} at δ = {DELTA:g})"
+            return f"   (- - ε = {printed_epsilon(setting.epsilon):.3g} at {small})"
 
+        small = f"δ = {power_of_ten(DELTA)}"
         return (
-            Method(f"δ = {DELTA:g}, step 1/(2l) = 2", fitted(DELTA, STEP)),
+            Method(f"{small}, step 1/(2l) = 2", fitted(DELTA, STEP)),
             Method(
-                f"printed δ = {PRINTED_DELTA:g}", fitted(PRINTED_DELTA, STEP),
+                f"printed δ = {power_of_ten(PRINTED_DELTA)}", fitted(PRINTED_DELTA, STEP),
                 lambda setting: printed_epsilon(setting.epsilon), note, "--",
             ),
             Method(
-                f"δ = {DELTA:g}, printed step {PRINTED_STEP}", fitted(DELTA, PRINTED_STEP),
+                f"{small}, printed step {PRINTED_STEP}", fitted(DELTA, PRINTED_STEP),
                 line=":", base_only=True,
             ),
             Method("no noise, as many rounds", floor, line="-.", base_only=True),

@@ -24,7 +24,7 @@ from mechanisms.gaussian import Gaussian
 
 NOISE_BOUND, DELTA = 0.05, 1e-3  # C and delta of the paper
 WAVE = "8x + cos x"
-PRINTED_STEPS = (0.1, 0.2)
+PRINTED_STEPS = {0.1: ":", 0.2: "-."}  # and how they are drawn
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray]  # features, labels, the true theta
 
 
@@ -117,9 +117,9 @@ class LocalStudy(Regression):
         name = "printed bound, clipped (private, biased)"
         printed = Method(name, clipped, line="--", note=note)
         steps = [
-            Method(f"valid bound, printed step {step}", fitted(LocalIHT, step), line=":",
+            Method(f"valid bound, printed step {step}", fitted(LocalIHT, step), line=line,
                    base_only=True)
-            for step in PRINTED_STEPS
+            for step, line in PRINTED_STEPS.items()
         ]  # fmt: skip
         return honest, printed, *steps
 
@@ -146,8 +146,8 @@ class LabelStudy(Regression):
         printed = fitted(self.step, PrintedNoise)
         honest = Method(f"honest noise, step {self.step:.3g}", fitted(self.step))
         steps = [
-            Method(f"honest noise, printed step {step}", fitted(step), line=":", base_only=True)
-            for step in PRINTED_STEPS
+            Method(f"honest noise, printed step {step}", fitted(step), line=line, base_only=True)
+            for step, line in PRINTED_STEPS.items()
         ]
 
         def true(setting: Setting) -> float:

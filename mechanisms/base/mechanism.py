@@ -46,8 +46,8 @@ class Arithmetic(enum.StrEnum):
     --------
     >>> from mechanisms import Arithmetic, Laplace
     >>> Laplace(scale=2.0).arithmetic
-    IDEALISED
-    >>> Laplace(scale=2.0, arithmetic="exact").arithmetic is Arithmetic.EXACT
+    EXACT
+    >>> Laplace(scale=2.0, arithmetic="idealised").arithmetic is Arithmetic.IDEALISED
     True
     """
 
@@ -311,13 +311,47 @@ class Mechanism(Release):
         if not name or not set(needed) <= set(fixed) <= set(others):
             allowed = f"fields of {cls.__name__} other than its knob {name!r}"
             raise ParameterError("fixed", fixed, f"{allowed}, {needed} among them")
-        known = SimpleNamespace(**{n: fixed.get(n, default) for n, default in others.items()})
+        known = cls._other_fields(fixed)
         for other, value in vars(known).items():
             declared[other].domain_of(known).check(f"{cls.__name__}.{other}", value)
         domain = declared[name].domain_of(known)
         if not isinstance(domain, Interval):
             raise ParameterError("knob", name, "a real number")
         return name, domain
+
+    @classmethod
+    def _other_fields(cls, fixed: dict[str, Any]) -> SimpleNamespace:
+        """Return the fields but the calibrated one, those that are not given by their defaults."""
+        declared = parameters_of(cls)
+        fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # every declared class is one
+        return SimpleNamespace(
+            **{f.name: fixed.get(f.name, f.default) for f in fields if not declared[f.name].knob}
+        )
+
+    @classmethod
+    def closed_form(cls, epsilon: float, delta: float, **fixed: Any) -> float | None:
+        """Return the value of the calibrated parameter in closed form, or None where there is none.
+
+        Parameters
+        ----------
+        epsilon : float
+            What a release costs, in nats.
+        delta : float
+            At which delta.
+        **fixed : object
+            The other fields, by name, as for `knob`.
+
+        Returns
+        -------
+        float or None
+            To round-off; `calibrate` moves it to the private side.
+        """
+        return cls._closed_form(epsilon, delta, cls._other_fields(fixed))
+
+    @classmethod
+    def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
+        del epsilon, delta, fields
+        return None
 
     def with_noise_factor(self, factor: float) -> Self:
         """Return the same mechanism with its calibrated parameter multiplied by ``factor``.

@@ -173,6 +173,11 @@ class Ball:
 
     def check(self, value: ArrayLike) -> Array:
         """Return vectors within the ball: one vector, or one row for each user of a batch."""
+        vectors, size = self.check_with_norms(value)
+        return vectors if (size <= 1).all() else vectors / np.maximum(size, 1.0)[..., None]
+
+    def check_with_norms(self, value: ArrayLike) -> tuple[Array, Array]:
+        """Return vectors, longer than the radius by rounding at most, and norms over the radius."""
         vectors = as_floats(value)
         name = "l2" if self.order == 2 else "l-infinity"
         allowed = f"vectors of {self.dimension} coordinates and {name} norm at most {self.radius:g}"
@@ -180,9 +185,11 @@ class Ball:
             raise PrivateValueError("value", allowed)
         size = self._relative_norms(vectors)
         longer = size > 1 + 1e-12  # a smaller excess is rounding
-        if longer.any() and not self.clip:
+        if not longer.any():
+            return vectors, size
+        if not self.clip:
             raise PrivateValueError("value", allowed, first_true_index(longer))
-        return vectors if (size <= 1).all() else vectors / np.maximum(size, 1.0)[..., None]
+        return vectors / np.maximum(size, 1.0)[..., None], np.minimum(size, 1.0)
 
     def _relative_norms(self, vectors: Array) -> Array:
         """Return norms over the radius, without overflow or underflow of squares."""

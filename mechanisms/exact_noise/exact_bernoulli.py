@@ -6,11 +6,16 @@ The method is that of the binary expansion: a uniform number is compared with ``
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.numerics import Array
+
 Bits = NDArray[np.bool_]
+Bounds = Callable[[int], tuple[Fraction, Fraction]]
 
 
 def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Bits:
@@ -27,6 +32,22 @@ def bernoulli(p: float, shape: tuple[int, ...], rng: np.random.Generator) -> Bit
     if rest > 0 and tied.size:
         bits[tied] = bernoulli(rest, tied.shape, rng)
     return bits.reshape(shape)
+
+
+def bernoulli_each(p: Array, rng: np.random.Generator) -> Bits:
+    """Return one bit for every probability in [0, 1], 1 with exactly that probability.
+
+    Thirty-two binary digits of a uniform number decide, unless they equal those of its ``p``: then
+    a fresh uniform number is compared with the remaining digits.
+    """
+    scaled = np.ldexp(p, 32)
+    digits = np.floor(scaled)
+    drawn = rng.integers(0, 2**32, p.shape, dtype=np.uint32)
+    bits: Bits = drawn < digits
+    tied = (drawn == digits) & (scaled > digits)
+    if tied.any():
+        bits[tied] = bernoulli_each((scaled - digits)[tied], rng)
+    return bits
 
 
 def bernoulli_words(p: float, count: int, rng: np.random.Generator) -> NDArray[np.uint64]:
@@ -50,3 +71,31 @@ def bernoulli_words(p: float, count: int, rng: np.random.Generator) -> NDArray[n
     if p > 0 and left.size:
         words[left] |= tied[left] & bernoulli_words(p, left.size, rng)
     return words
+
+
+def bernoulli_between(bounds: Bounds, shape: tuple[int, ...], rng: np.random.Generator) -> Bits:
+    """Return bits that are 1 with exactly the probability p in (0, 1) that ``bounds`` closes in on.
+
+    ``bounds(digits)`` returns two fractions around p, closer as the digits grow.  64 binary digits
+    of a uniform number decide, unless p may have the same: then more digits of both do.
+    """
+    low, high = bounds(40)
+    words = rng.integers(0, 2**64, math.prod(shape), np.uint64)
+    bits = words < np.uint64(math.floor(low * 2**64))
+    last = np.uint64(math.ceil(high * 2**64) - 1)  # of the words that may lie below
+    for i in np.flatnonzero(~bits & (words <= last)):
+        bits[i] = _is_below(int(words[i]), bounds, rng)
+    return bits.reshape(shape)
+
+
+def _is_below(digits: int, bounds: Bounds, rng: np.random.Generator) -> bool:
+    """Return whether a uniform number with these 64 first binary digits is below p."""
+    length, precision = 64, 40
+    while True:
+        low, high = bounds(precision)
+        if Fraction(digits + 1, 1 << length) <= low:
+            return True
+        if Fraction(digits, 1 << length) >= high:
+            return False
+        digits = (digits << 64) | int(rng.integers(0, 2**64, 1, np.uint64)[0])
+        length, precision = length + 64, precision + 20

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import functools
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any, final
 
@@ -21,14 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
+from mechanisms.exact_noise.exponential_coins import (
+    HEIGHT_ERROR,
+    WordArray,
+    below_exponential,
+    random_words,
+)
 
 IntegerArray = NDArray[np.int64]
-WordArray = NDArray[np.uint64]
 
 DRAWS_PER_CHUNK = 1 << 15  # draws at a time stay in the processor's cache
-# Relative error of ``c exp(-energy)`` in floats: the energy is at most about 60 with four
-# roundings, an exponential is good to a few units; 2^-42 is twenty times their sum.
-HEIGHT_ERROR = 2.0**-42
 TAIL_ENERGY = 49.0  # energy beyond which the table ends: less than 2^-62 of the mass
 
 
@@ -38,10 +40,15 @@ class IntegerNoise:
     """Integers k with probability proportional to ``exp(-|k / width|^power / power)``.
 
     Power 1 is the discrete Laplace distribution of scale ``width``, power 2 the discrete Gaussian.
+    With ``reach`` it is conditioned on ``|k| <= reach``.  With ``cells`` the integer k stands for
+    the cell from k to k + 1: ``|k|`` is that of its end nearer to 0, so k is as probable as
+    ``-1 - k``, and the law is that of continuous Laplace noise rounded down.
     """
 
     width: float
     power: int
+    reach: int | None = None
+    cells: bool = False
 
     def add_to(self, value: IntegerArray, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
         """Return ``value`` plus noise; sums beyond 64 bits stay at the last integer."""
@@ -55,6 +62,11 @@ class IntegerNoise:
 
     def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return ``size`` independent draws."""
+        if size == 1:  # numpy takes longer to begin than to draw
+            one = None
+            while one is None:
+                one = self._proposal(rng)
+            return np.array([one])
         found = np.empty(size, dtype=np.int64)
         done = 0
         while done < size:
@@ -67,18 +79,21 @@ class IntegerNoise:
 
     def energy(self, k: Any) -> Any:
         """Return ``|k / width|^power / power`` in floats."""
-        x = np.abs(k) / self.width
+        x = self._distance(k) / self.width
         return x if self.power == 1 else x * x / 2
+
+    def _distance(self, k: Any) -> Any:
+        return np.where(k < 0, -1 - k, k) if self.cells else abs(k)
 
     def exact_energy(self, k: int) -> Fraction:
         """Return ``|k / width|^power / power`` as a fraction, without rounding."""
-        x = Fraction(abs(k)) / Fraction(self.width)
+        x = Fraction(-1 - k if self.cells and k < 0 else abs(k)) / Fraction(self.width)
         return x if self.power == 1 else x * x / 2
 
     def _accepted_proposals(self, size: int, rng: np.random.Generator) -> IntegerArray:
         """Return the accepted ones of ``size`` proposals, in order."""
         table = proposal_table(self)
-        words = _random_words(size, rng)
+        words = random_words(size, rng)
         negative = (words & np.uint64(1)).astype(bool)
         words >>= np.uint64(1)
         block = np.searchsorted(table.ends, words, side="right")
@@ -87,7 +102,7 @@ class IntegerNoise:
         position = (words - table.starts[at]).astype(float)
         k = at << table.shift
         if table.shift:
-            k |= (_random_words(size, rng) >> np.uint64(64 - table.shift)).astype(np.int64)
+            k |= (random_words(size, rng) >> np.uint64(64 - table.shift)).astype(np.int64)
         # accept where position + (unseen bits) < c exp(-energy)
         height = table.height_at_zero * np.exp(-self.energy(k))
         keep = inside & (position + 1 <= height * (1 - HEIGHT_ERROR))
@@ -99,10 +114,41 @@ class IntegerNoise:
                 keep[i] = accept_exactly(place, self, int(k[i]), table.height_at_zero, rng)
             else:
                 keep[i], k[i] = self._tail_proposal(int(words[i]) - int(table.starts[-1]), rng)
-        keep &= ~(negative & (k == 0))  # else 0 would count twice
-        np.negative(k, out=k, where=negative)
+        if self.reach is not None:
+            keep &= k <= self.reach
+        if self.cells:
+            np.invert(k, out=k, where=negative)  # -1 - k
+        else:
+            keep &= ~(negative & (k == 0))  # else 0 would count twice
+            np.negative(k, out=k, where=negative)
         accepted: IntegerArray = k[keep]
         return accepted
+
+    def _proposal(self, rng: np.random.Generator) -> int | None:
+        """Return one proposal, or None where it is not accepted; see `_accepted_proposals`."""
+        table = proposal_table(self)
+        word = int(random_words(None, rng))
+        negative, word = word & 1, word >> 1
+        block = bisect_right(table.whole_ends, word)
+        at = min(block, table.count - 1)
+        place, k = word - (table.whole_ends[at - 1] if at else 0), at << table.shift
+        if table.shift:
+            k |= int(random_words(None, rng)) >> (64 - table.shift)
+        accepted = False
+        if block == table.count:
+            accepted, k = self._tail_proposal(word - table.whole_ends[at], rng)
+        elif block == at:
+            height = table.height_at_zero * math.exp(-self.energy(k))
+            accepted = place + 1 <= height * (1 - HEIGHT_ERROR)
+            if not accepted and place < height * (1 + HEIGHT_ERROR):
+                accepted = accept_exactly(place, self, k, table.height_at_zero, rng)
+        if not accepted or (self.reach is not None and k > self.reach):
+            return None
+        if self.cells:
+            return -1 - k if negative else k
+        if negative and k == 0:
+            return None
+        return -k if negative else k
 
     def _tail_proposal(self, place: int, rng: np.random.Generator) -> tuple[bool, int]:
         # Stretches of 64 blocks, the j-th with probability 2^-(j+1), uniform inside: over a
@@ -121,7 +167,8 @@ class ProposalTable:
     """Blocks of ``2^shift`` integers: block b proposes words from ``starts[b]`` to ``ends[b]``.
 
     The length of each range is at least ``height_at_zero exp(-energy)`` of the block's first
-    integer.  The last entry is the tail's; words beyond it are drawn again.
+    integer.  The last entry is the tail's, empty where the reach ends before; words beyond it are
+    drawn again.
     """
 
     shift: int
@@ -129,54 +176,35 @@ class ProposalTable:
     height_at_zero: float
     starts: WordArray
     ends: WordArray
+    whole_ends: tuple[int, ...]  # as Python's numbers
 
 
 @functools.lru_cache(maxsize=256)
 def proposal_table(noise: IntegerNoise) -> ProposalTable:
     """Return the proposal table of a noise: 32 to 64 blocks for one width, or one an integer."""
     shift = max(0, math.frexp(noise.width)[1] - 6)
-    reach = TAIL_ENERGY if noise.power == 1 else math.sqrt(2 * TAIL_ENERGY)
-    count = int(reach * noise.width / 2**shift) + 1
+    furthest = TAIL_ENERGY if noise.power == 1 else math.sqrt(2 * TAIL_ENERGY)
+    has_tail = True
+    if noise.reach is not None and noise.reach < furthest * noise.width:
+        shift, has_tail = min(shift, max(0, noise.reach.bit_length() - 5)), False
+        count = (noise.reach >> shift) + 1
+    else:
+        count = int(furthest * noise.width / 2**shift) + 1
     with np.errstate(over="ignore"):
         weights: Array = np.exp(-noise.energy(np.arange(count + 1) * 2.0**shift))
-    weights[-1] *= 128  # the tail's proposal must lie above the probability; see `_tail_proposal`
+    # the tail's proposal must lie above the probability; see `_tail_proposal`
+    weights[-1] *= 128 if has_tail else 0
     top = 2.0**63 * (1 - 2.0**-20) / float(weights.sum())
     # rounded up by more than the exponentials can be wrong
     lengths = np.floor(weights * top * (1 + 2.0**-42)).astype(np.uint64) + np.uint64(1)
+    if not has_tail:
+        lengths[-1] = 0
     ends = np.cumsum(lengths)
-    return ProposalTable(shift, count, top, ends - lengths, ends)
+    return ProposalTable(shift, count, top, ends - lengths, ends, tuple(ends.tolist()))
 
 
 def accept_exactly(
     position: int, noise: IntegerNoise, k: int, height_at_zero: float, rng: np.random.Generator
 ) -> bool:
     """Return whether ``position`` plus a uniform fraction accepts ``k``; the decision is exact."""
-    energy, height = noise.exact_energy(k), Fraction(height_at_zero)
-    fraction, bits, digits = 0, 0, 40
-    while True:
-        low, high = _exp_bounds(energy, digits)
-        least = position + Fraction(fraction, 1 << bits)
-        if least + Fraction(1, 1 << bits) <= height * low:
-            return True
-        if least >= height * high:
-            return False
-        fraction = (fraction << 64) | int(_random_words(1, rng)[0])
-        bits, digits = bits + 64, digits + 20
-
-
-def _exp_bounds(energy: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """Return two fractions with ``exp(-energy)`` between them."""
-    if energy > 1000:  # e^-energy < 2^-energy; enough to decide, and short to write
-        return Fraction(0), Fraction(1, 1 << min(int(energy), 16 * digits))
-    found = []
-    for rounding, step in ((ROUND_CEILING, "next_minus"), (ROUND_FLOOR, "next_plus")):
-        context = Context(prec=digits, rounding=rounding, traps=[])
-        exponent = context.divide(Decimal(energy.numerator), Decimal(energy.denominator))
-        # decimal's exp is correctly rounded: its neighbour lies beyond the exact number
-        value = getattr(context, step)(context.exp(context.minus(exponent)))
-        found.append(max(Fraction(value), Fraction(0)))
-    return found[0], found[1]
-
-
-def _random_words(size: int, rng: np.random.Generator) -> WordArray:
-    return rng.integers(0, 2**64, size, dtype=np.uint64)
+    return below_exponential(position, noise.exact_energy(k), Fraction(height_at_zero), rng)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from accountant.numerics import Array
-from mechanisms.exact_noise.integer_noise import IntegerNoise
+from mechanisms.exact_noise.integer_noise import IntegerArray, IntegerNoise
 
 GRID_BITS = 40  # the noise scale is 2^40 to 2^41 steps
 MAX_GRID_STEPS = 2.0**62  # beyond so many steps 64 bits are too few
@@ -32,10 +32,12 @@ def round_to_grid(value: Array, scale: float) -> Array:
     """Return every number rounded to the nearest grid point."""
     k = grid_exponent(scale)
     with np.errstate(over="ignore"):
-        steps = np.ldexp(value, -k)
-    # huge numbers lie on the grid as they are
-    nearest: Array = np.where(np.abs(steps) < MAX_GRID_STEPS, np.ldexp(np.rint(steps), k), value)
-    return nearest
+        if abs(k) < 1000:  # products with normal powers of two are exact, and faster than ldexp
+            nearest: Array = np.rint(value * 2.0**-k) * 2.0**k
+        else:
+            nearest = np.ldexp(np.rint(np.ldexp(value, -k)), k)
+    # beyond the floats' range numbers lie on the grid as they are
+    return nearest if np.isfinite(nearest).all() else np.where(np.isinf(nearest), value, nearest)
 
 
 def grid_step(scale: float) -> float:
@@ -68,28 +70,46 @@ def add_grid_noise(
     The grid is that of ``scale``, the noise that of ``drawn_scale``.
     """
     k = grid_exponent(scale)
-    width = math.ldexp(drawn_scale, -k)
-    noise = IntegerNoise(width, power).draw(math.prod(shape), rng).reshape(shape)
+    drawn = IntegerNoise(math.ldexp(drawn_scale, -k), power).draw(math.prod(shape), rng)
+    return add_steps(value, k, drawn.reshape(shape))
+
+
+def add_steps(value: Array, k: int, noise: IntegerArray, offset: float = 0.0) -> Any:
+    """Return values rounded to the grid of step 2^k plus ``noise + offset`` steps, as floats.
+
+    The offset is 0, or 1/2 for noise in the middle of its cell.  Every float is a function of the
+    exact sum alone.
+    """
+    shape = noise.shape
+    if not shape:  # numpy takes longer to begin than to add
+        return np.float64(_sum(float(value), int(noise), k, offset))
     with np.errstate(over="ignore"):
         steps = np.broadcast_to(np.rint(np.ldexp(value, -k)), shape)
     near = np.abs(steps) < MAX_GRID_STEPS
     total = np.where(near, steps, 0.0).astype(np.int64) + noise
     with np.errstate(over="ignore"):
-        # one rounding of the exact sum: that of the integer to 53 bits
+        # without an offset one rounding of the exact sum: that of the integer to 53 bits
         answer: Array = np.asarray(
-            np.clip(np.ldexp(total.astype(float), k), -LARGEST_FLOAT, LARGEST_FLOAT)
+            np.clip(np.ldexp(total.astype(float) + offset, k), -LARGEST_FLOAT, LARGEST_FLOAT)
         )
     if not near.all():
         far = np.broadcast_to(value, shape)[~near]
         pairs = zip(far.tolist(), noise[~near].tolist(), strict=True)
-        answer[~near] = [_exact_sum(one, added, k) for one, added in pairs]
+        answer[~near] = [_far_sum(one, added + Fraction(offset), k) for one, added in pairs]
     return answer[()]
 
 
 LARGEST_FLOAT = sys.float_info.max
 
 
-def _exact_sum(value: float, noise: int, k: int) -> float:
+def _sum(value: float, noise: int, k: int, offset: float) -> float:
+    if abs(value) >= math.ldexp(MAX_GRID_STEPS, k):
+        return _far_sum(value, noise + Fraction(offset), k)
+    # Python rounds to even, as numpy does
+    return math.ldexp(float(round(math.ldexp(value, -k)) + noise) + offset, k)
+
+
+def _far_sum(value: float, noise: Fraction, k: int) -> float:
     # such a value is a whole number of steps already
     total = Fraction(value) + noise * Fraction(2) ** k
     return float(max(min(total, Fraction(LARGEST_FLOAT)), -Fraction(LARGEST_FLOAT)))

@@ -6,18 +6,21 @@ References: Dwork, McSherry, Nissim & Smith (2006).
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from accountant.domains import IntegerRange
+from accountant.domains import IntegerRange, OrNone
+from accountant.errors import PrivateValueError
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_ratio
 from mechanisms.base import EXACT, Mechanism, RealLine, Reals, Support, Values, sum_log_density
 from mechanisms.exact_noise import rounding_grid as grid
 
 DIMENSION = IntegerRange(1)
+ANY_DIMENSION = OrNone(DIMENSION)
+Generator = np.random.Generator
 
 
 class AdditiveNoise(Mechanism):
@@ -86,22 +89,54 @@ class AdditiveNoise(Mechanism):
 
 
 class RealNoise(AdditiveNoise):
-    """Continuous noise, or exact noise on a grid to which values are rounded first."""
+    """Continuous noise, or exact noise on a grid to which values are rounded first.
+
+    Its density is proportional to ``exp(-|x / scale|^power / power)``, and ``sensitivity`` is in
+    the norm of order ``power``.
+    """
 
     __slots__ = ()
-    dimension: int
-
-    @property
-    @abstractmethod
-    def _rounding_moves(self) -> float:
-        """The distance by which rounding to the grid can move neighbours apart."""
+    power: ClassVar[int]
+    dimension: int | None
 
     @property
     def drawn_scale(self) -> float:
-        """The scale of the noise as it is drawn: exact noise is wider, to make up for the grid."""
-        if self.arithmetic is EXACT:
-            return grid.widened_scale(self.scale, self.sensitivity, self._rounding_moves)
-        return self.scale
+        """The scale of the noise as it is drawn for a number, or for the declared dimension."""
+        return self.drawn_scale_of(1)
+
+    def drawn_scale_of(self, coordinates: int) -> float:
+        """Return the scale of the noise as it is drawn: exact noise is wider, as the grid moves.
+
+        Parameters
+        ----------
+        coordinates : int
+            Of the value; what a mechanism declares as ``dimension`` comes before it.
+
+        Returns
+        -------
+        float
+            In the units of the value.
+
+        Raises
+        ------
+        PrivateValueError
+            If rounding so many coordinates moves neighbours apart by more than the sensitivity.
+        """
+        if self.arithmetic is not EXACT:
+            return self.scale
+        number = self.dimension or coordinates
+        moved = self._rounding_moves(number)
+        if moved > self.sensitivity and self.dimension is None and number > 1:
+            most = f"arrays of fewer numbers; {type(self).__name__}(..., dimension=n) takes n"
+            raise PrivateValueError("value", most)
+        return grid.widened_scale(self.scale, self.sensitivity, moved)
+
+    def _rounding_moves(self, coordinates: int) -> float:
+        """Return how far rounding to the grid can move neighbours apart.
+
+        Half a step at both ends of every coordinate, in the norm of the sensitivity.
+        """
+        return float(coordinates ** (1 / self.power) * grid.grid_step(self.scale))
 
     @property
     def _shift(self) -> float:
@@ -109,9 +144,14 @@ class RealNoise(AdditiveNoise):
         if self.arithmetic is EXACT:
             if self.drawn_scale > self.scale:
                 return self.sensitivity / self.scale
-            moved = round_up(self.sensitivity + self._rounding_moves)
+            moved = round_up(self.sensitivity + self._rounding_moves(self.dimension or 1))
             return round_up(moved / self.scale + 2.0**-80)
         return round_up_ratio(self.sensitivity, self.scale)
+
+    def _exact_release(self, value: Array, rng: Generator, shape: tuple[int, ...]) -> Any:
+        """Return the value on its grid plus exact noise, in the given shape."""
+        wider = self.drawn_scale_of(value.size)
+        return grid.add_grid_noise(value, self.scale, wider, self.power, rng, shape)
 
     def noise_centre(self, value: ArrayLike) -> Any:
         """Return the value, or with exact arithmetic its grid point."""
@@ -121,7 +161,7 @@ class RealNoise(AdditiveNoise):
 
     @property
     def values(self) -> Values:
-        """Arrays of any shape; with exact arithmetic, of the declared length."""
-        if self.arithmetic is EXACT:
-            return Reals(self.sensitivity, min(self.dimension - 1, 1), self.dimension)
-        return Reals(self.sensitivity)
+        """Arrays of any shape; of the declared length where ``dimension`` is declared."""
+        if self.dimension is None:
+            return Reals(self.sensitivity)
+        return Reals(self.sensitivity, min(self.dimension - 1, 1), self.dimension)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from accountant.errors import PrivateValueError
 from accountant.numerics import Array
 from mechanisms.base import Scores, Support, finite_floats
+from mechanisms.exact_noise.rounding_grid import round_to_grid
 
 IndexArray = NDArray[np.intp]
 
@@ -81,6 +82,35 @@ class ListedScores:
     def scores(self) -> Array:
         """Return all scores; see `BoundedScores.scores`."""
         return self._scores
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RoundedScores:
+    """Scores and the bounds of their levels, rounded to the grid of a scale.
+
+    Rounding keeps the order, so that no score exceeds its bound.
+    """
+
+    inner: BoundedScores
+    scale: float
+
+    def levels(self) -> tuple[Array, IndexArray]:
+        """Return the rounded bounds and the sizes; see `BoundedScores.levels`."""
+        bounds, counts = self.inner.levels()
+        return round_to_grid(bounds, self.scale), counts
+
+    def members(self, level: IndexArray, place: IndexArray) -> IndexArray:
+        """Return candidates by level and place; see `BoundedScores.members`."""
+        return self.inner.members(level, place)
+
+    def at(self, candidates: IndexArray) -> Array:
+        """Return the rounded scores of some candidates; see `BoundedScores.at`."""
+        return round_to_grid(self.inner.at(candidates), self.scale)
+
+    def scores(self) -> Array:
+        """Return all rounded scores; see `BoundedScores.scores`."""
+        return round_to_grid(self.inner.scores(), self.scale)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
 
@@ -35,4 +36,4 @@ def expected_max_abs_gaussian(count: int) -> float:
     t, weights, _ = gauss_legendre_panels(np.arange(0.0, 40.25, 0.25), 16)
     outside = np.minimum(2 * np.exp(log_ndtr(-t)), LARGEST_BELOW_ONE)
     missed = -np.expm1(count * np.log1p(-outside))
-    return float(missed @ weights)
+    return float(ordered_dot(missed, weights))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,8 +24,7 @@ from accountant.numerics.rounding import ULP
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng, generator
 from mechanisms.base import EXACT, Arithmetic, Categories, Mechanism, draw_shape, sum_log_density
-
-CACHE_BYTES = 1 << 19  # so many bytes are worked on at a time
+from mechanisms.base.blocks import CACHE_BYTES, cache_blocks
 
 Reports = NDArray[Any]
 O_co = TypeVar("O_co", bound="FrequencyOracle", covariant=True)
@@ -306,12 +305,6 @@ class FrequencyOracle(Mechanism):
     def values(self) -> Categories:
         """The labels 0 .. ``k - 1``."""
         return Categories(self.k)
-
-
-def cache_blocks(rows: NDArray[Any], width: int) -> Iterator[slice]:
-    """Return slices of the first axis that fit into the cache, at ``width`` bytes a row."""
-    step = max(64, CACHE_BYTES // width)  # of very wide rows enough to be worth the calls
-    return (slice(start, start + step) for start in range(0, len(rows), step))
 
 
 def randomise_in_blocks(

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up_ratio
-from mechanisms.base import Candidates, Mechanism, Scores
+from mechanisms.base import EXACT, Candidates, Scores, draw_shape
+from mechanisms.exact_noise.rounding_grid import grid_step
+from mechanisms.families.grid_scores import ScoreMechanism
 
 LARGEST_GAP = 1e300
+Sampler = Callable[[Array, float, int | None, np.random.Generator], NDArray[np.intp]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +43,11 @@ BOOLEAN = Boolean()
 MONOTONE_TEXT = "whether all scores move up, or all down, between neighbours"
 
 
-class SelectionMechanism(Mechanism):
+class SelectionMechanism(ScoreMechanism):
     """A mechanism that releases the index of a high score."""
 
     __slots__ = ()
     releases = "the index of a high score"
-    scale: float
-    sensitivity: float
     monotone: bool
 
     @abstractmethod
@@ -54,7 +57,8 @@ class SelectionMechanism(Mechanism):
         Parameters
         ----------
         scores : numpy.ndarray
-            Checked scores of shape (candidates,) or (users, candidates).
+            Checked scores of shape (candidates,) or (users, candidates).  The probabilities are
+            those of `noise_centre`, at the `drawn_scale`.
 
         Returns
         -------
@@ -81,11 +85,29 @@ class SelectionMechanism(Mechanism):
     @property
     def _score_range(self) -> float:
         # how far neighbours can move the gap of two scores, over the scale
-        return round_up_ratio((1 if self.monotone else 2) * self.sensitivity, self.scale)
+        return round_up_ratio((1 if self.monotone else 2) * self.charged_sensitivity, self.scale)
+
+    @property
+    def _rounding_error(self) -> float:
+        # of two rounded scores, half a step each
+        return grid_step(self.scale) if self.arithmetic is EXACT else 0.0
 
     def _pair_with_gap(self, gap: float) -> tuple[Array, Array]:
         # two candidates whose gap, over the scale, shrinks by the range
         return two_candidate_pair(gap * self.scale, self.sensitivity, self.monotone)
+
+
+def drawn_winners(
+    sampler: Sampler, scores: Array, scale: float, size: int | None, rng: np.random.Generator
+) -> Any:
+    """Return the winners of a batch, ``size`` winners of one vector of scores, or a single one.
+
+    ``sampler`` draws one winner for each row of scores, or ``size`` of them for a single row.
+    """
+    if scores.ndim == 2:
+        return sampler(scores, scale, None, rng)
+    winners = sampler(scores[None], scale, math.prod(draw_shape(size, ())), rng)
+    return winners[0] if size is None else winners
 
 
 def scaled_difference(scores: Array, origin: ArrayLike, scale: float) -> Array:

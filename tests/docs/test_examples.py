@@ -13,6 +13,14 @@ from mechanisms.base.docs_table import (
     table_in_page,
     write_table,
 )
+from mechanisms.base.exactness_table import (
+    COST_END,
+    COST_HEAD,
+    COST_START,
+    cost_in_page,
+    exact_forms,
+    write_cost,
+)
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
@@ -57,6 +65,29 @@ def test_make_table_writes_the_table(tmp_path):
     assert len(rows) == len(known) > 20
     assert all(row.startswith(start) for row, start in zip(rows, known, strict=True))
     assert "stale" not in text
+
+
+def test_the_cost_of_exactness_is_not_stale():
+    rows = cost_in_page((ROOT / "docs" / "mechanisms.md").read_text()).splitlines()[2:]
+    known = tuple("| " + " | ".join(row) + " | " for row, *_ in exact_forms())
+    assert len(rows) > 15
+    assert [row for row in rows if not row.startswith(known)] == []
+
+
+def test_make_table_writes_the_cost(tmp_path, monkeypatch):
+    monkeypatch.setattr("mechanisms.base.exactness_table.BATCH", 10)
+    copy = tmp_path / "mechanisms.md"
+    copy.write_text(f"before\n{COST_START}| stale |\n{COST_END}\nafter\n")
+    write_cost(str(copy))
+    text = copy.read_text()
+    assert text.startswith(f"before\n{COST_START}| " + " | ".join(COST_HEAD))
+    assert "stale" not in text
+    rows = cost_in_page(text).splitlines()[2:]
+    # a grid costs no epsilon: the noise pays for it
+    cells = [row.strip("| ").split(" | ") for row in rows]
+    both = [row for row in cells if row[2] != "-"]
+    assert len(both) > 5
+    assert all(row[1] == row[2] for row in both)
 
 
 def test_the_table_is_kept_in_one_place():

@@ -154,7 +154,7 @@ def test_commands_exist(page):
         "audits": {*audits.__main__.COMMANDS, "low"},  # "low bits" is the name of a row
     }
     for program, word in re.findall(r"python -m (\w+)((?: +\"?[a-z]+(?=[\s`\"|]|$))?)", text):
-        assert program in (*PACKAGES, "pytest", "experiments"), program
+        assert program in (*PACKAGES, "pytest", "experiments", "benchmarks"), program
         if word.strip() and program in known:
             assert word.strip(' "') in known[program], word
     for name in re.findall(r"python -m experiments ([\w$-]+)", text):

@@ -90,4 +90,5 @@ def test_the_errata_of_labels_are_printed(run):
 def test_a_chart_is_drawn(run, name, file):
     folder, _, heard = run(name)
     assert (folder / f"{file}.png").read_bytes().startswith(b"\x89PNG")
-    assert f"{file}.csv and " in heard
+    assert (folder / f"{file}.svg").read_bytes().startswith(b"<?xml")
+    assert f"{file}.csv, " in heard

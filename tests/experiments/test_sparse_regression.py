@@ -37,7 +37,9 @@ def test_a_figure_is_drawn_and_its_slopes_are_printed(run, drawn, number):
         assert all(math.isfinite(float(row[name])) for name in NUMBERS)
         assert float(row["minimum_of_10"]) <= float(row["mean"]) * (1 + 1e-5)
     assert re.search(r"slopes, .*: n\^\(.* ± .*p\^.*s\*\^.*ε\^", said)
-    assert re.search(rf"wrote .*figure{number}.csv and .*figure{number}.png", heard)
+    assert re.search(
+        rf"wrote .*figure{number}.csv, .*figure{number}.png and .*figure{number}.svg", heard
+    )
 
 
 @pytest.mark.parametrize("number", FIGURES)

@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from accountant import Budget, Loss, Parallel, PrivateValueError
+from accountant.ledger.interfaces import drawing_mechanism
 from algorithms.label_privacy.gradient_span import GradientSpan
 from algorithms.label_privacy.label_randomizers import randomizer_of
 from algorithms.label_privacy.report_decoders import SupportSetDecoder
@@ -20,6 +21,7 @@ from algorithms.voting.vote_counts import VOTE_SENSITIVITY, VoteCounter
 from algorithms.voting.vote_encoding import pack_vote
 from audits import privacy_losses, replay
 from audits.algorithm_runs.loss_profile import audit_algorithm
+from audits.algorithm_runs.recording import RecordingLedger
 from mechanisms import HemisphereL2, LazyExponential
 
 CONFIDENCE = 1 - 1e-6
@@ -71,6 +73,24 @@ def budget_violation(run: Run) -> str:
     """A plan beyond its budget."""
     plan = run.algorithm.plan(run.public.shape)
     return "" if Budget(run.claim).admits(plan) else "the plan costs more than the budget"
+
+
+def sensitivity_violation(run: Run, tolerance=1e-9) -> str:
+    """A record that moves a value by more than is declared, or none that nearly does.
+
+    The value is the first one of a run; of a sampled release, on a sample that holds all records.
+    """
+    moved, declared = [], 0.0
+    for data in (run.data, run.neighbour):
+        ledger = RecordingLedger(data, run.algorithm.plan(data[0].shape), 0, None)
+        ledger._sample = lambda sampler: np.arange(60)
+        run.algorithm.run(ledger)
+        moved.append(ledger.values[0])
+        declared = drawing_mechanism(ledger.transcript[0].mechanism).sensitivity
+    found = float(np.linalg.norm(moved[0] - moved[1]))
+    if found > declared * (1 + tolerance):
+        return f"a record moves the value by {found}, declared is {declared}"
+    return "" if found >= 0.99 * declared else f"{declared} is declared, {found} is seen"
 
 
 def blocks_violation(ledger) -> str:

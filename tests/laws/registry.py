@@ -8,31 +8,40 @@ with a wider one: it must fail by that much, while the right one holds within th
 import functools
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
 
-from accountant import Ledger, OffPlan, PrivateValueError, calibrate
+from accountant import Budget, Ledger, LedgerCorrupt, OffPlan, PrivateValueError, Tight, calibrate
 from accountant.numerics import search
 from algorithms.label_privacy.report_decoders import RotatedGradientDecoder, SupportSetDecoder
 from algorithms.voting.vote_collection import VoteCollector
-from mechanisms import Laplace
+from mechanisms import Laplace, piecewise_uniform
+from mechanisms.exact_noise import integer_directions
 from tests.accountant.numerics import test_search
 from tests.laws import (
     algorithms,
     test_accountants,
     test_adaptive_adversaries,
+    test_books,
     test_calibration,
+    test_cells,
     test_certificates,
     test_composition_notions,
     test_decoders,
+    test_directions,
+    test_early_stops,
     test_exact,
+    test_exact_selection,
     test_gate,
     test_hockey_stick,
     test_ledger,
+    test_lower_bounds,
     test_neighbours,
     test_normalised,
     test_parameters,
+    test_replays,
     test_sampler,
     test_values,
 )
@@ -40,17 +49,24 @@ from tests.mutants import (
     accountants,
     adaptive_filters,
     additive,
+    books,
     calibrations,
+    cells,
     certificates,
     declarations,
+    directions,
+    early_stops,
+    exact_selection,
     frank_wolfe,
     gates,
     label_sgd,
     lasso,
     ledgers,
     local,
+    lower_bounds,
     notions,
     regressions,
+    replays,
     searches,
     selection,
     sign_vote,
@@ -80,6 +96,7 @@ class Law(NamedTuple):
 
 
 LAWS: dict[str, Law] = {}
+CELL_MUTANTS: dict[str, Any] = {}
 
 
 def register(name: str, violation: Callable[..., str], mutants: dict[str, Any]) -> None:
@@ -98,6 +115,7 @@ MECHANISM_LAWS = {
     "description": test_values.description_violation,
     "drawn": test_parameters.drawn_violation,
     "exact": test_exact.violation,
+    "grid": test_exact.grid_violation,
     "hockey_stick": lambda mechanism: test_hockey_stick.violation(mechanism, 10),
     "mean": test_decoders.mean_violation,
     "neighbours": test_neighbours.violation,
@@ -135,6 +153,27 @@ register(
     "number types", lambda make: test_parameters.type_violation(Laplace, make),
     {"decimals_are_percent": (declarations.decimals_are_percent, Laplace),
      "up_to_single_precision": (declarations.up_to_single_precision, Laplace)},
+)  # fmt: skip
+
+# --- exact samplers of cells
+
+for _drawn, _right in (
+    (cells.zero_has_one_cell, test_cells.truncated(3.7, 20)),
+    (cells.cell_beyond_the_reach, test_cells.truncated(3.7, 20)),
+    (cells.clipped_to_the_reach, test_cells.truncated(3.7, 7)),
+    (cells.lower_part_first, test_cells.staircase(5, 2, 1.0)),
+    (cells.first_level_as_wide_as_a_stair, test_cells.staircase(5, 2, 1.0)),
+    (cells.negative_cells_moved, test_cells.staircase(5, 2, 1.0)),
+):
+    CELL_MUTANTS[_drawn.__name__] = (replace(_right, draw=_drawn), _right)
+register("cells", test_cells.violation, CELL_MUTANTS)
+register(
+    "pieces", test_cells.piece_violation,
+    {"piece_rounded_down": (cells.piece_rounded_down, piecewise_uniform.piece_cells)},
+)  # fmt: skip
+register(
+    "caps", test_cells.cap_violation,
+    {"floats_decide": (cells.floats_decide, integer_directions.in_cap)},
 )  # fmt: skip
 
 # --- accountants, certificates, calibration
@@ -175,6 +214,12 @@ register(
     "certificates", lambda patched: under(patched, test_certificates.violation),
     {patched.__name__: (patched, None) for patched in CERTIFICATE_MUTANTS},
 )  # fmt: skip
+
+for _name, _violation in test_exact_selection.VIOLATIONS.items():
+    register(
+        f"exact {_name}", functools.partial(under, violation=_violation),
+        {patched.__name__: (patched, None) for patched in exact_selection.MUTANTS[_name]},
+    )  # fmt: skip
 
 MADE, TARGET = Laplace(1.0, 2.0), (1.0, 1e-6)
 register(
@@ -325,6 +370,9 @@ GATE_MUTANTS = {
 GATE_LAWS = [found for name, found in vars(test_gate).items() if name.startswith("test_")]
 
 
+FAILURES = (AssertionError, pytest.fail.Exception)
+
+
 def gate_violation(law: Callable[..., None]) -> Callable[[Any], str]:
     """A test of gates as a law: what it says under a patch, on the case that the patch breaks."""
 
@@ -334,7 +382,7 @@ def gate_violation(law: Callable[..., None]) -> Callable[[Any], str]:
             patched(patch)
             try:
                 law(*case)
-            except (AssertionError, pytest.fail.Exception, OffPlan, PrivateValueError) as error:
+            except (*FAILURES, OffPlan, PrivateValueError, LedgerCorrupt) as error:
                 return repr(error)
         return ""
 
@@ -346,6 +394,114 @@ for _law in GATE_LAWS:
         f"gate: {_law.__name__.removeprefix('test_')}", gate_violation(_law),
         {wrong.__name__: ((wrong, case), (lambda patch: None, case))
          for wrong, case in GATE_MUTANTS.get(_law, {}).items()},
+    )  # fmt: skip
+
+# --- tests that are laws, each on the case that a patch breaks
+
+PATCHED = {
+    test_books.test_a_parallel_costs_the_dearest_part_in_each_coordinate: {
+        books.largest_tuple: ("book", 1),
+    },
+    test_books.test_users_of_a_book_pay_each_for_themselves_and_the_total_is_the_worst_of_each: {
+        books.worst_user_by_tuple: (1,),
+    },
+    test_books.test_a_chain_over_the_limit_in_one_coordinate_does_not_verify: {
+        books.verifies_one_coordinate: ("pure, delta",),
+        books.verifies_no_limit: ("zcdp",),
+    },
+    test_books.test_neighbours_of_two_kinds_do_not_mix_in_one_total: {
+        books.mixes_neighbours: ("filter", "sampled, then replaced"),
+        books.forgets_the_neighbours: ("book", "added, then replaced"),
+    },
+    test_books.test_rho_is_another_name_of_the_divergence_at_an_explicit_order: {
+        books.two_limits: (8.0, Budget(4.0, 1e-6)),
+    },
+    test_books.test_a_long_log_is_read_once_and_in_order_however_it_is_paged: {
+        books.loses_a_line_between_pages: (2,), books.stops_at_a_full_page: (7,),
+        books.reads_a_line_twice: (7,),
+    },
+    test_lower_bounds.test_information_is_bounded_and_nearly_attained: {
+        lower_bounds.halves_the_energy: (0.3, 0.01), lower_bounds.halves_the_data: (0.3, 40.0),
+    },
+    test_lower_bounds.test_distances_bound_what_randomised_response_says: {
+        lower_bounds.halves_bhatia_and_davis: (2, 1.0),
+        lower_bounds.halves_the_distances: (2, 1.0),
+    },
+    test_lower_bounds.test_chi_squared_bounds_hold_and_are_those_of_the_proof: {
+        lower_bounds.halves_chi_squared: (0.3, 0.1),
+    },
+    test_lower_bounds.test_correlations_of_an_estimate_hold_and_are_those_of_the_proof: {
+        lower_bounds.halves_the_correlation: (2, 0.3, 0.0),
+        lower_bounds.halves_the_leak: (2, 0.3, 1e-3),
+    },
+    test_lower_bounds.test_the_overlap_of_a_pair_is_that_of_randomised_response: {
+        lower_bounds.doubles_the_overlap: (1, 0.01, 0.0),
+    },
+    test_early_stops.test_an_honest_one_sided_release_is_seldom_convicted: {
+        early_stops.first_values_first: (6000,),
+    },
+    test_directions.test_epsilon_of_a_pair_is_the_enumerated_one: {
+        directions.epsilon_of_the_better_direction: ("two outcomes", 1e-3),
+    },
+    test_directions.test_facts_are_the_same_in_both_directions: {
+        directions.epsilon_of_one_direction: ("two outcomes",),
+        directions.delta_of_one_direction: ("two outcomes",),
+    },
+    test_directions.test_a_mass_on_one_side_alone_counts_in_both_directions: {
+        directions.one_sided_masses: (),
+    },
+    test_directions.test_an_accountant_asks_for_both_directions: {
+        directions.one_direction_of_a_plan: ("two outcomes", Tight()),
+    },
+    test_directions.test_a_filter_charges_the_worse_direction: {
+        directions.one_direction_in_sums: ("two outcomes", "rdp"),
+        directions.one_direction_of_epsilons: ("sampled pair", "pure"),
+    },
+    test_directions.test_running_totals_are_the_same_in_both_directions: {
+        directions.one_direction_of_divergences: ("steep",),
+    },
+    test_directions.test_divergences_of_a_sampled_pair_are_the_sums_over_its_outcomes: {
+        directions.weighs_a_sample_with_the_other_side: ("sampled pair", 2.0),
+    },
+    test_directions.test_a_cap_on_a_sampled_divergence_is_that_of_the_worse_direction: {
+        directions.one_direction_caps_a_sample: (8.0,),
+    },
+    test_replays.test_a_refusal_that_the_data_decide_is_off_plan: {
+        replays.forgives_refusals: ("no mechanism",),
+        replays.forgives_refusals_of_the_plan: ("a release past the plan",),
+        replays.forgives_refusals_that_are_missing: ("a release past the plan",),
+    },
+    test_replays.test_a_refusal_on_all_data_is_on_plan: {
+        replays.calls_every_refusal_another: ("a release past the plan",),
+    },
+    test_replays.test_what_was_refused_is_compared_too: {
+        replays.compares_places_of_refusals_alone: (),
+    },
+    test_replays.test_two_users_whose_values_change_are_too_many: {
+        replays.forgives_two_users: (2, 20), replays.counts_users_of_one_release: (2, 1),
+    },
+    test_replays.test_the_loss_of_a_sampled_release_is_that_of_its_mixture: {
+        replays.takes_a_sample_for_public: ("added",),
+    },
+    test_replays.test_too_little_noise_under_a_sample_is_seen: {
+        replays.leaves_samples_unknown: (),
+    },
+    test_replays.test_a_record_that_is_replaced_in_a_sample_is_not_checked: {
+        replays.takes_a_replaced_record_for_an_added_one: (),
+    },
+}  # fmt: skip
+PATCHED_LAWS = [
+    found for module in (
+        test_books, test_directions, test_early_stops, test_lower_bounds, test_replays,
+    )
+    for name, found in vars(module).items() if name.startswith("test_")
+]  # fmt: skip
+for _law, _mutants in PATCHED.items():
+    _room, _name = (one.rpartition("test_")[2] for one in (_law.__module__, _law.__name__))
+    register(
+        f"{_room}: {_name}", gate_violation(_law),
+        {wrong.__name__: ((wrong, case), (lambda patch: None, case))
+         for wrong, case in _mutants.items()},
     )  # fmt: skip
 
 # --- notions of composition: every test of tests/laws/test_composition_notions.py is a law
@@ -433,6 +589,7 @@ register(
     lasso.PLANS | frank_wolfe.PLANS | label_sgd.PLANS | sign_vote.PLANS,
 )  # fmt: skip
 register("audited", algorithms.audit_violation, regressions.REFUTED)
+register("declared sensitivities", algorithms.sensitivity_violation, regressions.SENSITIVITIES)
 register("within budget", algorithms.budget_violation, label_sgd.BUDGETS)
 register(
     "noise of blocks", algorithms.blocks_violation,

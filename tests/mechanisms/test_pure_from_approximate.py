@@ -18,7 +18,7 @@ def test_a_vector_does_not_pass_as_one_number_through_public_samples():
     with pytest.raises(ParameterError, match="a mechanism of numbers"):
         PureFromApproximate(Gaussian(2.0, 1.0, "exact", 3), 0.2, 12)
     exact_inner = PureFromApproximate(Laplace(5.0, 1.0, "exact"), 0.2, 12)
-    assert exact_inner.arithmetic.name == "IDEALISED"
+    assert exact_inner.arithmetic.name == "EXACT"
 
 
 def test_pure_from_approximate_reaches_its_bound_at_the_corners():

@@ -199,3 +199,23 @@ class RoundedAfterwards(Mutant):
 
     def release(self, value, rng=None, size=None):
         return round_to_grid(Gaussian(self.scale).release(value, rng, size), self.scale)
+
+
+class StairOnTheNumberItself(Mutant):
+    """Adds the noise of 0 to a number that was not rounded."""
+
+    honest = Staircase(1.0)
+    caught_by = "exact"
+
+    def release(self, value, rng=None, size=None):
+        return value + self.honest.release(0.0, rng, size)
+
+
+class CutAroundTheNumberItself(Mutant):
+    """Exact truncated noise on a number that was not rounded."""
+
+    honest = TruncatedLaplace(1.0, 11.0)
+    caught_by = "exact"
+
+    def release(self, value, rng=None, size=None):
+        return value + self.honest.release(0.0, rng, size)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from accountant import ApproxLoss, PureLoss
+from accountant import ApproxLoss, PoissonSampled, PureLoss
 from accountant.ledger.ledger import Ledger
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
@@ -91,6 +91,28 @@ class RowsNotClipped(SparseERM):
         return theta
 
 
+class RateForgotten(SparseERM):
+    """Noise for a mean over all records, where the sum of a batch is divided by its size."""
+
+    def plan(self, shape):
+        honest = super().plan(shape)
+        part, rate = honest.part.part, honest.part.rate
+        smaller = Gaussian(
+            part.scale * rate, part.sensitivity * rate, part.arithmetic, part.dimension
+        )
+        return Repeat(PoissonSampled(smaller, rate), honest.count)
+
+
+class TwiceTheSensitivity(SparseERM):
+    """Declares for a sampled record what replacing one would cost."""
+
+    def plan(self, shape):
+        honest = super().plan(shape)
+        part, rate = honest.part.part, honest.part.rate
+        larger = Gaussian(2 * part.scale, 2 * part.sensitivity, part.arithmetic, part.dimension)
+        return Repeat(PoissonSampled(larger, rate), honest.count)
+
+
 def labels(last):
     return np.where(FIRST, last, Y)
 
@@ -136,4 +158,21 @@ REFUTED = {
         run_of(mutant, mutant, settings), run_of(mutant.__mro__[1], mutant, settings), verdict
     )
     for mutant, settings, verdict in CASES
+}  # fmt: skip
+
+# Huber's loss is steepest at a far label: a row at its bound then moves the sum by all of it
+STEEP = (X, np.full(60, 1e3))
+BATCHES = {"loss": "squared", "batch_rate": 0.05, **CENTRAL}
+WITHOUT = (np.where(FIRST[:, None], 0.0, X), STEEP[1])  # the record adds nothing
+TURNED = (X, np.where(FIRST, -1e3, 1e3))
+SENSITIVITIES = {
+    "RateForgotten": (
+        Run(RateForgotten(**BATCHES), STEEP, WITHOUT), Run(SparseERM(**BATCHES), STEEP, WITHOUT),
+        "a record moves"),
+    "TwiceTheSensitivity": (
+        Run(TwiceTheSensitivity(**BATCHES), STEEP, WITHOUT),
+        Run(SparseERM(**BATCHES), WITHOUT, STEEP), "0."),
+    "SmallSensitivity": (
+        Run(SmallSensitivity(loss="squared", **CENTRAL), STEEP, TURNED),
+        Run(SparseERM(loss="squared", **CENTRAL), STEEP, TURNED), "a record moves"),
 }  # fmt: skip

@@ -179,3 +179,29 @@ class AnswerNotCharged(Mutant):
     honest = SparseVector(1.0, 2.0, 4.0)
     loss = PureLoss(1.0)
     caught_by = "hockey_stick"
+
+
+class RoundingNotPaid(Mutant):
+    """Scores on a grid, and noise that is not wider for it."""
+
+    honest = PermuteAndFlip(2.0, 0.3)
+    drawn_scale, charged_sensitivity = 2.0, 0.3
+    caught_by = "grid"
+
+
+class ScoresNotRounded(Mutant):
+    """Draws from the scores as they are."""
+
+    honest = NoisyMax(2.0, noise="laplace")
+    caught_by = "grid"
+
+    def noise_centre(self, value):
+        return np.asarray(value, dtype=float)
+
+
+class StepForgotten(Mutant):
+    """Charges the sensitivity alone, of which a step of the grid is more."""
+
+    honest = Exponential(2.0, 2.0**-40)
+    charged_sensitivity = 2.0**-40
+    caught_by = "grid"

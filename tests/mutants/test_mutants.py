@@ -9,7 +9,20 @@ from accountant import Ledger
 from accountant.accountants.base import Accountant
 from tests.laws import registry
 from tests.laws.registry import LAWS
-from tests.mutants import accountants, calibrations, gates, ledgers, notions, specimens
+from tests.mutants import (
+    accountants,
+    books,
+    calibrations,
+    cells,
+    directions,
+    early_stops,
+    gates,
+    ledgers,
+    lower_bounds,
+    notions,
+    replays,
+    specimens,
+)
 
 CASES = [(law, name) for law, found in LAWS.items() for name in found.mutants]
 
@@ -39,6 +52,7 @@ def test_every_mutant_has_a_law():
     assert {cls.caught_by for cls in specimens.Mutant.__subclasses__()} <= set(LAWS)
     assert set(registry.LEDGER_MUTANTS) == set(registry.LEDGER_LAWS)
     assert set(registry.GATE_MUTANTS) == set(registry.GATE_LAWS)
+    assert set(registry.PATCHED) == set(registry.PATCHED_LAWS)
     assert set(registry.NOTION_MUTANTS) == set(registry.NOTION_LAWS)
     named = {name for law in LAWS.values() for name in law.mutants}
     for module, kind in (
@@ -47,6 +61,12 @@ def test_every_mutant_has_a_law():
         (calibrations, FunctionType),
         (notions, FunctionType),
         (gates, FunctionType),
+        (replays, FunctionType),
+        (books, FunctionType),
+        (lower_bounds, FunctionType),
+        (early_stops, FunctionType),
+        (directions, FunctionType),
+        (cells, FunctionType),
     ):
         own = [one for one in vars(module).values() if belongs(one, module, kind)]
         assert {one.__name__ for one in own} - named == set()

@@ -11,10 +11,6 @@ JUDGED = Path(__file__).parent / "judged.toml"
 PAGE = ROOT / "docs" / "testing.md"
 START, END = "<!-- written by make mutants -->", "<!-- end of what make mutants writes -->"
 AIM = 0.9
-WRAP = textwrap.TextWrapper(
-    width=100, initial_indent="- ", subsequent_indent="  ",
-    break_long_words=False, break_on_hyphens=False,
-)  # fmt: skip
 
 
 def judged():
@@ -38,7 +34,7 @@ def summary(results):
     different = len(results) - counts["equivalent"]
     return (
         f"Of {len(results)} sampled mutants {counts['equivalent']} are equivalent; of the other "
-        f"{different} the tests find {counts['fell']} ({100 * score(results):.1f} %)."
+        f"{different} the tests find {counts['fell']}."
     )
 
 
@@ -52,13 +48,12 @@ def line_of(mutant, outcome, why):
 
 
 def write(results):
-    """Write the score and the survivors into the page."""
-    left = [one for one in results if one[1] not in {"fell", "equivalent"}]
-    lines = [START, summary(results)]
-    if left:
-        lines += ["", "Those that survive:", ""]
-        lines += [WRAP.fill(line_of(*one)) for one in left]
+    """Write the score into the page; those that survive are in `JUDGED`, or were just printed."""
+    left = [why for _, outcome, why in results if outcome not in {"fell", "equivalent"}]
+    words = f"{summary(results)} {sum(map(bool, left))} that survive are judged harmless"
+    unknown = len(left) - sum(map(bool, left))
+    words += f", {unknown} are not judged." if unknown else "."
     page = PAGE.read_text()
     before, _, rest = page.partition(START)
     after = rest.partition(END)[2]
-    PAGE.write_text(before + "\n".join([*lines, END]) + after)
+    PAGE.write_text(f"{before}{START}\n{textwrap.fill(words, 100)}\n{END}{after}")

@@ -207,7 +207,7 @@ def test_extreme_noise_is_reported_as_no_privacy():
     assert Tight().epsilon(2 * Gaussian(1e-290), 1e-6) == math.inf
     assert Tight().epsilon(2 * Gaussian(1e290), 1e-6) < 1e-6
     assert Tight().epsilon(2 * Gaussian(1e290), 1e-300) > 0
-    assert Tight().epsilon(2 * Laplace(1e290), 0.0) <= 1e-280
+    assert Tight().epsilon(2 * LaplaceLoss(1e-290), 0.0) <= 1e-280
 
 
 @pytest.mark.parametrize(

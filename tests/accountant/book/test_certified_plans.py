@@ -86,7 +86,7 @@ def test_pure_releases_beside_it_add_up_and_others_are_refused(book):
             ledger.release(Gaussian(100.0), np.sum)
         with pytest.raises(BudgetExceeded, match="needs delta 1e-09, and 0 is left of the limit 0"):
             ledger.spend(ApproxLoss(1e-3, 1e-9))
-        with pytest.raises(BudgetExceeded, match=r"arithmetic=IDEALISED\) fits$"):
+        with pytest.raises(BudgetExceeded, match=r"arithmetic=EXACT\) fits$"):
             ledger.release(Laplace(1.0), np.sum)
     spent = certified + 0.1 + np.log1p(0.05 * np.expm1(1.0))
     assert book.spent("d") == pytest.approx(spent, rel=1e-12)

@@ -27,12 +27,12 @@ def small_pages(monkeypatch):
         monkeypatch.setattr(f"accountant.book.{module}.ROWS_PER_PAGE", 7)
 
 
-def append_spends(book, count, name="d"):
+def append_spends(book, count, name="d", label=None):
     """Spends in one transaction, as they would be written one by one."""
     account = book._account(name)
     notion, log = account.notion, account.log
     facts = {
-        "label": None, "seeded": False, "who": None, "block": None, "relation": None,
+        "label": label, "seeded": False, "who": None, "block": None, "relation": None,
         "mechanism": account.description_of(TENTH), "loss": account.description_of(TENTH.loss),
     }  # fmt: skip
     with log.writing():
@@ -161,6 +161,16 @@ def test_a_page_whose_entries_were_changed_is_not_shown(stored_book, small_pages
         lines = book.iter_history("d")
         with pytest.raises(LedgerCorrupt, match="entry 20"):
             list(lines)
+
+
+def test_entries_that_only_the_standard_library_decodes_are_lines(stored_book, small_pages):
+    half = "\ud800"  # of a pair: JSON can state it, and UTF-8 cannot
+    with Book.open(stored_book.url) as book:
+        book.dataset("d", Budget(1000.0))
+        for label in (None, half, None):
+            append_spends(book, 5, label=label)
+        assert [line.label for line in book.history("d")] == [None] * 5 + [half] * 5 + [None] * 5
+        book.verify()
 
 
 def test_epsilons_are_computed_when_they_are_asked_for(sqlite_book, monkeypatch):

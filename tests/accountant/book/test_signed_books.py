@@ -1,15 +1,13 @@
 """A book with a key: a log that was rewritten without the key is found, however consistent."""
 
-import json
 import traceback
 
 import numpy as np
 import pytest
 
 from accountant import Book, Budget, LedgerCorrupt, ParameterError
-from accountant.book.hash_chain import canonical_json, next_hash
 from mechanisms import Laplace
-from tests.accountant.book.throwaway_books import unlooked
+from tests.accountant.book.throwaway_books import rewritten, unlooked
 
 DATA = np.arange(20.0)
 TENTH = Laplace(10.0)
@@ -23,20 +21,6 @@ def written(place, key):
             for _ in range(3):
                 ledger.release(TENTH, np.sum)
         return book.head
-
-
-def rewritten(place, first, change):
-    """SQL for a log whose hashes are right again after a change to the facts of some entries."""
-    rows = place.fetch("SELECT seq, body, hash FROM entries ORDER BY seq")
-    previous, words = rows[first - 2][2] if first > 1 else "0" * 64, []
-    for seq, body, _ in rows[first - 1 :]:
-        facts = json.loads(body)
-        change(facts)
-        body = canonical_json(facts)
-        previous = next_hash(previous, body)
-        body = body.replace("'", "''")
-        words.append(f"UPDATE entries SET body = '{body}', hash = '{previous}' WHERE seq = {seq}")
-    return words
 
 
 def backdated(facts):

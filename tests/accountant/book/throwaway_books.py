@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import hashlib
+import json
 import os
 import pwd
 import shutil
@@ -14,6 +15,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from accountant.book.hash_chain import canonical_json, next_hash
 
 TABLES = ("entries", "blobs")
 
@@ -97,6 +100,20 @@ def hash_of_rows(ask):
         for row in ask(f"SELECT * FROM {table} ORDER BY seq"):
             found.update(repr([bytes(x) if isinstance(x, memoryview) else x for x in row]).encode())
     return found.hexdigest()
+
+
+def rewritten(place, first, change):
+    """SQL for a log whose hashes are right again after a change to the facts of some entries."""
+    rows = place.fetch("SELECT seq, body, hash FROM entries ORDER BY seq")
+    previous, words = rows[first - 2][2] if first > 1 else "0" * 64, []
+    for seq, body, _ in rows[first - 1 :]:
+        facts = json.loads(body)
+        change(facts)
+        body = canonical_json(facts)
+        previous = next_hash(previous, body)
+        body = body.replace("'", "''")
+        words.append(f"UPDATE entries SET body = '{body}', hash = '{previous}' WHERE seq = {seq}")
+    return words
 
 
 class PostgresServer:

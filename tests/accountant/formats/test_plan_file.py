@@ -23,7 +23,7 @@ def test_a_wanted_file_is_what_it_says():
     assert top == Wanted(NoisyMax, Selection(100), count=4, target=120.0, name="top diagnosis")
     assert isinstance(sampled.family, Template)
     assert sampled.plan(3.0).part == Gaussian(3.0)
-    assert sampled.error_at(3.0) == 3.0
+    assert sampled.error_at(3.0) == Gaussian(3.0).deviation
     assert fixed == Wanted(Gaussian(60.0), Maximum(30))
 
 

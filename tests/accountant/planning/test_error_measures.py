@@ -23,4 +23,4 @@ def test_an_error_of_the_noise_inside_is_none_of_what_is_made_of_it(wrapper):
         with pytest.raises(ParameterError, match="declares"):
             measure.of(wrapper)
     # a sample has the noise of its part
-    assert Deviation().of(PoissonSampled(Gaussian(2.0), rate=0.1)) == 2.0
+    assert Deviation().of(PoissonSampled(Gaussian(2.0), rate=0.1)) == Gaussian(2.0).deviation

@@ -84,8 +84,12 @@ def test_and_the_auditor_is_not_idle():
 
 
 # the least rate of each: bets and two halves of an error leave some of it unused
-LEAST = {"early": 0.005, "early, declared": 0.005, "delta": 0.02, "vectors": 0.02,
+LEAST = {"early": 0.005, "early, declared": 0.005, "delta": 0.02,
          "learned of a line": 0.02, "Gaussian": 0.02}  # fmt: skip
+# a claim on vectors is exact only where both coordinates are beyond the values: a learned line
+# also guesses elsewhere, where a guess is right less often than the claim allows, so alarms are
+# rarer than the nominal rate by as much as the line was learned badly
+WITHOUT_LEAST = {"vectors"}
 
 
 @pytest.mark.slow
@@ -94,7 +98,16 @@ def test_false_alarms_in_ten_thousand_repeats_are_the_nominal_ones(name):
     repeats = 10_000
     count = alarms(name, repeats, 2000)
     assert count <= binom.ppf(1 - CHANCE, repeats, 0.05)
-    assert count >= binom.ppf(CHANCE, repeats, LEAST.get(name, 0.043))
+    if name not in WITHOUT_LEAST:
+        assert count >= binom.ppf(CHANCE, repeats, LEAST.get(name, 0.043))
+
+
+def test_a_false_claim_on_vectors_is_seen():
+    def louder(value, rng, size):  # epsilon is 2, not 1
+        return value + rng.laplace(scale=1.0, size=(size, 2))
+
+    found = [audit(louder, (0.0, 1.0), PureLoss(1.0), 5000, rng=seed) for seed in range(5)]
+    assert [one.outcome for one in found] == [Outcome.FALSIFIED] * 5
 
 
 @pytest.mark.parametrize("runs", [300, 3000])

@@ -12,7 +12,15 @@ from audits.attacks.floating_point import (
     noise_grid,
     reachable,
 )
-from mechanisms import DiscreteLaplace, Gaussian, Laplace, Staircase, TruncatedLaplace
+from mechanisms import (
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    PiecewiseUniform,
+    PrivUnit,
+    Staircase,
+    TruncatedLaplace,
+)
 from tests.processor_time import standard_seconds
 
 
@@ -21,8 +29,20 @@ def test_the_lowest_bit_of_a_float():
     assert lowest_bit(numbers).tolist() == [0, 0, -2, 70, -52, -55, -1074, NO_BIT]
 
 
-IDEALISED = [Laplace(1.0), Gaussian(3.7306334), Staircase(1.0), TruncatedLaplace(1.0, 11.0)]
-EXACT = [Laplace(1.0, 1.0, "exact"), Gaussian(3.7306334, 1.0, "exact")]
+IDEALISED = [
+    Laplace(1.0, arithmetic="idealised"),
+    Gaussian(3.7306334, arithmetic="idealised"),
+    Staircase(1.0, arithmetic="idealised"),
+    TruncatedLaplace(1.0, 11.0, arithmetic="idealised"),
+    PiecewiseUniform(1.0, 0.6224593312018546, arithmetic="idealised"),
+]
+EXACT = [
+    Laplace(1.0, 1.0, "exact"),
+    Gaussian(3.7306334, 1.0, "exact"),
+    Staircase(1.0),
+    TruncatedLaplace(1.0, 11.0),
+]
+LOCAL = [PiecewiseUniform(1.0, 0.6224593312018546), PrivUnit(3, 0.25, 0.6199119)]
 
 
 @pytest.mark.parametrize("made", IDEALISED, ids=repr)
@@ -48,13 +68,20 @@ def test_exact_noise_tells_nothing_by_its_bits(made, pair):
     assert finding.outcome.name == "SURVIVED"
 
 
+@pytest.mark.parametrize("made", LOCAL, ids=repr)
+def test_exact_reports_tell_nothing_by_their_bits(made):
+    finding = audit_bits(made, runs=500_000, confidence=1 - 1e-6, rng=2)
+    assert finding.epsilon_lower < 0.1
+    assert finding.outcome.name == "SURVIVED"
+
+
 def test_integers_tell_what_they_cost_and_no_more():
     finding = audit_bits(DiscreteLaplace(1.0), runs=500_000, confidence=1 - 1e-6, rng=2)
     assert 0.5 < finding.epsilon_lower < 1.0  # 1 is odd and 0 is even
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", EXACT, ids=repr)
+@pytest.mark.parametrize("made", [*EXACT, *LOCAL], ids=repr)
 def test_exact_noise_tells_nothing_in_ten_million_runs_a_side(made):
     finding = audit_bits(made, runs=20_000_000, confidence=1 - 1e-6, rng=3)
     assert finding.outcome.name == "SURVIVED"

@@ -18,6 +18,7 @@ from audits.claims.findings import Outcome
 from audits.results.rows import Settings
 from audits.runner.cases import cases
 from audits.runner.execution import run_all, select_cases
+from mechanisms import registry
 from tests.child_processes import interrupt, interruptible
 from tests.laws.common import INSTANCES
 
@@ -227,7 +228,7 @@ def test_an_interrupt_exits_130_and_leaves_no_file(tmp_path):
 
 
 def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, capsys):
-    words = ["DiscreteLaplace", ONE, "--seed", "7", "--samples", "20000"]
+    words = ["DiscreteLaplace(", ONE, "--seed", "7", "--samples", "20000"]
     whole, part = tmp_path / "whole.json", tmp_path / "r.json"
     assert main([*words, "--json", str(whole)]) == 0
     done = json.loads(whole.read_text())
@@ -431,3 +432,46 @@ def test_names_choose_by_part():
     assert all("half" in subject for subject in half)
     assert [case.subject for case in select_cases(["half_the_noise"])] == ["half_the_noise"]
     assert len(select_cases([])) == len(cases())
+
+
+def test_the_help_names_every_command(capsys):
+    from audits.__main__ import COMMANDS
+
+    assert main(["--help"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    others = words.partition("Other commands")[2].partition("Exit status")[0]
+    named = {part.split(",")[0].strip() for part in others.partition(":")[2].split(";")}
+    assert named == set(COMMANDS) - {"run"}
+
+
+def test_three_names_are_three_rows(tmp_path, capsys):
+    names, path = ["Laplace", "Gaussian", "Staircase"], tmp_path / "r.json"
+    page = tmp_path / "r.html"
+    words = [*names, "--samples", "2000", "--seed", "1", "--jobs", "1", "--json", str(path)]
+    assert main([*words, "--html", str(page)]) == 0
+    subjects = [row["subject"] for row in json.loads(path.read_text())["findings"]]
+    assert sorted(subject.split("(")[0] for subject in subjects) == sorted(names)
+    assert page.read_text().count("<tr class=more>") == 3
+    firsts = {repr(cls.instances()[0]) for cls in registry() if cls.__name__ in names}
+    assert set(subjects) == firsts
+    capsys.readouterr()
+
+
+def test_the_words_of_the_low_bits_choose_every_such_row():
+    bits = [case.subject for case in cases() if case.kind == "bits"]
+    assert [case.subject for case in select_cases(["low bits"])] == bits
+    laplace = [case.subject for case in select_cases(["laplace"])]
+    assert laplace == [case.subject for case in cases() if "laplace" in case.subject.lower()]
+
+
+def test_a_result_of_more_rows_a_name_is_replayed_whole(tmp_path, capsys):
+    path = tmp_path / "r.json"
+    chosen = ["RandomizedResponse(k=10", "DiscreteLaplace(", "--samples", "2000", "--seed", "1"]
+    assert main([*chosen, "--json", str(path)]) == 0
+    document = json.loads(path.read_text())
+    # as it was asked for when a name meant every subject that contains it
+    document["request"]["names"] = ["RandomizedResponse(k=10", "DiscreteLaplace"]
+    path.write_text(json.dumps(document))
+    capsys.readouterr()
+    assert main(["replay", str(path)]) == 0
+    assert f"identical but for times: {len(document['findings'])} rows" in capsys.readouterr().out

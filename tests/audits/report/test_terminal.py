@@ -22,7 +22,7 @@ def test_the_terminal_names_violations_and_missed_faults():
     text = last_words(row("honest"), lies, leaks, missed)
     assert "1 of 4 as expected." in text
     # rounded down, at the confidence of the verdict
-    assert "2 violations: sum leaks ε ≥ 1.987, claimed 1 at δ = 1e-05; " in text
+    assert "2 violations: sum leaks ε ≥ 1.987, claimed 1 at δ = 1e-5; " in text
     assert "replayed breaks its claim, ε = 1." in text
     assert "1 known fault not found: broken." in text
     assert "wrong is at most one in a million. Repeat with --seed 7." in text

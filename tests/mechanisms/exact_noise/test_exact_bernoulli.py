@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mechanisms.exact_noise.exact_bernoulli import bernoulli, bernoulli_words
+from mechanisms.exact_noise.exact_bernoulli import bernoulli, bernoulli_each, bernoulli_words
 from tests.laws.common import FALSE_ALARM_RATE
 
 
@@ -16,8 +16,8 @@ class Script:
         self.words = list(words)
 
     def integers(self, low, high, shape, dtype):
-        assert (low, high, dtype) == (0, 2**64, np.uint64)
-        return np.asarray(self.words.pop(0), dtype=np.uint64).reshape(shape)
+        assert (low, high) == (0, 2 ** np.iinfo(dtype).bits)
+        return np.asarray(self.words.pop(0), dtype=dtype).reshape(shape)
 
 
 ALL, PATTERN = 2**64 - 1, 0x0123456789ABCDEF
@@ -43,6 +43,17 @@ def test_bits_decide_a_tie_by_what_is_left():
     )
     made = bernoulli(0.5 + 2.0**-17, (2, 2), Script(first, second))
     assert made.tolist() == [[True, True], [False, False]]
+
+
+def test_a_bit_for_every_probability_decides_a_tie_by_what_is_left():
+    # thirty-two digits of each p, and for the tie those of .25
+    p = np.array([[0.5 + 2.0**-34, 0.5], [0.5 + 2.0**-34, 1.0], [0.0, 2.0**-80]])
+    tie, last = 2**31, 2**32 - 1
+    first = [[tie, tie], [tie, last], [0, 0]]
+    made = bernoulli_each(p, Script(first, [2**30 - 1, 2**30, 0], [2**16 - 1]))
+    assert made.tolist() == [[True, False], [False, True], [False, True]]
+    made = bernoulli_each(p, Script(first, [2**30 - 1, 2**30, 0], [2**16]))
+    assert made.tolist() == [[True, False], [False, True], [False, False]]
 
 
 @pytest.mark.parametrize("eighths", range(9))

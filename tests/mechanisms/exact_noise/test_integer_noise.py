@@ -145,3 +145,21 @@ def test_sums_beyond_64_bits_stay_at_the_end(made):
 def test_what_is_no_integer_is_refused(bad):
     with pytest.raises(ValueError, match="value must be whole numbers"):
         DiscreteLaplace(1.0).release(bad, 1)
+
+
+@pytest.mark.parametrize("error", [2.0**-42, 0.3])  # the wider one sends many to the exact decision
+@pytest.mark.parametrize(
+    "law",
+    [
+        (0.3, 1), (1.0, 2), (700.0, 1), (1.3 * 2.0**40, 2), (0.3, 1, 5), (3.0, 1, 4, True),
+        (700.0, 1, None, True), (1.3 * 2.0**40, 1, 2**41, True),
+    ],
+)  # fmt: skip
+def test_a_single_proposal_is_the_one_that_an_array_of_one_gets(law, error, monkeypatch):
+    monkeypatch.setattr(noise, "HEIGHT_ERROR", error)
+    made = IntegerNoise(*law)
+    for seed in range(1000):
+        one, many = np.random.default_rng(seed), np.random.default_rng(seed)
+        alone = made._proposal(one)
+        assert made._accepted_proposals(1, many).tolist() == ([] if alone is None else [alone])
+        assert one.bit_generator.state == many.bit_generator.state

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from accountant import PrivateValueError
 from mechanisms import Gaussian, Laplace
 from mechanisms.exact_noise import rounding_grid as grid
 
@@ -70,3 +71,36 @@ def test_rounding_is_paid_for(cls):
 @pytest.mark.parametrize("scale", [1e-300, 0.5, 1.0, 1.999, 3.7, 1e300])
 def test_a_scale_is_2_to_the_40_to_41_steps(scale):
     assert 2.0**40 <= scale / grid.grid_step(scale) < 2.0**41
+
+
+@pytest.mark.parametrize("scale", [1e-300, 0.7, 3.0, 1e300])
+def test_a_number_gets_the_sum_that_an_array_gets(scale):
+    rng = np.random.default_rng(10)
+    steps = [*rng.normal(size=50) * 2.0 ** rng.integers(30, 70, 50), 2.5 * 2.0**-40, 2.0**22]
+    for seed, value in enumerate(float(x) * min(scale, 1e280) for x in steps):
+        alone = grid.add_grid_noise(
+            np.float64(value), scale, scale, 1, np.random.default_rng(seed), ()
+        )
+        among = grid.add_grid_noise(
+            np.array([value]), scale, scale, 1, np.random.default_rng(seed), (1,)
+        )
+        assert alone == among[0]
+        assert type(alone) is np.float64
+
+
+@pytest.mark.parametrize(("cls", "most"), [(Laplace, 1024), (Gaussian, 1024**2)])
+def test_an_array_of_any_shape_gets_noise_for_its_size(cls, most):
+    made = cls(1.0, 1024 * grid.grid_step(1.0))
+    assert made.dimension is None
+    for size in (1, 7, most - 1):
+        declared = cls(1.0, made.sensitivity, dimension=size)
+        assert made.drawn_scale_of(size) == declared.drawn_scale > 1.0
+    assert made.release(np.zeros((3, 7)), 0).shape == (3, 7)
+    # the noise of a matrix is as wide as its size asks
+    wide = grid.add_grid_noise(
+        np.zeros(21), 1.0, made.drawn_scale_of(21), made.power, np.random.default_rng(0), (21,)
+    )
+    assert made.release(np.zeros((3, 7)), 0).ravel().tolist() == wide.tolist()
+    with pytest.raises(PrivateValueError, match="dimension=n"):
+        made.drawn_scale_of(most + 1)
+    assert cls(1.0, made.sensitivity, dimension=2 * most).loss != made.loss

@@ -1,17 +1,14 @@
 """The accountants beside dp-accounting (and others where installed) on the same plans.
 
 Same process, medians of several runs, peak memory of one run, signed error against 13 digits that
-an independent road found.  ``python benchmarks/accounting.py [--peers] [--write docs/accounting.md]``
+an independent road found.
 """
 
 import argparse
 import importlib.util
 import math
-import re
 import resource
-import time
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 from dp_accounting import dp_event
@@ -30,6 +27,7 @@ from accountant import (
     Tight,
     calibrate,
 )
+from benchmarks.measure import beside, median_seconds, seconds_of
 from mechanisms import Gaussian
 
 C, G = np.linspace(50, 150, 50), np.linspace(400, 900, 500)
@@ -76,12 +74,9 @@ WORKLOADS = {
 
 
 def timed(work, repeats):
-    times, answer = [], None
-    for _ in range(repeats):
-        start = time.perf_counter()
-        answer = work()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times)), answer
+    """Median seconds, and the last answer."""
+    answers = []
+    return median_seconds(lambda: answers.append(work()), repeats), answers[-1]
 
 
 def peak_memory_mib(work):
@@ -103,8 +98,8 @@ def relative_error(found, truth):
     return "?" if truth is None else f"{found / truth - 1:+.1e}"
 
 
-def rows():
-    for name, (plan, delta, truth, events, relation) in WORKLOADS.items():
+def rows(workloads):
+    for name, (plan, delta, truth, events, relation) in workloads.items():
         Tight().certify(plan, delta)  # what is imported once
         ours, found = timed(lambda plan=plan, delta=delta: Tight().certify(plan, delta), 9)
         mine = peak_memory_mib(lambda plan=plan, delta=delta: Tight().certify(plan, delta))
@@ -112,32 +107,54 @@ def rows():
         memory = peak_memory_mib(lambda: dp_accounting_epsilon(events, delta, relation))
         yield (name, found.engine, f"{ours * 1e3:.1f} ms", relative_error(found.upper, truth),
                f"{found.width / found.upper:.1e}", f"{mine:.0f} MiB", f"{theirs * 1e3:.0f} ms",
-               relative_error(answer, truth), f"{memory:.0f} MiB", f"{theirs / ours:.0f}x")  # fmt: skip
+               relative_error(answer, truth), f"{memory:.0f} MiB", beside(theirs, ours, "Tight"))  # fmt: skip
 
 
 HEAD = ("workload", "engine", "Tight", "error", "width", "peak", "dp-accounting", "its error",
-        "its peak", "faster")  # fmt: skip
+        "its peak", "its time")  # fmt: skip
 
 
-def others():
-    f1, scale = timed(lambda: calibrate(lambda s: 500 * Gaussian(s), epsilon=1.0, delta=1e-6), 9)
-    yield f"f1, calibrate 500 Gaussians: {f1 * 1e3:.1f} ms, scale {scale:.6f} (94.466692)"
-    f2, sigma = timed(lambda: calibrate(
+def calibrations():
+    """Beside dp-accounting's own calibration, to the same tolerance."""
+    from dp_accounting import mechanism_calibration as theirs
+
+    def library(event_of, epsilon, delta):
+        return theirs.calibrate_dp_mechanism(
+            pld_privacy_accountant.PLDAccountant, event_of, epsilon, delta,
+            theirs.ExplicitBracketInterval(0.5, 500.0), tol=1e-6,
+        )  # fmt: skip
+
+    def gaussians(scale):
+        return dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(scale), 500)
+
+    seconds, scale = timed(lambda: calibrate(lambda s: 500 * Gaussian(s), epsilon=1.0, delta=1e-6),
+                           9)  # fmt: skip
+    peer, answer = timed(lambda: library(gaussians, 1.0, 1e-6), 1)
+    yield (f"f1, calibrate 500 Gaussians: {seconds * 1e3:.1f} ms, scale {scale:.6f} (94.466692); "
+           f"dp-accounting {answer:.6f}, {beside(peer, seconds, 'calibrate')}")  # fmt: skip
+    plan, delta, *_ = WORKLOADS["b: DP-SGD"]
+    one = median_seconds(lambda: Tight().certify(plan, delta), 5)
+    seconds, sigma = timed(lambda: calibrate(
         lambda s: 15_000 * PoissonSampled(Gaussian(s), 0.004), epsilon=3.0, delta=1e-5), 5)  # fmt: skip
-    yield f"f2, calibrate b's noise: {f2 * 1e3:.0f} ms, sigma {sigma:.8f} (.95001323)"
-    gate = Filter(np.ones(3), Budget(1e9, 1e-6))
-    noise = Gaussian(1e3)
-    spends, _ = timed(lambda: [gate.spend(noise) for _ in range(10**5)], 3)
-    yield f"100,000 spends of a filter: {spends:.2f} s"
-    shifts = np.linspace(1e-4, 3e-4, 500_000)
-    million = Sequential(
+    yield (f"f2, calibrate b's noise: {seconds * 1e3:.0f} ms, sigma {sigma:.8f} (.95001323); "
+           f"{beside(seconds, one, 'one answer')}")  # fmt: skip
+
+
+def long_plans(spends, releases):
+    gate, noise = Filter(np.ones(3), Budget(1e9, 1e-6)), Gaussian(1e3)
+    seconds = median_seconds(lambda: [gate.spend(noise) for _ in range(spends)])
+    sums = median_seconds(lambda: [math.fsum((1e-3, 1e3)) for _ in range(spends)])
+    yield f"{spends:,} spends of a filter: {seconds:.2f} s, {beside(seconds, sums, 'two-term sums')}"
+    shifts = np.linspace(1e-4, 3e-4, releases // 2)
+    many = Sequential(
         [LaplaceLoss(float(x)) for x in shifts] + [GaussianLoss(float(x)) for x in shifts]
     )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    took, found = timed(lambda: Tight().certify(million, 1e-6), 1)
+    listing = median_seconds(lambda: dict(many.losses()), 1)
+    (took,), found = seconds_of(lambda: Tight().certify(many, 1e-6)), Tight().certify(many, 1e-6)
     memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    width = found.width / found.upper
-    yield f"10^6 different releases: {took:.1f} s, {memory:.0f} MiB more, width {width:.0e}"
+    yield (f"{releases:,} different releases: {took:.1f} s, {beside(took, listing, 'their list')}, "
+           f"{memory:.0f} MiB more, width {found.width / found.upper:.0e}")  # fmt: skip
 
 
 def peers():
@@ -171,24 +188,21 @@ def peers():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peers", action="store_true", help="ask other installed accountants too")
-    parser.add_argument("--write", metavar="FILE", help="put the tables into this page")
+    parser.add_argument("--quick", action="store_true", help="few workloads: the script works")
     given = parser.parse_args()
-    table = [HEAD, *rows()]
+    quick = ("a: 1000 Gaussians", "64 Laplaces")
+    workloads = {name: WORKLOADS[name] for name in quick} if given.quick else WORKLOADS
+    table = [HEAD, *rows(workloads)]
     lines = ["| " + " | ".join(row) + " |" for row in table]
     lines.insert(1, "|" + " --- |" * len(HEAD))
     print("\n".join(lines), flush=True)
-    rest = list(others())
+    parts = (long_plans(2_000, 2_000),) if given.quick else (
+        calibrations(), long_plans(100_000, 1_000_000))  # fmt: skip
+    rest = [line for part in parts for line in part]
     print("\n".join(rest), flush=True)
     if given.peers:
         for name, seconds, found, truth in peers():
             print(f"b by {name}: {seconds:.1f} s, error {found / truth - 1:+.1e}")
-    if given.write:
-        page = Path(given.write)
-        block = "\n".join([*lines, "", "```", *rest, "```"])
-        start, end = "<!-- benchmarks/accounting.py -->", "<!-- end -->"
-        text = re.sub(f"{start}.*?{end}", lambda _: f"{start}\n{block}\n{end}", page.read_text(),
-                      flags=re.DOTALL)  # fmt: skip
-        page.write_text(text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,182 @@
+"""Lines of a history from the bodies of entries: there may be millions, so few objects a line."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from accountant.book.account import Account
+from accountant.book.hash_chain import LogEntry
+from accountant.book.history import Line
+from accountant.book.log import Log
+from accountant.book.log_reader import UNDECODED
+from accountant.errors import LedgerCorrupt, ParameterError
+from accountant.formats.plan_json import from_dict
+
+SPENDS, OUTCOMES = ("plan", "reserve", "step"), ("release", "failed")
+NO_OUTCOME: tuple[str, int | None] = ("reserved", None)
+
+
+class Facts(msgspec.Struct, gc=False):
+    """What every entry has; facts without a field are passed over while a body is decoded."""
+
+    seq: int
+    dataset: str | None
+    kind: str
+    key: str | None
+
+
+class Outcome(Facts, gc=False):
+    """What came of a spend."""
+
+    of: int
+
+
+class Spend(Facts, gc=False):
+    """A spend, or a step that a plan paid for."""
+
+    time: str
+    author: str
+    mechanism: dict[str, Any] | None = None
+    plan: dict[str, Any] | None = None
+    loss: dict[str, Any] | None = None
+    total: list[str] | None = None
+    counting: str | None = None
+    who: Any = None
+    label: str | None = None
+    run: Any = None
+    seeded: bool = False
+    undeclared: str = ""
+    executor: str = ""
+
+
+Read = TypeVar("Read", bound=Facts)
+
+
+def read_page(
+    log: Log, dataset: str, made: type[Read], kinds: tuple[str, ...], after: int, upto: int
+) -> Iterator[Read]:
+    """Yield the next page of entries of some kinds, each checked; inside a transaction."""
+    decode = msgspec.json.Decoder(made).decode
+    for seq, body in log.bodies(dataset, kinds, after, upto):
+        try:
+            one = decode(body)
+        except UNDECODED:
+            facts = log.parse_entry(seq, body)
+            one = made(**{name: facts[name] for name in made.__struct_fields__ if name in facts})
+        if one.seq != seq:
+            raise LedgerCorrupt(log.name, "an entry is no entry", seq)
+        if one.dataset != dataset or one.kind not in kinds:
+            raise LedgerCorrupt(log.name, "a column does not say what its entry says", seq)
+        yield one
+
+
+class LineReader:
+    """Converts spends to lines; caches the words of repeated mechanisms."""
+
+    def __init__(self, account: Account, after: int) -> None:
+        self._account, self._log = account, account.log
+        self._runs: dict[int, str | None] = {}
+        self._words: dict[str, str] = {}
+        # of the latest line; later ones share what is equal
+        self._what: tuple[dict[str, Any] | None, str] = None, ""
+        self._loss: tuple[dict[str, Any] | None, str] = None, ""
+        self._of, self._by = array("q"), array("q")  # a spend, and its answer; 0: it failed
+        self._notion = account.notion
+        self._counting: str | None = None  # how the notion is named in entries
+        self._spent = self._notion.encode(self._notion.zero)
+        before = self._charge_until(after) if after else None
+        if before is not None:
+            self._spent = before.facts["total"]
+            self._change_notion(before.facts.get("counting"))
+
+    def _charge_until(self, seq: int) -> LogEntry | None:
+        """Return the last entry that charged the data set, up to this number."""
+        rows = self._log.storage.ask(
+            "SELECT seq FROM entries WHERE dataset = :d AND seq <= :seq AND "
+            "kind IN ('plan', 'reserve') ORDER BY seq DESC LIMIT 1", d=self._account.name, seq=seq,
+        )  # fmt: skip
+        return self._log.entry(rows[0][0]) if rows else None
+
+    def _change_notion(self, counting: str | None) -> None:
+        self._counting = counting
+        self._notion = self._account.notion_in({"counting": counting})
+
+    def add_outcome(self, outcome: Outcome) -> None:
+        """Note what came of a spend, in a few bytes."""
+        self._of.append(outcome.of)
+        self._by.append(outcome.seq if outcome.kind == "release" else 0)
+
+    def sort_outcomes(self) -> None:
+        """Sort what was noted, so that the outcomes of a page are found by bisection."""
+        order = np.argsort(self._of, kind="stable")
+        self._of, self._by = (
+            array("q", np.asarray(one)[order].tobytes()) for one in (self._of, self._by)
+        )
+
+    def lines(self, spends: list[Spend]) -> list[Line]:
+        """Return the lines of a page; call it in the order of the log, inside a transaction."""
+        if not spends:
+            return []
+        outcomes = self._outcomes(spends[0].seq, spends[-1].seq)
+        return [self._line(one, *outcomes.get(one.seq, NO_OUTCOME)) for one in spends]
+
+    def _line(self, one: Spend, outcome: str, answer: int | None) -> Line:
+        kind, run, who, said = one.kind, one.run, one.who, one.mechanism
+        if kind == "plan":
+            said, outcome = one.plan, "planned"
+            self._runs[one.seq], run = run, one.seq
+        if kind != "step":  # a step was paid for by its plan
+            if one.total is None:
+                raise LedgerCorrupt(self._log.name, "an entry does not say what it must", one.seq)
+            self._spent = one.total
+            if one.counting != self._counting:
+                self._change_notion(one.counting)
+        if said != self._what[0]:
+            self._what = said, self._printed(said)
+        if one.loss != self._loss[0]:
+            self._loss = one.loss, self._printed(one.loss)
+        facts, words = self._what
+        return Line(
+            one.seq, one.time, one.author, kind, words, facts or {}, self._loss[1], self._spent,
+            None if who is None else _count_of_users(who), one.label,
+            None if run is None else self._run(run), one.seeded, outcome, answer, one.undeclared,
+            one.executor, self._notion,
+        )  # fmt: skip
+
+    def _outcomes(self, first: int, last: int) -> dict[int, tuple[str, int | None]]:
+        """Return what came of the spends from the first to the last."""
+        part = slice(bisect_left(self._of, first), bisect_right(self._of, last))
+        pairs = zip(self._of[part], self._by[part], strict=True)
+        return {of: ("answered", by) if by else ("failed", None) for of, by in pairs}
+
+    def _run(self, plan: int) -> str | None:
+        """Return the name of the run that an entry opened."""
+        if plan not in self._runs:
+            self._runs[plan] = self._log.entry(plan).facts.get("run")
+        return self._runs[plan]
+
+    def _printed(self, plain: dict[str, Any] | None) -> str:
+        key = str(plain)
+        if key not in self._words:
+            self._words[key] = "" if plain is None else printed_form(plain)
+        return self._words[key]
+
+
+def printed_form(plain: dict[str, Any]) -> str:
+    """Return the repr of a mechanism, loss or plan of the log."""
+    if set(plain) == {"repr"}:
+        return str(plain["repr"])
+    try:
+        return repr(from_dict(plain))
+    except ParameterError:  # of a package that is not installed here
+        return str(plain)
+
+
+def _count_of_users(words: Any) -> int:
+    return len(range(*words)) if isinstance(words, list) else int(words)

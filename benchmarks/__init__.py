@@ -1,0 +1,1 @@
+"""Speed and strength beside a named peer or a physical limit, measured in the same run."""

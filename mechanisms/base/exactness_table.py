@@ -1,0 +1,78 @@
+"""The table of what exact forms cost beside idealised ones; `make table` writes it into docs/."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from mechanisms.base.mechanism import EXACT, IDEALISED, Mechanism, registry
+
+COST_START, COST_END = (
+    "<!-- cost of exactness: made by `make table` -->\n",
+    "<!-- end of cost -->",
+)
+COST_HEAD = ("mechanism", "epsilon, exact", "idealised")
+TIMES_HEAD = ("ns a draw, exact", "exact, by the system's key", "idealised")
+AT_DELTA = 1e-4
+BATCH, TIMES = 100_000, 3
+
+
+def cost_table() -> str:
+    """Return a Markdown table, a row for each mechanism with an exact form, measured now."""
+    head = (*COST_HEAD, *TIMES_HEAD)
+    lines = [head, ("---",) * len(head)]
+    lines += [(*row, *_times(exact, idealised)) for row, exact, idealised in exact_forms()]
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
+
+
+def exact_forms() -> Iterator[tuple[tuple[str, ...], Mechanism, Mechanism | None]]:
+    """Yield the cells that are the same on every machine, the exact form and the idealised one."""
+    for cls in registry():
+        forms = {one.arithmetic: one for one in reversed(cls.instances())}
+        if EXACT in forms and "inner" not in getattr(cls, "__slots__", ()):
+            exact, idealised = forms[EXACT], forms.get(IDEALISED)
+            row = (f"`{exact!r}`", _epsilon(exact), _epsilon(idealised))
+            yield row, exact, idealised
+
+
+def _epsilon(mechanism: Mechanism | None) -> str:
+    """Return epsilon at a small delta in nine digits, or a dash where there is no such form."""
+    return "-" if mechanism is None else f"{mechanism.loss.epsilon_at(AT_DELTA):.9g}"
+
+
+def _times(exact: Mechanism, idealised: Mechanism | None) -> tuple[str, ...]:
+    seeded, system, plain = (
+        "-" if one is None else f"{_nanoseconds(one, with_seed):.0f}"
+        for one, with_seed in ((exact, True), (exact, False), (idealised, True))
+    )
+    return seeded, system, plain
+
+
+def _nanoseconds(mechanism: Mechanism, seeded: bool) -> float:
+    """Return the least processor time of a draw in a batch, of a few runs."""
+    rng = np.random.default_rng(0)
+    value = mechanism.values.example(rng)
+    batch, least = np.stack([np.asarray(value)] * BATCH), math.inf
+    for _ in range(TIMES):
+        start = time.process_time()
+        mechanism.release(batch, rng if seeded else None)
+        least = min(least, time.process_time() - start)
+    return least / BATCH * 1e9
+
+
+def cost_in_page(text: str) -> str:
+    """Return the table that a page holds now."""
+    return text.split(COST_START)[1].split(COST_END, maxsplit=1)[0]
+
+
+def write_cost(page: str) -> None:
+    """Write the table into a page, between its two marks."""
+    path = Path(page)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(
+        text.replace(COST_START + cost_in_page(text), COST_START + cost_table()), encoding="utf-8"
+    )

@@ -1,0 +1,61 @@
+"""Staircase noise on the integers, whose law is exact, given ideal random words.
+
+References: Geng & Viswanath (2014), on cells of one step.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from mechanisms.exact_noise.exact_bernoulli import bernoulli_between
+from mechanisms.exact_noise.exponential_coins import exponential_bounds
+from mechanisms.exact_noise.integer_noise import IntegerArray, IntegerNoise
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class IntegerStaircase:
+    """Cells from k to k + 1, alike on both sides of 0, whose probabilities fall in steps.
+
+    The first ``upper`` cells of a side have the highest probability, and every ``stair`` cells
+    after them that of the ones before times ``e^(-1 / width)``.
+    """
+
+    stair: int
+    upper: int
+    width: float
+
+    def draw(self, size: int, rng: np.random.Generator) -> IntegerArray:
+        """Return ``size`` independent draws."""
+        # the level below the first: geometric, with an independent fair sign
+        signed = IntegerNoise(self.width, 1, cells=True).draw(size, rng)
+        first = bernoulli_between(self.first_level, (size,), rng)
+        inside = rng.integers(0, self.stair, size)
+        top = np.flatnonzero(first)
+        inside[top] = rng.integers(0, self.upper, top.size)
+        negative = signed < 0
+        below = np.where(negative, ~signed, signed)
+        k = inside + np.where(first, 0, self.upper + self.stair * below)
+        noise: IntegerArray = np.where(negative, ~k, k)
+        return noise
+
+    def first_level(self, digits: int) -> tuple[Fraction, Fraction]:
+        """Return two fractions with the probability of the first level between them."""
+        return _first_level(self.stair, self.upper, self.width, digits)
+
+    def level(self, k: int) -> int:
+        """Return how often the probability of cell k has fallen."""
+        return (max(k, -1 - k) - self.upper) // self.stair + 1
+
+
+@functools.lru_cache(maxsize=256)
+def _first_level(stair: int, upper: int, width: float, digits: int) -> tuple[Fraction, Fraction]:
+    # upper (1 - b) against stair b: all further levels together have stair b / (1 - b)
+    low, high = exponential_bounds(1 / Fraction(width), digits)
+    least, most = (upper * (1 - b) / (upper * (1 - b) + stair * b) for b in (high, low))
+    return least, most

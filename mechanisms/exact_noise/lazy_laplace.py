@@ -1,0 +1,200 @@
+"""Continuous Laplace noise that is known to as many binary digits as a comparison needs.
+
+A draw is ``-ln U`` with a random sign, where U is uniform and its first 63 digits are drawn.  A
+float decides a comparison of such draws where an interval that contains the exact numbers lies on
+one side; otherwise further digits are drawn, and decimals of growing precision decide.  What is
+compared is the continuous distribution itself: no digit is rounded away.
+
+References: Dwork & Roth (2014) for the mechanisms; the digits as in von Neumann (1951).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from accountant.numerics import Array
+from mechanisms.exact_noise.exact_selection import IndexArray, exact_gap, row_chunks
+from mechanisms.exact_noise.exponential_coins import Bits, WordArray, random_words
+
+DIGITS = 63  # of U; the lowest bit of a word is the sign
+# A float of noise from at least `FEWEST` is within 2^-32 of the draw, whatever the digits are that
+# were not drawn; see docs/proofs/exact_selection.md.
+FEWEST = 2**33
+DRAW_ERROR = 2.0**-32
+Bound = Fraction | float  # a float only if it is infinite
+
+
+def noise_of(words: WordArray) -> tuple[Array, Bits]:
+    """Return standard Laplace noise in floats, and where it is not within `DRAW_ERROR`."""
+    digits = (words >> np.uint64(1)).view(np.int64)
+    noise = digits.astype(float)
+    noise *= 2.0**-DIGITS
+    with np.errstate(divide="ignore"):  # no digit but zeros: far out, and unsure
+        np.log(noise, out=noise)
+    sign = (words & np.uint64(1)).view(np.int64) * 2 - 1
+    noise *= sign
+    return noise, digits < FEWEST
+
+
+def draw_noisy_max(
+    scores: Array, scale: float, size: int | None, rng: np.random.Generator
+) -> IndexArray:
+    """Return indices of the largest ``score + scale noise``: one of each row, or of a single row.
+
+    The distribution is exactly that of independent continuous Laplace noise.
+    """
+    winners = np.empty(len(scores) if size is None else size, dtype=np.intp)
+    best = scores.max(axis=-1, keepdims=True)
+    with np.errstate(over="ignore"):  # minus infinity never wins before decimals are asked
+        heights = (scores - best) / scale
+    for rows in row_chunks(winners.size, scores.shape[1]):
+        shape = (rows.stop - rows.start, scores.shape[1])
+        words = random_words(shape[0] * shape[1], rng).reshape(shape)
+        noisy, few = noise_of(words)
+        noisy += heights[rows] if size is None else heights
+        found = noisy.argmax(axis=1)
+        top = noisy[np.arange(shape[0]), found] - 4 * DRAW_ERROR
+        rivals = np.count_nonzero(noisy >= top[:, None], axis=1) != 1
+        rivals |= few.any(axis=1)
+        for i in np.flatnonzero(rivals):
+            at = 0 if size is not None else rows.start + i
+            found[i] = exact_winner(scores[at], scale, words[i], noisy[i], few[i], rng)
+        winners[rows] = found
+    return winners
+
+
+def exact_winner(
+    scores: Array, scale: float, words: WordArray, noisy: Array, few: Bits,
+    rng: np.random.Generator,
+) -> int:  # fmt: skip
+    """Return the index of the largest noisy score of one row, by exact comparison of rivals."""
+    top = noisy[~few].max(initial=-math.inf)
+    # those further below lose to the top, and floats are good to 2^-50 of what they are
+    with np.errstate(invalid="ignore"):  # of minus infinity, where all are few
+        rivals = np.flatnonzero(few | ~(noisy < top - 1 - 2.0**-40 * abs(top)))
+    best = float(scores.max())
+    terms = [
+        NoisyTerm(
+            -exact_gap(best, float(scores[i]), scale), 1, LazyLaplace.from_word(int(words[i]))
+        )
+        for i in rivals
+    ]
+    return int(rivals[greatest(terms, rng)])
+
+
+def draw_first_above(
+    answers: Array, scale: float, size: int | None, rng: np.random.Generator, threshold: float
+) -> IndexArray:
+    """Return the first index with ``answer + 2 scale noise >= threshold + scale noise``.
+
+    One of each row, or ``size`` of a single row; the number of answers where there is none.
+    """
+    count = answers.shape[1]
+    winners = np.empty(len(answers) if size is None else size, dtype=np.intp)
+    with np.errstate(over="ignore"):
+        heights = (answers - threshold) / scale
+    for rows in row_chunks(winners.size, count + 1):
+        shape = (rows.stop - rows.start, count + 1)
+        words = random_words(shape[0] * shape[1], rng).reshape(shape)
+        noise, few = noise_of(words)
+        with np.errstate(invalid="ignore"):  # of two infinities, which are unsure
+            away = 2 * noise[:, 1:] + (heights[rows] if size is None else heights) - noise[:, :1]
+        above = away > 0
+        unsure = few[:, 1:] | few[:, :1] | ~(np.abs(away) > 4 * DRAW_ERROR)
+        for i in np.flatnonzero(unsure.any(axis=1)):
+            one = answers[0 if size is not None else rows.start + i]
+            decide_in_order(one, threshold, scale, words[i], above[i], unsure[i], rng)
+        winners[rows] = np.where(above.any(axis=1), above.argmax(axis=1), count)
+    return winners
+
+
+def decide_in_order(
+    answers: Array, threshold: float, scale: float, words: WordArray, above: Bits, unsure: Bits,
+    rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Settle the unsure comparisons of a row, up to the first answer that is above."""
+    bar = NoisyTerm(Fraction(0), 1, LazyLaplace.from_word(int(words[0])))
+    for j in np.flatnonzero(above | unsure):
+        if unsure[j]:
+            height = -exact_gap(threshold, float(answers[j]), scale)
+            term = NoisyTerm(height, 2, LazyLaplace.from_word(int(words[j + 1])))
+            above[j] = greatest([term, bar], rng) == 0
+        if above[j]:
+            return
+
+
+@final
+@dataclass(slots=True)
+class LazyLaplace:
+    """A draw ``sign * -ln U`` of which ``bits`` binary digits of U are drawn, more when asked."""
+
+    sign: int
+    digits: int
+    bits: int
+
+    @classmethod
+    def from_word(cls, word: int) -> LazyLaplace:
+        """Return the draw that a word of 64 bits starts."""
+        return cls(1 - 2 * (word & 1), word >> 1, DIGITS)
+
+    def refine(self, rng: np.random.Generator) -> None:
+        """Draw 64 further digits."""
+        self.digits = (self.digits << 64) | int(random_words(1, rng)[0])
+        self.bits += 64
+
+    def bounds(self) -> tuple[Bound, Bound]:
+        """Return two numbers with the draw between them, the nearer the more digits are drawn."""
+        precision = self.bits // 3 + 20
+        two = log_bounds(2, precision)
+        least = self.bits * two[0] - log_bounds(self.digits + 1, precision)[1]
+        most: Bound = math.inf
+        if self.digits:
+            most = self.bits * two[1] - log_bounds(self.digits, precision)[0]
+        return (least, most) if self.sign > 0 else (-most, -least)
+
+
+def log_bounds(number: int, precision: int) -> tuple[Fraction, Fraction]:
+    """Return two fractions with the logarithm of a whole number between them."""
+    if number == 1:
+        return Fraction(0), Fraction(0)
+    context = Context(prec=precision, rounding=ROUND_HALF_EVEN, traps=[])
+    # decimal's ln is correctly rounded: the exact number lies between its neighbours
+    value = context.ln(Decimal(number))
+    return Fraction(context.next_minus(value)), Fraction(context.next_plus(value))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NoisyTerm:
+    """The number ``height + factor * noise``."""
+
+    height: Fraction
+    factor: int
+    noise: LazyLaplace
+
+    def bounds(self) -> tuple[Bound, Bound]:
+        """Return two numbers with this one between them."""
+        low, high = (
+            bound if isinstance(bound, float) else self.height + self.factor * bound
+            for bound in self.noise.bounds()
+        )
+        return low, high
+
+
+def greatest(terms: list[NoisyTerm], rng: np.random.Generator) -> int:
+    """Return the index of the largest number; digits are drawn until it is settled."""
+    rivals = list(range(len(terms)))
+    while len(rivals) > 1:
+        known = {i: terms[i].bounds() for i in rivals}
+        least = max(low for low, _ in known.values())
+        rivals = [i for i in rivals if known[i][1] > least]
+        if len(rivals) > 1:
+            for i in rivals:
+                terms[i].noise.refine(rng)
+    return rivals[0]

@@ -1,0 +1,90 @@
+"""Every bench runs in its quick form and prints ratios; the runner keeps what it printed."""
+
+import importlib.util
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import __main__ as program
+
+ROOT = Path(__file__).parents[2]
+RATIO = re.compile(r"(?<![\w.,])([\d.]+(?:e[+-]?\d+)?|inf|nan) x [A-Za-z]")
+HEAVY = {"bench_ledger", "bench_postgres", "bench_regression"}  # they start processes
+ratios_needed = {"bench_start": 3, "bench_audit": 5, "bench_mechanisms": 15, "bench_lasso": 3}
+
+
+def ratios(text):
+    return [float(word) for word in RATIO.findall(text)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow if n in HEAVY else ()) for n in program.NAMES],
+)
+def test_a_bench_prints_its_ratios(name):
+    command = [sys.executable, "-m", f"benchmarks.{name}", "--quick"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    if ran.stdout.startswith("left out: no PostgreSQL"):
+        pytest.skip("no PostgreSQL")
+    found = ratios(ran.stdout)
+    assert len(found) >= ratios_needed.get(name, 2), ran.stdout
+    assert all(math.isfinite(one) and one > 0 for one in found), ran.stdout
+
+
+def test_no_script_shadows_a_module():
+    """A script's folder is searched first when it is started by its path."""
+    folder = ROOT / "benchmarks"
+    scripts = {path.stem for path in folder.glob("*.py") if "__main__" in path.read_text()}
+    assert {name for name in scripts if not name.startswith("bench_")} == {"__main__"}
+    for name in {path.stem for path in folder.glob("*.py")} - {"__init__", "__main__"}:
+        assert importlib.util.find_spec(name) is None, name
+
+
+def test_a_failing_bench_stops_no_other_and_is_named(tmp_path, monkeypatch, capfd):
+    said = {"bench_a": "raise SystemExit(3)", "bench_b": "print('2.5 x its peer')"}
+    monkeypatch.setattr(program, "NAMES", [*said])
+    run = program.run
+
+    def stand_in(command):
+        return run([sys.executable, "-c", said[command[2].removeprefix("benchmarks.")]])
+
+    monkeypatch.setattr(program, "run", stand_in)
+    page = tmp_path / "page.md"
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--write", str(page)])
+    assert program.main() == 1
+    assert capfd.readouterr().err == "failed: bench_a\n"
+    text = page.read_text()
+    assert "failed with exit status 3" in text
+    assert "$ .venv/bin/python -m benchmarks.bench_b\n2.5 x its peer\n" in text
+    for word in (
+        "| date | 20",
+        "| commit | ",
+        "| processor | ",
+        "| cores | ",
+        "| libraries | numpy",
+    ):
+        assert word in text
+    assert str(ROOT) not in text
+
+
+def test_an_unknown_bench_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "bench_none"])
+    with pytest.raises(SystemExit) as ended:
+        program.main()
+    assert ended.value.code == 2
+    assert "no such bench: bench_none" in capsys.readouterr().err
+
+
+def test_the_page_holds_every_bench_to_its_end():
+    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    parts = re.findall(r"^## (bench_\w+)\n\n```\n(.*?)```", text, re.MULTILINE | re.DOTALL)
+    assert [name for name, _ in parts] == program.NAMES
+    for name, said in parts:
+        assert re.match(rf"\$ .venv/bin/python -m benchmarks.{name}( --quick)?\n", said)
+        assert "failed with exit status" not in said
+        assert "left out" in said or ratios(said), name

@@ -1,0 +1,177 @@
+"""Numbers of the pages: each has a command or a test that knows it, and a stale one is found."""
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments.catalogue import FIGURES
+from experiments.datasets import SHARED
+from tests.docs import numbers
+from tests.docs.numbers import DOCS, DRAWN, PAGES, RECORDS, ROOT, Block, Printed, blocks_of
+
+# proofs argue with their numbers; `make bench` writes the page of benchmarks
+EXAMINED = [one for one in PAGES if "proofs" not in one.parts and one.stem != "benchmarks"]
+BLOCKS = [pytest.param(block, id=f"{page.stem}-{i}")
+          for page in PAGES for i, block in enumerate(blocks_of(page))]  # fmt: skip
+CLOSED = re.compile(r"<!-- (?:measured|written|stated|tested): |<!-- end -->")
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_no_number_of_a_block_is_stale(block):
+    if block.kind in {"measured", "written"}:
+        assert set(block.names) <= set(FIGURES)
+    assert numbers.stale(block) == []
+
+
+@pytest.mark.parametrize("page", EXAMINED, ids=lambda page: page.name)
+def test_every_number_that_looks_measured_has_an_owner(page):
+    assert numbers.unowned(page) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_open_and_close_in_turn(page):
+    marks = [found[0][5:8] for found in CLOSED.finditer(page.read_text(encoding="utf-8"))]
+    assert marks[1::2] == ["end"] * (len(marks) // 2)
+    assert len(marks) == 2 * len(blocks_of(page))
+
+
+def test_every_csv_is_drawn_by_an_experiment_and_shown_by_a_page_that_measures_it():
+    owners = {figure.file: name for name, figure in FIGURES.items() if figure.file}
+    for path in sorted(DRAWN.glob("*.csv")):
+        name = owners[path.stem]
+        shown = [page for page in PAGES if f"figures/{path.stem}.svg" in page.read_text("utf-8")]
+        assert shown, path.name
+        for page in shown:
+            measured = {one for block in blocks_of(page) for one in block.names}
+            assert name in measured, (page.name, name)
+
+
+def test_every_record_is_of_an_experiment():
+    assert {path.stem for path in RECORDS.glob("*")} <= set(FIGURES)
+    printed_only = {name for name, figure in FIGURES.items() if not figure.file}
+    assert printed_only <= {path.stem for path in RECORDS.glob("*.txt")}
+
+
+def changed(block, old, new):
+    assert old in block.text
+    return Block(block.page, block.kind, block.names, block.notes, block.text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("page", "old", "new"),
+    [
+        ("label-privacy.md", "72.0 ± .5", "71.4 ± .5"),
+        ("label-privacy.md", "2.37 at K", "2.38 at K"),
+        ("lower-bounds.md", ".0871 ± .0017", ".0807 ± .0017"),
+        ("lower-bounds.md", "6.07e-7", "6.08e-7"),
+        ("lower-bounds.md", "n^−.88", "n^−.89"),
+        ("frank-wolfe.md", "7.84·10⁻⁴", "7.85·10⁻⁴"),
+        ("sparse-regression.md", "+1.30 ± 0.12", "+1.33 ± 0.12"),
+        ("sign-votes.md", "2 217", "2 218"),
+        ("why.md", "39.902", "39.903"),
+    ],
+)
+def test_a_stale_number_is_found(page, old, new):
+    (block,) = (one for one in blocks_of(DOCS / page) if old in one.text)
+    assert numbers.stale(block) == []
+    assert numbers.stale(changed(block, old, new)) != []
+
+
+def test_most_changes_of_one_unit_in_the_last_place_are_found():
+    def moved(one):
+        return replace(one, value=one.value + 2 * one.half)
+
+    found = []
+    for block in (one for page in PAGES for one in blocks_of(page) if one.kind == "measured"):
+        text = numbers.NO_NUMBER.sub(" ", block.text)
+        for pair in numbers.PAIR.finditer(text):
+            mean, error = Printed.of(pair[2]), Printed.of(pair[4])
+            if mean.value not in block.given:
+                found.append(not numbers.is_known_pair(moved(mean), error, block))
+        single = numbers.printed_in(numbers.PAIR.sub(" ", text))
+        large = (one for one in single if not one.small and one.value not in block.given)
+        found += [not numbers.is_known(moved(one), block) for one in large]
+    assert len(found) > 500
+    assert sum(found) > 2 / 3 * len(found)  # the others are, by chance, other numbers of the record
+
+
+def test_a_written_block_is_the_record_to_the_letter():
+    (block,) = (one for one in blocks_of(DOCS / "lower-bounds.md") if "lower-bounds-accuracy" in
+                one.names)  # fmt: skip
+    assert numbers.stale(block) == []
+    assert numbers.stale(changed(block, "0 of 20", "1 of 20")) != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["| a fit | .0315 |", "It takes 12 s.", "It takes 1.5 ms.", "The error is .01 ± .002.",
+     "93 % of users", "```\nspends a second: 1.5\n```", "three times, 1.27 of it"],
+)  # fmt: skip
+def test_a_number_without_an_owner_is_found(text, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"# Page\n\n{text}\n")
+    assert numbers.unowned(page) != []
+    page.write_text(f"# Page\n\n<!-- stated: README.md -->\n{text}\n<!-- end -->\n")
+    assert numbers.unowned(page) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "value", "near", "far"),
+    [(".0953", 0.0953, 0.09534, 0.09536), ("3 505", 3505, 3505.4, 3505.6),
+     ("2.4e-5", 2.4e-5, 2.449e-5, 2.46e-5), ("7.84·10⁻⁴", 7.84e-4, 7.836e-4, 7.83e-4),
+     ("74,369", 74369, 74369, 74370), ("26", 26, 26.4, 26.6)],
+)  # fmt: skip
+def test_numbers_are_read_as_they_are_printed(words, value, near, far):
+    one = Printed.of(words)
+    assert one.value == pytest.approx(value)
+    assert one.rounds(near)
+    assert not one.rounds(far)
+
+
+def test_what_is_computed_is_arithmetic_alone():
+    block = Block(Path("page.md"), "measured", (), {"computed": "__import__('os')"}, "")
+    with pytest.raises(ValueError, match="no arithmetic"):
+        numbers.stale(block)
+
+
+def test_the_failure_on_the_page_of_tests(tmp_path):
+    page = (DOCS / "testing.md").read_text(encoding="utf-8")
+    code = page.partition("```python\n")[2].partition("```")[0]
+    expected = "@pytest.mark.xfail(raises=AssertionError, strict=True)\n"
+    assert expected in code
+    (tmp_path / "test_page.py").write_text(code.replace(expected, ""), encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    run = "import sys; sys.path.insert(0, sys.argv.pop(1)); import pytest; sys.exit(pytest.main())"
+    done = subprocess.run(
+        [sys.executable, "-c", run, str(ROOT), "-q", "-p", "audits.pytest_plugin", "-p",
+         "no:cacheprovider", "test_page.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    (block,) = (one for one in blocks_of(DOCS / "testing.md") if one.kind == "tested")
+    for line in block.text.strip().splitlines():
+        assert line.strip() in done.stdout, done.stdout
+
+
+# Duchi's vector: equal eigenvalues leave its basis to the processor
+LOOSE = re.compile("duchi", re.IGNORECASE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_record_is_what_the_command_prints_now(name, tmp_path):
+    if not all((SHARED / file).is_file() for file in FIGURES[name].data):
+        pytest.skip(f"no data for {name}")
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments", name, "--out", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    pairs = [(done.stdout, numbers.record(name))]
+    if file := FIGURES[name].file:
+        pairs.append(tuple((folder / f"{file}.csv").read_text() for folder in (tmp_path, DRAWN)))
+    for now, kept in pairs:
+        lines = zip(now.splitlines(), kept.splitlines(), strict=True)
+        assert [one for one, other in lines if one != other and not LOOSE.search(one)] == []

@@ -1,0 +1,68 @@
+"""The quick forms print what they printed when docs/records was written.
+
+Where code moves a value, the records, figures and pages in docs are stale: run `make numbers` for
+the experiments that fail here, then `python -m tests.experiments.test_kept_values FOLDER` for the
+kept values (FOLDER gets the quick figures).
+"""
+
+import contextlib
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.__main__ import main
+from experiments.catalogue import FIGURES
+from experiments.datasets import SHARED
+from tests.docs.numbers import NUMBER, Printed
+
+KEPT = Path(__file__).parents[1] / "snapshots" / "experiments.json"
+# those that repeat the code of another; the first tests of this folder mark the same
+SLOW = {
+    "sparse-regression-3", "sparse-regression-5", "sparse-regression-6", "sign-votes-3",
+    "sign-votes-5", "sign-votes-claims", "lower-bounds-labels", "lower-bounds-central",
+}  # fmt: skip
+NAMES = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in FIGURES]
+
+
+def seeds_of(name):
+    """As the other tests ask for, so that one run serves all."""
+    return 2 if FIGURES[name].module == "lower_bounds" else 1
+
+
+def values_in(said):
+    """The numbers of all lines but those of Duchi's vector, whose basis is the processor's."""
+    lines = [line for line in said.splitlines() if "duchi" not in line.lower()]
+    return [float(f"{Printed.of(one[1]).value:.3g}") for one in NUMBER.finditer("\n".join(lines))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_quick_form_prints_what_it_printed(run, name):
+    kept = json.loads(KEPT.read_text())[name]
+    folder, said, _ = run(name, seeds_of(name))
+    found = values_in(said + "".join(path.read_text() for path in folder.glob("*.csv")))
+    assert found == pytest.approx(kept, rel=0.015, abs=1e-12)
+
+
+def test_every_experiment_is_kept():
+    assert set(json.loads(KEPT.read_text())) == set(FIGURES)
+
+
+def write(folder):
+    """Run every quick form, and keep what it prints."""
+    kept = {}
+    for name in FIGURES:
+        assert all((SHARED / file).is_file() for file in FIGURES[name].data)
+        said, out = io.StringIO(), Path(folder) / name
+        with contextlib.redirect_stdout(said):
+            assert main([name, "--quick", "--seeds", str(seeds_of(name)), "--out", str(out)]) == 0
+        drawn = "".join(path.read_text() for path in out.glob("*.csv"))
+        kept[name] = values_in(said.getvalue() + drawn)
+    lines = [f"{json.dumps(name)}: {json.dumps(values)}" for name, values in kept.items()]
+    KEPT.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])

@@ -1,0 +1,115 @@
+"""Laws of lower bounds: information by enumeration, and closed forms that are pinned."""
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from audits.minimax.bounds import central_mean
+from audits.minimax.information import contraction
+from audits.minimax.information.group_decoding import group_delta
+
+LEANS = (0.01, 0.3, 0.9)
+
+
+def two_signs(lean):
+    """A sign that is the point with probability (1 + lean) / 2: C_2 and C_infinity are lean^2."""
+    return SimpleNamespace(lean=lean, c_infinity=lean**2, c_two=lean**2)
+
+
+def reports(lean, epsilon):
+    """P(report | point) where the sign is released by randomised response; a row a point."""
+    t = lean * math.tanh(epsilon / 2)
+    return np.array([[1 + t, 1 - t], [1 - t, 1 + t]]) / 2
+
+
+def information(law, n):
+    """I(V; Z_1 .. Z_n) of n reports and a uniform point, and the mean KL(M_0 || M_v)."""
+    nats = divergence = 0.0
+    for outcome in itertools.product(range(law.shape[1]), repeat=n):
+        each = law[:, outcome].prod(axis=1)
+        nats += (each * np.log(each / each.mean())).mean()
+        null = law.mean(axis=0)[list(outcome)].prod()
+        divergence += null * np.log(null / each).mean()
+    return nats, divergence
+
+
+@pytest.mark.parametrize("lean", LEANS)
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 40.0])
+def test_information_is_bounded_and_nearly_attained(lean, epsilon):
+    family = two_signs(lean)
+    for n in (1, 3):
+        nats, divergence = information(reports(lean, epsilon), n)
+        fano, le_cam = (
+            one(family, n, epsilon)
+            for one in (contraction.fano_information, contraction.le_cam_divergence)
+        )
+        for found in (fano.sharp, fano.published):
+            assert nats <= found * (1 + 1e-9)
+        for found in (le_cam.sharp, le_cam.published):
+            assert divergence <= found * (1 + 1e-9)
+        near = n == 1 and epsilon in (0.01, 40.0)  # one report: the bounds are of single reports
+        if near:
+            assert nats == pytest.approx(fano.sharp, rel=1e-3)
+        if epsilon in (0.01, 40.0):
+            assert divergence == pytest.approx(le_cam.sharp, rel=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
+@pytest.mark.parametrize("points", [2, 5])
+def test_distances_bound_what_randomised_response_says(points, epsilon):
+    odds = math.exp(epsilon)
+    law = (np.ones((points, points)) + (odds - 1) * np.eye(points)) / (odds + points - 1)
+    found = contraction.distance_information(1, epsilon, 1 - 1 / points)
+    assert information(law, 1)[0] <= found.sharp <= found.published
+    # the forms of the proof: (e^eps - 1)^2 T / 2, and Bhatia and Davis's sinh^2(eps / 2)
+    forms = [math.expm1(epsilon) ** 2 * (1 - 1 / points) / 2, math.sinh(epsilon / 2) ** 2]
+    assert found.sharp == pytest.approx(min(forms), rel=1e-12)
+    assert found.published == pytest.approx(4 * math.expm1(epsilon) ** 2 * (1 - 1 / points))
+    few = contraction.distance_information(7, epsilon, 1e-3)
+    assert few.sharp == pytest.approx(
+        7 * min(math.expm1(epsilon) ** 2 / 2000, math.sinh(epsilon / 2) ** 2), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("lean", LEANS)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_chi_squared_bounds_hold_and_are_those_of_the_proof(lean, epsilon):
+    top = 1 / (1 + math.exp(-epsilon))
+    chi2 = top**2 / (1 - top) + (1 - top) ** 2 / top - 1
+    found = contraction.chi_squared_divergence(two_signs(lean), 1, chi2)
+    divergence = information(reports(lean, epsilon), 1)[1]
+    assert divergence <= found.sharp <= found.published
+    factor = -math.log1p(-lean * lean)
+    assert found.sharp == pytest.approx(min(factor / 2 * chi2, factor / 2), rel=1e-6)
+    assert found.published == pytest.approx(chi2 * lean**2 / (1 - lean), rel=1e-12)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+@pytest.mark.parametrize(("copies", "epsilon"), [(1, 0.01), (2, 0.3), (3, 0.9), (4, 2.0)])
+def test_correlations_of_an_estimate_hold_and_are_those_of_the_proof(copies, epsilon, delta):
+    reach, grown = copies * epsilon, group_delta(copies, epsilon, delta)
+    for dimension in (1, 2, 10, 1000):
+        found = central_mean.max_correlation(copies, dimension, epsilon, delta)
+        near = math.sinh(reach) ** 2 / dimension + 2 * grown * (1 + math.exp(-reach))
+        far = central_mean.cap_square(dimension, reach) + 2 * grown
+        assert found == pytest.approx(min(near, far) if reach <= 3 else far, rel=1e-12)
+        # randomised response of a direction's sign, revealed with probability delta_g: the squares
+        # of the posterior's means, of a coordinate whose mean square is 1 / p
+        share = grown + (1 - grown) * math.tanh(reach / 2) ** 2
+        assert share / dimension <= found
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+@pytest.mark.parametrize(("copies", "epsilon"), [(1, 0.01), (2, 0.3), (3, 0.9)])
+def test_the_overlap_of_a_pair_is_that_of_randomised_response(copies, epsilon, delta):
+    reach, grown = copies * epsilon, group_delta(copies, epsilon, delta)
+    keep = 1 / (1 + math.exp(-reach))
+    first = np.array([grown, 0.0, (1 - grown) * keep, (1 - grown) * (1 - keep)])
+    second = first[[1, 0, 3, 2]]
+    overlap = np.minimum(first, second).sum()
+    assert central_mean.pair_risk(10, copies, epsilon, delta) == pytest.approx(
+        (copies / 10) ** 2 * overlap, rel=1e-12
+    )

@@ -1,0 +1,69 @@
+"""Wrong losses, accountants and totals: each looks at one direction of two neighbours."""
+
+from accountant.accountants import base
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.ledger import additive_notions, odometer, pure_dp_notion
+from accountant.losses.loss import Loss
+from tests.mutants.edits import edit
+
+
+def epsilon_of_one_direction(patch):
+    """Inverts the profile of one direction."""
+    edit(patch, Loss, "epsilon_at", "for one in {self, self.reversed}", "for one in {self}")
+
+
+def delta_of_one_direction(patch):
+    """Reads the profile of one direction."""
+    edit(patch, Loss, "delta_at", "for one in {self, self.reversed}", "for one in {self}")
+
+
+def epsilon_of_the_better_direction(patch):
+    """Takes the less of both."""
+    edit(patch, Loss, "epsilon_at", "return max(one.inverse", "return min(one.inverse")
+
+
+def one_sided_masses(patch):
+    """Looks for impossible outcomes on one side."""
+    edit(
+        patch, Loss, "epsilon_at",
+        "worst = max(self.infinity, self.reversed.infinity)", "worst = self.infinity",
+    )  # fmt: skip
+
+
+def one_direction_of_a_plan(patch):
+    """Takes every plan for its own reverse."""
+    patch.setattr(base, "directions", lambda plan: (plan,))
+
+
+def one_direction_in_sums(patch):
+    """Adds up the costs of one direction."""
+    patch.setattr(additive_notions, "worse_direction", lambda loss, cost_of: cost_of(loss))
+
+
+def one_direction_of_epsilons(patch):
+    """Adds up the largest losses of one direction."""
+    patch.setattr(pure_dp_notion, "worse_direction", lambda loss, cost_of: cost_of(loss))
+
+
+def one_direction_of_divergences(patch):
+    """Adds up the divergences of one direction."""
+    edit(
+        patch, odometer.DivergencesNotion, "_cost",
+        "for one in {loss, loss.reversed}", "for one in {loss}",
+    )  # fmt: skip
+
+
+def one_direction_caps_a_sample(patch):
+    """Bounds a sampled divergence by that of one direction of its part."""
+    edit(
+        patch, PoissonSampled, "renyi",
+        "np.maximum(self.loss.renyi(a), self.loss.reversed.renyi(a))", "self.loss.renyi(a)",
+    )  # fmt: skip
+
+
+def weighs_a_sample_with_the_other_side(patch):
+    """Gives the losses of a sampled pair the masses of the other distribution."""
+    edit(
+        patch, PoissonSampled, "loss_pmf",
+        "p * np.exp(-ratio) if self._added", "p * np.exp(-ratio) if not self._added",
+    )  # fmt: skip

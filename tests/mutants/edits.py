@@ -1,0 +1,30 @@
+"""A function with one place of its source changed: the smallest of all mutants."""
+
+import __future__
+
+import contextlib
+import inspect
+import textwrap
+
+
+def edit(patch, owner, name, old, new):
+    """Put ``new`` for the only ``old`` in the source of a function or property of ``owner``."""
+    found = inspect.getattr_static(owner, name)
+    function = found.fget if isinstance(found, property) else inspect.unwrap(found)
+    source = textwrap.dedent(inspect.getsource(function))
+    if source.count(old) != 1:
+        raise ValueError(f"{old!r} is {source.count(old)} times in {name}")
+    lines = source.replace(old, new).splitlines()
+    while not lines[0].startswith("def "):  # decorators are put back below
+        lines.pop(0)
+    code = compile(
+        "\n".join(lines), f"<edited {name}>", "exec", __future__.annotations.compiler_flag
+    )
+    made = {}
+    exec(code, function.__globals__, made)
+    changed = made[function.__name__]
+    if isinstance(found, property):
+        changed = property(changed)
+    elif function is not found:
+        changed = contextlib.contextmanager(changed)
+    patch.setattr(owner, name, changed)
