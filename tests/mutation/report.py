@@ -1,5 +1,6 @@
 """The score, those that survive, and the list of those that are judged by hand."""
 
+import subprocess
 import textwrap
 import tomllib
 from collections import Counter
@@ -53,6 +54,9 @@ def write(results):
     words = f"{summary(results)} {sum(map(bool, left))} that survive are judged harmless"
     unknown = len(left) - sum(map(bool, left))
     words += f", {unknown} are not judged." if unknown else "."
+    git = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=False, cwd=ROOT).stdout
+    words += f" Measured at commit {commit.strip()}." if commit else ""
     page = PAGE.read_text()
     before, _, rest = page.partition(START)
     after = rest.partition(END)[2]
