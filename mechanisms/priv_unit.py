@@ -254,9 +254,14 @@ class PrivUnit(FixedLengthMeanOracle):
 
 def cap_mass(dimension: int, height: float) -> float:
     """Return the share of the sphere at or above a height, ``(1 - I_{h^2}(1/2, (p-1)/2)) / 2``."""
-    from scipy.special import betaincc
+    from scipy.special import betainc, betaincc
 
-    return float(betaincc(0.5, (dimension - 1) / 2, height * height)) / 2
+    half, square = (dimension - 1) / 2, height * height
+    if square > 0.5:  # near 1 the square is rounded, and 1 - height is not
+        return float(betainc(half, 0.5, (1 - height) * (1 + height))) / 2
+    below = float(betainc(0.5, half, square))
+    # scipy's complement is good to 1e-10 only where it is nearly 1
+    return (1 - below) / 2 if below < 0.75 else float(betaincc(0.5, half, square)) / 2
 
 
 def unit_vectors(vectors: Array) -> Array:
