@@ -17,7 +17,7 @@ NEWEST_PYTHON ?= $(shell for minor in 14 13 12 11; do \
   for one in python3.$$minor $${PYENV_ROOT:-$$HOME/.pyenv}/versions/3.$$minor.*/bin/python; do \
   "$$one" -c "" 2>/dev/null && echo "$$one" && exit; done; done)
 
-.PHONY: audits test thorough lowest newest bench table numbers clean
+.PHONY: audits test thorough lowest newest bench mutants table numbers clean
 
 audits: $(READY)  ## audit everything on the embedded data; ARGS="Laplace --seed 7" to choose
 	$(BIN)/python -m audits $(ARGS)
@@ -50,6 +50,9 @@ newest:  ## the same tests on the newest Python here and the newest versions
 bench: $(READY)  ## ratios to a peer or a physical limit, measured now and kept in docs/
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md $(ARGS)
 
+mutants: $(READY)  ## single changes of the code that carries privacy; ARGS="--sample 30" for few
+	$(BIN)/python -m tests.mutation $(ARGS)
+
 $(READY): requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
@@ -65,4 +68,4 @@ numbers: $(READY)  ## run experiments in full, write what the pages show; ARGS="
 	$(BIN)/python -m tests.docs.numbers $(ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-newest
+	rm -rf $(VENV) .venv-lowest .venv-newest .mutants

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from accountant.book.hash_chain import LogEntry
@@ -108,7 +108,7 @@ class RowCheck:
         if facts["kind"] == "dataset":
             self._names.append(name)
         if key is not None:
-            self._keys += hash((key, seq))
+            self._keys += _row_hash((key, seq))
 
     def check_rows(self) -> None:
         """Raise `LedgerCorrupt` if an index leads to other entries than those of the chain."""
@@ -120,7 +120,7 @@ class RowCheck:
             if found != numbers:
                 self._refuse("the index of data sets does not lead to their entries")
         words = "SELECT key, seq FROM entries WHERE key > :after ORDER BY key"
-        if sum(sum(map(hash, rows)) for rows in self._pages(words, "")) != self._keys:
+        if sum(sum(map(_row_hash, rows)) for rows in self._pages(words, "")) != self._keys:
             self._refuse("the index of keys does not lead to their entries")
         names = self._log.storage.ask("SELECT dataset FROM datasets ORDER BY seq")
         if [row[0] for row in names] != self._names:
@@ -142,3 +142,10 @@ class RowCheck:
 
     def _refuse(self, why: str) -> None:
         raise LedgerCorrupt(self._log.name, why)
+
+
+def _row_hash(row: Sequence[Any]) -> int:
+    """Return a number for a key and its entry, to be summed in any order."""
+    # hashes of tuples are nearly sums themselves: of exchanged keys they often add up to the same
+    key, seq = row
+    return hash(f"{seq} {key}")

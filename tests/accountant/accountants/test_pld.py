@@ -1,5 +1,7 @@
 """The grid's bracket: neither end on the wrong side."""
 
+import math
+
 import pytest
 
 from accountant import (
@@ -48,3 +50,9 @@ def test_pld_speaks_of_parallels_with_mass_at_infinity():
     plan = 20 * Parallel([ApproxLoss(0.1, 1e-8), PureLoss(0.1)])
     alone = PLD().epsilon(20 * ApproxLoss(0.1, 1e-8), 1e-3)
     assert alone * (1 - 1e-9) <= PLD().epsilon(plan, 1e-3) <= alone * 1.01
+
+
+def test_a_release_that_shows_everything_leaves_no_grid():
+    plan = 2 * PairLoss((1.0, 0.0), (0.0, 1.0))
+    assert PLD().bracket(plan, 0.1) == (0.0, math.inf)  # from below it says nothing
+    assert PLD().deltas(plan, [0.5, 2.0]).tolist() == [1.0, 1.0]

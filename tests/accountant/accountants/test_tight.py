@@ -261,3 +261,15 @@ def test_delta_at_the_epsilon_found_is_the_delta_asked():
     plan = 2 * BoundedRangeLoss(0.14444)
     found = Tight().epsilon(plan, 0.038617)
     assert Tight().delta(plan, found) <= 0.038617 * (1 + 1e-6)
+
+
+def test_one_direction_is_the_upper_end_of_its_certificate():
+    plan = PairLoss((0.9, 0.1), (0.6, 0.4)) + PureLoss(0.3)
+    ways = [Tight().one_way_epsilon(way, 1e-3) for way in (plan, plan.reversed)]
+    assert max(ways) == Tight().epsilon(plan, 1e-3)
+    assert ways[0] != ways[1]
+
+
+def test_what_has_no_cumulant_is_certified_by_finite_losses():
+    plan = 2 * PoissonSampled(BoundedRangeLoss(0.5), 0.1)
+    assert Tight().certify(plan, 1e-5).engine.endswith(", connect-the-dots")

@@ -11,6 +11,7 @@ from accountant import (
     Grouped,
     LaplaceLoss,
     LedgerCorrupt,
+    OffPlan,
     ParameterError,
     PoissonSampled,
     PureLoss,
@@ -18,6 +19,7 @@ from accountant import (
     UnsupportedPlan,
     calibrate,
 )
+from accountant.book.account import Account
 from accountant.book.export import registry_rows
 from accountant.book.log import Log
 from mechanisms import Exponential, Gaussian, Laplace
@@ -76,6 +78,7 @@ def test_pure_releases_beside_it_add_up_and_others_are_refused(book):
     assert (status.counts, status.limit) == ("epsilon", budget.epsilon)
     [row] = registry_rows(status, book.iter_history("d"), None, "none")
     assert row["composition"].startswith("the certified epsilon of a fixed plan")
+    assert (row["releases"], row["paid for"]) == (40, "by a plan")
     with book.ledger("d", DATA) as ledger:
         ledger.release(Laplace(10.0), np.sum)
         ledger.release(PoissonSampled(Laplace(1.0), 0.05), len)
@@ -226,3 +229,18 @@ def test_every_line_of_the_history_names_its_unit(book):
             line, status = book.history("d")[-1], book.status("d")
             assert (line.counts, line.total) == (status.counts, status.total)
     assert len({line.counts for line in book.history("d")}) > 1
+
+
+def test_a_run_whose_reservation_fails_stays_where_it_was(book, monkeypatch):
+    book.dataset("d", Budget(1.0))
+    with book.ledger("d", DATA, plan=3 * Laplace(10.0)) as ledger:
+        ledger.release(Laplace(10.0), np.sum)
+        with monkeypatch.context() as patch:
+            patch.setattr(Account, "reserve_step", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                ledger.release(Laplace(10.0), np.sum)
+        for _ in range(2):
+            ledger.release(Laplace(10.0), np.sum)
+        with pytest.raises(OffPlan):
+            ledger.release(Laplace(10.0), np.sum)
+    book.verify()

@@ -162,12 +162,18 @@ def test_another_database_is_no_book(sqlite_book):
 def test_a_book_that_is_not_there_is_not_made_when_it_is_only_read(sqlite_book):
     with pytest.raises(ParameterError, match="a book that exists"):
         Book.open(sqlite_book.url, create=False)
+    with pytest.raises(ParameterError, match=r"can be looked at \(File name too long\)"):
+        Book.open(f"sqlite:///{sqlite_book.path.parent}/{'x' * 300}")
     with pytest.raises(ParameterError, match="in a folder"):
         Book.open(f"sqlite:///{sqlite_book.path.parent}/nowhere/book.db")
     assert list(sqlite_book.path.parent.iterdir()) == []
 
 
-@pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs", "9p"])
+@pytest.mark.parametrize(
+    "kind",
+    ["nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "9p",
+     "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone"],
+)  # fmt: skip
 def test_disks_of_the_network_are_refused(sqlite_book, monkeypatch, kind):
     monkeypatch.setattr(sqlite, "file_system", lambda _: kind)
     with pytest.raises(ParameterError, match=f"not on {kind}; use PostgreSQL"):

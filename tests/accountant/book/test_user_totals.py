@@ -30,6 +30,8 @@ def test_a_million_users_take_little_room():
     some = np.flatnonzero(np.random.default_rng(0).random(10**6) < 0.1)
     assert len(encode_users(every)[1]) < 10_000
     assert len(encode_users(some)[1]) < 1.2 * some.size
+    unsigned = np.array([5, 3, 250], dtype=np.uint8)
+    assert decode_users(*encode_users(unsigned)).tolist() == [5, 3, 250]
     assert encode_users(slice(0, 10**6, 1)) == ([0, 10**6, 1], None)
 
 

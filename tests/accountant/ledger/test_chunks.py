@@ -20,3 +20,11 @@ def test_chunks_hand_out_the_users_that_were_charged_in_any_order():
         Chunks(lambda: [data], (9,))[np.array([8, 0])]
     assert Chunks(lambda: [data], (8,))[0:0].shape == (0,)
     assert Chunks(lambda: [data], (8,))[np.array([], dtype=int)].shape == (0,)
+
+
+def test_a_function_of_pieces_restarts_and_an_iterator_does_not():
+    pieces = [np.ones((2, 3)), np.ones((1, 3))]
+    for given, restarts in ((lambda: iter(pieces), True), (iter(pieces), False)):
+        chunks = Chunks(given, (3, 3))
+        assert chunks.restarts is restarts
+        assert chunks.mapped(np.negative, (3, 3)).restarts is restarts

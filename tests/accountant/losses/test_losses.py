@@ -11,6 +11,7 @@ from hypothesis import given
 from accountant import (
     ApproxLoss,
     BoundedRangeLoss,
+    DiscreteLaplaceLoss,
     GaussianLoss,
     LaplaceLoss,
     Loss,
@@ -19,6 +20,7 @@ from accountant import (
     PureLoss,
     ZCDPLoss,
 )
+from accountant.losses.laplace_cgf import LaplaceCGF
 from tests.strategies import epsilons, orders, shares
 
 SKEW = PairLoss((0.1, 0.3, 0.6), (0.3, 0.6, 0.1))
@@ -248,3 +250,41 @@ def test_ratios_that_overflow_stay_apart():
     pair = PairLoss([0.3, 0.3, 0.4], [5e-324, 1e-309, 1.0])
     assert len(pair.p) == 3
     assert pair.epsilon_at(0.01) >= 743.1
+
+
+@pytest.mark.parametrize("shares", [29.9, 31.0, 45.0, 200.0])
+def test_the_far_profile_of_a_small_shift_is_good_to_its_accuracy(shares):
+    mu, epsilon = 0.01, shares * 0.01
+    with mpmath.workdps(400):
+        m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        truth = mpmath.ncdf(m / 2 - e / m) - mpmath.e**e * mpmath.ncdf(-m / 2 - e / m)
+        found = mpmath.mpf(float(GaussianLoss(mu).log_profile(epsilon)))
+        assert abs(found - mpmath.log(truth)) < 2e-11
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(0.7, 1), (2.0, 3), (5.0, 40)])
+def test_listed_losses_of_discrete_laplace_are_those_of_its_integers(scale, shift):
+    loss, mass = DiscreteLaplaceLoss(scale, shift).loss_pmf
+    k = np.arange(-400, 400)
+    p = np.exp(-np.abs(k) / scale) * np.tanh(0.5 / scale)
+    integers = (np.abs(k - shift) - np.abs(k)) / scale
+    assert mass.sum() == pytest.approx(1.0, rel=1e-12)
+    for one, chance in zip(loss, mass, strict=True):
+        assert chance == pytest.approx(p[np.isclose(integers, one)].sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("order", [0.5, 1.0 + 3.0j, 40.0])
+def test_a_cumulant_of_a_far_shift_does_not_overflow(order):
+    # e^{-(2z+1) m} is nothing beside 1
+    value, _ = LaplaceCGF().sum_cgf([LaplaceLoss(5000.0)], np.ones(1), np.array([order]))
+    assert value[0] == pytest.approx(5000 * order + np.log((order + 1) / (2 * order + 1)))
+
+
+def test_what_is_refused_is_named():
+    for p, q, name in (((0.5, 0.4), (0.5, 0.5), "p"), ((0.5, 0.5), (1.5, -0.5), "q")):
+        with pytest.raises(ParameterError, match=rf"^{name} must be"):
+            PairLoss(p, q)
+    with pytest.raises(ParameterError, match=r"^delta must be"):
+        ZCDPLoss(0.1).epsilon_at(2.0)
+    with pytest.raises(ParameterError, match=r"^delta must be"):
+        SKEW.epsilon_at(-1.0)

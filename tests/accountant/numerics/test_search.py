@@ -282,3 +282,11 @@ def test_a_peak_of_anything_was_seen(seed, high):
     assert 0 < place <= high
     assert f.answers[place] == value == max(v for v in f.answers.values() if not math.isnan(v))
     assert maximum_of_one_peak(lambda _: math.nan, high) == (-math.inf, high)
+
+
+def test_a_falling_root_takes_few_steps_and_gives_the_slope():
+    excess = Seen(lambda e: math.exp(3 - 0.3 * e) - math.exp(0.6))
+    found, slope = falling_root(excess, 1.0, 50.0, 1e4)
+    assert found == pytest.approx(8.0, rel=1e-9)
+    assert slope == pytest.approx(0.3 * math.exp(0.6), rel=0.05)
+    assert len(excess.answers) < 20

@@ -12,6 +12,7 @@ from sklearn.base import clone
 import algorithms
 from accountant import (
     GaussianLoss,
+    PairLoss,
     ParameterError,
     PoissonSampled,
     PureLoss,
@@ -178,3 +179,8 @@ def test_audits_refuse_another_with_those_allowed(wrong):
 def test_moves_of_a_value_are_no_adjacency():
     assert not {*map(str, ValueMoves)} & {*map(str, Adjacency), *ALIASES}
     assert list(map(str, ALL_RELATIONS)) == ["add-remove", "replace-one", "each", "any"]
+
+
+def test_the_reverse_of_a_stated_plan_is_of_the_same_neighbours():
+    pair, swapped = PairLoss((0.9, 0.1), (0.6, 0.4)), PairLoss((0.6, 0.4), (0.9, 0.1))
+    assert Stated(pair, "replace-one").reversed == Stated(swapped, "replace-one")

@@ -68,6 +68,11 @@ def test_rounding_is_paid_for(cls):
         made.release(np.zeros(4), 1)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 0.5, 1.0, 1.999, 3.7, 1e300])
+def test_a_scale_is_2_to_the_40_to_41_steps(scale):
+    assert 2.0**40 <= scale / grid.grid_step(scale) < 2.0**41
+
+
 @pytest.mark.parametrize("scale", [1e-300, 0.7, 3.0, 1e300])
 def test_a_number_gets_the_sum_that_an_array_gets(scale):
     rng = np.random.default_rng(10)

@@ -1,0 +1,203 @@
+"""Single changes of the code that carries privacy, by mutmut's operators, and a sample of them.
+
+Not changed is what no test should have to see: docstrings, annotations, imports, decorators,
+`__slots__`, the words of errors (everything inside `raise`, and every string with a space).
+"""
+
+import ast
+import difflib
+import random
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+from mutmut.mutation.mutators import mutation_operators
+
+# the accountant's core, the ledger and the book, the exact samplers, the audits' statistics
+ROOMS = (
+    "accountant/losses", "accountant/numerics", "accountant/composition", "accountant/accountants",
+    "accountant/amplification", "accountant/plans", "accountant/planning/calibration.py",
+    "accountant/ledger", "accountant/book", "mechanisms/exact_noise", "audits/statistics",
+)  # fmt: skip
+SAMPLE = 300
+SEED = 18
+LEFT_ALONE = (
+    cst.Annotation, cst.Import, cst.ImportFrom, cst.Raise, cst.Decorator, cst.FormattedString,
+    cst.ConcatenatedString, cst.TypeAlias, cst.TypeParameters,
+)  # fmt: skip
+TYPES_ONLY = {"cast", "TypeVar", "NewType", "ParamSpec", "overload"}
+
+
+class Mutant(NamedTuple):
+    """One change: what a line was and becomes, the whole changed file, and where tests see it."""
+
+    path: str
+    function: str
+    line: int
+    was: str
+    becomes: str
+    source: str
+    lines: range | None  # of the statement; None where it runs at import
+
+    @property
+    def name(self):
+        """What it is called in the lists: it stays when other lines move."""
+        return (self.path, self.function, self.was, self.becomes)
+
+
+class Candidate(NamedTuple):
+    """A node and what an operator makes of it."""
+
+    node: cst.CSTNode
+    mutated: cst.CSTNode
+    function: str
+    line: int
+    lines: range | None
+
+
+class Finder(cst.CSTVisitor):
+    """Every candidate of a file."""
+
+    METADATA_DEPENDENCIES = (PositionProvider,)
+
+    def __init__(self):
+        super().__init__()
+        self.found, self._scopes, self._statements = [], [], []
+
+    def on_visit(self, node):
+        if _left_alone(node):
+            return False
+        if isinstance(node, cst.FunctionDef | cst.ClassDef):
+            self._scopes.append(node)
+        if isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
+            self._statements.append(node)
+        if self._scopes and node is getattr(self._scopes[-1], "params", None):
+            self._scopes.append(None)  # defaults are evaluated outside of the function
+        for kind, operator in mutation_operators:
+            if isinstance(node, kind) and not _prose(node):
+                self.found += [self._candidate(node, mutated) for mutated in operator(node)]
+        return True
+
+    def on_leave(self, original_node):
+        super().on_leave(original_node)
+        if self._scopes and original_node in (self._scopes[-1], self._defaults_of()):
+            self._scopes.pop()
+        if self._statements and original_node is self._statements[-1]:
+            self._statements.pop()
+
+    def _defaults_of(self):
+        """The parameters that are being visited, where they are."""
+        return self._scopes[-2].params if self._scopes[-1] is None else None
+
+    def _candidate(self, node, mutated):
+        scopes = [scope for scope in self._scopes if scope is not None]
+        inside = scopes[: len(scopes) - (None in self._scopes)]
+        running = any(isinstance(scope, cst.FunctionDef) for scope in inside)
+        statement = self._statements[-1]
+        start = self.get_metadata(PositionProvider, statement).start.line
+        if isinstance(statement, cst.SimpleStatementLine):
+            end = self.get_metadata(PositionProvider, statement).end.line + 1
+        elif isinstance(statement, cst.Match):
+            end = start + 1
+        else:
+            end = self.get_metadata(PositionProvider, statement.body).start.line + 1
+        line = self.get_metadata(PositionProvider, node, None)
+        return Candidate(
+            node, mutated, ".".join(scope.name.value for scope in scopes),
+            line.start.line if line else start, range(start, end) if running else None,
+        )  # fmt: skip
+
+
+def _left_alone(node):
+    """Whether a node and all in it is none of the tests' business."""
+    if isinstance(node, cst.If):
+        return getattr(node.test, "value", None) == "TYPE_CHECKING"
+    if isinstance(node, cst.Call):
+        return getattr(node.func, "value", None) in TYPES_ONLY
+    if isinstance(node, cst.Assign):
+        named = getattr(node.targets[0].target, "value", None)
+        alias = str(named)[0].isupper() and isinstance(node.value, cst.Subscript)
+        return alias or named in {"__slots__", "__all__"}
+    if isinstance(node, cst.Expr):
+        return isinstance(node.value, cst.SimpleString | cst.ConcatenatedString)
+    return isinstance(node, LEFT_ALONE)
+
+
+def _prose(node):
+    """Whether a node is words for readers."""
+    return isinstance(node, cst.SimpleString) and " " in node.value
+
+
+def candidates(source):
+    """The parsed file, and by line every candidate in it."""
+    wrapper = MetadataWrapper(cst.parse_module(source), unsafe_skip_copy=True)
+    finder = Finder()
+    wrapper.visit(finder)
+    by_line = {}
+    for one in finder.found:
+        by_line.setdefault(one.line, []).append(one)
+    return wrapper.module, by_line
+
+
+def mutants_of(path, source, parsed, count, seed=SEED):
+    """So many mutants of a file: a line is drawn, then what changes in it; one mutant a line."""
+    module, by_line = parsed
+    draw = random.Random(f"{seed} {path}")
+    made = []
+    for line in draw.sample(sorted(by_line), len(by_line)):
+        if len(made) == count:
+            break
+        for one in draw.sample(by_line[line], len(by_line[line])):
+            changed = module.deep_replace(one.node, one.mutated).code
+            if _another_program(source, changed):
+                was, becomes = differing_lines(source, changed)
+                made.append(Mutant(path, one.function, line, was, becomes, changed, one.lines))
+                break
+    return made
+
+
+def _another_program(source, changed):
+    """Whether a change compiles, and to something else."""
+    try:
+        return ast.dump(ast.parse(source)) != ast.dump(ast.parse(changed))
+    except SyntaxError:
+        return False
+
+
+def differing_lines(source, changed):
+    """The lines that differ, before and after, each as one line of single spaces."""
+    difference = list(difflib.ndiff(source.splitlines(), changed.splitlines()))
+    before, after = (
+        " ".join(line[2:] for line in difference if line.startswith(sign)) for sign in "-+"
+    )
+    return tuple(re.sub(r"\s+", " ", text).strip() for text in (before, after))
+
+
+def modules(root):
+    """The files of the rooms."""
+    found = []
+    for room in ROOMS:
+        given = Path(root) / room
+        files = [given] if given.is_file() else sorted(given.glob("*.py"))
+        found += [str(file.relative_to(root)) for file in files if file.name != "__init__.py"]
+    return found
+
+
+def sample(root, size=SAMPLE, seed=SEED):
+    """A sample of mutants: from each file in proportion to the lines that can change."""
+    sources = {path: (Path(root) / path).read_text() for path in modules(root)}
+    parsed = {path: candidates(source) for path, source in sources.items()}
+    lines = {path: len(by_line) for path, (_, by_line) in parsed.items()}
+    shares = {path: size * count / sum(lines.values()) for path, count in lines.items()}
+    counts = {path: int(share) for path, share in shares.items()}
+    largest = sorted(shares, key=lambda path: counts[path] - shares[path])
+    for path in largest[: size - sum(counts.values())]:
+        counts[path] += 1
+    found = [
+        one for path, count in counts.items() if count
+        for one in mutants_of(path, sources[path], parsed[path], count, seed)
+    ]  # fmt: skip
+    random.Random(seed).shuffle(found)  # what an interrupted run has tried is a sample too
+    return found

@@ -1,0 +1,109 @@
+"""The search for mutants that no test finds: what is changed, and who finds it."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.mutation import report, sampling
+from tests.mutation.covering import files_of_tests, in_order
+from tests.mutation.running import ROOT
+
+SOURCE = '''
+"""Words of the module: 1 < 2."""
+from math import inf
+
+Pair = tuple[int, int]
+LIMIT: float = 2.0
+
+@cache(size=3)
+def doubled(x: "int", y=4):
+    """Words."""
+    if x < 0:
+        raise ValueError("below", x + 1)
+    message = "x is {x}"
+    return [
+        2 * x,
+        y,
+    ]
+'''
+
+
+def test_what_is_changed_and_where_tests_see_it():
+    _, found = sampling.candidates(SOURCE)
+    assert sorted(found) == [6, 9, 11, 13, 15]
+    assert {one.lines for line in (6, 9) for one in found[line]} == {None}  # at import
+    assert {one.lines for one in found[11]} == {range(11, 13)}
+    assert {one.lines for one in found[15]} == {range(14, 18)}
+    assert {one.function for one in found[15]} == {"doubled"}
+
+
+def test_a_sample_repeats_and_has_one_mutant_a_line():
+    drawn, again = (
+        sampling.mutants_of("a.py", SOURCE, sampling.candidates(SOURCE), 4) for _ in range(2)
+    )
+    assert drawn == again
+    assert len({one.line for one in drawn}) == 4
+    assert all(one.was != one.becomes for one in drawn)
+
+
+def test_one_case_of_every_test_comes_first():
+    seconds = {"a[1]": 1.0, "a[2]": 2.0, "b": 9.0, "c": 50.0}
+    assert list(in_order(seconds, 20.0)) == ["a[1]", "b", "a[2]"]
+
+
+@pytest.mark.parametrize("name", report.judged(), ids=lambda name: ":".join(name[:2]))
+def test_what_is_judged_is_still_there(name):
+    path, _, was, _ = name
+    assert was in re.sub(r"\s+", " ", (ROOT / path).read_text())
+    verdict, why = report.judged()[name]
+    assert verdict in {"equivalent", "harmless"}
+    assert why
+
+
+PATH = "audits/statistics/single_run.py"
+FALLS = "left = alpha - coins * delta / 2", "left = alpha + coins * delta / 2"
+EQUIVALENT = "if coins == 0 or left <= 0:", "if coins == 0 or left < 0:"
+CODE = """
+import json, sys
+from pathlib import Path
+from tests.mutation.running import copied_tree, import_libraries
+from tests.mutation.trial import failures
+
+asked = json.loads(sys.argv[2])
+import_libraries(["numpy", "pytest", "hypothesis", "scipy.stats"])
+tree = copied_tree(Path(sys.argv[1]), asked["copied"])
+print(json.dumps([
+    failures(tree, asked["path"], source, asked["tests"]) for source in asked["sources"]
+]))
+"""
+
+
+def changed(was, becomes):
+    """The file with the mutant that the tool makes, found by its lines."""
+    source = (ROOT / PATH).read_text()
+    module, found = sampling.candidates(source)
+    sources = [
+        module.deep_replace(one.node, one.mutated).code for line in found.values() for one in line
+    ]
+    return next(s for s in sources if sampling.differing_lines(source, s) == (was, becomes))
+
+
+def test_a_mutant_falls_and_an_equivalent_one_does_not(tmp_path):
+    file = "tests/audits/statistics/test_single_run.py"
+    assert file in files_of_tests()
+    asked = {
+        "path": PATH,
+        "copied": ["accountant", "mechanisms", "algorithms", "audits", "tests", "pyproject.toml"],
+        "tests": {f"{file}::test_no_coins_and_no_error_left": 1.0},
+        "sources": [(ROOT / PATH).read_text(), changed(*EQUIVALENT), changed(*FALLS)],
+    }
+    words = [sys.executable, "-c", CODE, str(tmp_path / "tree"), json.dumps(asked)]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    right, equivalent, falls = json.loads(done.stdout)
+    assert (right, equivalent) == ({}, {})
+    assert next(iter(falls)).startswith(file)
+    assert (tmp_path / "tree" / PATH).read_bytes() == (ROOT / PATH).read_bytes()
