@@ -67,7 +67,7 @@ class Staircase(AdditiveNoise):
     >>> from mechanisms import Staircase
     >>> one = Staircase(scale=2.0)
     >>> round(float(one.release(10.0, rng=0)), 4)
-    7.2625
+    7.5212
     >>> round(one.loss.pure, 6)
     0.5
     """

@@ -95,7 +95,7 @@ class TruncatedLaplace(RealNoise):
     >>> from mechanisms import TruncatedLaplace
     >>> one = TruncatedLaplace(scale=1.0, reach=11.0)
     >>> round(float(one.release(10.0, rng=0)), 4)
-    8.9831
+    8.9916
     >>> round(one.loss.epsilon_at(1e-4), 6)
     0.999829
     """
