@@ -232,6 +232,8 @@ class PrivUnit(FixedLengthMeanOracle):
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
         mass = cap_mass(fields.dimension, fields.height)
+        if least_keep(fields) >= 1 or mass < 1e-290:
+            raise ParameterError("PrivUnit.height", fields.height, "where the cap has more mass")
         return None if delta else mass / (mass + (1 - mass) * math.exp(-epsilon))
 
     @property

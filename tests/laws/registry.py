@@ -177,7 +177,7 @@ register(
 )  # fmt: skip
 register(
     "tilts", test_cells.tilt_violation,
-    {made.__name__: ({name: made}, {})
+    {made.__name__: ((name, made), ())
      for name, made in (
          ("tilt_coins", cells.coin_forgotten), ("tilt_coins", cells.bound_beyond_the_least),
          ("tilt_coins", cells.coin_without_the_shift), ("long_enough", cells.short_vectors_too),

@@ -203,16 +203,16 @@ def coarse_cell(vectors):
     return (2 * np.minimum(rings, 14) + across).astype(int)
 
 
-def tilt_violation(patches: dict) -> str:
-    """Where vectors of a cap are off their law, with some functions replaced; "" else."""
+def tilt_violation(patched: tuple) -> str:
+    """Where vectors of a cap are off their law, perhaps with a function of a name replaced."""
     vectors = coarse_cap()
     weights = np.exp(-np.square(vectors).sum(axis=1) / (2 * 64**2))
     cells = np.bincount(coarse_cell(vectors), weights)
 
     def draw(size, rng):
         with pytest.MonkeyPatch.context() as patch:
-            for name, function in patches.items():
-                patch.setattr(integer_directions, name, function)
+            if patched:
+                patch.setattr(integer_directions, *patched)
             axes, capped = np.repeat(TILTED_AXIS, size, axis=0), np.ones(size, dtype=bool)
             drawn = directions(axes, capped, TILTED_HEIGHT, rng, law=COARSE)
         impossible = ~in_cap(drawn, axes, TILTED_HEIGHT) | (np.square(drawn).sum(axis=1) < 64**2)
@@ -222,7 +222,7 @@ def tilt_violation(patches: dict) -> str:
 
 
 def test_vectors_of_a_cap_have_their_law():
-    assert tilt_violation({}) == ""
+    assert tilt_violation(()) == ""
 
 
 def test_no_vector_of_the_cap_is_out_of_the_proposals_reach():

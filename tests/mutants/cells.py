@@ -62,7 +62,7 @@ def coin_forgotten(vectors, *_):
 
 def bound_beyond_the_least(vectors, tilt, law, rng):
     """A bound of ``<u, shift>`` that some vectors do not reach: their coins are certain."""
-    return tilt_coins(vectors, Tilt(tilt.shifts, 2 * tilt.least), law, rng)
+    return tilt_coins(vectors, Tilt(tilt.shifts, 6 * tilt.least), law, rng)
 
 
 def coin_without_the_shift(vectors, tilt, law, rng):
