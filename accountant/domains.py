@@ -61,12 +61,13 @@ class IntegerRange:
 
     def check(self, argument: str, value: object) -> int:
         """Return ``value`` as an int; refuse ``True``, and ``2.0`` unless floats are allowed."""
-        if self.floats and isinstance(value, (float, np.floating)) and float(value).is_integer():
-            value = int(value)
         if isinstance(value, (bool, np.bool_)):
             raise ParameterError(argument, value, str(self))
+        whole_float = (
+            self.floats and isinstance(value, (float, np.floating)) and float(value).is_integer()
+        )
         try:
-            whole = operator.index(value)  # type: ignore[arg-type]  # that is the question
+            whole = int(value) if whole_float else operator.index(value)  # type: ignore[call-overload, arg-type]  # that is the question
         except TypeError:
             raise ParameterError(argument, value, str(self)) from None
         if not self.low <= whole <= self.high:

@@ -65,7 +65,7 @@ class PrivUnit(FixedLengthMeanOracle):
     >>> from mechanisms import PrivUnit
     >>> one = PrivUnit(dimension=3, height=0.25, keep=0.75)
     >>> one.release([0.0, 0.6, 0.8], rng=0).round(4).tolist()
-    [0.0703, -0.0419, -2.6654]
+    [-2.2066, 0.6969, -1.3253]
     >>> round(one.length, 4), round(one.loss.pure, 4)
     (2.6667, 1.6094)
     """
@@ -148,16 +148,16 @@ class PrivUnit(FixedLengthMeanOracle):
     ) -> Array:
         # Anywhere, or with probability `_cap_share` in the cap: an integer vector, whose law is
         # the same for all values but for the cap.  The rounding to full length and the axis of a
-        # zero vector may be public.
-        public = public_generator(source)
+        # zero vector may be public: which bits a row gets depends on its place alone, not on what
+        # other rows are.
         rows = np.broadcast_to(vectors, shape).reshape(-1, self.dimension)
         reports: Array = np.empty(rows.shape)
         for at in cache_blocks(rows, 8 * self.dimension):
-            own = rows[at]
+            own, public = rows[at], public_generator(source)
+            up = stochastic_round(relative_norm(own, self.radius), (len(own),), public)
             lost = ~own.any(axis=-1, keepdims=True)
             if lost.any():
                 own = np.where(lost, public.standard_normal(own.shape), own)
-            up = stochastic_round(relative_norm(rows[at], self.radius), (len(own),), public)
             axes = integer_axes(np.where(up[:, None], own, -own))
             capped = bernoulli(self._cap_share, (len(own),), source)
             drawn = directions(axes, capped, self.height, source, self._trials)
@@ -273,9 +273,14 @@ class PrivUnit(FixedLengthMeanOracle):
 
 def cap_mass(dimension: int, height: float) -> float:
     """Return the share of the sphere at or above a height, ``(1 - I_{h^2}(1/2, (p-1)/2)) / 2``."""
-    from scipy.special import betaincc
+    from scipy.special import betainc, betaincc
 
-    return float(betaincc(0.5, (dimension - 1) / 2, height * height)) / 2
+    half, square = (dimension - 1) / 2, height * height
+    if square > 0.5:  # near 1 the square is rounded, and 1 - height is not
+        return float(betainc(half, 0.5, (1 - height) * (1 + height))) / 2
+    below = float(betainc(0.5, half, square))
+    # scipy's complement is good to 1e-10 only where it is nearly 1
+    return (1 - below) / 2 if below < 0.75 else float(betaincc(0.5, half, square)) / 2
 
 
 def highest_provable(dimension: int) -> float:

@@ -48,7 +48,7 @@ class SparseVector(Mechanism):
     >>> from mechanisms import SparseVector
     >>> one = SparseVector(threshold=5.0, scale=0.5, answer_scale=1.0)
     >>> one.release([0.0, 2.0, 9.0, 9.0], rng=1).round(4).tolist()
-    [2.0, 9.5464]
+    [2.0, 9.5571]
     >>> round(one.loss.epsilon, 6)
     5.0
     """

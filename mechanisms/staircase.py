@@ -67,7 +67,7 @@ class Staircase(AdditiveNoise):
     >>> from mechanisms import Staircase
     >>> one = Staircase(scale=2.0)
     >>> round(float(one.release(10.0, rng=0)), 4)
-    7.2625
+    7.5212
     >>> round(one.loss.pure, 6)
     0.5
     """
@@ -105,7 +105,7 @@ class Staircase(AdditiveNoise):
         shape = draw_shape(size, real.shape)
         if self.arithmetic is EXACT:
             noise = self._grid_steps.draw(math.prod(shape), source).reshape(shape)
-            return grid.add_steps(real, grid.grid_exponent(self._coarser), noise, offset=0.5)
+            return grid.add_steps(real, grid.grid_exponent(self._coarser), noise, middle=True)
         # a stair, its upper or lower part, a place inside and a sign (their Algorithm 1)
         fall = self._log_ratio
         stair = source.geometric(-math.expm1(-fall), shape) - 1.0

@@ -95,7 +95,7 @@ class TruncatedLaplace(RealNoise):
     >>> from mechanisms import TruncatedLaplace
     >>> one = TruncatedLaplace(scale=1.0, reach=11.0)
     >>> round(float(one.release(10.0, rng=0)), 4)
-    8.9831
+    8.9916
     >>> round(one.loss.epsilon_at(1e-4), 6)
     0.999829
     """
@@ -122,7 +122,7 @@ class TruncatedLaplace(RealNoise):
                 math.ldexp(self.drawn_scale, -k), 1, reach=self._reach_steps - 1, cells=True
             )
             noise = law.draw(math.prod(shape), source).reshape(shape)
-            return grid.add_steps(real, k, noise, offset=0.5)
+            return grid.add_steps(real, k, noise, middle=True)
         sign = 1 - 2.0 * source.integers(0, 2, shape)
         share = source.random(shape) * math.expm1(-self.reach)
         return real - sign * self.scale * np.log1p(share)

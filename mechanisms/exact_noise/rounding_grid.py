@@ -74,42 +74,45 @@ def add_grid_noise(
     return add_steps(value, k, drawn.reshape(shape))
 
 
-def add_steps(value: Array, k: int, noise: IntegerArray, offset: float = 0.0) -> Any:
-    """Return values rounded to the grid of step 2^k plus ``noise + offset`` steps, as floats.
+def add_steps(value: Array, k: int, noise: IntegerArray, middle: bool = False) -> Any:
+    """Return values rounded to the grid of step 2^k plus ``noise`` steps, as floats.
 
-    The offset is 0, or 1/2 for noise in the middle of its cell.  Every float is a function of the
-    exact sum alone.
+    With ``middle`` half a step is added: the noise is in the middle of its cell.  Every float is
+    the nearest one to the exact sum, and so a function of it alone.
     """
     shape = noise.shape
     if not shape:  # numpy takes longer to begin than to add
-        return np.float64(_sum(float(value), int(noise), k, offset))
+        return np.float64(_sum(float(value), int(noise), k, middle))
     with np.errstate(over="ignore"):
         steps = np.broadcast_to(np.rint(np.ldexp(value, -k)), shape)
-    near = np.abs(steps) < MAX_GRID_STEPS
+    near = np.abs(steps) < MAX_GRID_STEPS / (1 + middle)
     total = np.where(near, steps, 0.0).astype(np.int64) + noise
+    if middle:  # in half steps: a float of the whole ones would be rounded a second time
+        total = 2 * total + 1
     with np.errstate(over="ignore"):
-        # without an offset one rounding of the exact sum: that of the integer to 53 bits
+        # one rounding of the exact sum: that of the integer to 53 bits
         answer: Array = np.asarray(
-            np.clip(np.ldexp(total.astype(float) + offset, k), -LARGEST_FLOAT, LARGEST_FLOAT)
+            np.clip(np.ldexp(total.astype(float), k - middle), -LARGEST_FLOAT, LARGEST_FLOAT)
         )
     if not near.all():
         far = np.broadcast_to(value, shape)[~near]
         pairs = zip(far.tolist(), noise[~near].tolist(), strict=True)
-        answer[~near] = [_far_sum(one, added + Fraction(offset), k) for one, added in pairs]
+        answer[~near] = [_far_sum(one, added, k, middle) for one, added in pairs]
     return answer[()]
 
 
 LARGEST_FLOAT = sys.float_info.max
 
 
-def _sum(value: float, noise: int, k: int, offset: float) -> float:
+def _sum(value: float, noise: int, k: int, middle: bool) -> float:
     if abs(value) >= math.ldexp(MAX_GRID_STEPS, k):
-        return _far_sum(value, noise + Fraction(offset), k)
+        return _far_sum(value, noise, k, middle)
     # Python rounds to even, as numpy does
-    return math.ldexp(float(round(math.ldexp(value, -k)) + noise) + offset, k)
+    total = round(math.ldexp(value, -k)) + noise
+    return math.ldexp(float(2 * total + 1 if middle else total), k - middle)
 
 
-def _far_sum(value: float, noise: Fraction, k: int) -> float:
+def _far_sum(value: float, noise: int, k: int, middle: bool) -> float:
     # such a value is a whole number of steps already
-    total = Fraction(value) + noise * Fraction(2) ** k
+    total = Fraction(value) + (noise + Fraction(int(middle), 2)) * Fraction(2) ** k
     return float(max(min(total, Fraction(LARGEST_FLOAT)), -Fraction(LARGEST_FLOAT)))

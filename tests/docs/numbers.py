@@ -37,10 +37,11 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 BLOCK = re.compile(
     r"<!-- (measured|written|stated|tested): ([^>]*?) -->(.*?)<!-- end -->", re.DOTALL
 )
-# what is not measured: code, of which the doctests run; the table that `make table` writes
+# what is not measured: code, of which the doctests run; the tables that `make table` writes
 OWNED = re.compile(
     r"^ *```\w+\n.*?^ *```$|^    [^\n]*python -m [^\n]*$"
-    r"|<!-- table of mechanisms: .*?<!-- end of table -->",
+    r"|<!-- table of mechanisms: .*?<!-- end of table -->"
+    r"|<!-- cost of exactness: .*?<!-- end of cost -->",
     re.DOTALL | re.MULTILINE,
 )
 # what is quoted, linked, or a power of ten

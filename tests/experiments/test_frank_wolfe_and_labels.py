@@ -1,7 +1,9 @@
 """The quick charts of Frank-Wolfe and of private labels: what must hold of the curves."""
 
+import csv
 import math
 import re
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +18,18 @@ def test_frank_wolfe_falls_about_as_the_bound_and_below_it(curves, panel):
     assert all(y < bound[x] / 3 for x, y in found[panel, "Gumbel, ε = 1"].items())
     (few, most), (many, least) = sorted(bound.items())
     assert math.log(least / most) / math.log(many / few) == pytest.approx(-2 / 3, abs=0.03)
-    assert found[panel, "Gumbel, ε = 1"][many] < found[panel, "Laplace, ε = 1"][many]
+
+
+@pytest.mark.parametrize("panel", ["sparse", "harmonic"])
+def test_gumbel_noise_is_less_than_laplace_noise_at_every_size_of_the_kept_figure(panel):
+    kept = Path(__file__).parents[2] / "docs" / "figures" / "frank_wolfe_risk.csv"
+    with kept.open(newline="") as file:
+        found = {(row["curve"], row["panel"], row["x"]): float(row["mean"])
+                 for row in csv.DictReader(file)}  # fmt: skip
+    sizes = [x for curve, where, x in found if (curve, where) == ("Gumbel, ε = 1", panel)]
+    assert len(sizes) == 5
+    for x in sizes:
+        assert found["Gumbel, ε = 1", panel, x] < found["Laplace, ε = 1", panel, x]
 
 
 def test_small_data_are_too_small_at_epsilon_1_and_housing_is_not_at_10(curves, run):

@@ -50,8 +50,11 @@ def losses_violation(run: Run, tolerance=1e-9) -> str:
 
 def leak_violation(run: Run) -> str:
     """A result that depends on the data past the gate."""
-    found = replay(run.algorithm, run.data, run.neighbour, public=run.public, rng=1)
-    return "" if found.leak_free else "the result changed"
+    for seed in (2, 3):  # a leak of what is not always selected shows in some runs only
+        found = replay(run.algorithm, run.data, run.neighbour, public=run.public, rng=seed)
+        if not found.leak_free:
+            return "the result changed"
+    return ""
 
 
 def plan_violation(run: Run) -> str:

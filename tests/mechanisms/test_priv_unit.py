@@ -23,6 +23,17 @@ def test_cap_to_twelve_digits(dimension, height):
     assert cap_mass(dimension, height) == pytest.approx(float(exact), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    "height",
+    [1e-300, 1e-12, 1.6473e-10, 7.5e-10, 1e-8, 0.7, 0.71, 0.9999, 1 - 1e-9, 1 - 1e-12, 1 - 2**-45],
+)
+def test_caps_of_circle_and_sphere_are_those_of_geometry(height):
+    with mpmath.workdps(50):
+        exact = mpmath.acos(height) / mpmath.pi, (1 - mpmath.mpf(height)) / 2
+        for dimension, mass in zip((2, 3), exact, strict=True):
+            assert abs(cap_mass(dimension, height) / mass - 1) < 1e-13
+
+
 def test_the_cap_of_least_variance():
     for dimension, epsilon in ((2, 1.0), (3, 0.1), (100, 1.0), (100, 4.0), (100, 8.0)):
         best = PrivUnit.optimised(dimension, epsilon)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from accountant.randomness import generator, public_generator
-from mechanisms import BinaryLabel, CubeLinf, HemisphereL2, LocalHashing
+from mechanisms import BinaryLabel, CubeLinf, HemisphereL2, LocalHashing, PrivUnit
 from mechanisms.base.blocks import CACHE_BYTES
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
 from tests.laws.common import FALSE_ALARM_RATE
@@ -100,3 +100,25 @@ def test_the_coin_is_the_only_secret_of_the_direction(monkeypatch):
     coins = [bernoulli(0.7, (users,), secret) for users in blocks]
     ahead = reports @ value > 0
     assert (ahead == np.concatenate(coins)).all()
+
+
+def test_public_bits_of_a_user_do_not_depend_on_the_others(monkeypatch):
+    # what a batch looks like for one user must not show whether another's vector is zero
+    made, users = PrivUnit(3, 0.25, 0.8), 2 * max(64, CACHE_BYTES // 24)
+    monkeypatch.setattr(
+        "mechanisms.priv_unit.public_generator", lambda source: np.random.default_rng(9)
+    )
+    asked = []
+
+    def seen(axes, capped, height, rng):
+        asked.append(axes)
+        return axes
+
+    monkeypatch.setattr("mechanisms.priv_unit.directions", seen)
+    values = np.full((users, 3), 0.1)
+    values[-1] = 0.0
+    for first in (0.1, 0.0):
+        values[0] = first
+        made.release(values, 1)
+    one, other = np.concatenate(asked).reshape(2, users, 3)
+    assert (one[1:] == other[1:]).all()

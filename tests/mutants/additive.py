@@ -198,7 +198,9 @@ class RoundedAfterwards(Mutant):
     caught_by = "exact"
 
     def release(self, value, rng=None, size=None):
-        return round_to_grid(Gaussian(self.scale).release(value, rng, size), self.scale)
+        return round_to_grid(
+            Gaussian(self.scale, arithmetic="idealised").release(value, rng, size), self.scale
+        )
 
 
 class StairOnTheNumberItself(Mutant):

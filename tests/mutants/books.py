@@ -69,11 +69,11 @@ def loses_a_line_between_pages(patch):
 def stops_at_a_full_page(patch):
     """Takes a full page for the last one."""
     edit(
-        patch, book, "read_history", "len(page) < ROWS_PER_PAGE",
-        "len(page) <= ROWS_PER_PAGE",
+        patch, book, "read_history", "len(read) < ROWS_PER_PAGE",
+        "len(read) <= ROWS_PER_PAGE",
     )  # fmt: skip
 
 
 def reads_a_line_twice(patch):
     """Begins the next page with the last entry of the one before."""
-    edit(patch, book, "read_history", "start = page[-1][0]", "start = page[-1][0] - 1")
+    edit(patch, book, "read_history", "start = read[-1].seq", "start = read[-1].seq - 1")

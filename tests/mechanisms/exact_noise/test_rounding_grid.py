@@ -1,13 +1,16 @@
 """Releases on a grid: points, floats, and sums beyond 64 bits."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from accountant import PrivateValueError
-from mechanisms import Gaussian, Laplace
+from mechanisms import Gaussian, Laplace, Staircase, TruncatedLaplace
 from mechanisms.exact_noise import rounding_grid as grid
+from mechanisms.exact_noise.integer_noise import IntegerNoise
+from mechanisms.exact_noise.integer_staircase import IntegerStaircase
 
 
 @pytest.mark.parametrize("cls", [Laplace, Gaussian])
@@ -104,3 +107,24 @@ def test_an_array_of_any_shape_gets_noise_for_its_size(cls, most):
     with pytest.raises(PrivateValueError, match="dimension=n"):
         made.drawn_scale_of(most + 1)
     assert cls(1.0, made.sensitivity, dimension=2 * most).loss != made.loss
+
+
+@pytest.mark.parametrize(
+    ("made", "law"),
+    [(Staircase(1.0), IntegerStaircase), (TruncatedLaplace(1.0, 11.0), IntegerNoise)],
+)
+def test_equal_sums_are_equal_floats_on_both_sides_of_64_bits(made, law, monkeypatch):
+    # of two values one is added in 64 bits and the other in fractions
+    step = grid.grid_step(1.0)
+    for border in (2**61, 2**62):
+        totals = np.arange(border - 5000, border + 5000)
+        nearest = [float(Fraction(2 * total + 1, 2**41)) for total in totals.tolist()]
+        for steps in (border - 2**40, border):
+
+            def known(self, size, rng, noise=totals - steps):
+                return noise[:size]
+
+            monkeypatch.setattr(law, "draw", known)
+            released = made.release(np.full(totals.size, steps * step), 0)
+            assert (released == nearest).all()
+            assert made.release(steps * step, 0) == nearest[0]

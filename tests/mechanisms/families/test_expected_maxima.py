@@ -26,7 +26,10 @@ def test_greatest_of_many(count):
     assert Laplace(2.0, arithmetic="idealised").expected_maximum(
         count
     ) == 2.0 * expected_max_exponential(count)
-    assert TruncatedLaplace(2.0, 1.0).expected_maximum(count) <= 2.0
+    for arithmetic in ("exact", "idealised"):
+        cut = TruncatedLaplace(2.0, 1.0, arithmetic=arithmetic)
+        assert cut.expected_maximum(count) <= cut.drawn_scale * cut.drawn_reach
+    assert cut.expected_maximum(count) <= 2.0
 
 
 def test_the_expected_greatest_of_many_exponentials_is_no_less_than_the_harmonic_number():
