@@ -31,7 +31,12 @@ from mechanisms.base import (
 )
 from mechanisms.base.blocks import cache_blocks
 from mechanisms.exact_noise.exact_bernoulli import bernoulli
-from mechanisms.exact_noise.integer_directions import cap_mass_error, directions, integer_axes
+from mechanisms.exact_noise.integer_directions import (
+    cap_mass_error,
+    directions,
+    integer_axes,
+    log_acceptance,
+)
 from mechanisms.families.mean_oracle import (
     FixedLengthMeanOracle,
     gamma_ratio,
@@ -43,6 +48,9 @@ from mechanisms.families.mean_oracle import (
 from mechanisms.families.sphere_support import SphereSupport
 
 ROUND_OFF = 2.0**-49  # of a share, absolute
+REST = 2.0**-36  # smallest probability of the rest that `optimised` chooses; floats resolve it
+SMALLEST_CAP = 2.0**-24  # of the sphere
+LEAST_ACCEPTANCE = 2.0**-11  # of proposals of the cap
 
 
 @final
@@ -57,7 +65,7 @@ class PrivUnit(FixedLengthMeanOracle):
     >>> from mechanisms import PrivUnit
     >>> one = PrivUnit(dimension=3, height=0.25, keep=0.75)
     >>> one.release([0.0, 0.6, 0.8], rng=0).round(4).tolist()
-    [0.0703, -0.0419, -2.6654]
+    [-2.2066, 0.6969, -1.3253]
     >>> round(one.length, 4), round(one.loss.pure, 4)
     (2.6667, 1.6094)
     """
@@ -65,7 +73,7 @@ class PrivUnit(FixedLengthMeanOracle):
     releases: ClassVar[str] = "a vector of each user, for its mean"
     reference: ClassVar[str] = "Bhowmick et al. (2018), Algorithm 1; Asi, Feldman & Talwar (2022)"
     limits: ClassVar[str] = (
-        "idealised: low-order bits leak; exact: time grows as 1 / the cap's share of the sphere"
+        "idealised: low-order bits leak; exact: refuses caps of too small a share of the sphere"
     )
 
     dimension: int = param(IntegerRange(2), "number of coordinates", typical=(3,))
@@ -119,9 +127,13 @@ class PrivUnit(FixedLengthMeanOracle):
             length = np.logaddexp(math.log1p(-mass), target + math.log(mass))
             return float(length - (p - 1) / 2 * math.log1p(-height * height))
 
-        highest = min(math.sqrt(2 * (target + 1) / p), 1 - 1e-9)
+        highest = min(math.sqrt(2 * (target + 1) / p), highest_provable(p))
         height = float(minimize_scalar(log_length, bounds=(0.0, highest), method="bounded").x)
-        return calibrate(PrivUnit, dimension=p, height=height, radius=radius, epsilon=target)
+        fields: dict[str, Any] = {"dimension": p, "height": height, "radius": radius}
+        mass = cap_mass(p, height)
+        if (1 - mass) * math.exp(-target) < mass * REST:  # keep would be 1 but for round-off
+            return PrivUnit(keep=1 - REST, **fields)
+        return calibrate(PrivUnit, epsilon=target, **fields)
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return one randomised direction for every vector; see `Mechanism.release`."""
@@ -148,7 +160,7 @@ class PrivUnit(FixedLengthMeanOracle):
                 own = np.where(lost, public.standard_normal(own.shape), own)
             axes = integer_axes(np.where(up[:, None], own, -own))
             capped = bernoulli(self._cap_share, (len(own),), source)
-            drawn = directions(axes, capped, self.height, source)
+            drawn = directions(axes, capped, self.height, source, self._trials)
             reports[at] = drawn * (self.length / norms(drawn, 2))[:, None]
         return reports.reshape(shape)
 
@@ -220,6 +232,8 @@ class PrivUnit(FixedLengthMeanOracle):
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:
         mass = cap_mass(fields.dimension, fields.height)
+        if least_keep(fields) >= 1 or mass < 1e-290:
+            raise ParameterError("PrivUnit.height", fields.height, "where the cap has more mass")
         return None if delta else mass / (mass + (1 - mass) * math.exp(-epsilon))
 
     @property
@@ -251,6 +265,11 @@ class PrivUnit(FixedLengthMeanOracle):
     def _cap_mass(self) -> float:
         return cap_mass(self.dimension, self.height)
 
+    @property
+    def _trials(self) -> float:
+        """About how many proposals it takes until one is in the cap."""
+        return math.exp(min(-log_acceptance(self.dimension, self.height, self._cap_mass), 12.0))
+
 
 def cap_mass(dimension: int, height: float) -> float:
     """Return the share of the sphere at or above a height, ``(1 - I_{h^2}(1/2, (p-1)/2)) / 2``."""
@@ -262,6 +281,21 @@ def cap_mass(dimension: int, height: float) -> float:
     below = float(betainc(0.5, half, square))
     # scipy's complement is good to 1e-10 only where it is nearly 1
     return (1 - below) / 2 if below < 0.75 else float(betaincc(0.5, half, square)) / 2
+
+
+def highest_provable(dimension: int) -> float:
+    """Return the height of the smallest cap that `PrivUnit.optimised` takes.
+
+    Its integer vectors have the mass that is claimed to 1 %, and are found in time.
+    """
+    smallest = max(SMALLEST_CAP, 128 * cap_mass_error(dimension))
+    low, high = 0.0, 1 - 1e-9
+    for _ in range(60):
+        middle = (low + high) / 2
+        mass = cap_mass(dimension, middle)
+        fast = log_acceptance(dimension, middle, mass) >= math.log(LEAST_ACCEPTANCE)
+        low, high = (middle, high) if mass >= smallest and fast else (low, middle)
+    return low
 
 
 def unit_vectors(vectors: Array) -> Array:
@@ -280,7 +314,7 @@ def lost_share(dimension: int, mass: float) -> float:
     (docs/proofs/vectors.md), and for what floats are wrong by.
     """
     error = cap_mass_error(dimension) / mass
-    return 2 * error + 4e-12 if error <= 0.5 else math.inf
+    return error / (1 - error) + 4e-12 if error <= 0.5 else math.inf
 
 
 def least_keep(made: PrivUnit) -> float:

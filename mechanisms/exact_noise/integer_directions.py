@@ -1,11 +1,13 @@
 """Directions of integer vectors, all or those of a cap, whose law is exact, given ideal words.
 
-References: Canonne, Kamath & Steinke (2020) for the integers; proofs in docs/proofs/vectors.md.
+References: Canonne, Kamath & Steinke (2020) for the integers; Devroye (1986) for rejection from a
+shifted law; proofs in docs/proofs/vectors.md.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,11 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
-from mechanisms.exact_noise.exact_bernoulli import Bits
+from mechanisms.exact_noise.exponential_coins import (
+    Bits,
+    below_exponential,
+    compare_to_height,
+    random_words,
+)
 from mechanisms.exact_noise.integer_noise import IntegerNoise
 
 WIDTH_BITS = 44  # coordinates of about 2^44, which floats hold exactly with bits to spare
 LAW = IntegerNoise(2.0**WIDTH_BITS, 2)
+MOST_SHIFT = 64  # widths; sums of coordinates and shifts stay whole numbers in floats
 TRIALS_AT_ONCE = 1 << 16  # numbers
 
 
@@ -26,7 +34,21 @@ def cap_mass_error(dimension: int) -> float:
 
     It holds for every axis.
     """
-    return 64 * math.sqrt(dimension) / 2.0**WIDTH_BITS
+    return 320 * math.sqrt(dimension) / 2.0**WIDTH_BITS
+
+
+def log_acceptance(dimension: int, height: float, mass: float) -> float:
+    """Return about the log of the share of proposals that are kept within a cap of a mass."""
+    edge = height * math.sqrt(least_square(dimension))
+    shift = min(edge, MOST_SHIFT)
+    log_mass = math.log(mass) if mass > 0 else -math.inf
+    # of every two opposite proposals one is tried, and about 3/4 of all vectors are long enough
+    return math.log(1.5) + log_mass + shift * (edge - shift / 2)
+
+
+def least_square(dimension: int) -> int:
+    """Return the square of the least length in widths: half a deviation below its expectation."""
+    return dimension - math.isqrt(dimension // 2)
 
 
 def integer_axes(vectors: Array) -> Array:
@@ -37,24 +59,137 @@ def integer_axes(vectors: Array) -> Array:
 
 
 def directions(
-    axes: Array, capped: Bits, height: float, rng: np.random.Generator
+    axes: Array,
+    capped: Bits,
+    height: float,
+    rng: np.random.Generator,
+    trials: float = 1.0,
+    law: IntegerNoise = LAW,
 ) -> NDArray[np.float64]:
     """Return an integer vector for every axis: within the cap of ``height`` where ``capped``.
 
-    Vectors are drawn anew until they are not 0 and, where that is asked, in the cap.
+    Its law is that of independent discrete Gaussian coordinates, given that the vector is not
+    shorter than `least_square` says and, where that is asked, in the cap.  About ``trials``
+    proposals are drawn at once for a vector of the cap: that changes the time only.
     """
     found = np.empty(axes.shape)
-    left = np.arange(len(axes))
     most = max(1, TRIALS_AT_ONCE // axes.shape[1])
-    while left.size:
-        now = left[:most]
-        drawn = LAW.draw(now.size * axes.shape[1], rng).reshape(now.size, -1).astype(float)
-        right: Bits = np.asarray(drawn.any(axis=1))
-        asked = np.flatnonzero(capped[now] & right)
-        right[asked] = in_cap(drawn[asked], axes[now[asked]], height)
-        found[now[right]] = drawn[right]
-        left = np.concatenate([now[~right], left[most:]])
+    for rows, cap, at_once in ((~capped, None, 1), (capped, height, int(trials / 4))):
+        left = np.flatnonzero(rows)
+        while left.size:
+            now = left[:most]
+            tried = np.repeat(now, max(1, min(at_once, most // now.size)))
+            drawn, right = proposals(axes, tried, cap, law, rng)
+            # the first that is accepted, of each vector's proposals in their order
+            done, first = np.unique(tried[right], return_index=True)
+            found[done] = drawn[right][first]
+            left = np.concatenate([now[~np.isin(now, done)], left[most:]])
     return found
+
+
+def proposals(
+    axes: Array, tried: NDArray[np.intp], height: float | None, law: IntegerNoise, rng: Any
+) -> tuple[Array, Bits]:
+    """Return a proposal for each of the axes that are tried, and whether it is accepted."""
+    size = (len(tried), axes.shape[1])
+    drawn = law.draw(size[0] * size[1], rng).reshape(size).astype(float)
+    if height is None:
+        return drawn, long_enough(drawn, law)
+    # of g and -g the one on the side of the axis, moved along it
+    own = axes[tried]
+    tilt, towards = Tilt.towards(own, height, law), sides(drawn, own)
+    drawn = towards[:, None] * drawn + tilt.shifts
+    right = (towards != 0) & long_enough(drawn, law)
+    right[right] = in_cap(drawn[right], own[right], height)
+    right[right] = tilt_coins(drawn[right], tilt.at(right), law, rng)
+    return drawn, right
+
+
+@dataclass(frozen=True, slots=True)
+class Tilt:
+    """Shifts of proposals, whole numbers, and a lower bound of ``<u, shift>`` for each.
+
+    The bound holds for all vectors u of the cap that are long enough; ``u - shift`` has a positive
+    product with the axis for all of them.
+    """
+
+    shifts: Array
+    least: Array
+
+    @classmethod
+    def towards(cls, axes: Array, height: float, law: IntegerNoise) -> Tilt:
+        """Return the shift along every axis at which most proposals are accepted."""
+        p, norm = axes.shape[1], np.sqrt(np.einsum("ij,ij->i", axes, axes))
+        shortest, wrong = math.sqrt(least_square(p)) * law.width, (4 * p + 64) * 2.0**-53
+        # shift = factor axis + rest with |rest| <= sqrt(p): a half, and the product's rounding.
+        # Shifts end before the cap does: <shift, t> < <u, t> for all its vectors.
+        edge = height * shortest * (1 - wrong) - 2 * math.sqrt(p)
+        factor = min(edge, MOST_SHIFT * law.width) * (1 - wrong) / norm
+        shifts: Array = np.rint(factor[:, None] * axes)
+        along = height * factor * norm * (1 - wrong)
+        least = np.floor((along - 1.001 * math.sqrt(p)) * shortest * (1 - wrong))
+        right = least > 0
+        if edge <= 0:
+            right = np.zeros_like(right)
+        return cls(np.where(right[:, None], shifts, 0.0), np.where(right, least, 0.0))
+
+    def at(self, places: Bits) -> Tilt:
+        """Return those of some rows."""
+        return Tilt(self.shifts[places], self.least[places])
+
+
+def tilt_coins(vectors: Array, tilt: Tilt, law: IntegerNoise, rng: np.random.Generator) -> Bits:
+    """Return heads with probability ``exp(-(<u, shift> - least) / width^2)`` for rows u; exact."""
+    along = np.einsum("ij,ij->i", vectors, tilt.shifts)
+    squares = [np.einsum("ij,ij->i", rows, rows) for rows in (vectors, tilt.shifts)]
+    wrong = (4 * vectors.shape[1] + 64) * 2.0**-53 * np.sqrt(squares[0] * squares[1])
+    words = random_words(len(along), rng)
+    position = words.astype(float)
+    lowest, highest = (
+        compare_to_height(
+            position, 2.0**64 * np.exp(-np.maximum(along - tilt.least + error, 0) / law.width**2)
+        )
+        for error in (wrong, -wrong)
+    )
+    heads = lowest[0]
+    for i in np.flatnonzero(~heads & (highest[0] | highest[1])):
+        energy = Fraction(_dot(vectors[i], tilt.shifts[i]) - int(tilt.least[i]))
+        heads[i] = below_exponential(
+            int(words[i]), energy / Fraction(law.width) ** 2, Fraction(2**64), rng
+        )
+    return heads
+
+
+def long_enough(vectors: Array, law: IntegerNoise = LAW) -> Bits:
+    """Return whether ``|u|^2`` is at least `least_square` widths squared, for rows u; exact."""
+    p = vectors.shape[1]
+    squares, least = np.einsum("ij,ij->i", vectors, vectors), least_square(p) * law.width**2
+    longer: Bits = squares > least
+    for i in np.flatnonzero(np.abs(squares - least) <= (4 * p + 64) * 2.0**-53 * least):
+        longer[i] = _dot(vectors[i], vectors[i]) >= least_square(p) * Fraction(law.width) ** 2
+    return longer
+
+
+def sides(vectors: Array, axes: Array) -> Array:
+    """Return the sign of ``<u, t>`` for rows of whole numbers; exact."""
+    product = np.einsum("ij,ij->i", vectors, axes)
+    squares = np.einsum("ij,ij->i", vectors, vectors) * np.einsum("ij,ij->i", axes, axes)
+    margin = (4 * vectors.shape[1] + 64) * 2.0**-53 * np.sqrt(squares)
+    signs: Array = np.sign(product)
+    for i in np.flatnonzero(np.abs(product) <= margin):
+        exact = _dot(vectors[i], axes[i])
+        signs[i] = (exact > 0) - (exact < 0)
+    return signs
+
+
+def _gaussian_vectors(
+    size: int, dimension: int, law: IntegerNoise, rng: np.random.Generator
+) -> Array:
+    return law.draw(size * dimension, rng).reshape(size, dimension).astype(float)
+
+
+def _dot(first: Array, second: Array) -> int:
+    return sum(int(x) * int(y) for x, y in zip(first, second, strict=True))
 
 
 def in_cap(vectors: Array, axes: Array, height: float) -> Bits:
@@ -70,7 +205,5 @@ def in_cap(vectors: Array, axes: Array, height: float) -> Bits:
 
 
 def _in_cap_exactly(vector: Array, axis: Array, height: float) -> bool:
-    u, t = ([int(x) for x in row] for row in (vector, axis))
-    along = sum(map(int.__mul__, u, t))
-    squares: Any = sum(x * x for x in u) * sum(x * x for x in t)
+    along, squares = _dot(vector, axis), _dot(vector, vector) * _dot(axis, axis)
     return along >= 0 and along * along >= Fraction(height) ** 2 * squares

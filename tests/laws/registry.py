@@ -175,6 +175,15 @@ register(
     "caps", test_cells.cap_violation,
     {"floats_decide": (cells.floats_decide, integer_directions.in_cap)},
 )  # fmt: skip
+register(
+    "tilts", test_cells.tilt_violation,
+    {made.__name__: ((name, made), ())
+     for name, made in (
+         ("tilt_coins", cells.coin_forgotten), ("tilt_coins", cells.bound_beyond_the_least),
+         ("tilt_coins", cells.coin_without_the_shift), ("long_enough", cells.short_vectors_too),
+         ("sides", cells.another_side),
+     )},
+)  # fmt: skip
 
 # --- accountants, certificates, calibration
 

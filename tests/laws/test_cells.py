@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from mechanisms import piecewise_uniform
+from mechanisms.exact_noise import integer_directions
 from mechanisms.exact_noise.exponential_coins import exponential_bounds
-from mechanisms.exact_noise.integer_directions import in_cap
+from mechanisms.exact_noise.integer_directions import Tilt, directions, in_cap, integer_axes
 from mechanisms.exact_noise.integer_noise import IntegerNoise, proposal_table
 from mechanisms.exact_noise.integer_staircase import IntegerStaircase
 from mechanisms.piecewise_uniform import PiecewiseUniform, piece_cells, relative_step
@@ -181,3 +182,80 @@ def cap_violation(inside: Callable) -> str:
 
 def test_integers_decide_who_is_in_a_cap():
     assert cap_violation(in_cap) == ""
+
+
+COARSE = IntegerNoise(64.0, 2)
+TILTED_AXIS, TILTED_HEIGHT = np.array([[3.0, 1.0]]), 0.5
+EVERYWHERE = np.stack(np.meshgrid(*[np.arange(-500.0, 501.0)] * 2), axis=-1).reshape(-1, 2)
+
+
+def coarse_cap() -> np.ndarray:
+    """Every integer vector that is not shorter than one width and within the cap, by integers."""
+    squares, along = np.square(EVERYWHERE).sum(axis=1), EVERYWHERE @ TILTED_AXIS[0]
+    inside = (squares >= 64**2) & (along >= 0) & (4 * along**2 >= squares * 10)
+    return EVERYWHERE[inside]
+
+
+def coarse_cell(vectors):
+    """The ring of a vector, and its side of the axis."""
+    rings = np.square(vectors).sum(axis=1) // 64**2
+    across = vectors @ [-1.0, 3.0] > 0
+    return (2 * np.minimum(rings, 14) + across).astype(int)
+
+
+def tilt_violation(patched: tuple) -> str:
+    """Where vectors of a cap are off their law, perhaps with a function of a name replaced."""
+    vectors = coarse_cap()
+    weights = np.exp(-np.square(vectors).sum(axis=1) / (2 * 64**2))
+    cells = np.bincount(coarse_cell(vectors), weights)
+
+    def draw(size, rng):
+        with pytest.MonkeyPatch.context() as patch:
+            if patched:
+                patch.setattr(integer_directions, *patched)
+            axes, capped = np.repeat(TILTED_AXIS, size, axis=0), np.ones(size, dtype=bool)
+            drawn = directions(axes, capped, TILTED_HEIGHT, rng, law=COARSE)
+        impossible = ~in_cap(drawn, axes, TILTED_HEIGHT) | (np.square(drawn).sum(axis=1) < 64**2)
+        return np.where(impossible, -1, coarse_cell(drawn))
+
+    return violation(Cells(draw, {k: Fraction(x) for k, x in enumerate(cells.tolist())}))
+
+
+def test_vectors_of_a_cap_have_their_law():
+    assert tilt_violation(()) == ""
+
+
+def test_no_vector_of_the_cap_is_out_of_the_proposals_reach():
+    tilt = Tilt.towards(TILTED_AXIS, TILTED_HEIGHT, COARSE)
+    shift, vectors = tilt.shifts[0], coarse_cap()
+    assert shift.any()
+    assert tilt.least[0] > 0
+    assert (vectors @ shift >= tilt.least[0]).all()
+    assert ((vectors - shift) @ TILTED_AXIS[0] > 0).all()
+    # the bound is near the least product, and a shift beyond the cap's edge would leave some out
+    assert (vectors @ shift).min() < 1.3 * tilt.least[0]
+    assert not ((vectors - 1.3 * shift) @ TILTED_AXIS[0] > 0).all()
+
+
+@pytest.mark.parametrize("p", [2, 3, 100, 1000])
+@pytest.mark.parametrize("height", [1e-300, 2.0**-45, 0.01, 0.3, 0.9])
+def test_the_vectors_of_the_edge_are_in_reach(p, height):
+    rng, least = np.random.default_rng(p), p - math.isqrt(p // 2)
+    axes = integer_axes(rng.normal(size=(20, p)) * 10.0 ** rng.integers(-9, 1, (20, p)))
+    tilt = Tilt.towards(axes, height, integer_directions.LAW)
+    assert tilt.shifts.any() == (height > 1e-3)
+    for axis, shift, bound in zip(axes, tilt.shifts, tilt.least, strict=True):
+        aside = rng.normal(size=p)
+        aside -= (aside @ axis) / (axis @ axis) * axis
+        unit = height * axis / np.sqrt(axis @ axis)
+        unit += math.sqrt(1 - height**2) * aside / np.sqrt(aside @ aside)
+        # just beyond the edge and the least length, by more than floats are wrong by
+        found = np.rint(unit * math.sqrt(least) * 2.0**44)
+        found += np.rint(axis / np.abs(axis).max() * 2.0**12 * math.sqrt(p))
+        u, t, m = ([int(x) for x in row] for row in (found, axis, shift))
+        dot = sum(map(int.__mul__, u, t))
+        if dot >= 0 and dot**2 >= Fraction(height) ** 2 * sum(x * x for x in u) * sum(
+            x * x for x in t
+        ) and sum(x * x for x in u) >= least * 2**88:  # fmt: skip
+            assert sum(map(int.__mul__, u, m)) >= int(bound)
+            assert dot - sum(map(int.__mul__, m, t)) > 0

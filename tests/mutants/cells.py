@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from mechanisms import piecewise_uniform
+from mechanisms.exact_noise.integer_directions import Tilt, tilt_coins
 from mechanisms.exact_noise.integer_noise import IntegerNoise
 from mechanisms.exact_noise.integer_staircase import IntegerStaircase
 
@@ -52,3 +53,28 @@ def floats_decide(vectors, axes, height):
     product = np.einsum("ij,ij->i", vectors, axes)
     squares = np.einsum("ij,ij->i", vectors, vectors) * np.einsum("ij,ij->i", axes, axes)
     return product > height * np.sqrt(squares)
+
+
+def coin_forgotten(vectors, *_):
+    """Accepts every proposal in the cap."""
+    return np.ones(len(vectors), dtype=bool)
+
+
+def bound_beyond_the_least(vectors, tilt, law, rng):
+    """A bound of ``<u, shift>`` that some vectors do not reach: their coins are certain."""
+    return tilt_coins(vectors, Tilt(tilt.shifts, 6 * tilt.least), law, rng)
+
+
+def coin_without_the_shift(vectors, tilt, law, rng):
+    """Half of the energy."""
+    return tilt_coins(vectors, Tilt(np.rint(tilt.shifts / 2), tilt.least // 2), law, rng)
+
+
+def short_vectors_too(vectors, law):
+    """No least length."""
+    return np.ones(len(vectors), dtype=bool)
+
+
+def another_side(vectors, axes):
+    """The side of the first axis, not of the value's."""
+    return np.where(vectors[:, 0] < 0, -1.0, 1.0)
