@@ -20,7 +20,7 @@ LEVELS = np.array([[0.0, 0.01, 0.2], [0.5, 0.9, 1.0]])
         (PairLoss((0.9, 0.1), (0.6, 0.4)), lambda a: np.minimum(
             np.maximum(1 - 4 * a, (1 - a) * 2 / 3), np.maximum(1 - 1.5 * a, (1 - a) / 4))),
     ],
-    ids=repr,
+    ids=["pure", "Gaussian", "pair"],
 )  # fmt: skip
 def test_a_curve_is_below_its_closed_form_and_near(plan, truth):
     found = tradeoff(plan, LEVELS)
