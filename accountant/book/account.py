@@ -33,9 +33,11 @@ from accountant.formats.plan_json import from_dict, to_dict
 from accountant.ledger.certified_plan import certified_total, pure_after_plan
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.interfaces import Releasable, charged_plan
+from accountant.ledger.private_copies import shown
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import CompositionNotion, Total, largest_total
 from accountant.plans.adjacency import joint_relation
+from accountant.plans.declared_releases import idealised_part
 from accountant.plans.plan import Plan, as_plan
 
 AFTER_PLAN = "epsilons after a plan"  # how entries name the notion beside a certified plan
@@ -138,6 +140,7 @@ class Account:
         label: LabelClaim | None = None,
     ) -> LogEntry:
         """Charge one release; it is on disk on return, and an error changes no state."""
+        self._refuse_idealised(mechanism)
         words, raw = (None, None) if who is None else encode_users(who)
         loss = charged_plan(mechanism)
         with self._charging():
@@ -173,6 +176,7 @@ class Account:
         A first plan whose sum does not fit is charged its certified epsilon.
         Where another process was the first to reserve a plan under the key, its entry is returned.
         """
+        self._refuse_idealised(plan)
         with self.log.reading():
             unspent = self.log.last_charge(self.name) is None
         # before the lock, which others wait for
@@ -200,6 +204,7 @@ class Account:
         named: bool,
     ) -> LogEntry:
         """Record that a step, paid by its plan, is about to read the data."""
+        self._refuse_idealised(mechanism)
         words, raw = (None, None) if who is None else encode_users(who)
         key = canonical_json({"run": facts["run"], "step": facts["step"]}) if named else None
         with self.log.writing():
@@ -216,6 +221,17 @@ class Account:
             if raw is not None:
                 self.log.attach(entry, raw)
         return entry
+
+    def _refuse_idealised(self, plan: Any) -> None:
+        """Refuse noise that floats decide, unless the data set was opened to take it.
+
+        Stored answers are given all the same: nothing is reserved for them.
+        """
+        part = None if self.idealised else idealised_part(plan)
+        if part is not None:
+            allowed = 'of arithmetic="exact", as the last digits of floats can reveal the data; '
+            allowed += "a data set opened with idealised=True takes idealised noise too"
+            raise ParameterError("mechanism", shown(part), allowed)
 
     def answer(self, reserved: LogEntry, raw: bytes, key: str | None) -> LogEntry:
         """Store an answer and return its entry, or the earlier entry of the same key."""

@@ -20,9 +20,7 @@ from accountant.errors import LedgerCorrupt, ParameterError, UnhealthyRandomness
 from accountant.ledger.immutable_arrays import immutable_output
 from accountant.ledger.interfaces import Query, Releasable
 from accountant.ledger.ledger import Ledger
-from accountant.ledger.private_copies import shown
 from accountant.ledger.private_data import Users, checked_users
-from accountant.plans.declared_releases import idealised_part
 from accountant.plans.plan import Plan
 from accountant.randomness import Rng
 
@@ -52,7 +50,6 @@ class BookLedger(Ledger):
         super().__init__(data, plan, rng, public, "full", undeclared, meter)
         if account.users not in (None, self._users):
             raise ParameterError("data", f"{self._users} rows", f"of {account.users} users")
-        self._refuse_idealised(self._plan)
         self._last_noise_words = b""
         if self._seeded:
             account.mark_seed(self._noise_fingerprint())
@@ -86,7 +83,6 @@ class BookLedger(Ledger):
         """Charge a release, a loss or a plan that is spent elsewhere on the same data."""
         users = None if who is None else checked_users(who, self._users)
         copy = self._copies.of_spent(mechanism)
-        self._refuse_idealised(copy)
         self._refuse_other_process(copy)
         with self._lock:
             self._refuse_within_a_query(copy)
@@ -104,16 +100,8 @@ class BookLedger(Ledger):
         self.close()
 
     def _check_arithmetic(self, plan: Any) -> None:
-        self._refuse_idealised(plan)
-        super()._check_arithmetic(plan)
-
-    def _refuse_idealised(self, plan: Any) -> None:
-        """Refuse noise that floats decide, unless the data set was opened to take it."""
-        part = None if self._book_meter.account.idealised else idealised_part(plan)
-        if part is not None:
-            allowed = 'of arithmetic="exact", as the last digits of floats can reveal the data; '
-            allowed += "a data set opened with idealised=True takes idealised noise too"
-            raise ParameterError("mechanism", shown(part), allowed)
+        if self._book_meter.account.idealised:  # else the account refuses to reserve it
+            super()._check_arithmetic(plan)
 
     def _answer(self, mechanism: Releasable, query: Query, who: Users | None) -> Any:
         reserved = self._book_meter.waiting.popleft()

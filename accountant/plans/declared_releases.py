@@ -7,6 +7,7 @@ recorded and drawn is one and the same.  Other packages fill this list: no mecha
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -55,32 +56,35 @@ def is_declared(release: Any) -> bool:
 
 def undeclared_part(plan: Any) -> Any:
     """Return a part of a plan that can release and is not of a declared class; None if all are."""
-    kind = type(plan)
-    declared = DECLARED_RELEASES.get(id(kind))
-    if declared is None:
-        if hasattr(plan, "release"):
-            return plan
-        # else a node of a plan, or a loss, whose word is its own
-    elif any(_is_code(getattr(plan, name)) for name in declared.fields):
-        return plan
-    found = map(undeclared_part, plans_inside(plan))
-    return next((one for one in found if one is not None), None)
+    return next(filter(_may_be_undeclared, parts_of(plan)), None)
+
+
+def _may_be_undeclared(part: Any) -> bool:
+    declared = DECLARED_RELEASES.get(id(type(part)))
+    if declared is None:  # else a node of a plan, or a loss, whose word is its own
+        return hasattr(part, "release")
+    return any(_is_code(getattr(part, name)) for name in declared.fields)
 
 
 def idealised_part(plan: Any) -> Any:
     """Return a mechanism in a plan whose noise floats decide; None if there is none."""
-    if getattr(plan, "arithmetic", "") == "idealised":
-        return plan
-    found = map(idealised_part, plans_inside(plan))
-    return next((one for one in found if one is not None), None)
+    found = (one for one in parts_of(plan) if getattr(one, "arithmetic", "") == "idealised")
+    return next(found, None)
 
 
-def plans_inside(plan: Any) -> list[Plan]:
-    """Return the plans in the fields of a plan, each once."""
-    fields = dataclasses.fields(plan) if dataclasses.is_dataclass(plan) else ()
-    inside = [getattr(plan, one.name) for one in fields]
-    parts = {id(p): p for one in inside for p in (one if isinstance(one, tuple) else (one,))}
-    return [one for one in parts.values() if isinstance(one, Plan)]
+def parts_of(plan: Any) -> Iterator[Any]:
+    """Yield a plan and all plans inside it, each once: many nodes may share a part."""
+    left, seen = [plan], {id(plan)}
+    while left:
+        one = left.pop()
+        yield one
+        fields = dataclasses.fields(one) if dataclasses.is_dataclass(one) else ()
+        inside = [getattr(one, field.name) for field in fields]
+        for value in inside:
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, Plan) and id(part) not in seen:
+                    seen.add(id(part))
+                    left.append(part)
 
 
 def _is_code(value: object) -> bool:

@@ -14,8 +14,10 @@ from accountant import (
     Odometer,
     ParameterError,
     PoissonSampled,
+    Sequential,
 )
-from accountant.plans.declared_releases import idealised_part
+from accountant.book.account import Account
+from accountant.plans.declared_releases import idealised_part, undeclared_part
 from mechanisms import Clamped, Gaussian, Laplace
 
 DATA = np.arange(20.0)
@@ -88,3 +90,36 @@ def test_a_data_set_that_was_opened_for_it_takes_it(stored_book):
             ledger.release(FLOATS, np.sum)
         assert again.spent("study") == pytest.approx(0.1)
         again.verify()
+
+
+def test_stored_answers_of_an_earlier_time_are_given(sqlite_book, monkeypatch):
+    # such entries were written before idealised noise was refused
+    monkeypatch.setattr(Account, "_refuse_idealised", lambda *_: None)
+    plan = 2 * FLOATS
+    with Book.open(sqlite_book.url) as book:
+        book.dataset("old", Budget(5.0))
+        with book.ledger("old", DATA) as ledger:
+            first = ledger.release(FLOATS, np.sum, label="total")
+        with book.ledger("old", DATA, plan=plan, run="monthly") as ledger:
+            step = ledger.release(FLOATS, np.sum)
+        spent = book.spent("old")
+    monkeypatch.undo()
+    with Book.open(sqlite_book.url) as book:
+        with book.ledger("old", DATA) as ledger:
+            assert ledger.release(FLOATS, np.sum, label="total") == first
+            with pytest.raises(ParameterError, match="idealised=True takes idealised"):
+                ledger.release(FLOATS, np.sum, label="another")
+        with book.ledger("old", DATA, plan=plan, run="monthly") as ledger:
+            assert ledger.release(FLOATS, np.sum) == step
+            with pytest.raises(ParameterError, match="idealised=True takes idealised"):
+                ledger.release(FLOATS, np.sum)
+        assert book.spent("old") == spent
+        book.verify()
+
+
+def test_a_plan_whose_nodes_share_parts_is_walked_once():
+    plan = Laplace(1.0) + Gaussian(1.0)
+    for _ in range(12):
+        plan = Sequential([plan, plan])
+    assert idealised_part(plan) is None
+    assert undeclared_part(plan) is None
