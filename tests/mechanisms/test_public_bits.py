@@ -110,7 +110,7 @@ def test_public_bits_of_a_user_do_not_depend_on_the_others(monkeypatch):
     )
     asked = []
 
-    def seen(axes, capped, height, rng):
+    def seen(axes, *_):
         asked.append(axes)
         return axes
 
