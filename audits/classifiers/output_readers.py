@@ -178,7 +178,7 @@ def _(output: datetime.timedelta, walk: OutputWalk) -> None:
 
 @read_any.register
 def _(output: datetime.tzinfo, walk: OutputWalk) -> None:
-    walk.word(f"{type_name(output)} {output}")
+    walk.word(f"{type_name(output)} {output.tzname(None)} {getattr(output, 'key', None)}")
 
 
 @read_any.register(range)

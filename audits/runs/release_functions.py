@@ -121,14 +121,15 @@ def _checked_outputs(many: Any, size: int) -> NDArray[Any]:
 
 def plain_array(output: Any) -> NDArray[Any]:
     """A tensor, or anything that converts, as an array of numpy's own numbers."""
-    if hasattr(output, "detach"):
-        output = output.detach().cpu()
-        output = output.to_dense() if getattr(output, "is_sparse", False) else output
-        try:
-            return np.asarray(output.numpy())
-        except (TypeError, RuntimeError):  # numbers that numpy does not have, such as bfloat16
-            return np.asarray(output.resolve_conj().resolve_neg().float().numpy())
-    return np.asarray(output)
+    if not hasattr(output, "detach"):
+        return np.asarray(output)
+    output = output.detach().cpu()
+    output = output.to_dense() if getattr(output, "is_sparse", False) else output
+    output = output.resolve_conj().resolve_neg()
+    try:
+        return np.asarray(output.numpy())
+    except TypeError:  # numbers that numpy does not have, such as bfloat16
+        return np.asarray(output.float().numpy())
 
 
 def _as_object_array(outputs: list[Any]) -> NDArray[Any]:

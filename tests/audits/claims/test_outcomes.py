@@ -1,11 +1,13 @@
 """The third outcome: too few runs, and parts of outputs that nothing could look into."""
 
+import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
 
-from accountant import ApproxLoss, GaussianLoss, ParameterError, PureLoss
+from accountant import ApproxLoss, GaussianLoss, PureLoss
 from audits import (
     Box,
     Finding,
@@ -71,7 +73,7 @@ class Held:
         (np.zeros(5000), "output: numbers beyond the first 4,096"),
         ([np.zeros(5000), 1.0], "output: more than the first 4,096 numbers and 8,192 words"),
         (Held(noisy), "output.inner: function"),
-        (open(__file__), "output: TextIOWrapper"),
+        (sys.__stdout__, "output: TextIOWrapper"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
@@ -82,8 +84,6 @@ def test_parts_are_named_by_path_and_type(output, named):
 
 
 def test_an_endless_iterator_is_read_for_a_while():
-    import itertools
-
     found = audit(lambda v, r: itertools.count(v), (0, 1), ONE, 100, rng=1)
     assert found.outcome is Outcome.FALSIFIED
     assert len(found.unseen) == 1

@@ -30,7 +30,8 @@ def made(shape, rng):
     return {
         "float": rng.choice([float(rng.normal()), float("nan"), -0.0]).item(),
         "int": int(rng.integers(-(2**50), 2**50)), "bool": bool(rng.integers(2)), "None": None,
-        "text": "at 3 of 4", "array": rng.normal(size=(2, 2)), "floats": rng.normal(size=3).tolist(),
+        "text": "at 3 of 4", "array": rng.normal(size=(2, 2)),
+        "floats": rng.normal(size=3).tolist(),
     }[shape]  # fmt: skip
 
 
