@@ -7,7 +7,6 @@ a claim about the release holds for its features.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
@@ -16,21 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
-from audits.classifiers.output_readers import reader_of
-from audits.classifiers.output_walk import (
-    MAX_NUMBERS,
-    OutputWalk,
+from audits.classifiers import feature_codes
+from audits.classifiers.feature_codes import (
+    combined_codes,
     exact_code,
+    row_codes,
     structure_code,
 )
+from audits.classifiers.output_readers import reader_of
+from audits.classifiers.output_walk import MAX_NUMBERS, OutputWalk
 from audits.classifiers.uniform_outputs import uniform_block
 from audits.runs.release_functions import Draw, RaisedOutcome
 
 RAW_COLUMNS = 64  # numbers with a column of their own
 MIN_GROUP = 4  # outputs of one kind that are read together
 MAX_UNSEEN = 16  # parts that a finding names
-MAX_BLOCK = 1 << 20  # numbers that are hashed at a time
-Codes = NDArray[np.uint64]
+Codes = feature_codes.Codes
 # outputs that stay as they are: rules of single numbers look at them
 PLAIN = (bool, int, float, np.integer, np.floating, np.bool_, RaisedOutcome)
 
@@ -104,7 +104,7 @@ def extract_features(outputs: NDArray[Any]) -> Features:
         if kind == "c":
             flat = np.hstack([flat.real, flat.imag])
         flat = flat.astype(np.int64) if kind in "mM" else flat
-        return Features(flat.astype(float), np.zeros(count, np.uint64), _hash_rows(flat))
+        return Features(flat.astype(float), np.zeros(count, np.uint64), row_codes(flat))
     read = list(read_outputs(outputs))
     plain = [place for place, one in enumerate(read) if not isinstance(one, OutputFeatures)]
     found = _features_of_each([read[place] for place in plain])
@@ -189,7 +189,7 @@ def _read_together(outputs: Sequence[Any]) -> list[OutputFeatures] | None:
     count = len(outputs)
     table = np.hstack([np.empty((count, 0)), *block.columns])
     structure = structure_code(block.words)
-    codes = _combine(structure, exact_code(block.exact), _hash_rows(table)).tolist()
+    codes = combined_codes(structure, exact_code(block.exact), row_codes(table)).tolist()
     return [OutputFeatures(structure, code, row) for code, row in zip(codes, table, strict=True)]
 
 
@@ -200,14 +200,9 @@ def _walked(outputs: Iterable[Any]) -> list[OutputFeatures]:
         walk = OutputWalk(reader_of)
         walk.read(output)
         row, structure = walk.row(), structure_code(walk.words)
-        code = _combine(structure, exact_code(walk.exact), _hash_rows(row[None, :]))
+        code = combined_codes(structure, exact_code(walk.exact), row_codes(row[None, :]))
         found.append(OutputFeatures(structure, int(code[0]), row, tuple(walk.unseen)))
     return found
-
-
-def _combine(structure: int, exactly: int, numbers: Codes) -> Codes:
-    """The structure's 32 bits above 32 bits of the numbers and the exact values."""
-    return np.uint64(structure << 32) | (numbers >> np.uint64(32)) ^ np.uint64(exactly)
 
 
 def _padded_table(rows: Sequence[Array]) -> Array:
@@ -219,35 +214,3 @@ def _padded_table(rows: Sequence[Array]) -> Array:
     for row, numbers in zip(table, rows, strict=True):
         row[: len(numbers)] = numbers
     return table
-
-
-def _hash_rows(rows: NDArray[Any]) -> Codes:
-    """A 64-bit code of each row's bytes; -0.0 and 0.0 differ, as do the many NaN.
-
-    ``sum_j m_j mix(word_j)`` with odd ``m_j``: the columns need no loop.
-    """
-    rows = np.ascontiguousarray(rows)
-    if rows.dtype.kind == "f" and rows.dtype.itemsize == 8:
-        words = rows.view(np.uint64)
-    elif rows.dtype.kind in "iub":
-        words = rows.astype(np.uint64)
-    else:
-        words = rows.astype(np.float64).view(np.uint64)
-    count, width = words.shape
-    code, odd = np.zeros(count, np.uint64), _multipliers(width)
-    step = max(1, MAX_BLOCK // max(width, 1))
-    for at in range(0, count, step):
-        some = words[at : at + step]
-        mixed = (some ^ (some >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-        code[at : at + step] = np.einsum("ij,j->i", mixed, odd)
-    return code
-
-
-@functools.lru_cache(maxsize=64)
-def _multipliers(count: int) -> Codes:
-    """Odd numbers that look random: SplitMix64 of 1, 2, 3, ..."""
-    x = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (x ^ (x >> np.uint64(31))) | np.uint64(1)

@@ -6,7 +6,6 @@ depth, cycles and sizes bounded, and names every part that no reader could look 
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable
 from typing import Any, final
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 
 MAX_NUMBERS = 4096  # numbers of one output that are used
-MAX_WORDS = 2 * MAX_NUMBERS
+MAX_WORDS = 8192  # words of the structure of one output, and items that an iterator is asked for
 MAX_DEPTH = 16  # nested containers; deeper ones are cut off
 MAX_UNSEEN = 8  # parts of one output that are named
 EXACT = 1 << 53  # whole numbers up to here are exact as floats
@@ -157,13 +156,3 @@ def as_float(number: int) -> float:
         return float(number)
     except OverflowError:
         return float("inf") if number > 0 else float("-inf")
-
-
-def structure_code(words: Iterable[str]) -> int:
-    """The code of the words of a structure."""
-    return zlib.crc32("\0".join(words).encode("utf-8", "replace"))
-
-
-def exact_code(exact: Iterable[bytes]) -> int:
-    """The code of exact values."""
-    return zlib.crc32(b"\0".join(exact))

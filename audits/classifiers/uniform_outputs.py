@@ -15,13 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
-from audits.classifiers.library_readers import (
-    array_word,
-    frame_words,
-    index_word,
-    series_word,
-)
-from audits.classifiers.output_readers import key_word, mapping_words, reader_of
+from audits.classifiers.array_readers import array_word
+from audits.classifiers.container_readers import equal_numbers, mapping_words
+from audits.classifiers.frame_readers import frame_words, index_word, series_word
+from audits.classifiers.output_readers import reader_of
 from audits.classifiers.output_walk import (
     MAX_DEPTH,
     MAX_NUMBERS,
@@ -113,11 +110,11 @@ def _constant(values: Sequence[Any]) -> UniformBlock | None:
 
 def _dictionaries(values: Sequence[Any], depth: int) -> UniformBlock | None:
     keys = list(values[0])
-    if len(keys) > MAX_NUMBERS or any(list(one) != keys for one in values):
+    if len(keys) > MAX_WORDS or any(list(one) != keys for one in values):
         return None
     if set(map(type, itertools.chain.from_iterable(values))) - {str}:  # as 1 equals 1.0
         return None
-    words = [key_word(key) for key in keys]
+    words = list(map(repr, keys))
     walk = OutputWalk(reader_of)
     mapping_words("dict", words, walk)
     block = UniformBlock(walk.words)
@@ -132,10 +129,11 @@ def _sequences(values: Sequence[Any], kind: type, depth: int) -> UniformBlock | 
     length = len(values[0])
     if length > MAX_NUMBERS or any(len(one) != length for one in values):
         return None
+    numbers = equal_numbers(values)
+    if numbers is not None:
+        block = UniformBlock([f"{kind.__name__} {length} {numbers.dtype}"])
+        return block if block.append_array(numbers) else None
     block = UniformBlock([f"{kind.__name__} {length}"])
-    if length > 1 and set(map(type, itertools.chain.from_iterable(values))) == {float}:
-        block.words.extend(["float"] * length)
-        return block if depth < MAX_DEPTH and block.append_array(np.array(values)) else None
     for place in range(length):
         if not block.append(_block([one[place] for one in values], depth + 1)):
             return None

@@ -20,6 +20,7 @@ from audits import (
     watch,
 )
 from audits.claims.findings import as_expected, could_refute
+from audits.classifiers.output_features import MAX_NUMBERS, output_features, unseen_parts
 from mechanisms import Laplace
 
 ONE = PureLoss(1.0)
@@ -70,8 +71,6 @@ class Held:
         (Held(Handle()), "output.inner: Handle"),
         (np.array([None, Handle()]), "output[1]: Handle"),
         (deep(20), f"output{'[0]' * 16}: nested too deeply"),
-        (np.zeros(5000), "output: numbers beyond the first 4,096"),
-        ([np.zeros(5000), 1.0], "output: more than the first 4,096 numbers and 8,192 words"),
         (Held(noisy), "output.inner: function"),
         (sys.__stdout__, "output: TextIOWrapper"),
     ],
@@ -87,6 +86,15 @@ def test_an_endless_iterator_is_read_for_a_while():
     found = audit(lambda v, r: itertools.count(v), (0, 1), ONE, 100, rng=1)
     assert found.outcome is Outcome.FALSIFIED
     assert len(found.unseen) == 1
+
+
+def test_numbers_beyond_those_that_are_used_are_named():
+    many = np.zeros((1, MAX_NUMBERS + 1))
+    assert unseen_parts(many) == (f"output: numbers beyond the first {MAX_NUMBERS:,}",)
+    assert unseen_parts(many[:, 1:]) == ()
+    for one in ([many, 1.0], many.tolist()[0], {"a": many}):
+        (named,) = output_features(one).unseen
+        assert named.startswith(f"output: more than the first {MAX_NUMBERS:,} numbers")
 
 
 def test_what_raises_when_it_is_read_is_named():
