@@ -13,6 +13,7 @@ from audits.attacks.evaluation import RuleResult, count_correct, guess_counts
 from audits.claims.findings import ClaimPoint, GuessCounts, pool
 from audits.classifiers.decision_rules import DecisionRule
 from audits.classifiers.objective import Objective
+from audits.classifiers.output_features import ReadDraw, unseen_parts
 from audits.classifiers.training import TrainedScore, train_score
 from audits.runs.parallel_runs import collect_both
 from audits.runs.release_functions import Draw, concatenate_outputs
@@ -31,8 +32,10 @@ def audit_black_box(
 ) -> RuleResult:
     """Test rules that are learned from earlier runs, each fixed before its own.
 
-    The runs that a first rule is tested on are known when the second is learned.
+    Outputs are read as they are drawn.  The runs that a first rule is tested on are known when the
+    second is learned.
     """
+    draw = ReadDraw(draw)
     blocks = block_schedule(objective.runs, objective.delta == 0 and not points)
     known: LearningRuns = collect_both(draw, pair, blocks[0][0], rng, executor)
     done: list[tuple[DecisionRule, GuessCounts]] = []
@@ -60,7 +63,8 @@ def audit_black_box(
             done.append((rules[0], guesses[0]))
         if best is not None and best.epsilon is not None:
             point, point_rule = ClaimPoint(best.epsilon, best.delta, guesses[1]), rules[1]
-    return RuleResult(pair, done[-1][0], pool([g for _, g in done]), point, point_rule)
+    counts, unseen = pool([g for _, g in done]), unseen_parts(*known)
+    return RuleResult(pair, done[-1][0], counts, point, point_rule, unseen)
 
 
 def _append_runs(known: LearningRuns, more: LearningRuns) -> LearningRuns:

@@ -26,7 +26,7 @@ from audits.claims.arguments import (
     seed_and_generator,
 )
 from audits.claims.claims import checked_claim, claim_points
-from audits.claims.findings import Finding, Outcome
+from audits.claims.findings import Finding, Outcome, outcome_at
 from audits.classifiers.objective import Objective
 from audits.runs.release_functions import vectorised
 from mechanisms.base.mechanism import Mechanism
@@ -73,7 +73,6 @@ def distinguish(
         claim=claim,
         guesses=done.guesses,
         point=done.point,
+        unseen=done.unseen,
     )
-    if finding.refutes(confidence):
-        return replace(finding, outcome=Outcome.FALSIFIED)
-    return finding
+    return replace(finding, outcome=outcome_at(finding, confidence))

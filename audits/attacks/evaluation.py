@@ -26,6 +26,7 @@ class RuleResult:
     guesses: GuessCounts
     point: ClaimPoint | None = None
     point_rule: DecisionRule | None = None
+    unseen: tuple[str, ...] = ()
 
     def witness(self) -> str:
         """What was guessed, and how often that was right, in words."""

@@ -66,7 +66,9 @@ def audit(
     Returns
     -------
     Finding
-        The outcome, and a lower bound on epsilon at ``delta``, rounded down.
+        The outcome, and a lower bound on epsilon at ``delta``, rounded down.  What is not FALSIFIED
+        is INCONCLUSIVE if so few runs could not have falsified the claim, or if ``unseen`` names
+        parts of the outputs that cannot be looked into.
 
     Raises
     ------

@@ -84,8 +84,11 @@ class Family:
 
     @property
     def outcome(self) -> Outcome:
-        """FALSIFIED if at least one member is, else SURVIVED."""
-        return Outcome.FALSIFIED if self.falsified else Outcome.SURVIVED
+        """FALSIFIED if at least one member is, else INCONCLUSIVE if one is, else SURVIVED."""
+        if self.falsified:
+            return Outcome.FALSIFIED
+        found = {one.finding.outcome for one in self.members}
+        return Outcome.INCONCLUSIVE if Outcome.INCONCLUSIVE in found else Outcome.SURVIVED
 
     @property
     def worst(self) -> Member:
@@ -234,5 +237,8 @@ def _member_name(pair: tuple[Any, Any], claim: Loss | None, event: str) -> str:
 
 
 def _with_outcome(one: Member, fell: bool) -> Member:
-    outcome = Outcome.FALSIFIED if fell else Outcome.SURVIVED
+    """The member's verdict in its family: alone it may fall, and not among the others."""
+    outcome = Outcome.FALSIFIED if fell else one.finding.outcome
+    if outcome is Outcome.FALSIFIED and not fell:
+        outcome = Outcome.SURVIVED
     return replace(one, finding=replace(one.finding, outcome=outcome))

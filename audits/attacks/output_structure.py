@@ -18,6 +18,7 @@ from accountant.losses.loss import Loss
 from accountant.randomness import Rng
 from audits.attacks.output_codes import Codes, audit_by_codes, check_arguments
 from audits.claims.findings import Finding
+from audits.classifiers.output_features import output_features
 
 CODE_NAMES = (
     "the type of the output",
@@ -181,7 +182,7 @@ def _comparable(part: Any) -> Any:
         return part.tobytes()
     if isinstance(part, (tuple, list, dict, set, frozenset)):
         return tuple(_comparable(one) for one in output_parts(part))
-    return type(part).__qualname__  # of an object only the type is seen
+    return output_features(part).category
 
 
 def _hash(*words: Any) -> int:

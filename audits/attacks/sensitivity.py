@@ -230,8 +230,10 @@ class _DistanceSearch:
     def probe(self, declared: float, seed: int | None) -> Probe:
         """The distance that was found, compared with the declared one."""
         fell = self.greatest_distance > declared * (1 + TOLERANCE)
+        compared = self.greatest_distance >= 0  # else no two answers were there to compare
+        survived = Outcome.SURVIVED if compared else Outcome.INCONCLUSIVE
         return Probe(
-            Outcome.FALSIFIED if fell else Outcome.SURVIVED,
+            Outcome.FALSIFIED if fell else survived,
             max(self.greatest_distance, 0.0),
             declared,
             self.norm,

@@ -35,6 +35,7 @@ from audits.classifiers.decision_rules import DecisionRule, ScoreFunction, Thres
 from audits.classifiers.feature_schema import Outputs
 from audits.classifiers.likelihood_ratio import likelihood_ratio_score
 from audits.classifiers.objective import NO_GUESS, Objective
+from audits.classifiers.output_features import ReadDraw, unseen_parts
 from audits.classifiers.training import train_score
 from audits.runs.parallel_runs import collect_both, draw_both
 from audits.runs.release_functions import CHUNK, Draw, concatenate_outputs, vectorised
@@ -79,6 +80,12 @@ class _BettingState:
             self.stopped = self.runs + int(rich[0]) + 1
         self.experts = ExpertWealth(path[:, -1])
         self.runs += log_odds.size
+
+    def could_stop(self, runs: int, exact: ScoreFunction | None) -> bool:
+        """True if ``runs`` right guesses, each as sure as can be, would have been a proof."""
+        sure = expert_odds(np.array([np.inf]), self.epsilon, exact=exact is not None)
+        growth = log_growth(sure, np.array([True]), self.epsilon, self.delta)
+        return float(log_mean_wealth(runs * growth)[0]) >= self.log_threshold
 
 
 def watch(
@@ -160,18 +167,22 @@ def watch(
         draw: Draw = release.release
         exact: ScoreFunction | None = likelihood_ratio_score(release, pair)
     else:
-        pair, draw, exact = checked_pair(pair), vectorised(release), None
+        pair, draw, exact = checked_pair(pair), ReadDraw(vectorised(release)), None
     proof = -math.log(BETTING_ERROR_SHARE * error)
     table = _BettingState(epsilon, at, proof, initial_wealth(1 if exact else len(EXPERT_EXCESSES)))
-    rule, guesses = _bet_until_stopped(table, draw, pair, objective, exact, source, executor)
+    rule, guesses, unseen = _bet_until_stopped(
+        table, draw, pair, objective, exact, source, executor
+    )
     falsified = table.stopped is not None or guesses.refutes(claim, at, rest)
     found = RuleResult(pair, rule, guesses).witness()
     if table.stopped is not None:
         found = (
             f"bets against the claim had grown {math.exp(proof):.3g}-fold by run {table.stopped:,}"
         )
+    able = guesses.all_right.refutes(claim, at, rest) or table.could_stop(guesses.runs, exact)
+    survived = Outcome.SURVIVED if able and not unseen else Outcome.INCONCLUSIVE
     return Finding(
-        outcome=Outcome.FALSIFIED if falsified else Outcome.SURVIVED,
+        outcome=Outcome.FALSIFIED if falsified else survived,
         epsilon_lower=epsilon if table.stopped else guesses.epsilon_lower(at, rest),
         delta=at,
         runs=table.runs,
@@ -182,6 +193,7 @@ def watch(
         claim=claim,
         guesses=guesses,
         stopped=table.stopped,
+        unseen=unseen,
     )
 
 
@@ -193,8 +205,9 @@ def _bet_until_stopped(
     exact: ScoreFunction | None,
     rng: np.random.Generator,
     executor: Executor | None,
-) -> tuple[DecisionRule, GuessCounts]:
-    """Bet until the wealth is a proof or the runs are used; the last rule and its guesses."""
+) -> tuple[DecisionRule, GuessCounts, tuple[str, ...]]:
+    """Bet until the wealth is a proof or the runs are used: the last rule, its guesses, unseen."""
+    unseen: tuple[str, ...] = ()
     if exact is None:
         known = collect_both(draw, pair, min(FIRST_RUNS, objective.runs // 2), rng, executor)
         table.runs = len(known[0]) + len(known[1])
@@ -212,7 +225,7 @@ def _bet_until_stopped(
             )
     left = replace(objective, runs=objective.runs - table.runs)
     if exact is None:
-        last = train_score(*known, left)
+        last, unseen = train_score(*known, left), unseen_parts(*known)
         rule: DecisionRule = last.rule(left)
         score: ScoreFunction = last.log_odds
     else:
@@ -225,7 +238,7 @@ def _bet_until_stopped(
         for fresh in draw_both(draw, pair, size, rng, executor):
             counts += rule.counts(*fresh)
             table.bet(*_shuffle_scores(score, *fresh, rng), exact=exact is not None)
-    return rule, guess_counts(rule, int(counts[0]), int(counts[1]), left.runs)
+    return rule, guess_counts(rule, int(counts[0]), int(counts[1]), left.runs), unseen
 
 
 def _shuffle_scores(

@@ -39,7 +39,8 @@ class Timing:
 
     ``value_correlation`` and ``noise_correlation`` are Spearman's rank correlations of the time of
     a batch with the value (first 0, second 1) and with the mean size of its noise.  ``noise_p`` is
-    1 if the outputs are not numbers.  FALSIFIED if one p-value is below half of ``1 - confidence``.
+    1 if the outputs are not numbers.  FALSIFIED if one p-value is below half of ``1 - confidence``,
+    INCONCLUSIVE if so few pairs cannot have such a p-value.
     """
 
     outcome: Outcome
@@ -128,10 +129,13 @@ def audit_timing(
     value_correlation = spearman(np.repeat([0.0, 1.0], pairs), spent.T.ravel())
     noise_correlation = float(np.mean([spearman(noise[:, j], spent[:, j]) for j in (0, 1)]))
     fell = min(value_p, noise_p) < (1 - confidence) / 2
+    # the least p-value is that of signs that are all alike
+    able = 2.0 ** (1 - pairs) < (1 - confidence) / 2
+    survived = Outcome.SURVIVED if able else Outcome.INCONCLUSIVE
     what = "the value" if value_p <= noise_p else "the noise"
     correlation = value_correlation if value_p <= noise_p else noise_correlation
     return Timing(
-        Outcome.FALSIFIED if fell else Outcome.SURVIVED,
+        Outcome.FALSIFIED if fell else survived,
         value_correlation, value_p, noise_correlation, noise_p, confidence, pairs, batch,
         f"time against {what}: rank correlation {correlation:.3f}, "
         f"p = {min(value_p, noise_p):.3g} in {pairs} pairs of batches of {batch}",

@@ -1,9 +1,9 @@
-"""What an audit returns: FALSIFIED or SURVIVED, with the evidence; never "private"."""
+"""What an audit returns: FALSIFIED, SURVIVED or INCONCLUSIVE, with evidence; never "private"."""
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -15,7 +15,9 @@ from audits.statistics.delta_leaks import epsilon_lower_with_leaks
 
 
 class Outcome(enum.Enum):
-    """What the evidence says of a claim: FALSIFIED or SURVIVED.
+    """What the evidence says of a claim: FALSIFIED, SURVIVED or INCONCLUSIVE.
+
+    INCONCLUSIVE audits falsified nothing, but could not have (too few runs), or did not see all.
 
     Examples
     --------
@@ -28,6 +30,7 @@ class Outcome(enum.Enum):
 
     FALSIFIED = "the data contradict the claim at this confidence"
     SURVIVED = "the data do not contradict the claim; that is no proof"
+    INCONCLUSIVE = "the runs could not have contradicted the claim, or the audit did not see all"
 
 
 @final
@@ -77,6 +80,13 @@ class GuessCounts:
         """Whether the bound at ``confidence`` exceeds what the claim allows at ``delta``."""
         return claim is not None and self.epsilon_lower(delta, confidence) > claim.epsilon_at(delta)
 
+    @property
+    def all_right(self) -> GuessCounts:
+        """The strongest evidence that as many runs can give: a right guess in each, as expected."""
+        expected = None if self.expected is None else (float(self.runs), 1.0)
+        blocks = tuple(block.all_right for block in self.blocks)
+        return GuessCounts(self.runs, self.runs, self.runs, 2, self.every_run, expected, blocks)
+
 
 def pool(blocks: list[GuessCounts]) -> GuessCounts:
     """The guesses of several rules, each fixed before its own runs."""
@@ -123,7 +133,7 @@ class Finding:
     Parameters
     ----------
     outcome : Outcome
-        FALSIFIED or SURVIVED.
+        FALSIFIED, SURVIVED or INCONCLUSIVE.
     epsilon_lower : float
         Lower bound on the true epsilon at ``delta``, rounded down; it holds with probability
         ``confidence``.
@@ -147,6 +157,9 @@ class Finding:
         The most revealing point of a claim that is a whole curve.
     stopped : int, optional
         The run of an early verdict.
+    unseen : tuple of str, optional
+        Parts of the outputs that the audit could not look into, such as ``output[1]: Handle``.
+        Whether they reveal the value is not known.
 
     Examples
     --------
@@ -171,6 +184,7 @@ class Finding:
     guesses: GuessCounts
     point: ClaimPoint | None = None
     stopped: int | None = None
+    unseen: tuple[str, ...] = ()
 
     def refutes(self, confidence: float) -> bool:
         """Whether the same evidence falsifies the claim at another confidence.
@@ -194,3 +208,25 @@ class Finding:
             bound = self.guesses.refutes(self.claim, self.delta, half)
             return bound or self.point.refutes(half)
         return self.guesses.refutes(self.claim, self.delta, confidence)
+
+
+def as_expected(outcome: Outcome, expected: Outcome) -> bool:
+    """True if an honest subject was not falsified, or a broken one was."""
+    return (outcome is Outcome.FALSIFIED) == (expected is Outcome.FALSIFIED)
+
+
+def could_refute(finding: Finding, confidence: float) -> bool:
+    """Whether a right guess in every run would have falsified the claim."""
+    point = finding.point
+    if point is not None:
+        point = replace(point, guesses=point.guesses.all_right)
+    best = replace(finding, guesses=finding.guesses.all_right, point=point)
+    return best.refutes(confidence)
+
+
+def outcome_at(finding: Finding, confidence: float) -> Outcome:
+    """The outcome of the evidence at a confidence; without a claim nothing is too few runs."""
+    if finding.refutes(confidence):
+        return Outcome.FALSIFIED
+    enough = finding.claim is None or could_refute(finding, confidence)
+    return Outcome.SURVIVED if enough and not finding.unseen else Outcome.INCONCLUSIVE

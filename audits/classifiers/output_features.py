@@ -1,30 +1,38 @@
 """Features of any output: numbers become columns, structure a code, the whole output a category.
 
-The walk through an output collects None, types, lengths, keys, exceptions and strings as its
+A walk through an output collects None, types, lengths, keys, exceptions and texts as its
 structure; the numbers form a row, with a few summaries.  All are functions of the output alone, so
 a claim about the release holds for its features.
 """
 
 from __future__ import annotations
 
-import itertools
-import zlib
-from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
-from audits.runs.release_functions import RaisedOutcome
+from audits.classifiers import feature_codes
+from audits.classifiers.feature_codes import (
+    combined_codes,
+    exact_code,
+    row_codes,
+    structure_code,
+)
+from audits.classifiers.output_readers import reader_of
+from audits.classifiers.output_walk import MAX_NUMBERS, OutputWalk
+from audits.classifiers.uniform_outputs import uniform_block
+from audits.runs.release_functions import Draw, RaisedOutcome
 
-MAX_NUMBERS = 4096  # numbers of one output that are used
 RAW_COLUMNS = 64  # numbers with a column of their own
-MAX_DEPTH = 16  # nested containers; deeper ones and cycles are cut off
-Codes = NDArray[np.uint64]
-# elements of arrays and Python's own count as one type: chunks may come as either
-TYPE_NAMES = {"float64": "float", "int64": "int", "bool_": "bool", "str_": "str", "bytes_": "bytes"}
+MIN_GROUP = 4  # outputs of one kind that are read together
+MAX_UNSEEN = 16  # parts that a finding names
+Codes = feature_codes.Codes
+# outputs that stay as they are: rules of single numbers look at them
+PLAIN = (bool, int, float, np.integer, np.floating, np.bool_, RaisedOutcome)
 
 
 @final
@@ -38,11 +46,54 @@ class Features:
 
 
 class OutputFeatures(NamedTuple):
-    """What audits read of one output, in the place of an output that another process made."""
+    """What audits read of one output, in its place; ``unseen`` are parts that nothing could read.
+
+    The category combines the codes of the structure, of the numbers and of exact values.
+    """
 
     structure: int
     category: int
-    numbers: list[float]
+    numbers: Array
+    unseen: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReadDraw:
+    """Draws of a release whose outputs are read at once: a generator can be read only once."""
+
+    draw: Draw
+
+    @property
+    def release(self) -> Any:
+        """The release that is drawn from."""
+        return getattr(self.draw, "release", self.draw)
+
+    def __call__(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
+        """Outputs of ``size`` runs: numbers as they are, and what is read of others."""
+        return read_outputs(self.draw(value, rng, size))
+
+
+def read_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
+    """Outputs with each object replaced by what is read of it; numbers and errors stay."""
+    if outputs.dtype.kind in "biufcmM":
+        return outputs
+    listed = list(outputs)
+    array = np.empty(len(listed), dtype=object)
+    left = []
+    for place, one in enumerate(listed):
+        array[place] = one
+        if not isinstance(one, (*PLAIN, OutputFeatures)):
+            left.append(place)
+    found = _features_of_each([listed[place] for place in left])
+    for place, one in zip(left, found, strict=True):
+        array[place] = one
+    return array
+
+
+def output_features(output: Any) -> OutputFeatures:
+    """The features of one output of any kind."""
+    return _walked([output])[0]
 
 
 def extract_features(outputs: NDArray[Any]) -> Features:
@@ -53,13 +104,31 @@ def extract_features(outputs: NDArray[Any]) -> Features:
         if kind == "c":
             flat = np.hstack([flat.real, flat.imag])
         flat = flat.astype(np.int64) if kind in "mM" else flat
-        return Features(flat.astype(float), np.zeros(count, np.uint64), _hash_rows(flat))
-    if kind in "US":
-        flat = outputs.reshape(count, -1)
-        lengths = np.char.str_len(flat).astype(float)
-        codes = _hash_rows(np.ascontiguousarray(flat).view(np.uint8).reshape(count, -1))
-        return Features(lengths, codes, codes)
-    return _walk_outputs(outputs)
+        return Features(flat.astype(float), np.zeros(count, np.uint64), row_codes(flat))
+    read = list(read_outputs(outputs))
+    plain = [place for place, one in enumerate(read) if not isinstance(one, OutputFeatures)]
+    found = _features_of_each([read[place] for place in plain])
+    for place, one in zip(plain, found, strict=True):
+        read[place] = one
+    return Features(
+        _padded_table([one.numbers for one in read]),
+        np.array([one.structure for one in read], dtype=np.uint64),
+        np.array([one.category for one in read], dtype=np.uint64),
+    )
+
+
+def unseen_parts(*sides: NDArray[Any]) -> tuple[str, ...]:
+    """Parts of outputs that nothing could look into: path and type, the first ones."""
+    found: dict[str, None] = {}
+    for outputs in sides:
+        if outputs.dtype != object:
+            if outputs.ndim > 1 and np.prod(outputs.shape[1:]) > MAX_NUMBERS:
+                found[f"output: numbers beyond the first {MAX_NUMBERS:,}"] = None
+            continue
+        for one in outputs:
+            if isinstance(one, OutputFeatures) and one.unseen:
+                found |= dict.fromkeys(one.unseen)
+    return tuple(found)[:MAX_UNSEEN]
 
 
 def summary_columns(numbers: Array) -> Array:
@@ -88,111 +157,60 @@ def summary_columns(numbers: Array) -> Array:
     return result
 
 
-def _hash_rows(rows: NDArray[Any]) -> Codes:
-    """A 64-bit code of each row's bytes; -0.0 and 0.0 differ, as do the many NaN."""
-    rows = np.ascontiguousarray(rows)
-    if rows.dtype.kind == "f" and rows.dtype.itemsize == 8:
-        words = rows.view(np.uint64)
-    elif rows.dtype.kind in "iub":
-        words = rows.astype(np.uint64)
-    else:
-        words = rows.astype(np.float64).view(np.uint64)
-    code = np.zeros(len(rows), np.uint64)
-    for column in words.T:
-        code = (code ^ column) * np.uint64(0x9E3779B97F4A7C15)
-        code ^= code >> np.uint64(29)
-    return code
+def _features_of_each(outputs: Sequence[Any]) -> list[OutputFeatures]:
+    """Features of outputs: those of one kind together where they can be, else one by one."""
+    groups: dict[Any, list[int]] = {}
+    for place, one in enumerate(outputs):
+        groups.setdefault(_kind_of(one), []).append(place)
+    found: list[Any] = [None] * len(outputs)
+    for places in groups.values():
+        some = [outputs[place] for place in places]
+        read = _read_together(some) if len(some) >= MIN_GROUP else None
+        for place, one in zip(places, _walked(some) if read is None else read, strict=True):
+            found[place] = one
+    return found
 
 
-def output_features(output: Any) -> OutputFeatures:
-    """The features of one output of any kind."""
-    numbers: list[float] = []
-    words, exact = [], []
-    try:
-        for word, number in itertools.islice(_walk_output(output, 0), 2 * MAX_NUMBERS):
-            if word is not None:
-                words.append(word)
-            else:
-                numbers.append(_as_float(number))
-                exact.append(float.hex(numbers[-1]) if isinstance(number, float) else hex(number))
-    except Exception as error:  # an object that cannot be read
-        words.append(f"unreadable: {type(error).__name__}")
-    structure = zlib.crc32("\0".join(words).encode("utf-8", "replace"))
-    exactly = zlib.crc32("\0".join(exact).encode())
-    return OutputFeatures(structure, (structure << 32) | exactly, numbers)
+def _kind_of(output: Any) -> Any:
+    """What outputs that are read together have in common."""
+    kind = type(output)
+    if kind in {list, tuple, dict}:
+        return kind, len(output)
+    if kind is np.ndarray:
+        return kind, output.dtype, output.shape
+    return kind
 
 
-def _walk_outputs(outputs: NDArray[Any]) -> Features:
-    structure, atom = np.empty((2, len(outputs)), np.uint64)
-    rows: list[list[float]] = []
-    for place, output in enumerate(outputs):
-        found = output if isinstance(output, OutputFeatures) else output_features(output)
-        structure[place], atom[place] = found.structure, found.category
-        rows.append(found.numbers)
-    width = max(map(len, rows), default=0)
-    table = np.full((len(rows), width), np.nan)
+def _read_together(outputs: Sequence[Any]) -> list[OutputFeatures] | None:
+    """Features of outputs of one structure; None if it differs between them."""
+    block = uniform_block(outputs)
+    if block is None:
+        return None
+    count = len(outputs)
+    table = np.hstack([np.empty((count, 0)), *block.columns])
+    structure = structure_code(block.words)
+    codes = combined_codes(structure, exact_code(block.exact), row_codes(table)).tolist()
+    return [OutputFeatures(structure, code, row) for code, row in zip(codes, table, strict=True)]
+
+
+def _walked(outputs: Iterable[Any]) -> list[OutputFeatures]:
+    """Features of outputs, each walked by itself."""
+    found = []
+    for output in outputs:
+        walk = OutputWalk(reader_of)
+        walk.read(output)
+        row, structure = walk.row(), structure_code(walk.words)
+        code = combined_codes(structure, exact_code(walk.exact), row_codes(row[None, :]))
+        found.append(OutputFeatures(structure, int(code[0]), row, tuple(walk.unseen)))
+    return found
+
+
+def _padded_table(rows: Sequence[Array]) -> Array:
+    """Rows as a table, short ones padded with NaN."""
+    widths = {len(row) for row in rows}
+    if len(widths) == 1:
+        return np.stack(rows).astype(float)
+    table = np.full((len(rows), max(widths, default=0)), np.nan)
     for row, numbers in zip(table, rows, strict=True):
         row[: len(numbers)] = numbers
-    return Features(table, structure, atom)
-
-
-def _walk_output(output: Any, depth: int) -> Iterator[tuple[str | None, Any]]:
-    """Words of structure as (word, None), numbers as (None, number)."""
-    name = TYPE_NAMES.get(type(output).__name__, type(output).__name__)
-    if depth > MAX_DEPTH:
-        yield "...", None
-    elif isinstance(output, RaisedOutcome):
-        yield f"raised {output.kind} {output.message}", None
-    elif output is None or isinstance(output, (str, bytes)):
-        yield f"{name} {output!r}", None
-        if output is not None:
-            yield None, len(output)
-    elif isinstance(output, (bool, int, float, complex, np.number, np.bool_)):
-        yield name, None
-        for part in (output.real, output.imag) if isinstance(output, complex) else (output,):
-            yield None, part
-    elif isinstance(output, np.ndarray) and output.dtype.kind in "biufc":
-        yield f"{name} {output.dtype} {output.shape}", None
-        for number in output.ravel()[:MAX_NUMBERS].tolist():
-            yield from (
-                _walk_output(number, depth + 1) if isinstance(number, complex) else [(None, number)]
-            )
-    else:
-        yield name, None
-        for key, part in _children(output):
-            yield key, None
-            yield from _walk_output(part, depth + 1)
-
-
-def _children(output: Any) -> Iterator[tuple[str, Any]]:
-    """The parts of a container or an object; an opaque object has only its type."""
-    if isinstance(output, Mapping):
-        yield f"keys {len(output)}", None
-        yield from ((f"key {key!r}", output[key]) for key in sorted(output, key=repr))
-    elif isinstance(output, Set):
-        yield f"items {len(output)}", None
-        yield from (("item", item) for item in sorted(output, key=repr))
-    elif isinstance(output, (tuple, list, np.ndarray)):
-        items = output.ravel().tolist() if isinstance(output, np.ndarray) else output
-        yield f"length {len(items)}", None
-        yield from (("", item) for item in items)
-    elif is_dataclass(output) and not isinstance(output, type):
-        yield from ((field.name, getattr(output, field.name, None)) for field in fields(output))
-    elif hasattr(output, "__array__"):
-        yield "array", _as_array(output)
-    else:
-        yield from sorted(getattr(output, "__dict__", {}).items())
-
-
-def _as_array(output: Any) -> Any:
-    try:
-        return np.asarray(output)
-    except Exception:  # its __array__ fails
-        return None
-
-
-def _as_float(number: Any) -> float:
-    try:
-        return float(number)
-    except OverflowError:  # an integer beyond the floats
-        return float("inf") if number > 0 else float("-inf")
+    return table

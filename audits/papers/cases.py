@@ -96,7 +96,7 @@ def _published_row(
     return ReportRow(
         claim.name, "paper", (claim.epsilon, claim.delta), provable, shown, settings.confidence,
         found.runs, Outcome.FALSIFIED if false else Outcome.SURVIVED, expected,
-        f"{claim.source}: {evidence}", evidence, round(time.perf_counter() - start, 6), True,
+        f"{claim.source}: {evidence}", evidence, round(time.perf_counter() - start, 6),
         found.computed, None, (), None,
     )  # fmt: skip
 
@@ -164,5 +164,5 @@ def _computed_row(
     outcome = Outcome.FALSIFIED if false else Outcome.SURVIVED
     return ReportRow(
         subject, "paper", (NOT_A_NUMBER, NOT_A_NUMBER), None, None, settings.confidence, 0, outcome,
-        Outcome.FALSIFIED, witness, words, 0.0, True,
+        Outcome.FALSIFIED, witness, words, 0.0,
     )  # fmt: skip

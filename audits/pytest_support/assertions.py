@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -133,8 +133,9 @@ def _attack(
     point = finding.point or ClaimPoint(
         claim.epsilon_at(finding.delta), finding.delta, finding.guesses
     )
+    if finding.outcome is Outcome.INCONCLUSIVE:
+        _fail_inconclusive(finding, point, runs, trial)
     if finding.outcome is Outcome.SURVIVED:
-        _assert_decisive(point, runs, trial)
         return finding
     guesses, allowed = point.guesses, 1 / (1 + math.exp(-point.epsilon))
     least = guesses.epsilon_lower(point.delta, trial.confidence)
@@ -198,12 +199,15 @@ def _assert_costs(
     return cost
 
 
-def _assert_decisive(point: ClaimPoint, runs: int, trial: Trial) -> None:
-    """Fail a test that no outcome could fail, and name the runs that it needs."""
+def _fail_inconclusive(finding: Finding, point: ClaimPoint, runs: int, trial: Trial) -> NoReturn:
+    """Fail a test that decides nothing: name what was not seen, or the runs that it needs."""
     __tracebackhide__ = True
+    if finding.unseen:
+        fail_misuse(
+            f"the audit cannot look into {', '.join(finding.unseen)}, so nothing is known of it; "
+            "return its numbers, or an object with fields or items"
+        )
     share = point.guesses.runs / runs
-    if _could_refute(point, runs * share, trial):
-        return
     _, more = grow_until(lambda n: _could_refute(point, n * share, trial), runs, MOST_RUNS)
     advice = f"; use {more:,} (--dp-runs, or runs= of the test)" if more < MOST_RUNS else ""
     fail_misuse(
@@ -214,7 +218,7 @@ def _assert_decisive(point: ClaimPoint, runs: int, trial: Trial) -> None:
 
 def _could_refute(point: ClaimPoint, runs: float, trial: Trial) -> bool:
     """True if runs that are all guessed, and all rightly, falsify the claim."""
-    most = replace(point.guesses, correct=int(runs), made=int(runs), runs=int(runs), blocks=())
+    most = replace(point.guesses, runs=int(runs), blocks=()).all_right
     return replace(point, guesses=most).refutes(trial.confidence)
 
 

@@ -18,7 +18,7 @@ MIN_TICK_GAP = 24  # in units of the viewBox: labels such as 0.5 and 1 do not to
 VERDICTS = {
     "falsified": "falsified: a filled bar from a diamond",
     "survived": "survived: a line from a bracket",
-    "undecided": "too few runs to decide: a dashed line from a triangle",
+    "undecided": "inconclusive: a dashed line from a triangle",
 }
 
 

@@ -53,6 +53,8 @@ def _case(suite: Xml.Element, row: ReportRow) -> None:
         f"outcome: {row.outcome.name.lower()}, expected {row.expected.name.lower()}",
         f"witness: {escape_control(row.witness)}",
     ]
+    if not row.decisive:
+        lines.append(f"inconclusive: {escape_control(row.why_inconclusive)}")
     if not row.as_expected:
         message = f"{row.outcome.name.lower()}, expected {row.expected.name.lower()}"
         failure = Xml.SubElement(case, "failure", {"message": message, "type": row.outcome.name})

@@ -37,13 +37,17 @@ def print_report(result: Result, console: Console) -> None:
             _print_facts(row, console)
     for library, why in result.absent.items():
         console.print(literal_text(f"not audited: {library}, {why}"), style="yellow")
-    right, weak = sum(row.as_expected for row in rows), sum(not row.decisive for row in rows)
+    right = sum(row.as_expected for row in rows)
+    weak = [row for row in rows if not row.decisive]
     line = Text(f"{right} of {len(rows)} as expected", "green" if right == len(rows) else "red")
-    line.append(f", {weak} (marked ?) with too few runs to decide" if weak else "", "default")
+    line.append(f", {len(weak)} inconclusive" if weak else "", "default")
     console.print(line.append(".", "default"))
+    for why in dict.fromkeys(row.why_inconclusive for row in weak):
+        names = ", ".join(row.subject for row in weak if row.why_inconclusive == why)
+        console.print(literal_text(f"inconclusive, {why}: {names}."), style="yellow")
     for sentence in _unexpected(rows):
         console.print(Text(sentence, "bold red"))
-    if any(row.outcome is Outcome.SURVIVED and _above_claim(row) for row in rows):
+    if any(row.outcome is not Outcome.FALSIFIED and _above_claim(row) for row in rows):
         console.print(ABOVE_CLAIM)
     console.print(f"{ERROR_SENTENCE} Repeat with --seed {seed}.")
     console.print(CLOSING, style="dim")
@@ -53,7 +57,7 @@ def _unexpected(rows: Sequence[ReportRow]) -> Iterator[str]:
     """Sentences about rows that are not as expected: violated claims, and faults not found."""
     wrong = [row for row in rows if not row.as_expected]
     false = [row for row in wrong if row.outcome is Outcome.FALSIFIED]
-    missed = [row for row in wrong if row.outcome is Outcome.SURVIVED]
+    missed = [row for row in wrong if row.outcome is not Outcome.FALSIFIED]
     if false:
         plural = "s" if len(false) > 1 else ""
         yield f"{len(false)} violation{plural}: {'; '.join(map(_violation, false))}."
@@ -99,14 +103,14 @@ def _table(title: str, rows: Sequence[ReportRow]) -> Table:
     for name in ("claimed", exact, "at least", "verdict"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        colour = "green" if row.as_expected else "bold red"
+        colour = "bold red" if not row.as_expected else "green" if row.decisive else "yellow"
         epsilon, delta = row.claim
         claimed = format_number(epsilon) + (f", {format_short(delta)}" if delta > 0 else "")
         exact, lower = (
             format_number(row.exact_epsilon, ".4f"),
             format_number(row.epsilon_lower, ".4f"),
         )
-        word = row.outcome.name if row.decisive else f"{row.outcome.name}?"
+        word = row.outcome.name
         subject = literal_text(row.subject)
         if kind in below:
             subject.append("\n").append(literal_text(row.evidence)).append("\n")

@@ -163,6 +163,7 @@ def _detail(row: ReportRow) -> dict[str, Any]:
     return {
         "evidence": row.evidence,
         "decisive": row.decisive,
+        "unseen": list(row.unseen),
         "verdict_lower": _finite(row.verdict_lower),
         "guesses": None if row.guesses is None else list(row.guesses),
         "facts": [list(fact) for fact in row.facts],
@@ -179,6 +180,9 @@ def _columns(curve: ProfileCurve) -> dict[str, tuple[float, ...]]:
 def _row(one: dict[str, Any], more: dict[str, Any]) -> ReportRow:
     claim = tuple(math.nan if x is None else float(x) for x in one["claim"].values())
     curve, guesses = more["curve"], more["guesses"]
+    outcome = Outcome[one["outcome"].upper()]
+    if outcome is Outcome.SURVIVED and not more["decisive"]:  # as files said before
+        outcome = Outcome.INCONCLUSIVE
     return ReportRow(
         str(one["subject"]),
         str(one["kind"]),
@@ -187,18 +191,18 @@ def _row(one: dict[str, Any], more: dict[str, Any]) -> ReportRow:
         one["epsilon_lower"],
         one["confidence"],
         one["runs"],
-        Outcome[one["outcome"].upper()],
+        outcome,
         Outcome[one["expected"].upper()],
         str(one["witness"]),
         str(more["evidence"]),
         one["seconds"],
-        more["decisive"],
         more["verdict_lower"],
         None if guesses is None else tuple(guesses),
         tuple((str(what), str(value)) for what, value in more["facts"]),
         None
         if curve is None
         else ProfileCurve(**{name: tuple(values) for name, values in curve.items()}),
+        tuple(map(str, more.get("unseen", ()))),
     )
 
 

@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from audits.claims.findings import Outcome
+from audits.claims.findings import Outcome, as_expected
 
 FAMILY_ERROR = 1e-6  # chance that any honest row of a whole run is called falsified
 
@@ -67,10 +67,11 @@ class ProfileCurve:
 @final
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """One line of the report; ``decisive`` is True if the test could have falsified the claim.
+    """One line of the report.
 
     ``verdict_lower`` is the bound at the confidence of the verdict, ``guesses`` the (right, made,
-    runs) of a guess test, ``facts`` are (name, value) pairs.
+    runs) of a guess test, ``facts`` are (name, value) pairs, ``unseen`` parts of outputs that were
+    not looked into.
     """
 
     subject: str
@@ -85,16 +86,30 @@ class ReportRow:
     witness: str
     evidence: str
     seconds: float
-    decisive: bool
     verdict_lower: float | None = None
     guesses: tuple[int, int, int] | None = None
     facts: tuple[tuple[str, str], ...] = ()
     curve: ProfileCurve | None = None
+    unseen: tuple[str, ...] = ()
 
     @property
     def as_expected(self) -> bool:
-        """True if an honest subject survived, or a broken one was caught."""
-        return self.outcome is self.expected
+        """True if an honest subject was not falsified, or a broken one was caught."""
+        return as_expected(self.outcome, self.expected)
+
+    @property
+    def decisive(self) -> bool:
+        """True if the audit could have falsified the claim, and saw all of the outputs."""
+        return self.outcome is not Outcome.INCONCLUSIVE
+
+    @property
+    def why_inconclusive(self) -> str:
+        """Why an inconclusive row is one."""
+        return (
+            f"not looked into: {', '.join(self.unseen)}"
+            if self.unseen
+            else "too few runs to decide"
+        )
 
 
 @final

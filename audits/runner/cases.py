@@ -13,7 +13,7 @@ from audits.algorithm_runs.loss_profile import AlgorithmAudit, audit_algorithm
 from audits.attacks.floating_point import audit_bits
 from audits.attacks.front import audit
 from audits.claims.arguments import claimed_delta
-from audits.claims.findings import ClaimPoint, Finding, GuessCounts, Outcome
+from audits.claims.findings import Finding, Outcome, outcome_at
 from audits.known_densities.hockey_stick import exact_epsilon
 from audits.results.rows import FAMILY_ERROR, AuditCase, ProfileCurve, ReportRow, Settings
 from audits.runner.california_housing import load
@@ -173,26 +173,17 @@ def guess_test_row(
         finding.epsilon_lower,
         finding.confidence,
         finding.runs,
-        Outcome.FALSIFIED if finding.refutes(verdict) else Outcome.SURVIVED,
+        outcome_at(finding, verdict),
         expected,
         finding.witness,
         evidence,
         round(finding.seconds, 6),
-        _decisive(finding, claim, verdict),
         finite_or_none(lower),
         (guesses.correct, guesses.made, guesses.runs),
         (),
         curve,
+        finding.unseen,
     )
-
-
-def _decisive(finding: Finding, claim: Loss, verdict: float) -> bool:
-    """True if the claim would have been falsified had every guess of every run been right."""
-    point, runs = finding.point, finding.guesses.runs
-    best = GuessCounts(runs, runs, runs)
-    if point is not None:
-        return ClaimPoint(point.epsilon, point.delta, best).refutes(verdict)
-    return best.refutes(claim, finding.delta, verdict)
 
 
 def _algorithm_row(
@@ -213,7 +204,7 @@ def _algorithm_row(
         subject, kind, (found.claim.epsilon_at(delta), delta), finite_or_none(exact),
         found.epsilon_lower(delta, settings.confidence), settings.confidence,
         int(found.losses.size) or 1, Outcome.FALSIFIED if why else Outcome.SURVIVED,
-        expected, witness, witness, round(seconds, 6), True,
+        expected, witness, witness, round(seconds, 6),
         found.epsilon_lower(delta, verdict_confidence()), None, facts, curve,
     )  # fmt: skip
 

@@ -17,7 +17,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from audits.classifiers.output_features import OutputFeatures, output_features
+from audits.classifiers.output_features import (
+    MAX_UNSEEN,
+    OutputFeatures,
+    output_features,
+    read_outputs,
+)
 from audits.runs.release_functions import RaisedOutcome
 
 HEADER = struct.Struct(">QB")
@@ -25,6 +30,7 @@ ARRAY, WORDS = 0, 1
 ARRAY_KINDS = "biufcmMUS"
 SMALL = 1 << 53  # whole numbers that travel as they are
 MAX_CODE = 1 << 64
+MAX_NAME = 200  # characters of the name of a part
 MALFORMED = (ValueError, TypeError, KeyError, IndexError, EOFError, SyntaxError, OverflowError,
              MemoryError, RecursionError)  # fmt: skip
 
@@ -94,7 +100,7 @@ def encode_outputs(outputs: NDArray[Any]) -> Any:
     """Outputs as a message: an array, or of each object what audits read of it."""
     if outputs.dtype.kind in ARRAY_KINDS:
         return outputs
-    return {"outputs": [_encode_output(one) for one in outputs]}
+    return {"outputs": [_encode_output(one) for one in read_outputs(outputs)]}
 
 
 def decode_outputs(message: Any) -> NDArray[Any]:
@@ -118,8 +124,8 @@ def _encode_output(output: Any) -> Any:
         return output
     if type(output) is RaisedOutcome:
         return {"raised": [output.kind, output.message]}
-    found = output_features(output)
-    return [found.structure, found.category, found.numbers]
+    found = output if isinstance(output, OutputFeatures) else output_features(output)
+    return [found.structure, found.category, found.numbers.tolist(), *found.unseen]
 
 
 def _decode_output(output: Any) -> Any:
@@ -127,8 +133,10 @@ def _decode_output(output: Any) -> Any:
         kind, message = output["raised"]
         return RaisedOutcome(str(kind), str(message))
     if isinstance(output, list):
-        structure, category, numbers = output
+        structure, category, numbers, *unseen = output
         if not (0 <= structure < MAX_CODE and 0 <= category < MAX_CODE):
             raise BrokenMessage
-        return OutputFeatures(int(structure), int(category), [float(one) for one in numbers])
+        row = np.array([float(one) for one in numbers])
+        names = tuple(str(one)[:MAX_NAME] for one in unseen[:MAX_UNSEEN])
+        return OutputFeatures(int(structure), int(category), row, names)
     return output

@@ -78,7 +78,11 @@ def as_output_array(outputs: list[Any]) -> NDArray[Any]:
     if len(kinds) == 1:
         kind = kinds.pop()
         if issubclass(kind, np.ndarray):
-            if len({(one.dtype, one.shape) for one in outputs}) == 1:
+            # a mask would be lost
+            if (
+                not issubclass(kind, np.ma.MaskedArray)
+                and len({(one.dtype, one.shape) for one in outputs}) == 1
+            ):
                 return np.stack(outputs)
         elif issubclass(kind, ARRAY_TYPES):
             array = np.asarray(outputs)
@@ -103,14 +107,29 @@ def _checked_outputs(many: Any, size: int) -> NDArray[Any]:
         columns = [np.asarray(column) for column in many]
         if columns and all(column.shape[:1] == (size,) for column in columns):
             return _as_object_array(list(zip(*columns, strict=True)))
+    if isinstance(many, np.ma.MaskedArray) and len(many) == size:
+        return _as_object_array(list(many))
     try:
-        output = np.asarray(many)
+        output = plain_array(many)
     except ValueError:  # ragged
         output = np.empty(0)
     if output.shape[:1] != (size,):
         shown = f"outputs of shape {output.shape}" if output.size else f"a {type(many).__name__}"
         raise ParameterError("release", shown, f"one output for each of {size} runs")
     return output
+
+
+def plain_array(output: Any) -> NDArray[Any]:
+    """A tensor, or anything that converts, as an array of numpy's own numbers."""
+    if not hasattr(output, "detach"):
+        return np.asarray(output)
+    output = output.detach().cpu()
+    output = output.to_dense() if getattr(output, "is_sparse", False) else output
+    output = output.resolve_conj().resolve_neg()
+    try:
+        return np.asarray(output.numpy())
+    except TypeError:  # numbers that numpy does not have, such as bfloat16
+        return np.asarray(output.float().numpy())
 
 
 def _as_object_array(outputs: list[Any]) -> NDArray[Any]:

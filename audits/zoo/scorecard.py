@@ -18,7 +18,7 @@ from audits.attacks.output_structure import audit_atoms
 from audits.attacks.sensitivity import probe_sensitivity
 from audits.attacks.timing import audit_timing
 from audits.claims.arguments import claimed_delta, seed_and_generator
-from audits.claims.findings import Finding, Outcome
+from audits.claims.findings import Finding, Outcome, as_expected
 from audits.results.rows import FAMILY_ERROR, Settings
 from audits.zoo.specimen import Specimen
 
@@ -91,7 +91,7 @@ class SpecimenScore:
     @property
     def as_expected(self) -> bool:
         """True if an honest specimen survived, or a broken one was caught."""
-        return self.outcome is self.expected
+        return as_expected(self.outcome, self.expected)
 
 
 @final

@@ -389,6 +389,19 @@ def test_nonsense_claims_are_refused_in_words(session, mark, words):
     done.stdout.fnmatch_lines([words])
 
 
+def test_a_part_that_no_audit_sees_fails_the_test(session):
+    done = session(
+        """
+        def test_it(audit):
+            audit(lambda value, rng: (rng.laplace(), object()), PAIR, PureLoss(1.0), runs=2000)
+        """
+    )
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(
+        ["the audit cannot look into output?1?: object, so nothing is known*"]
+    )
+
+
 def test_the_fixture_refuses_in_words(session):
     done = session(
         """

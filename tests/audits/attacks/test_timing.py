@@ -121,7 +121,7 @@ def test_a_real_clock():
 
 
 def test_mechanisms_and_outputs_that_are_no_numbers():
-    assert audit_timing(Laplace(1.0), (0.0, 1.0), 20, 5, SURE, 1).outcome.name == "SURVIVED"
+    assert audit_timing(Laplace(1.0), (0.0, 1.0), 40, 5, SURE, 1).outcome.name == "SURVIVED"
     words = audit_timing(lambda value, rng: "word", (0.0, 1.0), 20, 1, SURE, 1)
     assert words.noise_p == 1.0
 

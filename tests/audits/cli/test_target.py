@@ -60,6 +60,17 @@ def sleeps(value, rng, size):
     open("started", "w").close()
     time.sleep(600)
 
+class Handle:
+    __slots__ = ()
+    def __reduce_ex__(self, protocol):
+        raise TypeError
+
+def hidden(value, rng):
+    return one_at_a_time(value, rng), Handle()
+
+def items(value, rng):
+    return (one for one in (1, {"a": value + rng.laplace(scale=0.5)}))
+
 class Holder:
     @staticmethod
     def release(value, rng, size):
@@ -104,6 +115,21 @@ def test_a_function_is_audited(name, status, folder, capfd):
     assert (row["subject"], row["kind"]) == (name, "target")
     assert row["outcome"] == ("falsified" if status else "survived")
     assert "private" not in shown.out.lower()
+
+
+def test_a_generator_is_read_where_it_is_made(folder, capsys):
+    assert main(words("theirs:items")) == 1
+    assert "theirs:items leaks" in capsys.readouterr().out
+
+
+def test_what_cannot_be_looked_into_is_inconclusive(folder, capsys):
+    command = words("theirs:hidden", "--json", "r.json", "--samples", "2000")
+    assert main(command) == 0
+    assert "not looked into: output[1]: Handle" in capsys.readouterr().out
+    assert main([*command, "--strict"]) == 3
+    written = json.loads((folder / "r.json").read_text())
+    assert written["findings"][0]["outcome"] == "inconclusive"
+    assert written["details"][0]["unseen"] == ["output[1]: Handle"]
 
 
 def test_low_order_bits_are_looked_at_on_request(folder, capsys):

@@ -53,7 +53,7 @@ ROWS = [
     row("broken", kind="specimen", outcome=Outcome.FALSIFIED, expected=Outcome.FALSIFIED,
         epsilon_lower=9.3, exact_epsilon=10.0),
     row("wrong", wrong=True, epsilon_lower=2.5, claim=(0.5, 1e-5), exact_epsilon=None),
-    row("few", decisive=False, epsilon_lower=0.1),
+    row("few", outcome=Outcome.INCONCLUSIVE, epsilon_lower=0.1),
     row("no bound", epsilon_lower=None),
     row("any claim", epsilon_lower=1.5, claim=(math.inf, 0.0)),
 ]  # fmt: skip

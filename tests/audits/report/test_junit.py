@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as Xml
 
+from audits.claims.findings import Outcome
 from audits.report.junit import to_junit
 from tests.audits.results.report_rows import result, row
 
@@ -16,3 +17,10 @@ def test_junit_has_a_case_a_row_and_fails_what_is_wrong():
     assert "falsified, expected survived" in cases[1].find("failure").get("message")
     assert cases[2].find("skipped").get("message") == "not installed"
     assert {one.get("name"): one.get("value") for one in suite.iter("property")}["seed"] == "7"
+
+
+def test_an_undecided_row_says_why():
+    why = row("few", outcome=Outcome.INCONCLUSIVE, unseen=("output: Handle",))
+    (suite,) = Xml.fromstring(to_junit(result(why)).encode())
+    assert suite.get("failures") == "0"
+    assert "inconclusive: not looked into: output: Handle" in suite.find(".//system-out").text

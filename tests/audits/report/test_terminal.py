@@ -26,8 +26,13 @@ def test_the_terminal_names_violations_and_missed_faults():
     assert "replayed breaks its claim, ε = 1." in text
     assert "1 known fault not found: broken." in text
     assert "wrong is at most one in a million. Repeat with --seed 7." in text
-    few = last_words(row("few", decisive=False))
-    assert "1 of 1 as expected, 1 (marked ?) with too few runs to decide." in few
+    few = last_words(row("few", outcome=Outcome.INCONCLUSIVE))
+    assert "1 of 1 as expected, 1 inconclusive." in few
+    assert "inconclusive, too few runs to decide: few." in few
+    unseen = row("part", outcome=Outcome.INCONCLUSIVE, unseen=("output[1]: Handle",))
+    assert "inconclusive, not looked into: output[1]: Handle: part." in last_words(unseen)
+    unknown = last_words(row("few", outcome=Outcome.INCONCLUSIVE, expected=Outcome.FALSIFIED))
+    assert "1 known fault not found: few." in unknown
     assert "violation" not in few.replace("saw no violation", "")
     assert "fault" not in few
 

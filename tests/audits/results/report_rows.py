@@ -19,7 +19,7 @@ def row(subject="x", wrong=False, **more):
         "kind": "mechanism", "claim": (1.0, 0.0), "exact_epsilon": 1.0, "epsilon_lower": 0.9,
         "confidence": 0.95, "runs": 100, "outcome": Outcome.FALSIFIED if wrong else
         Outcome.SURVIVED, "expected": Outcome.SURVIVED, "witness": f"saw {subject}",
-        "evidence": subject, "seconds": 0.25, "decisive": True, "verdict_lower": 0.8,
+        "evidence": subject, "seconds": 0.25, "verdict_lower": 0.8,
         "guesses": (7, 9, 80), "curve": CURVE, **more,
     }  # fmt: skip
     return ReportRow(subject, **given)

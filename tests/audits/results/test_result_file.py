@@ -6,6 +6,7 @@ import math
 import pytest
 
 from accountant import ParameterError
+from audits.claims.findings import Outcome
 from audits.results.result_file import read_result, to_json, without_times
 from tests.audits.results.report_rows import result, row
 
@@ -43,3 +44,23 @@ def test_a_field_of_another_kind_is_refused_in_one_line(tmp_path, name, value):
     path.write_text(json.dumps(written))
     with pytest.raises(ParameterError, match="FILE must be a result of schema 1"):
         read_result(str(path), "FILE")
+
+
+def test_an_undecided_row_comes_back_with_what_was_not_seen(tmp_path):
+    unseen = row("u", outcome=Outcome.INCONCLUSIVE, unseen=("output[1]: Handle",))
+    path = tmp_path / "r.json"
+    path.write_text(to_json(result(unseen)))
+    assert read_result(str(path), "FILE").rows == [unseen]
+    assert '"outcome": "inconclusive"' in path.read_text()
+
+
+def test_a_file_from_before_the_third_outcome_is_read(tmp_path):
+    written = json.loads(to_json(result(row("few"), row("enough"))))
+    for detail in written["details"]:
+        del detail["unseen"]
+    written["details"][0]["decisive"] = False
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(written))
+    rows = read_result(str(path), "FILE").rows
+    assert [one.outcome for one in rows] == [Outcome.INCONCLUSIVE, Outcome.SURVIVED]
+    assert all(one.as_expected for one in rows)

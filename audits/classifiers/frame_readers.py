@@ -1,0 +1,141 @@
+"""How a walk reads frames and tables: pandas, polars and pyarrow, by the names of their types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from audits.classifiers.array_readers import NUMERIC, reads
+from audits.classifiers.output_walk import OutputWalk, type_name
+
+
+@reads("pandas.DataFrame")
+def _read_frame(output: Any, walk: OutputWalk) -> None:
+    dtypes, labels = output.dtypes.tolist(), output.columns.tolist()
+    for word in frame_words(output, labels, dtypes):
+        walk.word(word)
+    walk.part(".columns", labels)
+    for place, label in enumerate(labels):
+        walk.path.append(f"[{label!r}]")
+        _read_column(output.iloc[:, place], walk)
+        walk.path.pop()
+    _read_index_and_notes(output, walk)
+
+
+def frame_words(output: Any, labels: list[Any], dtypes: list[Any]) -> list[str]:
+    """The structure of a frame; the dtypes of its columns are a part of it."""
+    return [f"{type_name(output)} {len(output)} {len(labels)}", " ".join(map(str, dtypes))]
+
+
+@reads("pandas.Series")
+def _read_series(output: Any, walk: OutputWalk) -> None:
+    walk.word(series_word(output))
+    walk.part(".name", output.name)
+    _read_column(output, walk)
+    _read_index_and_notes(output, walk)
+
+
+def series_word(output: Any) -> str:
+    """The structure of a series."""
+    return f"{type_name(output)} {output.dtype} {len(output)}"
+
+
+@reads("pandas.Index")
+def _read_index(output: Any, walk: OutputWalk) -> None:
+    walk.word(index_word(output))
+    if type(output).__name__ != "RangeIndex":
+        walk.part("", list(output.names))
+        _read_column(output, walk)
+
+
+def index_word(index: Any) -> str:
+    """The structure of an index; of a range it is all there is."""
+    if type(index).__name__ == "RangeIndex":
+        return f"RangeIndex {index.start} {index.stop} {index.step} {index.names}"
+    return f"{type(index).__name__} {index.dtype} {len(index)}"
+
+
+@reads("pandas.ExtensionArray", "pandas.Categorical")
+def _read_extension(output: Any, walk: OutputWalk) -> None:
+    walk.word(f"{type_name(output)} {output.dtype} {len(output)}")
+    _read_column(output, walk)
+
+
+def _read_column(column: Any, walk: OutputWalk) -> None:
+    """The values of a series, an index or an extension array of pandas."""
+    dtype, kind = column.dtype, getattr(column.dtype, "kind", "O")
+    if isinstance(dtype, np.dtype) and kind in NUMERIC:
+        walk.array(np.asarray(column))
+    elif kind in "mM":  # with a time zone, which the dtype names
+        walk.array(np.asarray(column, dtype=f"{kind}8[ns]"))
+    elif kind in "biuf":  # with missing values
+        walk.array(np.asarray(column.to_numpy(dtype=float, na_value=np.nan)))
+        walk.array(np.asarray(column.isna()))
+    elif hasattr(dtype, "categories"):
+        codes = column.cat.codes if hasattr(column, "cat") else column.codes
+        walk.part("", list(dtype.categories))
+        walk.array(np.asarray(codes))
+    else:
+        walk.part("", list(column))
+
+
+def _read_index_and_notes(output: Any, walk: OutputWalk) -> None:
+    walk.part(".index", output.index)
+    if output.attrs:
+        walk.part(".attrs", output.attrs)
+
+
+@reads("polars.DataFrame")
+def _read_polars_frame(output: Any, walk: OutputWalk) -> None:
+    walk.word(f"polars {type_name(output)} {output.shape}")
+    for column in output.get_columns():
+        walk.part(f"[{column.name!r}]", column)
+
+
+@reads("polars.Series")
+def _read_polars_series(output: Any, walk: OutputWalk) -> None:
+    walk.word(f"polars {type_name(output)} {output.name!r} {output.dtype} {len(output)}")
+    numeric = output.dtype.is_numeric() and not output.dtype.is_decimal()
+    if numeric or str(output.dtype) == "Boolean":
+        missing = output.is_null().to_numpy()
+        values = output.to_numpy()
+        walk.array(np.asarray(values, dtype=float) if missing.any() else values)
+        if missing.any():
+            walk.array(missing)
+    else:
+        walk.part("", output.to_list())
+
+
+@reads("polars.LazyFrame")
+def _read_lazy(output: Any, walk: OutputWalk) -> None:
+    walk.word(type_name(output))
+    walk.part(".collect()", output.collect())
+
+
+@reads("pyarrow.Table", "pyarrow.RecordBatch")
+def _read_table(output: Any, walk: OutputWalk) -> None:
+    walk.word(f"{type_name(output)} {output.shape} {output.schema.metadata}")
+    for place, name in enumerate(output.column_names):
+        walk.word(f"column {name!r} {output.schema.field(place).metadata}")
+        walk.part(f"[{name!r}]", output.column(place))
+
+
+@reads("pyarrow.Array", "pyarrow.ChunkedArray")
+def _read_arrow(output: Any, walk: OutputWalk) -> None:
+    chunks = getattr(output, "num_chunks", 1)
+    walk.word(f"{type_name(output)} {output.type} {len(output)} {chunks}")
+    missing = output.is_null().to_pylist() if output.null_count else []
+    if str(output.type) in {"bool", "float", "double"} or "int" in str(output.type):
+        values = output.to_numpy(zero_copy_only=False)
+        walk.array(np.asarray(values, dtype=float) if missing else values)
+        if missing:
+            walk.array(np.array(missing))
+    else:
+        walk.part("", output.to_pylist())
+
+
+@reads("pyarrow.Scalar")
+def _read_arrow_scalar(output: Any, walk: OutputWalk) -> None:
+    walk.word(f"{type_name(output)} {output.type}")
+    walk.part("", output.as_py())

@@ -1,0 +1,94 @@
+"""How a walk reads any object: by its fields, its items, its number, or what a copy is made from.
+
+``read_any`` is the table of readers by type, which `value_readers` and `container_readers` fill.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import enum
+import functools
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from audits.classifiers.output_walk import MAX_WORDS, OutputWalk, as_float, type_name
+
+
+@functools.singledispatch
+def read_any(output: Any, walk: OutputWalk) -> None:
+    """Read any object by its fields, items, array, number, or state; else it is opaque."""
+    walk.word(type_name(output))
+    before = len(walk.words), len(walk.numbers)
+    read_fields(output, walk)
+    if hasattr(type(output), "__array__"):
+        walk.part(".array", np.asarray(output))
+    elif isinstance(output, (Iterable, Sequence)):
+        read_items(output, walk)
+    elif any(hasattr(type(output), name) for name in ("__float__", "__int__", "__index__")):
+        _read_conversion(output, walk)
+    if (len(walk.words), len(walk.numbers)) == before:
+        _read_state(output, walk)
+    if (len(walk.words), len(walk.numbers)) == before:
+        walk.blind(type(output).__name__)
+
+
+def read_enum(output: enum.Enum, walk: OutputWalk) -> None:
+    """Read a member of an enumeration: its name and its value."""
+    walk.word(f"{type_name(output)} {output.name}")
+    walk.part(".value", output.value)
+
+
+def read_items(output: Any, walk: OutputWalk) -> None:
+    """Items of anything that iterates, consumed once and never more than are used."""
+    some = list(itertools.islice(iter(output), MAX_WORDS))
+    walk.word(f"length {len(some)}")
+    walk.items(some)
+    if len(some) == MAX_WORDS:
+        walk.blind(f"items beyond the first {MAX_WORDS:,}")
+
+
+def read_own_fields(output: Any, walk: OutputWalk) -> None:
+    """Fields that a subclass of a built-in type has beside its value."""
+    if getattr(output, "__dict__", None):
+        read_fields(output, walk)
+
+
+def read_fields(output: Any, walk: OutputWalk) -> None:
+    """Fields, private ones too, in ``__dict__`` or in slots."""
+    fields = dict(getattr(output, "__dict__", {}))
+    for kind in type(output).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in [slots] if isinstance(slots, str) else list(slots):
+            hidden = name.startswith("__") and not name.endswith("__")
+            there = f"_{kind.__name__.lstrip('_')}{name}" if hidden else name
+            if name not in {"__dict__", "__weakref__"} and hasattr(output, there):
+                fields[there] = getattr(output, there)
+    for name in sorted(map(str, fields)):
+        walk.word(name)
+        walk.part(f".{name}", fields[name])
+
+
+def _read_conversion(output: Any, walk: OutputWalk) -> None:
+    """An object that converts to a number."""
+    if hasattr(type(output), "__int__") or hasattr(type(output), "__index__"):
+        walk.exact.append(b"%x" % int(output))
+    walk.number(float(output) if hasattr(type(output), "__float__") else as_float(int(output)))
+
+
+def _read_state(output: Any, walk: OutputWalk) -> None:
+    """What a copy of the object would be made from, where it says so."""
+    try:
+        made = output.__reduce_ex__(4)
+    except Exception:  # it cannot be copied
+        return
+    if isinstance(made, str):  # a name of its own
+        walk.word(made)
+        return
+    arguments = made[1][1:] if made[0] is copyreg.__newobj__ else made[1]  # type: ignore[attr-defined]
+    for one in (*arguments, *made[2:3]):
+        empty = one is None or (isinstance(one, (dict, tuple)) and not one)
+        if not empty and not isinstance(one, type):
+            walk.part(".state", one)

@@ -1,0 +1,158 @@
+"""A walk through one output: words of its structure, its numbers, its exact values, blind spots.
+
+Readers of types (`output_readers`, `library_readers`) say what their types hold.  The walk keeps
+depth, cycles and sizes bounded, and names every part that no reader could look into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+
+MAX_NUMBERS = 4096  # numbers of one output that are used
+MAX_WORDS = 8192  # words of the structure of one output, and items that an iterator is asked for
+MAX_DEPTH = 16  # nested containers; deeper ones are cut off
+MAX_UNSEEN = 8  # parts of one output that are named
+EXACT = 1 << 53  # whole numbers up to here are exact as floats
+# elements of arrays and Python's own count as one type: chunks may come as either
+TYPE_NAMES = {
+    "float64": "float", "int64": "int", "bool_": "bool", "bool": "bool", "str_": "str",
+    "bytes_": "bytes", "complex128": "complex",
+}  # fmt: skip
+
+
+class EnoughRead(Exception):  # no error: it ends a walk
+    """The walk has read as much of an output as is used."""
+
+
+Reader = Callable[[Any, "OutputWalk"], None]
+
+
+@final
+class OutputWalk:
+    """What was read of one output, and where the walk is."""
+
+    __slots__ = ("_left", "exact", "numbers", "path", "reader_of", "unseen", "within", "words")
+
+    def __init__(self, reader_of: Callable[[type], Reader]) -> None:
+        self.reader_of = reader_of
+        self.words: list[str] = []  # the structure
+        self.numbers: list[Any] = []  # floats, and arrays of them
+        self.exact: list[bytes] = []  # values that their floats do not determine
+        self.unseen: list[str] = []
+        self.path: list[str] = []
+        self.within: list[int] = []  # the objects that the walk is inside of
+        self._left = MAX_NUMBERS
+
+    def read(self, output: Any) -> None:
+        """Read a whole output."""
+        try:
+            self.part("output", output)
+        except EnoughRead:
+            self.blind(f"more than the first {MAX_NUMBERS:,} numbers and {MAX_WORDS:,} words", 1)
+
+    def part(self, name: str, value: Any) -> None:
+        """Read a part by the reader of its type; ``name`` is what the path calls it."""
+        self.path.append(name)
+        if len(self.path) > MAX_DEPTH:
+            self.word("...")
+            self.blind("nested too deeply")
+        elif id(value) in self.within:
+            self.word(f"cycle {len(self.within) - self.within.index(id(value))}")
+        else:
+            self.within.append(id(value))
+            try:
+                self.reader_of(type(value))(value, self)
+            except EnoughRead:
+                raise
+            except Exception as error:  # an object that cannot be read
+                self.word(f"unreadable: {type(error).__name__}")
+                self.blind(f"{type(value).__name__}, which raised {type(error).__name__}")
+            self.within.pop()
+        self.path.pop()
+
+    def items(self, values: Iterable[Any]) -> None:
+        """Read the items of a sequence, each at its place."""
+        for place, value in enumerate(values):
+            self.part(f"[{place}]", value)
+
+    def word(self, text: str) -> None:
+        """Add a word of structure."""
+        self.words.append(text)
+        if len(self.words) > MAX_WORDS:
+            raise EnoughRead
+
+    def number(self, number: float) -> None:
+        """Add a number."""
+        if self._left == 0:
+            raise EnoughRead
+        self._left -= 1
+        self.numbers.append(number)
+
+    def whole(self, number: int) -> None:
+        """Add an integer of any size."""
+        if not -EXACT <= number <= EXACT:
+            self.exact.append(b"%x" % number)
+        self.number(as_float(number))
+
+    def array(self, numbers: NDArray[Any]) -> None:
+        """Add the numbers of an array of booleans, integers, floats or times."""
+        flat = numbers.ravel()
+        if flat.dtype.kind in "mM":
+            missing, flat = np.isnat(flat), flat.astype(np.int64)
+            self._add(np.where(missing, np.nan, flat.astype(float)), flat)
+        elif flat.dtype.kind == "c":
+            self._add(np.stack([flat.real, flat.imag], axis=1).ravel().astype(float), flat)
+        else:
+            with np.errstate(over="ignore"):  # of long doubles
+                self._add(flat.astype(float), flat)
+
+    def blind(self, what: str, depth: int | None = None) -> None:
+        """Name what cannot be looked into at this place; its type has been read."""
+        words = f"{''.join(self.path[:depth]) or 'output'}: {what}"
+        if len(self.unseen) < MAX_UNSEEN and words not in self.unseen:
+            self.unseen.append(words)
+
+    def row(self) -> Array:
+        """All numbers, as one row."""
+        if all(type(one) is float for one in self.numbers):
+            return np.array(self.numbers, dtype=float)
+        return np.concatenate([np.ravel(one) for one in self.numbers]).astype(float)
+
+    def _add(self, numbers: Array, exactly: NDArray[Any]) -> None:
+        if not_exact(exactly):
+            self.exact.append(exactly.tobytes())
+        kept = numbers[: self._left]
+        self._left -= kept.size
+        self.numbers.append(kept)
+        if kept.size < numbers.size:
+            raise EnoughRead
+
+
+def not_exact(numbers: NDArray[Any]) -> bool:
+    """True if the floats of an array do not determine it."""
+    if numbers.dtype.kind in "iumM" and numbers.dtype.itemsize == 8:
+        numbers = numbers.view(np.int64) if numbers.dtype.kind in "mM" else numbers
+        return bool(numbers.size and (numbers.max() > EXACT or numbers.min() < -EXACT))
+    return numbers.dtype.kind in "fc" and numbers.dtype.itemsize > 8 * (
+        1 + (numbers.dtype.kind == "c")
+    )
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type, one for Python's own and the elements of arrays."""
+    name = type(value).__name__
+    return TYPE_NAMES.get(name, name)
+
+
+def as_float(number: int) -> float:
+    """An integer as a float; infinite beyond the floats."""
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")

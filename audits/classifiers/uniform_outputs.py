@@ -1,0 +1,207 @@
+"""Many outputs of one structure, read together: columns of numbers instead of one walk each.
+
+What is read is what the walk of each output would read, or else nothing: then each is walked.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+from audits.classifiers.array_readers import array_word
+from audits.classifiers.container_readers import equal_numbers, mapping_words
+from audits.classifiers.frame_readers import frame_words, index_word, series_word
+from audits.classifiers.output_readers import reader_of
+from audits.classifiers.output_walk import (
+    MAX_DEPTH,
+    MAX_NUMBERS,
+    MAX_WORDS,
+    OutputWalk,
+    not_exact,
+    type_name,
+)
+
+NUMBERS = frozenset({bool, int, float, np.float64, np.int64, np.bool_})
+CONSTANTS = frozenset({str, bytes, type(None)})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UniformBlock:
+    """The words and the exact values that all outputs share, and their numbers, a row each."""
+
+    words: list[str] = field(default_factory=list)
+    exact: list[bytes] = field(default_factory=list)
+    columns: list[Array] = field(default_factory=list)
+
+    def append(self, other: UniformBlock | None) -> bool:
+        """Append what a part holds; False if its structure differs between outputs."""
+        if other is not None:
+            self.words.extend(other.words)
+            self.exact.extend(other.exact)
+            self.columns.extend(other.columns)
+        return other is not None
+
+    def append_array(self, values: NDArray[Any]) -> bool:
+        """Append numbers, a row for each output; False if their floats are not exact."""
+        rows = values.reshape(len(values), -1)
+        if values.dtype.kind not in "biuf" or not_exact(values):
+            return False
+        self.columns.append(rows.astype(float))
+        return True
+
+
+def uniform_block(values: Sequence[Any]) -> UniformBlock | None:
+    """Outputs of one structure as a block; None if it differs, or is not known here."""
+    found = _block(values, 1)
+    if found is None or len(found.words) > MAX_WORDS:
+        return None
+    return found if sum(one.shape[1] for one in found.columns) <= MAX_NUMBERS else None
+
+
+def _block(values: Sequence[Any], depth: int) -> UniformBlock | None:
+    kinds = set(map(type, values))
+    kind = kinds.pop()
+    if kinds or depth > MAX_DEPTH:
+        return None
+    if kind in NUMBERS:
+        return _numbers(values, kind)
+    if kind in CONSTANTS:
+        return _constant(values)
+    if kind is dict:
+        return _dictionaries(values, depth)
+    if kind in {list, tuple}:
+        return _sequences(values, kind, depth)
+    if kind is np.ndarray:
+        return _arrays(values)
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and kind is pandas.DataFrame:
+        return _frames(values, depth)
+    if pandas is not None and kind is pandas.Series:
+        return _series(values, depth)
+    return None
+
+
+def _numbers(values: Sequence[Any], kind: type) -> UniformBlock | None:
+    block = UniformBlock([type_name(values[0])])
+    try:
+        numbers = np.array(values, np.int64 if kind in {int, np.int64} else float)
+    except OverflowError:  # a long integer
+        return None
+    return block if block.append_array(numbers) else None
+
+
+def _constant(values: Sequence[Any]) -> UniformBlock | None:
+    """A value that all outputs share, such as a label."""
+    if any(one != values[0] for one in values):
+        return None
+    walk = OutputWalk(reader_of)
+    walk.read(values[0])
+    row = walk.row()
+    return UniformBlock(walk.words, walk.exact, [np.broadcast_to(row, (len(values), row.size))])
+
+
+def _dictionaries(values: Sequence[Any], depth: int) -> UniformBlock | None:
+    keys = list(values[0])
+    if len(keys) > MAX_WORDS or any(list(one) != keys for one in values):
+        return None
+    if set(map(type, itertools.chain.from_iterable(values))) - {str}:  # as 1 equals 1.0
+        return None
+    words = list(map(repr, keys))
+    walk = OutputWalk(reader_of)
+    mapping_words("dict", words, walk)
+    block = UniformBlock(walk.words)
+    for at in sorted(range(len(keys)), key=words.__getitem__):
+        key = keys[at]
+        if not block.append(_block([one[key] for one in values], depth + 1)):
+            return None
+    return block
+
+
+def _sequences(values: Sequence[Any], kind: type, depth: int) -> UniformBlock | None:
+    length = len(values[0])
+    if length > MAX_NUMBERS or any(len(one) != length for one in values):
+        return None
+    numbers = equal_numbers(values)
+    if numbers is not None:
+        block = UniformBlock([f"{kind.__name__} {length} {numbers.dtype}"])
+        return block if block.append_array(numbers) else None
+    block = UniformBlock([f"{kind.__name__} {length}"])
+    for place in range(length):
+        if not block.append(_block([one[place] for one in values], depth + 1)):
+            return None
+    return block
+
+
+def _arrays(values: Sequence[Any]) -> UniformBlock | None:
+    word = array_word(values[0])
+    same = values[0].dtype, values[0].shape
+    if any((one.dtype, one.shape) != same for one in values):
+        return None
+    block = UniformBlock([word])
+    return block if block.append_array(np.stack(values)) else None
+
+
+def _frames(values: Sequence[Any], depth: int) -> UniformBlock | None:
+    first = values[0]
+    labels, dtypes = first.columns.tolist(), first.dtypes.tolist()
+    for one in values:
+        if (
+            len(one) != len(first) or one.columns.tolist() != labels
+            or one.dtypes.tolist() != dtypes or one.attrs
+        ):  # fmt: skip
+            return None
+    if not labels or not len(first):
+        return None
+    block = UniformBlock(frame_words(first, labels, dtypes))
+    if not block.append(_block([one.columns.tolist() for one in values], depth + 1)):
+        return None
+    whole = sys.modules["pandas"].concat(values, ignore_index=True)
+    for place in range(len(labels)):
+        if not block.append(_columns(whole.iloc[:, place], len(values), depth)):
+            return None
+    return block if block.append(_indices([one.index for one in values], depth + 1)) else None
+
+
+def _series(values: Sequence[Any], depth: int) -> UniformBlock | None:
+    first = values[0]
+    if any(len(one) != len(first) or one.dtype != first.dtype or one.attrs for one in values):
+        return None
+    block = UniformBlock([series_word(first)])
+    if not (len(first) and block.append(_block([one.name for one in values], depth + 1))):
+        return None
+    whole = sys.modules["pandas"].concat(values, ignore_index=True)
+    if not block.append(_columns(whole, len(values), depth)):
+        return None
+    return block if block.append(_indices([one.index for one in values], depth + 1)) else None
+
+
+def _columns(whole: Any, count: int, depth: int) -> UniformBlock | None:
+    """The values of ``count`` columns of one dtype and length, which stand one after the other."""
+    dtype, block = whole.dtype, UniformBlock()
+    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+        return block if block.append_array(whole.to_numpy().reshape(count, -1)) else None
+    if hasattr(dtype, "categories") or getattr(dtype, "kind", "O") in "biufmM":
+        return None
+    items, size = whole.tolist(), len(whole) // count
+    return _block([items[at : at + size] for at in range(0, len(items), size)], depth + 1)
+
+
+def _indices(values: Sequence[Any], depth: int) -> UniformBlock | None:
+    word = index_word(values[0])
+    block = UniformBlock([word])
+    if any(index_word(one) != word for one in values) or depth >= MAX_DEPTH:
+        return None
+    if word.startswith("RangeIndex"):
+        return block
+    if not block.append(_block([list(one.names) for one in values], depth + 1)):
+        return None
+    whole = values[0].append(list(values[1:]))
+    return block if block.append(_columns(whole, len(values), depth)) else None
