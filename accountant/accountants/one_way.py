@@ -111,6 +111,12 @@ class OneWay:
         upper = max(found.lower, min(found.upper, self._envelope_epsilon(delta)))
         return found if upper == found.upper else replace(found, upper=upper, engine=ENVELOPE)
 
+    def is_surely_within(self, epsilon: float, delta: float) -> bool:
+        """Return whether a quick bound shows that epsilon is not above this at ``delta``."""
+        if self.route is Route.CLOSED_FORM:
+            return self.losses[0][0].is_surely_within(epsilon, delta)
+        return self.chernoff(delta) <= epsilon
+
     def chernoff(self, delta: float) -> float:
         """Return a Chernoff bound that is quicker than the interval; else infinity."""
         if self.exact is not None:

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.amplification.allocation.allocation_profile import (
-    is_short,
     log_profile_bounds,
+    one_decides,
     rough_epsilon,
 )
 from accountant.amplification.allocation.allocation_renyi import (
+    log_chernoff_below,
     log_moments,
     renyi_absent,
     renyi_present,
@@ -70,6 +71,15 @@ class AllocatedGaussian(Loss):
             low, high = log_profile_bounds(self.mu, self.steps, flat[some], added=self.added)
             down[some], up[some] = low, np.fmin(quick[some], high)
         return down, up
+
+    def is_surely_within(self, epsilon: float, delta: float) -> bool:
+        """Return whether Chernoff's inequality shows delta at ``epsilon`` to be at most this."""
+        if not (self.added and WITHIN_REACH[0] <= self.mu <= WITHIN_REACH[1]):
+            return False
+        k = self.steps * math.exp(-epsilon)
+        return log_chernoff_below(self.mu, self.steps, k) + epsilon - math.log(
+            self.steps
+        ) + ACCURACY <= math.log(delta)
 
     def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
         """Return the profile rounded down and up, at any real epsilon."""
@@ -128,7 +138,7 @@ class AllocatedGaussian(Loss):
             return 0.0 if self.below else Loss.inverse_profile(self, delta)
         start = rough_epsilon(self.mu, self.steps, delta, added=self.added)
         # the slope of the logarithm there, as if the loss were normal, of one step or of many
-        terms = 1 if is_short(self.mu, self.steps, added=self.added) else self.steps
+        terms = 1 if one_decides(self.mu, self.steps, added=self.added) else self.steps
         slope = 1 / start + start * terms / self.mu**2 if start > 0 else 1.0
         limit = math.inf if self.below else GaussianLoss(self.mu).inverse_profile(delta)
         found = falling_root(excess, start, slope, limit)[0]
