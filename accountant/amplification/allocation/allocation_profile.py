@@ -25,9 +25,10 @@ from accountant.numerics.rounding import ULP
 
 CUTS = np.arange(1.5, 31.0, 0.25)  # of the normal variable: larger ones are jumps
 RATIO = 2.0**0.375  # between the tilts of neighbouring lines
-NARROW = 1e-9  # relative: such bounds need no better ones
+NARROW = 2e-8  # relative: such bounds need no better ones
 CLOSE = 5e-8  # the same of the cut's
 SHORT_WIDTH = 1e-5  # relative: such bounds of a lattice need no contour
+DEEP, DEEP_WIDTH = -45.0, 1e-3  # logarithms of deltas that need not be so narrow
 LEAST_MU, MOST_STEPS = 0.19, 20_000  # of a lattice
 WIDEST = 150.0
 MOST_UNEVEN = 6.0  # logarithm of steps over mu, where one step decides
@@ -52,7 +53,7 @@ def log_profile_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) ->
         if wide.any():
             found = first(mu, steps, epsilon[wide], added=added)
             low[wide], high[wide] = np.fmax(low[wide], found[0]), np.fmin(high[wide], found[1])
-        wide = ~(high - low <= SHORT_WIDTH)
+        wide = ~(high - low <= np.where(high > DEEP, SHORT_WIDTH, DEEP_WIDTH))
         if wide.any() and mu >= LEAST_MU and steps <= MOST_STEPS:
             found = second(mu, steps, epsilon[wide], added=added)
             low[wide], high[wide] = np.fmax(low[wide], found[0]), np.fmin(high[wide], found[1])
@@ -190,7 +191,7 @@ class Tilts:
         best = np.empty(gap.size, dtype=np.intp)
         for first in range(0, gap.size, 64):
             some = gap[first : first + 64]
-            place = np.sum(self._jump_middle[:, :, None] < some, axis=1)
+            place = np.array([np.searchsorted(row, some) for row in self._jump_middle])
             rows = np.arange(CUTS.size)[:, None]
             height = self._jump_height[rows, place] - self.jump_tilt[place] * some
             jumps = self._log_jump[:, None] + np.log(some + self.value[:, None])

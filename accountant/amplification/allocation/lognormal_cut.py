@@ -135,7 +135,7 @@ class CutTransform:
         for q in (1 - HALF_STRIP * width, 1 + HALF_STRIP * width):
             there = np.maximum(x + (2 / mu) * np.log(q), 0.0)
             grown = v * (q * q - 1) + (x * x - there * there) / 2 + math.pi**2 / (2 * mu * mu)
-            missed += np.exp(np.minimum(grown, 700.0)) / q * math.sqrt(math.pi) / 2
+            missed += np.exp(grown) / q * math.sqrt(math.pi) / 2
         return value, error + scale * missed / math.expm1(2 * math.pi * HALF_STRIP / h)
 
     def excess_bounds(self, steps: int, k: Array) -> tuple[Array, Array]:
@@ -159,7 +159,7 @@ class CutTransform:
         growth = np.expm1(np.minimum(t * self.size_error, 1.0))
         growth = np.where(t * self.size_error < 1, growth, np.inf)
         off = np.abs(sine) * growth + np.minimum(t * self.phase_error, 2.0) * (1 + growth)
-        height = np.exp(np.minimum(size, 700.0)) * scale
+        height = np.exp(size) * scale
         exact = ULP * (32 + self.y.size / 2 + 4 * t * np.abs(self.log_size) + 4 * np.abs(self.y))
         value = ordered_dot(height, sine)
         error = ordered_dot(height, 1.01 * off + exact * (np.abs(sine) + off))
@@ -179,14 +179,13 @@ class CutTransform:
         log_sizes = _log_sizes(self, t)
         # left of the nodes sizes fall as e^{-y - x^2 / 2} does, x = (ln v - y + mu^2 / 2) / mu
         slope = float(self.x[1]) / self.mu - 1
-        left = math.exp(min(float(np.max(log_sizes[:, 0])), 700.0)) / slope
+        left = float(np.exp(np.max(log_sizes[:, 0]))) / slope
         # right of them |F| <= e^{t theta^2 / 2 mu^2}
         angles = math.pi + np.append(STRIPS, 0.0)
         lean = k * last * np.append(cosine, 1.0)
-        power = np.minimum(t * angles**2 / (2 * self.mu**2) - lean, 700.0)
-        right = np.exp(power) / (lean * last)
+        right = np.exp(t * angles**2 / (2 * self.mu**2) - lean) / (lean * last)
         heights = log_sizes - np.multiply.outer(cosine, k * self.r[:-1])
-        total = self.step * np.exp(np.minimum(heights, 700.0)).sum(axis=1) + left + right[:-1]
+        total = self.step * np.exp(heights).sum(axis=1) + left + right[:-1]
         ends = np.expm1(2 * math.pi * STRIPS / self.step)
         return 1.01 * (float(np.min(2 / math.pi * total / ends)) + left + float(right[-1]))
 
