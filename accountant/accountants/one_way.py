@@ -99,7 +99,8 @@ class OneWay:
                 grid = self._certify_on_grid(delta)
                 if grid is None:
                     return self._certify_discretised(delta)
-                if self._is_narrow(grid):
+                coarse = any(one.numerics.is_coarse for one, _ in self.losses)
+                if self._is_narrow(grid) or (coarse and grid.width <= CURVE_WIDTH * grid.upper):
                     return grid
                 return intersection(grid, self._certify_discretised(delta))
 

@@ -30,6 +30,7 @@ from accountant.numerics.search import falling_root
 NUMERICS = LossNumerics(discretisation_points=512, grid_points=2**12)  # each epsilon is an integral
 WITHIN_REACH = (1e-3, 6.0)  # values of mu; beyond them the quick bounds are all
 NEGLIGIBLE = -90.0  # logarithm of deltas that a quick bound is good enough for
+NEGLIGIBLE_IN_SUMS = -50.0  # the same for compositions
 
 
 @final
@@ -55,8 +56,10 @@ class AllocatedGaussian(Loss):
         e = epsilons(epsilon)
         return self.log_bounds(np.ravel(e))[0 if self.below else 1].reshape(e.shape)
 
-    def log_bounds(self, flat: Array) -> tuple[Array, Array]:
-        """Return logarithms of the profile rounded down and up."""
+    def log_bounds(
+        self, flat: Array, negligible: float = NEGLIGIBLE
+    ) -> tuple[Array, Array]:
+        """Return logarithms of the profile rounded down and up; quick ones where negligible."""
         # without amplification, and Markov's inequality: delta <= E(S/t)^n e^{-(n-1) eps}
         quick = GaussianLoss(self.mu).log_profile(flat)
         if not self.added:
@@ -66,7 +69,7 @@ class AllocatedGaussian(Loss):
                 markov = (logs - np.multiply.outer(flat, n - 1.0))[..., 1:].min(axis=-1)
             quick = np.fmin(quick, markov)
         down, up = np.full(flat.shape, -np.inf), quick
-        some = (quick > NEGLIGIBLE) & (WITHIN_REACH[0] <= self.mu <= WITHIN_REACH[1])
+        some = (quick > negligible) & (WITHIN_REACH[0] <= self.mu <= WITHIN_REACH[1])
         if some.any():
             low, high = log_profile_bounds(self.mu, self.steps, flat[some], added=self.added)
             down[some], up[some] = low, np.fmin(quick[some], high)
@@ -81,13 +84,17 @@ class AllocatedGaussian(Loss):
             self.steps
         ) + ACCURACY <= math.log(delta)
 
+    def profile_any_epsilon(self, epsilon: Array) -> Array:
+        """Return the upper one of `profile_bounds`, or the lower where ``below`` is set."""
+        return np.clip(self.profile_bounds(np.ravel(epsilon))[0 if self.below else 1], 0.0, 1.0).reshape(np.shape(epsilon))
+
     def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
         """Return the profile rounded down and up, at any real epsilon."""
         # delta(-e) = 1 - e^-e + e^-e delta_reversed(e)
         found, is_positive = np.empty((2, epsilon.size)), epsilon >= 0
-        found[:, is_positive] = np.exp(self.log_bounds(epsilon[is_positive]))
+        found[:, is_positive] = np.exp(self.log_bounds(epsilon[is_positive], NEGLIGIBLE_IN_SUMS))
         size = -epsilon[~is_positive]
-        other = np.exp(self.reversed.log_bounds(size))
+        other = np.exp(self.reversed.log_bounds(size, NEGLIGIBLE_IN_SUMS))
         found[:, ~is_positive] = -np.expm1(-size) + np.exp(-size) * other
         return found[0] * (1 - ACCURACY), found[1] * (1 + ACCURACY)
 
