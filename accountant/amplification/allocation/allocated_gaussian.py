@@ -56,9 +56,7 @@ class AllocatedGaussian(Loss):
         e = epsilons(epsilon)
         return self.log_bounds(np.ravel(e))[0 if self.below else 1].reshape(e.shape)
 
-    def log_bounds(
-        self, flat: Array, negligible: float = NEGLIGIBLE
-    ) -> tuple[Array, Array]:
+    def log_bounds(self, flat: Array, negligible: float = NEGLIGIBLE) -> tuple[Array, Array]:
         """Return logarithms of the profile rounded down and up; quick ones where negligible."""
         # without amplification, and Markov's inequality: delta <= E(S/t)^n e^{-(n-1) eps}
         quick = GaussianLoss(self.mu).log_profile(flat)
@@ -86,7 +84,9 @@ class AllocatedGaussian(Loss):
 
     def profile_any_epsilon(self, epsilon: Array) -> Array:
         """Return the upper one of `profile_bounds`, or the lower where ``below`` is set."""
-        return np.clip(self.profile_bounds(np.ravel(epsilon))[0 if self.below else 1], 0.0, 1.0).reshape(np.shape(epsilon))
+        return np.clip(
+            self.profile_bounds(np.ravel(epsilon))[0 if self.below else 1], 0.0, 1.0
+        ).reshape(np.shape(epsilon))
 
     def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
         """Return the profile rounded down and up, at any real epsilon."""

@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from accountant.numerics import Array
 from accountant.amplification.allocation.lognormal_cells import law_above
+from accountant.numerics import Array
 from accountant.numerics.logspace import log1p, logsumexp
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
@@ -57,7 +57,8 @@ def log_chernoff_below(mu: float, steps: int, k: float) -> float:
     value, weight = law_above(mu, REACH)
     a = TILTS / min(k, 1.0)
     log_power = np.log(ordered_dot(np.exp(-np.multiply.outer(a, value)), weight))
-    return float(np.min(a * k - 1 - np.log(a) + steps * (log_power + 1e-11)))
+    rounding = 8 * ULP * (a * k + steps * np.abs(log_power) + 8)
+    return float(np.min(a * k - 1 - np.log(a) + steps * (log_power + 1e-11) + rounding))
 
 
 @functools.lru_cache(maxsize=64)

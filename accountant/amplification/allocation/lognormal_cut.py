@@ -34,6 +34,7 @@ NARROW = 1e-9  # relative
 MOST_LOG_STEPS = 10.0  # over mu: beyond it S is nearly normal, and the rule misses too much
 
 
+@np.errstate(all="ignore")  # what overflows is unknown
 def excess_above(mu: float, steps: int, k: Array) -> tuple[Array, Array]:
     """Return bounds on ``E(S - K)_+`` at each K above 0; 0 and infinity where they are unknown."""
     low, high = np.zeros(k.shape), np.full(k.shape, np.inf)
