@@ -185,6 +185,10 @@ class OneWay:
         """
         if self.route in {Route.SUM_OF_BOUNDS, Route.CLOSED_FORM, Route.PARALLEL}:
             return [self.certify(delta).upper for delta in deltas]
+        if self._is_few_samples:
+            exact = CertifiedComposition(self.losses, DISCRETISATION_ERROR)
+            coarse = replace(self, width=DISCRETISATION_ERROR, exact=exact)
+            return [coarse.certify(delta).upper for delta in deltas]
         found, alone = [math.inf] * len(deltas), self.route is Route.ENVELOPE_ACCOUNTANTS
         if deltas and not alone:
             finite = with_coarse_cgf(self.losses, deltas[-1])
@@ -193,6 +197,12 @@ class OneWay:
             others = [self._envelope_epsilon(delta) for delta in deltas]
             found = [min(pair) for pair in zip(found, others, strict=True)]
         return found
+
+    @property
+    def _is_few_samples(self) -> bool:
+        """Whether certificates are quicker than contours alone, which are wide there, too."""
+        few = sum(n for _, n in self.losses) <= FEW_RELEASES
+        return few and self.exact is not None and self.exact.may_have_sure_events
 
     def upper_delta(self, epsilon: float) -> float:
         """Return an upper bound on delta at ``epsilon``."""
