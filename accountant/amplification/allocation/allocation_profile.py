@@ -31,7 +31,8 @@ SHORT_WIDTH = 1e-5  # relative: such bounds of a lattice need no contour
 DEEP, DEEP_WIDTH = -45.0, 1e-3  # logarithms of deltas that need not be so narrow
 LEAST_MU, MOST_STEPS = 0.19, 20_000  # of a lattice
 WIDEST = 150.0
-MOST_UNEVEN = 6.0  # logarithm of steps over mu, where one step decides
+MOST_UNEVEN = 4.0  # logarithm of steps over mu, where one step decides
+GREAT = 0.7  # epsilons above which one step decides among many, too
 DIGITS = 28.0  # e-foldings by which a part is negligible
 Bounds = tuple[Array, Array]
 
@@ -46,9 +47,10 @@ def log_profile_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) ->
         first, second = second, first
     with np.errstate(all="ignore"):
         low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, np.inf)
-        if not added:
-            found = excess_above(mu, steps, _excess_limit(steps, epsilon))
-            low, high = (np.log(one) - math.log(steps) for one in found)
+        some = one_decides(mu, steps, added=added) | (not added) & (epsilon > GREAT)
+        if some.any():
+            found = excess_above(mu, steps, _excess_limit(steps, epsilon[some]))
+            low[some], high[some] = (np.log(one) - math.log(steps) for one in found)
         wide = ~(high - low <= CLOSE)
         if wide.any():
             found = first(mu, steps, epsilon[wide], added=added)
