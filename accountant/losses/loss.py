@@ -290,6 +290,18 @@ class Loss(Item, Release):
         """Return whether a quick bound shows that ``delta`` is enough at ``epsilon``.
 
         False where nothing is known that is quicker than the profile.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+        delta : float
+            In (0, 1).
+
+        Returns
+        -------
+        bool
+            True only if the profile at ``epsilon`` is at most ``delta``.
         """
         del epsilon, delta
         return False
