@@ -99,7 +99,8 @@ class OneWay:
                 grid = self._certify_on_grid(delta)
                 if grid is None:
                     return self._certify_discretised(delta)
-                if self._is_narrow(grid):
+                coarse = any(one.numerics.is_coarse for one, _ in self.losses)
+                if self._is_narrow(grid) or (coarse and grid.width <= CURVE_WIDTH * grid.upper):
                     return grid
                 return intersection(grid, self._certify_discretised(delta))
 
@@ -110,6 +111,12 @@ class OneWay:
             return found
         upper = max(found.lower, min(found.upper, self._envelope_epsilon(delta)))
         return found if upper == found.upper else replace(found, upper=upper, engine=ENVELOPE)
+
+    def is_surely_within(self, epsilon: float, delta: float) -> bool:
+        """Return whether a quick bound shows that epsilon is not above this at ``delta``."""
+        if self.route is Route.CLOSED_FORM:
+            return self.losses[0][0].is_surely_within(epsilon, delta)
+        return self.chernoff(delta) <= epsilon
 
     def chernoff(self, delta: float) -> float:
         """Return a Chernoff bound that is quicker than the interval; else infinity."""
@@ -178,6 +185,10 @@ class OneWay:
         """
         if self.route in {Route.SUM_OF_BOUNDS, Route.CLOSED_FORM, Route.PARALLEL}:
             return [self.certify(delta).upper for delta in deltas]
+        if self._is_few_samples:
+            exact = CertifiedComposition(self.losses, DISCRETISATION_ERROR)
+            coarse = replace(self, width=DISCRETISATION_ERROR, exact=exact)
+            return [coarse.certify(delta).upper for delta in deltas]
         found, alone = [math.inf] * len(deltas), self.route is Route.ENVELOPE_ACCOUNTANTS
         if deltas and not alone:
             finite = with_coarse_cgf(self.losses, deltas[-1])
@@ -186,6 +197,12 @@ class OneWay:
             others = [self._envelope_epsilon(delta) for delta in deltas]
             found = [min(pair) for pair in zip(found, others, strict=True)]
         return found
+
+    @property
+    def _is_few_samples(self) -> bool:
+        """Whether certificates are quicker than contours alone, which are wide there, too."""
+        few = sum(n for _, n in self.losses) <= FEW_RELEASES
+        return few and self.exact is not None and self.exact.may_have_sure_events
 
     def upper_delta(self, epsilon: float) -> float:
         """Return an upper bound on delta at ``epsilon``."""

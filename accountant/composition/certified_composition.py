@@ -161,6 +161,11 @@ class CertifiedComposition:
         lower, upper = bracket_epsilon(engine.bounds, log_delta, start, a, max_epsilon)
         return Certificate(min(lower, upper), upper, engine.name, math.ceil(engine.nodes))
 
+    @property
+    def may_have_sure_events(self) -> bool:
+        """Whether all losses are one sampled loss: outcomes of one release may be enough."""
+        return self._rough_epsilon(-1.0) is not None
+
     def _rough_epsilon(self, log_delta: float) -> float | None:
         """Return about what one sampled loss costs; None for other plans."""
         if len(self.items) != 1 or log_delta < -650:

@@ -286,6 +286,26 @@ class Loss(Item, Release):
         negative = -np.expm1(-size) + np.exp(-size) * self.reversed.profile(size)
         return np.where(epsilon >= 0, self.profile(size), negative)
 
+    def is_surely_within(self, epsilon: float, delta: float) -> bool:
+        """Return whether a quick bound shows that ``delta`` is enough at ``epsilon``.
+
+        False where nothing is known that is quicker than the profile.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+        delta : float
+            In (0, 1).
+
+        Returns
+        -------
+        bool
+            True only if the profile at ``epsilon`` is at most ``delta``.
+        """
+        del epsilon, delta
+        return False
+
     def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
         """Return bounds on the privacy profile, at any real epsilon.
 

@@ -107,6 +107,9 @@ class ExactCGF(Generic[Member]):
         return float(found[1][first]) if found[0][first] >= loss.max_loss * (1 - 8 * ULP) else 0.0
 
 
+USUAL_POINTS = 4096  # of a finite loss
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class LossNumerics:
@@ -124,13 +127,18 @@ class LossNumerics:
     is_upper_envelope: bool = False
     is_numerical: bool = False
     determined_by_rdp: bool = False
-    discretisation_points: int = 4096
+    discretisation_points: int = USUAL_POINTS
     grid_points: int = 2**18
 
     @property
     def has_exact_cgf(self) -> bool:
         """Whether the cumulant is a closed form, exact up to round-off."""
         return self.cgf is not None
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether a finite loss above or below it has fewer values than others."""
+        return self.discretisation_points < USUAL_POINTS
 
     @property
     def is_exact(self) -> bool:

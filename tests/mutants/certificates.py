@@ -9,7 +9,8 @@ import numpy as np
 from accountant import (
     PoissonSampled,
 )
-from accountant.amplification.allocation import allocation_profile
+from accountant.amplification.allocation import allocation_profile, lognormal_cut
+from accountant.amplification.allocation.lognormal_cut import CutTransform
 from accountant.amplification.allocation.lognormal_inversion import Line
 from accountant.amplification.allocation.lognormal_rule import LogNormalRule
 from accountant.amplification.sampled_gaussian import sampled_gaussian_tail
@@ -125,6 +126,17 @@ def tail_of_a_log_normal_forgotten(patch):
     patch.setattr(LogNormalRule, "_outside", lambda self: (0.0, 0.0))
 
 
+def rule_of_the_cut_too_coarse(patch):
+    patch.setattr(lognormal_cut, "cut_transform", lognormal_cut.CutTransform)
+    patch.setattr(lognormal_cut, "SPACINGS", (0.5,))
+    patch.setattr(CutTransform, "_missed", lambda self, steps, k: 0 * k)
+
+
+def steps_of_the_cut_off_by_one(patch):
+    made = CutTransform._sums
+    patch.setattr(CutTransform, "_sums", lambda self, steps, k: made(self, steps - 1, k))
+
+
 def uncached_lines(patching):
     # lines of the right code are kept from one call to the next
     made = functools.lru_cache(allocation_profile._line.__wrapped__)
@@ -162,6 +174,6 @@ MUTANTS = [
     smoothing_taken_off_the_upper_end, one_direction, mass_at_infinity_forgotten,
     laplace_without_its_slope, sampled_rate_doubled, aliases_of_an_epoch_forgotten,
     line_of_an_epoch_cut_off_too_early, steps_of_an_epoch_off_by_one,
-    tail_of_a_log_normal_forgotten,
+    tail_of_a_log_normal_forgotten, rule_of_the_cut_too_coarse, steps_of_the_cut_off_by_one,
     sure_events_forgotten, sure_events_of_one_release, mass_of_the_cut_kept,
 ]  # fmt: skip

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.amplification.allocation.allocation_profile import (
-    is_short,
     log_profile_bounds,
+    one_decides,
     rough_epsilon,
 )
 from accountant.amplification.allocation.allocation_renyi import (
+    log_chernoff_below,
     log_moments,
     renyi_absent,
     renyi_present,
@@ -29,6 +30,7 @@ from accountant.numerics.search import falling_root
 NUMERICS = LossNumerics(discretisation_points=512, grid_points=2**12)  # each epsilon is an integral
 WITHIN_REACH = (1e-3, 6.0)  # values of mu; beyond them the quick bounds are all
 NEGLIGIBLE = -90.0  # logarithm of deltas that a quick bound is good enough for
+NEGLIGIBLE_IN_SUMS = -50.0  # the same for compositions
 
 
 @final
@@ -54,8 +56,8 @@ class AllocatedGaussian(Loss):
         e = epsilons(epsilon)
         return self.log_bounds(np.ravel(e))[0 if self.below else 1].reshape(e.shape)
 
-    def log_bounds(self, flat: Array) -> tuple[Array, Array]:
-        """Return logarithms of the profile rounded down and up."""
+    def log_bounds(self, flat: Array, negligible: float = NEGLIGIBLE) -> tuple[Array, Array]:
+        """Return logarithms of the profile rounded down and up; quick ones where negligible."""
         # without amplification, and Markov's inequality: delta <= E(S/t)^n e^{-(n-1) eps}
         quick = GaussianLoss(self.mu).log_profile(flat)
         if not self.added:
@@ -65,19 +67,34 @@ class AllocatedGaussian(Loss):
                 markov = (logs - np.multiply.outer(flat, n - 1.0))[..., 1:].min(axis=-1)
             quick = np.fmin(quick, markov)
         down, up = np.full(flat.shape, -np.inf), quick
-        some = (quick > NEGLIGIBLE) & (WITHIN_REACH[0] <= self.mu <= WITHIN_REACH[1])
+        some = (quick > negligible) & (WITHIN_REACH[0] <= self.mu <= WITHIN_REACH[1])
         if some.any():
             low, high = log_profile_bounds(self.mu, self.steps, flat[some], added=self.added)
             down[some], up[some] = low, np.fmin(quick[some], high)
         return down, up
 
+    def is_surely_within(self, epsilon: float, delta: float) -> bool:
+        """Return whether Chernoff's inequality shows delta at ``epsilon`` to be at most this."""
+        if not (self.added and WITHIN_REACH[0] <= self.mu <= WITHIN_REACH[1]):
+            return False
+        k = self.steps * math.exp(-epsilon)
+        return log_chernoff_below(self.mu, self.steps, k) + epsilon - math.log(
+            self.steps
+        ) + ACCURACY <= math.log(delta)
+
+    def profile_any_epsilon(self, epsilon: Array) -> Array:
+        """Return the upper one of `profile_bounds`, or the lower where ``below`` is set."""
+        return np.clip(
+            self.profile_bounds(np.ravel(epsilon))[0 if self.below else 1], 0.0, 1.0
+        ).reshape(np.shape(epsilon))
+
     def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
         """Return the profile rounded down and up, at any real epsilon."""
         # delta(-e) = 1 - e^-e + e^-e delta_reversed(e)
         found, is_positive = np.empty((2, epsilon.size)), epsilon >= 0
-        found[:, is_positive] = np.exp(self.log_bounds(epsilon[is_positive]))
+        found[:, is_positive] = np.exp(self.log_bounds(epsilon[is_positive], NEGLIGIBLE_IN_SUMS))
         size = -epsilon[~is_positive]
-        other = np.exp(self.reversed.log_bounds(size))
+        other = np.exp(self.reversed.log_bounds(size, NEGLIGIBLE_IN_SUMS))
         found[:, ~is_positive] = -np.expm1(-size) + np.exp(-size) * other
         return found[0] * (1 - ACCURACY), found[1] * (1 + ACCURACY)
 
@@ -128,7 +145,7 @@ class AllocatedGaussian(Loss):
             return 0.0 if self.below else Loss.inverse_profile(self, delta)
         start = rough_epsilon(self.mu, self.steps, delta, added=self.added)
         # the slope of the logarithm there, as if the loss were normal, of one step or of many
-        terms = 1 if is_short(self.mu, self.steps, added=self.added) else self.steps
+        terms = 1 if one_decides(self.mu, self.steps, added=self.added) else self.steps
         slope = 1 / start + start * terms / self.mu**2 if start > 0 else 1.0
         limit = math.inf if self.below else GaussianLoss(self.mu).inverse_profile(delta)
         found = falling_root(excess, start, slope, limit)[0]

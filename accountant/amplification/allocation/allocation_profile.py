@@ -15,6 +15,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.amplification.allocation.lognormal_cut import excess_above
 from accountant.amplification.allocation.lognormal_inversion import Law, Line
 from accountant.amplification.allocation.lognormal_rule import LogNormalRule, TooManyNodes
 from accountant.losses.gaussian import GaussianLoss
@@ -24,10 +25,14 @@ from accountant.numerics.rounding import ULP
 
 CUTS = np.arange(1.5, 31.0, 0.25)  # of the normal variable: larger ones are jumps
 RATIO = 2.0**0.375  # between the tilts of neighbouring lines
-NARROW = 1e-9  # relative: such bounds need no better ones
+NARROW = 2e-8  # relative: such bounds need no better ones
+CLOSE = 5e-8  # the same of the cut's
 SHORT_WIDTH = 1e-5  # relative: such bounds of a lattice need no contour
+DEEP, DEEP_WIDTH = -45.0, 1e-3  # logarithms of deltas that need not be so narrow
 LEAST_MU, MOST_STEPS = 0.19, 20_000  # of a lattice
 WIDEST = 150.0
+MOST_UNEVEN = 4.0  # logarithm of steps over mu, where one step decides
+GREAT = 0.7  # epsilons above which one step decides among many, too
 DIGITS = 28.0  # e-foldings by which a part is negligible
 Bounds = tuple[Array, Array]
 
@@ -41,8 +46,16 @@ def log_profile_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) ->
     if is_short(mu, steps, added=added):
         first, second = second, first
     with np.errstate(all="ignore"):
-        low, high = first(mu, steps, epsilon, added=added)
-        wide = ~(high - low <= SHORT_WIDTH)
+        low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, np.inf)
+        some = one_decides(mu, steps, added=added) | (not added) & (epsilon > GREAT)
+        if some.any():
+            found = excess_above(mu, steps, _excess_limit(steps, epsilon[some]))
+            low[some], high[some] = (np.log(one) - math.log(steps) for one in found)
+        wide = ~(high - low <= CLOSE)
+        if wide.any():
+            found = first(mu, steps, epsilon[wide], added=added)
+            low[wide], high[wide] = np.fmax(low[wide], found[0]), np.fmin(high[wide], found[1])
+        wide = ~(high - low <= np.where(high > DEEP, SHORT_WIDTH, DEEP_WIDTH))
         if wide.any() and mu >= LEAST_MU and steps <= MOST_STEPS:
             found = second(mu, steps, epsilon[wide], added=added)
             low[wide], high[wide] = np.fmax(low[wide], found[0]), np.fmin(high[wide], found[1])
@@ -52,15 +65,25 @@ def log_profile_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) ->
 def is_short(mu: float, steps: int, *, added: bool) -> bool:
     """Return whether a lattice is tried first: contours of few or uneven terms are long."""
     uneven = 0.0 if added else 2 * math.exp(min(mu * mu, 20.0))
-    return mu >= LEAST_MU and steps <= min(max(5.0 if mu > 0.7 else 2.0, uneven), MOST_STEPS)
+    return mu >= LEAST_MU and steps <= min(max(5.0 if mu > 0.7 else 1.0, uneven), MOST_STEPS)
+
+
+def one_decides(mu: float, steps: int, *, added: bool) -> bool:
+    """Return whether a great loss is mostly that of one step."""
+    return not added and math.log(steps) <= MOST_UNEVEN * mu
 
 
 def _lattice_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bounds:
     """Return the bounds by laws on a lattice."""
-    k = steps * np.exp(np.clip(-epsilon if added else epsilon, -600.0, 600.0))
+    k = _excess_limit(steps, -epsilon if added else epsilon)
     low, high = excess_bounds(mu, steps, k, below=added)
     factor = (epsilon if added else 0.0) - math.log(steps)
     return np.log(low) + factor, np.log(high) + factor
+
+
+def _excess_limit(steps: int, epsilon: Array) -> Array:
+    """Return K, which S exceeds or not."""
+    return steps * np.exp(np.clip(epsilon, -600.0, 600.0))
 
 
 def _contour_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bounds:
@@ -96,7 +119,7 @@ def _improve(
 
 def rough_epsilon(mu: float, steps: int, delta: float, *, added: bool) -> float:
     """Return about the epsilon at ``delta``: a start for a search."""
-    if not added and is_short(mu, steps, added=added):  # one step is large, the others are one
+    if one_decides(mu, steps, added=added):  # one step is large, the others are one
         one = GaussianLoss(mu).inverse_profile(delta)
         return float(np.logaddexp(one, math.log(steps - 1)) - math.log(steps))
     tilts = _tilts(mu, steps)
@@ -170,7 +193,7 @@ class Tilts:
         best = np.empty(gap.size, dtype=np.intp)
         for first in range(0, gap.size, 64):
             some = gap[first : first + 64]
-            place = np.sum(self._jump_middle[:, :, None] < some, axis=1)
+            place = np.array([np.searchsorted(row, some) for row in self._jump_middle])
             rows = np.arange(CUTS.size)[:, None]
             height = self._jump_height[rows, place] - self.jump_tilt[place] * some
             jumps = self._log_jump[:, None] + np.log(some + self.value[:, None])

@@ -12,12 +12,16 @@ import math
 
 import numpy as np
 
+from accountant.amplification.allocation.lognormal_cells import law_above
 from accountant.numerics import Array
 from accountant.numerics.logspace import log1p, logsumexp
+from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
 MAX_ORDER = 64
 LEAST_POWER = 0.5
+REACH = 12.0  # of the normal variable, of cells
+TILTS = np.geomspace(0.01, 1e4, 120)
 EFOLDINGS = 34.0  # of what the trapezoid rule misses
 
 
@@ -46,6 +50,15 @@ def renyi_absent(mu: float, steps: int, order: Array) -> Array:
     found = (log_moment + 16 * ULP * scale) / p
     inside = (at > 0) & (at < y.size - 1)
     return np.where(inside, found, np.inf).reshape(np.shape(order))
+
+
+def log_chernoff_below(mu: float, steps: int, k: float) -> float:
+    """Return an upper bound on ``ln E(K - S)_+``, as ``y_+ <= e^{ay - 1} / a`` for all a > 0."""
+    value, weight = law_above(mu, REACH)
+    a = TILTS / min(k, 1.0)
+    log_power = np.log(ordered_dot(np.exp(-np.multiply.outer(a, value)), weight))
+    rounding = 8 * ULP * (a * k + steps * np.abs(log_power) + 8)
+    return float(np.min(a * k - 1 - np.log(a) + steps * (log_power + 1e-11) + rounding))
 
 
 @functools.lru_cache(maxsize=64)

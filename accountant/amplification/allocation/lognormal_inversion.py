@@ -32,6 +32,7 @@ WANTED = 40.0  # e-foldings: how small truncation and aliases shall be
 MAX_NODES = 6000
 FURTHEST = 4000.0  # in tilts
 MAX_PRODUCTS = 2**23
+CHORDS = np.append(0.0, np.geomspace(0.02, 1.0, 19))  # points, as shares of the way to the turn
 ROTATIONS = np.array([0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
 # other real parts, as shares of the tilt, at which aliases are bounded
 LESS, MORE = np.array([0.1, 0.25, 0.4, 0.6, 0.75, 0.9]), np.array([1.04, 1.1, 1.2, 1.4, 1.6, 2.0])
@@ -150,7 +151,9 @@ class Line:
         r = a * np.cos(angle) + np.multiply.outer(u, np.sin(angle))
         rule, centre = self._rule, self._rule.centre
         served = np.clip(r, a, rule.turn)  # phi falls with r
-        whole = rule.log_upper(served.ravel()).reshape(r.shape)
+        # ln E e^{-r(V - c)} is convex in r: chords are above it
+        points = a + (rule.turn - a) * CHORDS
+        whole = np.interp(served, points, rule.log_upper(points))
         log_size = np.where(r >= a, c * c / 2 + whole - served * centre, np.inf)
         if self._law is not Law.WHOLE:
             log_size = np.logaddexp(log_size, self._log_edge(u, c))

@@ -31,6 +31,7 @@ from accountant import (
 )
 from accountant.amplification.allocation import allocation_profile
 from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
+from accountant.amplification.allocation.lognormal_cut import excess_above
 from accountant.formats.plan_toml import from_toml
 from accountant.numerics import lognormal_lattice
 from mechanisms import Gaussian
@@ -279,6 +280,88 @@ def test_a_lattice_holds_the_excess_of_two_steps(mu, epsilon, truth):
     low, high = lognormal_lattice.excess_bounds(mu, 2, k, below=False)
     assert low[0] <= truth <= high[0]
     assert high[0] - low[0] <= 1e-7 * truth
+
+
+@pytest.mark.parametrize(
+    ("mu", "epsilon", "truth"),  # those of the lattice
+    [
+        (1.0, 1.0, 0.11841300217178533),
+        (2.0, 10.0, 4.1294508868865936e-06),
+        (0.5, 2.0, 5.762372549556137e-08),
+    ],
+)
+def test_the_cut_holds_the_excess_of_two_steps(mu, epsilon, truth):
+    low, high = excess_above(mu, 2, np.array([2 * math.exp(epsilon)]))
+    assert low[0] <= truth <= high[0]
+    assert high[0] - low[0] <= 1e-8 * truth
+
+
+def check_cut(mu, steps, epsilon):
+    """The cut of the transform against vertical lines, which share no quadrature."""
+    low, high = excess_above(mu, steps, steps * np.exp(epsilon))
+    with np.errstate(all="ignore"):
+        line = allocation_profile._contour_bounds(mu, steps, epsilon, added=False)
+    assert np.all(low <= np.exp(line[1]) * steps * (1 + 1e-13))
+    assert np.all(high >= np.exp(line[0]) * steps * (1 - 1e-13))
+    return low, high
+
+
+@pytest.mark.parametrize(
+    ("mu", "steps", "least", "most"),
+    # at the least epsilon S is nearly normal: there the cut's rule misses too much and says so
+    [(1.0, 1000, 0.05, 2.0), (0.6, 30, 0.2, 2.0), (2.0, 50, 0.5, 9.0), (0.45, 4, 0.3, 2.0)],
+)
+def test_the_cut_and_contours_agree(mu, steps, least, most):
+    low, high = check_cut(mu, steps, np.linspace(least, most, 6))
+    assert high[-1] - low[-1] <= 1e-7 * high[-1]
+
+
+def test_where_the_rule_of_the_cut_overflows_nothing_is_known():
+    with np.errstate(all="ignore"):
+        low, high = excess_above(1.0, 10_000, 10_000 * np.exp(np.array([0.05, 0.2, 0.5])))
+    assert np.all(low == 0)
+    assert np.all(np.isinf(high))
+
+
+@pytest.mark.slow
+def test_the_cut_and_contours_agree_on_random_epochs():
+    rng = np.random.default_rng(21)
+    for _ in range(100):
+        mu = math.exp(rng.uniform(math.log(0.4), 1.2))
+        steps = round(math.exp(rng.uniform(0.7, min(6 * mu, 9))))
+        check_cut(mu, steps, mu * np.exp(rng.uniform(-2, 2, size=5)))
+
+
+@pytest.mark.parametrize(
+    ("scale", "steps", "delta"),
+    [(2.0, 5, 1e-10), (1.0, 10, 1e-10), (0.5, 10_000, 1e-6), (0.3, 1000, 1e-4)],
+)
+def test_few_or_uneven_steps_are_certified_to_eight_digits(scale, steps, delta):
+    found = Tight().certify(RandomAllocation(GaussianLoss(1 / scale), steps), delta)
+    assert 0 < found.width <= 1e-8 * found.upper
+
+
+@pytest.mark.parametrize(("mu", "steps"), [(3.0, 10), (1.0, 1000), (0.5, 30)])
+def test_chernoff_bounds_of_the_other_direction_are_above_it(mu, steps):
+    loss = AllocatedGaussian(mu, steps, added=True)
+    for delta in (1e-4, 1e-8):
+        truth = loss.attained_pair.inverse_profile(delta)
+        shares = [share for share in (0.9, 0.999, 1.05, 1.2, 1.6)
+                  if loss.is_surely_within(share * truth, delta)]  # fmt: skip
+        assert shares
+        assert min(shares) > 1
+    assert not loss.reversed.is_surely_within(1e3, 0.5)
+
+
+def test_the_cheaper_direction_needs_no_lines(monkeypatch):
+    monkeypatch.setattr(AllocatedGaussian, "inverse_profile", only_with_the_record)
+    found = Tight().certify(RandomAllocation(GaussianLoss(2.0), 20), 1e-6)
+    assert found.width <= 1e-8 * found.upper
+
+
+def only_with_the_record(loss, delta, inverse=AllocatedGaussian.inverse_profile):
+    assert not loss.added
+    return inverse(loss, delta)
 
 
 @pytest.mark.parametrize(("mu", "steps", "epsilon"), [(1.0, 20, 2.03), (0.8, 37, 0.7)])

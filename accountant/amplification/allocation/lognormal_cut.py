@@ -1,0 +1,235 @@
+"""The excess of a sum of log-normal variables by the cut of its transform: few or uneven terms.
+
+With F = phi^t continued to both lips of the negative axis,
+
+    E(S - K)_+ = (1 / pi) int_0^oo e^{-rK} Im F(-r - 0i) r^{-2} dr.
+
+One rule in ln r serves all K and all t, and nothing cancels where one of the terms decides.
+Proof: `docs/proofs/random_allocation.md`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import final
+
+import numpy as np
+
+from accountant.amplification.allocation.lognormal_cells import CELL, law_above
+from accountant.numerics import Array
+from accountant.numerics.ordered_sums import ordered_dot
+from accountant.numerics.rounding import ULP
+
+LEAST_TURN = 2.1  # of V, on the path to Re phi(-r)
+LEAST_MU = 0.4  # below it the turned path loses all digits
+DIGITS = 42.0  # e-foldings of what inner rules leave
+FURTHEST = 17.0  # of the normal variable
+STRIPS = np.array([0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.35])  # half widths, of ln r
+HALF_STRIP = 0.7  # of the parabola's parameter, in units of the saddle's width
+MOMENTS = np.arange(2, 11)
+MAX_ROWS = 2**19
+SPACINGS = (0.03, 0.012)  # of ln r, over 1 + mu: the finer one where the first misses too much
+NARROW = 1e-9  # relative
+MOST_LOG_STEPS = 10.0  # over mu: beyond it S is nearly normal, and the rule misses too much
+
+
+@np.errstate(all="ignore")  # what overflows is unknown
+def excess_above(mu: float, steps: int, k: Array) -> tuple[Array, Array]:
+    """Return bounds on ``E(S - K)_+`` at each K above 0; 0 and infinity where they are unknown."""
+    low, high = np.zeros(k.shape), np.full(k.shape, np.inf)
+    if mu < LEAST_MU or math.log(steps) > MOST_LOG_STEPS * mu:
+        return low, high
+    for spacing in SPACINGS:
+        wide = ~(high - low <= NARROW * low)
+        if wide.any():
+            found = cut_transform(mu, spacing).excess_bounds(steps, k[wide])
+            low[wide], high[wide] = np.fmax(low[wide], found[0]), np.fmin(high[wide], found[1])
+    return low, high
+
+
+@final
+class CutTransform:
+    """``phi(-r - 0i)`` at ``r = e^{jh}``, with bounds on the errors, for one mu."""
+
+    def __init__(self, mu: float, spacing: float) -> None:
+        self.mu = mu
+        self.step = 2.0 ** round(math.log2(spacing * (1 + mu)))
+        least, most = mu * mu / 2 - mu * (mu + FURTHEST), math.log(5 / mu**2 + 60)
+        self.y: Array = self.step * np.arange(
+            math.floor(least / self.step), math.ceil(most / self.step) + 1.0
+        )
+        self.r: Array = np.exp(self.y)
+        self._set_saddles()
+        real, real_error = self._real_part()
+        imaginary, imaginary_error = self._imaginary_part()
+        size = np.hypot(real, imaginary)
+        self.log_size, self.phase = np.log(size), np.arctan2(imaginary, real)
+        # what the logarithm is inexact by, and the phase
+        missed = (real_error + imaginary_error) / size
+        self.size_error = 1.02 * missed + 4 * ULP * (1 + np.abs(self.log_size))
+        self.size_error[missed > 0.01] = np.inf
+        turned = np.abs(np.sin(self.phase)) * real_error + imaginary_error
+        self.phase_error = 1.02 * turned / size + 4 * ULP * np.abs(self.phase)
+
+    def _set_saddles(self) -> None:
+        """Choose v = r V(x), where e^{v - x^2 / 2} turns: x = mu v, or more; any v is right."""
+        mu = self.mu
+        v = np.full(self.y.size, (FURTHEST + mu) / mu * 2)
+        for _ in range(30):
+            slope = np.maximum(mu * mu - 1 / v, 1e-3 * mu * mu)
+            v = v - (mu * mu * v - np.log(v) - mu * mu / 2 + self.y) / slope
+            v = np.maximum(v, max(1.0, 1 / mu**2))
+        self.v: Array = v
+        self.x: Array = (np.log(v) - self.y + mu * mu / 2) / mu
+
+    def _real_part(self) -> tuple[Array, float]:
+        """Return ``Re phi(-r)``, on a path so far below the real line that e^{rV} falls."""
+        mu = self.mu
+        # e^{c^2/2} int density(x) e^{icx} e^{-w} dx, w = rV e^{i (pi - mu c)}, by trapezoids
+        turn = math.pi if mu > 1.2 else LEAST_TURN  # a greater one has fewer nodes, less exact
+        c = turn / mu
+        d = min((turn - math.pi / 2) / mu, math.sqrt(2 * DIGITS + c * c))
+        h = 2 * math.pi * d / ((c + d) ** 2 / 2 + DIGITS)
+        end = math.sqrt(2 * DIGITS + c * c)
+        x = h * np.arange(-math.ceil(end / h), math.ceil(end / h) + 1)
+        grown = math.exp(c * c / 2)
+        mass = grown * h / math.sqrt(2 * math.pi) * np.exp(-x * x / 2)
+        value = np.exp(mu * x - mu * mu / 2)
+        lean = np.exp(1j * (math.pi - turn)) if turn < math.pi else 1.0
+        terms = np.exp(-np.multiply.outer(self.r, value * lean))
+        terms = (terms - 1).real * (mass * np.cos(c * x)) - terms.imag * (mass * np.sin(c * x))
+        real = 1 + np.sum(terms, axis=1)
+        missed = 2 * math.exp((c + d) ** 2 / 2) / math.expm1(2 * math.pi * d / h)
+        missed += grown * math.exp(-((end - h) ** 2) / 2)
+        # terms are at most twice their mass, inexact by their exponents' ulps and those of cx
+        exact = 2 * ULP * (40 + x * x + (c + mu) * np.abs(x) + mu * mu)
+        return real, 2 * missed + float(np.sum(mass * exact)) + 4 * ULP
+
+    def _imaginary_part(self) -> tuple[Array, Array]:
+        """Return ``Im phi(-r - 0i)``: the path through the saddle, a parabola of rV."""
+        mu, v, x = self.mu, self.v, self.x
+        # half of int e^{v (1 + i tau)^2} density(x + (2 / mu) ln(1 + i tau)) 2 / mu (1 + i tau)
+        far = math.pi**2 / (2 * mu * mu) + np.minimum(x, 0.0) ** 2 / 2
+        most = float(np.max(far))
+        h, end = 2 * math.pi * HALF_STRIP / (DIGITS + most + 4), math.sqrt(DIGITS + most)
+        scaled = h * np.arange(math.ceil(end / h) + 1)
+        width = 1 / np.sqrt(v)
+        tau = np.multiply.outer(width, scaled)
+        turn = 1 + 1j * tau
+        z = x[:, None] + (2 / mu) * np.log(turn)
+        log_top = v - x * x / 2
+        power = v[:, None] * (2j * tau - tau * tau) - (z * z - (x * x)[:, None]) / 2
+        terms = np.exp(power) / turn
+        weight = np.full(scaled.size, h)
+        weight[0] /= 2
+        scale = 2 / (mu * math.sqrt(2 * math.pi)) * width * np.exp(log_top)
+        value = scale * ordered_dot(terms.real, weight)
+        inexact = 16 + 4 * v[:, None] * (1 + tau * tau) + 4 * np.abs(z) ** 2 + scaled.size / 2
+        # x is as inexact as its parts
+        off_x = (np.abs(self.y) + np.log(v) + mu * mu + 4) / mu
+        inexact += (np.abs(z) + mu * v[:, None]) * off_x[:, None]
+        error = scale * ULP * ordered_dot(np.abs(terms) * inexact, weight)
+        # left out: |density| grows by e^{Im z^2 / 2} at most, Im z <= pi / mu
+        error += scale * np.exp(far - (end - h) ** 2) * 2
+        missed = np.zeros(v.size)
+        for q in (1 - HALF_STRIP * width, 1 + HALF_STRIP * width):
+            there = np.maximum(x + (2 / mu) * np.log(q), 0.0)
+            grown = v * (q * q - 1) + (x * x - there * there) / 2 + math.pi**2 / (2 * mu * mu)
+            missed += np.exp(grown) / q * math.sqrt(math.pi) / 2
+        return value, error + scale * missed / math.expm1(2 * math.pi * HALF_STRIP / h)
+
+    def excess_bounds(self, steps: int, k: Array) -> tuple[Array, Array]:
+        """Return bounds on ``E(S - K)_+`` at each K, at least ``steps``."""
+        low, high = np.empty(k.shape), np.empty(k.shape)
+        missed = self._missed(steps, k)
+        rows = max(1, MAX_ROWS // self.y.size)
+        for first in range(0, k.size, rows):
+            some = slice(first, first + rows)
+            value, error = self._sums(steps, k[some])
+            error = np.where(missed[some] < np.inf, error + missed[some], np.inf)
+            low[some], high[some] = value - error, value + error
+        known = np.isfinite(low) & np.isfinite(high)
+        return np.where(known, np.maximum(low, 0.0), 0.0), np.where(known, high, np.inf)
+
+    def _sums(self, steps: int, k: Array) -> tuple[Array, Array]:
+        """Return the rule's sums, and what round-off and the values of phi leave."""
+        t, scale = steps, self.step / math.pi
+        size = -np.multiply.outer(k, self.r) + (t * self.log_size - self.y)
+        sine = np.sin(t * self.phase)
+        growth = np.expm1(np.minimum(t * self.size_error, 1.0))
+        growth = np.where(t * self.size_error < 1, growth, np.inf)
+        off = np.abs(sine) * growth + np.minimum(t * self.phase_error, 2.0) * (1 + growth)
+        height = np.exp(size) * scale
+        exact = ULP * (32 + self.y.size / 2 + 4 * t * np.abs(self.log_size) + 4 * np.abs(self.y))
+        value = ordered_dot(height, sine)
+        error = ordered_dot(height, 1.01 * off + exact * (np.abs(sine) + off))
+        # the exponent is as inexact as Kr
+        error += 8 * ULP * k * ordered_dot(height, self.r * (np.abs(sine) + off))
+        return value, error
+
+    def _missed(self, steps: int, k: Array) -> Array:
+        """Return what the rule in ln r misses and leaves out; it falls with K."""
+        order = np.sort(k)
+        known = order[np.unique(np.linspace(0, k.size - 1, 33).astype(int))]
+        bound = np.array([self._missed_at(steps, float(one)) for one in known])
+        return bound[np.searchsorted(known, k, side="right") - 1]
+
+    def _missed_at(self, steps: int, k: float) -> float:
+        t, last, cosine = steps, float(self.r[-1]), np.cos(STRIPS)
+        log_sizes = _log_sizes(self, t)
+        # left of the nodes sizes fall as e^{-y - x^2 / 2} does, x = (ln v - y + mu^2 / 2) / mu
+        slope = float(self.x[1]) / self.mu - 1
+        left = float(np.exp(np.max(log_sizes[:, 0]))) / slope
+        # right of them |F| <= e^{t theta^2 / 2 mu^2}
+        angles = math.pi + np.append(STRIPS, 0.0)
+        lean = k * last * np.append(cosine, 1.0)
+        right = np.exp(t * angles**2 / (2 * self.mu**2) - lean) / (lean * last)
+        heights = log_sizes - np.multiply.outer(cosine, k * self.r[:-1])
+        total = self.step * np.exp(heights).sum(axis=1) + left + right[:-1]
+        ends = np.expm1(2 * math.pi * STRIPS / self.step)
+        return 1.01 * (float(np.min(2 / math.pi * total / ends)) + left + float(right[-1]))
+
+
+@functools.lru_cache(maxsize=8)
+def cut_transform(mu: float, spacing: float) -> CutTransform:
+    """Return the transform on the cut, made once."""
+    return CutTransform(mu, spacing)
+
+
+@functools.lru_cache(maxsize=8)
+def _log_sizes(cut: CutTransform, steps: int) -> Array:
+    log_most, log_jump = _sizes_of_one(cut)
+    found = (steps - 1) * log_most + log_jump + math.log(steps / 2) - cut.y[:-1]
+    return np.asarray(found + 64 * ULP * steps * np.abs(log_most) + 1e-9)
+
+
+@functools.lru_cache(maxsize=8)
+def _sizes_of_one(cut: CutTransform) -> tuple[Array, Array]:
+    """Return logarithms of bounds on |phi| beside either lip, and on its jump: for each line."""
+    from scipy.special import log_ndtr
+
+    mu, r, x, v = cut.mu, cut.r[1:], cut.x[1:], cut.v[1:]
+    # E[e^{rV}; left of x] is at most that of a law on the ends of cells
+    value, weight = law_above(mu, float(x.max()) + CELL)
+    left = np.zeros((r.size, value.size))
+    some = value <= (v / r)[:, None] * math.exp(2 * mu * CELL)  # the cell of x is whole
+    np.exp(np.multiply.outer(r, value), where=some, out=left)
+    log_left = np.log(ordered_dot(left, weight)) + 1e-10
+    n = np.arange(MOMENTS[-1] + 1)
+    log_factorial = np.array([math.lgamma(one + 1) for one in n])
+    log_terms = np.multiply.outer(np.log(r), n) + mu * mu * n * (n - 1) / 2 - log_factorial
+    log_sums = np.logaddexp.accumulate(log_terms, axis=1)
+    most, jump = [], []
+    for d in STRIPS.tolist():
+        # from x up or down to where e^{rV} falls, and to the right
+        turned = (math.pi / 2 + d) ** 2 / (2 * mu * mu)
+        beyond = math.log(2) + log_ndtr(-x)
+        through = math.log(math.pi / mu) + v - x * x / 2 - math.log(2 * math.pi) / 2
+        jump.append(turned + np.logaddexp(beyond, through))
+        least = (math.pi + d) ** 2 / (2 * mu * mu)
+        most.append(np.minimum(np.logaddexp(log_left, jump[-1]), least))
+        for m in MOMENTS:  # phi is its first moments, and at most the next one, turned
+            series = np.logaddexp(log_sums[:, m - 1], log_terms[:, m] + turned)
+            most[-1] = np.minimum(most[-1], series)
+    return np.array(most), np.array(jump)
