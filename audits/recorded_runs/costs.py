@@ -1,0 +1,264 @@
+"""What the recorded draws cost between the two runs, and what they were declared to cost."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from scipy.special import softmax
+
+from accountant.accountants.tight import Tight
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.laplace import LaplaceLoss
+from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from accountant.plans.plan import Sequential
+from audits.recorded_runs.events import Event, EventKind
+from audits.recorded_runs.noise_shifts import Constraints, Laws, constraints_of, forced_moves, least_cost
+from audits.recorded_runs.parametric_draws import pair_losses
+from audits.recorded_runs.shared_parts import Moved, distances
+
+MOST_SHIFTS = 200  # different Laplace shifts that are told apart; more are rounded up
+SMALL = 1e-9  # relative: shifts that differ by less count as equal
+
+
+@final
+@dataclass(slots=True)
+class Spent:
+    """Losses of one pair of runs, and what is not known of them."""
+
+    losses: Counter[Loss] = field(default_factory=Counter)
+    infinite: list[tuple[Event, str]] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+    def epsilon(self, delta: float) -> float:
+        """Upper bound of epsilon at delta, by `Tight`."""
+        if self.infinite:
+            return math.inf
+        if not self.losses:
+            return 0.0
+        plan = Sequential([count * loss for loss, count in self.losses.items()])
+        return Tight().epsilon(plan, delta)
+
+
+def spent_between(pairs: list[tuple[Event, Event]], laws: Laws) -> tuple[Spent, list[Any]]:
+    """What the pair of runs cost, and conflicts between what was released."""
+    spent = Spent()
+    found = constraints_of(pairs)
+    found = _without_coins(found, laws, spent)
+    found = _without_selections(found, laws, spent)
+    found = _gaussians_released(found, laws)
+    moves, conflicts, left = forced_moves(found)
+    spent.infinite += conflicts
+    _spend_forced(moves, laws, spent)
+    left = _without_gaussian_sums(left, moves, laws, spent)
+    _spend_least(left, moves, laws, spent)
+    for one, other in pairs:
+        if one.losses is not None:
+            for loss, count in one.losses(one, other):
+                spent.losses[loss] += count
+        elif one.declared is not None and call_moved(one, other) != 0:
+            spent.losses[one.declared] += 1
+    return spent, conflicts
+
+
+def call_moved(one: Event, other: Event) -> float | None:
+    """By how much the value of a declared call moved, in its norm; None if it is not known."""
+    if one.given is None or other.given is None:
+        return None
+    try:
+        first, second = (np.asarray(event.given, dtype=float) for event in (one, other))
+    except (TypeError, ValueError):
+        return None
+    if first.shape != second.shape:
+        return None
+    gap = np.abs(distances(first, second)).ravel()
+    return float(np.linalg.norm(gap, one.norm)) if gap.size else 0.0
+
+
+def _spend_forced(moves: dict[int, float], laws: Laws, spent: Spent) -> None:
+    squares, shifts, uniform = 0.0, [], []
+    for noise, move in moves.items():
+        if move == 0:
+            continue
+        law, scale = laws.law(noise)
+        block = laws.block(noise)
+        if law == "unknown":
+            spent.unknown.append(f"the law of the noise of {block.name} at {block.site}")
+            continue
+        if not np.isfinite(move) or scale <= 0:
+            words = "a value is no number, or infinite" if scale > 0 else "noise of scale 0"
+            spent.infinite.append((_event_at(block), words))
+            continue
+        shift = abs(move) / scale
+        if law == "gaussian":
+            squares += shift * shift
+        elif law in ("laplace", "log of uniform", "logistic"):
+            if law == "log of uniform":
+                words = "is taken for Laplace noise"
+                spent.unknown.append(f"noise made of uniform draws at {block.site} {words}")
+            shifts.append(shift)
+        elif law == "uniform":
+            uniform.append(shift)
+        elif law == "gumbel":
+            spent.unknown.append(f"the loss of Gumbel noise that is not selected by, {block.site}")
+        else:
+            spent.infinite.append((_event_at(block), f"{law} noise shows a move in one direction"))
+    if squares:
+        spent.losses[GaussianLoss(math.sqrt(squares))] += 1
+    for shift, count in _grouped(shifts):
+        spent.losses[LaplaceLoss(shift)] += count
+    for gap in uniform:
+        spent.losses[ApproxLoss(0.0, min(1.0, gap))] += 1
+
+
+def _grouped(shifts: list[float]) -> list[tuple[float, int]]:
+    """Shifts with their counts; nearly equal ones count as the greatest of them."""
+    groups: list[list[float]] = []
+    for shift in sorted(shifts, reverse=True):
+        room = SMALL if len(set(shifts)) <= MOST_SHIFTS else 1 / MOST_SHIFTS
+        if groups and groups[-1][0] - shift <= room * groups[-1][0]:
+            groups[-1].append(shift)
+        else:
+            groups.append([shift])
+    return [(group[0], len(group)) for group in groups]
+
+
+def _event_at(block: Any) -> Event:
+    return Event(EventKind.DRAW, block.name, block.site, (), None)
+
+
+def _spend_least(left: Constraints, moves: dict[int, float], laws: Laws, spent: Spent) -> None:
+    if not left.released and not left.compared:
+        return
+    worst = 0.0
+    for sign in (1.0, -1.0):
+        cost, words = least_cost(left, moves, laws, sign)
+        if cost == math.inf and words in ("unknown", "gumbel", "gaussian", "uniform"):
+            event = (left.compared or left.released)[0][-1]
+            spent.unknown.append(f"the loss of {words} noise compared at {event.site}")
+            return
+        if cost == math.inf:
+            event = (left.compared or left.released)[0][-1]
+            spent.infinite.append((event, words))
+            return
+        worst = max(worst, cost)
+    if worst:
+        spent.losses[PureLoss(worst)] += 1
+
+
+def _without_coins(found: Constraints, laws: Laws, spent: Spent) -> Constraints:
+    """Take out comparisons of uniform numbers with plain ones: coins with known probabilities."""
+    left = Constraints(released=found.released)
+    levels: dict[int, list[tuple[float, float]]] = {}
+    for one, other, event in found.compared:
+        coin = _coin_levels(one, other, laws) or _coin_levels(other, one, laws)
+        if coin is None:
+            left.compared.append((one, other, event))
+            continue
+        for noise, first, second in coin:
+            levels.setdefault(noise, []).append((first, second))
+    for seen in levels.values():
+        if all(first == second for first, second in seen):
+            continue
+        ordered = sorted({(min(max(a, 0.0), 1.0), min(max(b, 0.0), 1.0)) for a, b in seen})
+        cells = [np.diff([0.0, *(level[k] for level in ordered), 1.0]) for k in (0, 1)]
+        if min(cell.min() for cell in cells) < 0:
+            spent.unknown.append("the loss of a uniform number that is compared with many others")
+            continue
+        for loss, count in pair_losses(*cells):
+            spent.losses[loss] += count
+    return left
+
+
+def _coin_levels(one: Moved, other: Moved, laws: Laws) -> list[tuple[int, float, float]] | None:
+    """Noise, and its level in both runs, if one side is uniform noise alone and the other plain."""
+    if (other.noises >= 0).any() or one.noises.shape[-1] != 1 or (one.noises < 0).any():
+        return None
+    if any(laws.block(k).law != "uniform" for k in {int(one.noises.min()), int(one.noises.max())}):
+        return None
+    noises, factors = one.noises[:, 0], one.factors[:, 0]
+    with np.errstate(all="ignore"):
+        first = (other.value - one.value) / factors
+        second = (other.value + other.moved - one.value - one.moved) / factors
+    return list(zip(noises.tolist(), first.tolist(), second.tolist(), strict=True))
+
+
+def _without_selections(found: Constraints, laws: Laws, spent: Spent) -> Constraints:
+    """Take out the largest of numbers with Gumbel noise: the exponential mechanism."""
+    left = Constraints(released=found.released)
+    for one, other, event in found.compared:
+        numbers = one if event.name == "argmin" else other
+        selects = event.name in ("argmax", "argmin") and numbers.noises.shape[-1] == 1
+        blocks = {laws.block(int(k)).law for k in numbers.noises[:1, 0] if k >= 0}
+        if not selects or blocks != {"gumbel"} or len(set(numbers.factors.ravel())) != 1:
+            left.compared.append((one, other, event))
+            continue
+        scale = abs(float(numbers.factors[0, 0])) * laws.law(int(numbers.noises[0, 0]))[1]
+        if not np.all(np.isfinite(numbers.moved)) or scale <= 0:
+            spent.infinite.append((event, "a score is no number, or the noise has scale 0"))
+            continue
+        first = softmax(numbers.value / scale)
+        second = softmax((numbers.value + numbers.moved) / scale)
+        for loss, count in pair_losses(first, second):
+            spent.losses[loss] += count
+    return left
+
+
+def _gaussians_released(found: Constraints, laws: Laws) -> Constraints:
+    """Take compared Gaussian noise for released: a bound, as comparisons say less."""
+    gaussian = {k for k, block in enumerate(laws.blocks) if block.law == "gaussian"}
+    left = Constraints(released=list(found.released))
+    for one, other, event in found.compared:
+        kinds = [
+            {int(np.searchsorted([b.start for b in laws.blocks], k, side="right")) - 1
+             for k in side.noises.ravel() if k >= 0}
+            for side in (one, other)
+        ]  # fmt: skip
+        if any(kind & gaussian for kind in kinds):
+            left.released += [(side, event) for side in (one, other) if (side.noises >= 0).any()]
+        else:
+            left.compared.append((one, other, event))
+    return left
+
+
+def _without_gaussian_sums(
+    left: Constraints, moves: dict[int, float], laws: Laws, spent: Spent
+) -> Constraints:
+    """Take out released sums of Gaussian noises: the least squares of their moves."""
+    rest = Constraints(compared=left.compared)
+    rows: list[tuple[dict[int, float], float]] = []
+    for moved, event in left.released:
+        for k in range(len(moved.moved)):
+            terms = {
+                int(noise): float(factor)
+                for noise, factor in zip(moved.noises[k], moved.factors[k], strict=True)
+                if noise >= 0 and factor
+            }
+            fixed = sum(factor * moves[n] for n, factor in terms.items() if n in moves)
+            free = {n: factor for n, factor in terms.items() if n not in moves}
+            if free and all(laws.law(n)[0] == "gaussian" for n in free):
+                rows.append((free, float(moved.moved[k]) + fixed))
+            else:
+                row = np.array([k])
+                rest.released.append(
+                    (moved._replace(noises=moved.noises[row], factors=moved.factors[row],
+                                    moved=moved.moved[row], value=moved.value[row]), event)
+                )  # fmt: skip
+    if any(gap for _, gap in rows):
+        place = {n: k for k, n in enumerate(sorted({n for free, _ in rows for n in free}))}
+        matrix = np.zeros((len(rows), len(place)))
+        for k, (free, _) in enumerate(rows):
+            for noise, factor in free.items():
+                matrix[k, place[noise]] = factor * laws.law(noise)[1]
+        gaps = np.array([gap for _, gap in rows])
+        solved = np.linalg.lstsq(matrix, -gaps, rcond=None)[0]
+        if not np.allclose(matrix @ solved, -gaps, rtol=1e-9, atol=1e-12):
+            spent.infinite.append((left.released[0][1], "no move of the noise does it"))
+        else:
+            spent.losses[GaussianLoss(float(np.linalg.norm(solved)))] += 1
+    return rest
+
