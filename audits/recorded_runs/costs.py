@@ -31,16 +31,20 @@ class Spent:
     """Losses of one pair of runs, and what is not known of them."""
 
     losses: Counter[Loss] = field(default_factory=Counter)
+    calls: Counter[Loss] = field(default_factory=Counter)
+    # the same, but calls that moved by a part of their sensitivity are charged that part
+    scaled: Counter[Loss] = field(default_factory=Counter)
     infinite: list[tuple[Event, str]] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
-    def epsilon(self, delta: float) -> float:
-        """Upper bound of epsilon at delta, by `Tight`."""
+    def epsilon(self, delta: float, scaled: bool = False) -> float:
+        """Upper bound of epsilon at delta, by `Tight`; ``scaled`` charges parts of calls."""
+        losses = self.losses + self.scaled if scaled else self.losses + self.calls
         if self.infinite:
             return math.inf
-        if not self.losses:
+        if not losses:
             return 0.0
-        plan = Sequential([count * loss for loss, count in self.losses.items()])
+        plan = Sequential([count * loss for loss, count in losses.items()])
         return Tight().epsilon(plan, delta)
 
 
@@ -60,9 +64,20 @@ def spent_between(pairs: list[tuple[Event, Event]], laws: Laws) -> tuple[Spent, 
         if one.losses is not None:
             for loss, count in one.losses(one, other):
                 spent.losses[loss] += count
-        elif one.declared is not None and call_moved(one, other) != 0:
-            spent.losses[one.declared] += 1
+        elif one.declared is not None:
+            _spend_call(one, call_moved(one, other), spent)
     return spent, conflicts
+
+
+def _spend_call(one: Event, moved: float | None, spent: Spent) -> None:
+    loss, limit = one.declared, one.sensitivity
+    assert loss is not None
+    if moved == 0:
+        return
+    spent.calls[loss] += 1
+    if moved is not None and limit and moved < limit and isinstance(loss, PureLoss):
+        loss = PureLoss(loss.epsilon * moved / limit)
+    spent.scaled[loss] += 1
 
 
 def call_moved(one: Event, other: Event) -> float | None:

@@ -152,13 +152,9 @@ def unequal_result(
 
 def lost_noise(pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock]) -> list[NoiseBlock]:
     """Noise that was drawn and never seen in a number."""
-    seen = set()
-    for one, other in pairs:
-        touched = one.view is not None and (one.steps or one.asked or one.used)
-        del other
-        if touched:
-            seen.update(np.unique(one.view.noises).tolist())  # type: ignore[union-attr]
-        if one.view is not None and not one.pure:
+    seen: set[int] = set()
+    for one, _ in pairs:
+        if one.view is not None and (one.steps or one.asked or not one.pure):
             seen.update(np.unique(one.view.noises).tolist())
     return [block for block in blocks if block.stop > block.start
             and not seen.intersection(range(block.start, block.stop))]  # fmt: skip

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from audits.recorded_runs.events import Event, EventKind, View
+from audits.recorded_runs.call_sites import call_site
+from audits.recorded_runs.events import COMPARISON, Event, EventKind, View
 from audits.recorded_runs.tape import Tape, current_tape
-from audits.recorded_runs.views import MOST_PARTS, add, join, plain_view, scale, select
+from audits.recorded_runs.views import MOST_PARTS, add, broadcast, join, plain_view, scale, select
 
 GREATER = {"greater": 1.0, "greater_equal": 1.0, "less": -1.0, "less_equal": -1.0}
 HARMLESS = {"isfinite", "isnan", "isinf"}  # of noise with a density they tell nothing
@@ -61,7 +62,8 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any,
     followed = [x for x in inputs if event_of(x) is not None]
     simple = method == "__call__" and not options and all(map(_is_number, inputs))
     result: Any = NotImplemented
-    if tape is not None and simple:
+    live = any(not event_of(x).used for x in followed)  # type: ignore[union-attr]
+    if tape is not None and simple and live:
         result = _followed_result(tape, ufunc, inputs, followed, wrap)
     if result is NotImplemented and tape is not None and _all_pure(followed):
         result = _of_pure_noise(tape, ufunc, method, inputs, options, wrap)
@@ -88,28 +90,68 @@ def _followed_result(
     name = ufunc.__name__
     if name in GREATER:
         return _question(tape, ufunc, inputs)
-    if name in ("add", "subtract"):
-        one, other = map(view_of, inputs)
-        if one.noises.shape[-1] + other.noises.shape[-1] > MOST_PARTS:
-            one, other = (plain_view(use(x)) for x in inputs)
-        view = add(one, other, 1.0 if name == "add" else -1.0)
-        pure = False
-    elif name in ("multiply", "divide", "true_divide", "negative", "positive"):
-        if name in ("negative", "positive"):
-            view = scale(view_of(inputs[0]), -1.0 if name == "negative" else 1.0)
-        elif len(followed) > 1 or (name != "multiply" and event_of(inputs[0]) is None):
-            return NotImplemented
-        else:
-            noisy = followed[0]
-            by = np.asarray(inputs[1] if noisy is inputs[0] else inputs[0], dtype=float)
-            with np.errstate(all="ignore"):
-                view = scale(view_of(noisy), by if name == "multiply" else 1 / by)
-        pure = _all_pure(followed)
-    elif name == "log" and _all_pure(followed) and _is_uniform(tape, event_of(inputs[0])):
+    if name == "log" and _all_pure(followed) and _is_uniform(tape, event_of(inputs[0])):
         return _log_of_uniform(tape, ufunc, inputs[0], wrap)
+    if name in ("negative", "positive"):
+        view = scale(view_of(inputs[0]), -1.0 if name == "negative" else 1.0)
+    elif name in ("add", "subtract"):
+        inputs = _operands_of_sum(inputs)
+        one, other = map(view_of, inputs)
+        view = add(one, other, 1.0 if name == "add" else -1.0)
+    elif name in ("multiply", "divide", "true_divide"):
+        noisy = followed[0]
+        at_divisor = name != "multiply" and noisy is not inputs[0]
+        if len(followed) > 1 or at_divisor or not _still_being_made(noisy, _shape(inputs)):
+            return NotImplemented
+        by = np.asarray(inputs[1] if noisy is inputs[0] else inputs[0], dtype=float)
+        with np.errstate(all="ignore"):
+            view = scale(view_of(noisy), by if name == "multiply" else 1 / by)
     else:
         return NotImplemented
-    return step(tape, name, lambda: ufunc(*map(plain, inputs)), view, followed, pure, wrap)
+    kept = [x for x in inputs if event_of(x) is not None and not event_of(x).used]  # type: ignore[union-attr]
+    if not kept:
+        return NotImplemented
+    pure = _all_pure(kept) and (name not in ("add", "subtract") or _is_uniform_shifted(tape, inputs))
+    return step(tape, name, lambda: ufunc(*map(plain, inputs)), view, kept, pure, wrap)
+
+
+def _shape(inputs: tuple[Any, ...]) -> tuple[int, ...]:
+    return np.broadcast_shapes(*(np.shape(plain(x)) for x in inputs))
+
+
+def _still_being_made(thing: Any, shape: tuple[int, ...]) -> bool:
+    """True of noise alone, and of a noisy number within the line of code that makes it.
+
+    A noisy number that a later line takes up is released: what is made of it there is plain.
+    """
+    event = event_of(thing)
+    if event is None or event.used:
+        return False
+    return event.pure or (event.site == call_site() and event.shape == shape)
+
+
+def _operands_of_sum(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands; noisy numbers that are released are replaced by plain ones."""
+    shape = _shape(inputs)
+    pure = [event_of(x) is not None and event_of(x).pure for x in inputs]  # type: ignore[union-attr]
+    parts = sum(view_of(x).noises.shape[-1] for x in inputs)
+    made = []
+    for k, thing in enumerate(inputs):
+        more_noise = pure[1 - k] and np.shape(plain(thing)) == shape
+        followed = more_noise or _still_being_made(thing, shape)
+        made.append(thing if followed and parts <= MOST_PARTS else use(thing))
+    return tuple(made)
+
+
+def _is_uniform_shifted(tape: Tape, inputs: tuple[Any, ...]) -> bool:
+    """True of a plain number less a uniform one, as in 1 - u: it is still noise alone."""
+    numbers = [x for x in inputs if event_of(x) is None]
+    noises = [x for x in inputs if event_of(x) is not None]
+    return (
+        len(noises) == 1
+        and all(type(x) in (int, float) for x in numbers)
+        and _laws_of(tape, event_of(noises[0])) == {"uniform"}
+    )
 
 
 def step(
@@ -162,11 +204,27 @@ def ask(tape: Tape, name: str, outcome: Any, sides: tuple[View, View], things: l
 
 def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     outcome = ufunc(*map(plain, inputs))
-    one, other = map(view_of, inputs)
+    one, other = (broadcast(view_of(x), np.shape(outcome)) for x in inputs)
     followed = [x for x in inputs if event_of(x) is not None]
     if GREATER[ufunc.__name__] < 0:
         one, other = other, one
-    return ask(tape, "a comparison", outcome, (one, other), followed)
+    recorded = None if tape.recorded is None else tape.recorded.events[len(tape.events) :][:1]
+    answer = ask(tape, COMPARISON, outcome, (one, other), followed)
+    pure = all(event_of(x).pure for x in followed)  # type: ignore[union-attr]
+    if recorded and not pure and _plain_side_moved(recorded[0], (one, other)):
+        # a private number is compared with a released one: the answer is private too
+        tape.events[-1].sides = None
+        for thing in followed:
+            use(thing)
+        return outcome
+    return answer
+
+
+def _plain_side_moved(recorded: Event, sides: tuple[View, View]) -> bool:
+    for one, other in zip(recorded.sides or (), sides, strict=False):
+        if (other.noises < 0).all() and not np.array_equal(one.value, other.value, equal_nan=True):
+            return True
+    return False
 
 
 def place_of_largest(tape: Tape, thing: Any, smallest: bool = False) -> Any:
@@ -206,19 +264,25 @@ def noise_from_noise(
     return step(tape, name, lambda: made, view, followed, True, wrap, equal=others)
 
 
+def _laws_of(tape: Tape, event: Event | None) -> set[str]:
+    if event is None or event.view is None:
+        return set()
+    noises = event.view.noises
+    return {b.law for b in tape.blocks if np.any((noises >= b.start) & (noises < b.stop))}
+
+
 def _is_uniform(tape: Tape, event: Event | None) -> bool:
+    """True of f U and of f - f U, with f > 0."""
     if event is None or event.view is None or event.view.noises.shape[-1] != 1:
         return False
-    if np.any(event.view.value != 0) or np.any(event.view.factors <= 0):
-        return False
-    laws = [b.law for b in tape.blocks if np.any((event.view.noises >= b.start)
-                                                 & (event.view.noises < b.stop))]  # fmt: skip
-    return laws == ["uniform"]
+    factors, value = event.view.factors[..., 0], event.view.value
+    known = ((value == 0) & (factors > 0)) | ((value == -factors) & (factors < 0))
+    return bool(np.all(known)) and _laws_of(tape, event) == {"uniform"}
 
 
 def _log_of_uniform(tape: Tape, ufunc: np.ufunc, thing: Any, wrap: Wrap) -> Any:
-    # log(f U) = log U + log f, and -log U is an exponential noise of scale 1
+    # log(f U) = log U + log f, log(f - f U) = log(1 - U) + log f, and -log U is an exponential noise of scale 1
     view = view_of(thing)
     noises = tape.number_noises("log of uniform", 1.0, "log", view.shape)[..., None]
-    logs = View(noises, np.ones(noises.shape), np.log(view.factors[..., 0]))
+    logs = View(noises, np.ones(noises.shape), np.log(np.abs(view.factors[..., 0])))
     return step(tape, "log", lambda: ufunc(plain(thing)), logs, [thing], True, wrap)

@@ -88,78 +88,6 @@ class _Followed:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return compute(ufunc, method, inputs, options, wrap)
 
-
-def _binary(ufunc: Any, *, reflected: bool = False) -> Any:
-    def operate(self: Any, other: Any) -> Any:
-        if not isinstance(other, (int, float, np.generic, np.ndarray, list, tuple)):
-            return NotImplemented
-        return ufunc(other, self) if reflected else ufunc(self, other)
-
-    return operate
-
-
-def _unary(ufunc: Any) -> Any:
-    def operate(self: Any) -> Any:
-        return ufunc(self)
-
-    return operate
-
-
-def _used_number(name: str, kind: Any) -> Any:
-    def operate(self: Any, *arguments: Any) -> Any:
-        return getattr(kind(use(self)), name)(*arguments)
-
-    return operate
-
-
-class FollowedNumber(_Followed, np.float64):  # type: ignore[misc]
-    """A float that remembers its noise."""
-
-    def as_plain(self) -> float:
-        """The plain float."""
-        return np.float64.__float__(self)
-
-    def __hash__(self) -> int:
-        return hash(use(self))
-
-    def item(self) -> Any:
-        """The same number, still followed."""
-        return self
-
-
-class FollowedInteger(_Followed, int):
-    """A whole number that remembers its noise."""
-
-    def as_plain(self) -> int:
-        """The plain whole number."""
-        return int.__int__(self)
-
-    def __hash__(self) -> int:
-        return hash(use(self))
-
-    def item(self) -> Any:
-        """The same number, still followed."""
-        return self
-
-
-for _kind, _plain in ((FollowedNumber, float), (FollowedInteger, int)):
-    for _name, _ufunc in BINARY.items():
-        setattr(_kind, f"__{_name}__", _binary(_ufunc))
-        setattr(_kind, f"__r{_name}__", _binary(_ufunc, reflected=True))
-    for _name, _ufunc in COMPARED.items():
-        setattr(_kind, f"__{_name}__", _binary(_ufunc))
-    for _name, _ufunc in UNARY.items():
-        setattr(_kind, f"__{_name}__", _unary(_ufunc))
-    for _name in ("float", "int", "round", "trunc", "floor", "ceil", "str", "repr", "format"):
-        setattr(_kind, f"__{_name}__", _used_number(f"__{_name}__", _plain))
-
-
-class FollowedArray(_Followed, np.ndarray):  # type: ignore[misc]
-    """An array that remembers its noise."""
-
-    def __array_finalize__(self, source: Any) -> None:
-        self.followed_event = None
-
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
         tape = current_tape()
         if tape is not None and function in (np.argmax, np.argmin) and len(arguments) == 1:
@@ -197,6 +125,81 @@ class FollowedArray(_Followed, np.ndarray):  # type: ignore[misc]
                 return result
         given = {name: use(value) for name, value in options.items()}
         return function(*map(use, arguments), **given)
+
+
+def _binary(ufunc: Any, *, reflected: bool = False) -> Any:
+    def operate(self: Any, other: Any) -> Any:
+        if not isinstance(other, (int, float, np.generic, np.ndarray, list, tuple)):
+            return NotImplemented
+        return ufunc(other, self) if reflected else ufunc(self, other)
+
+    return operate
+
+
+def _unary(ufunc: Any) -> Any:
+    def operate(self: Any) -> Any:
+        return ufunc(self)
+
+    return operate
+
+
+def _used_number(name: str, kind: Any) -> Any:
+    def operate(self: Any, *arguments: Any) -> Any:
+        return getattr(kind(use(self)), name)(*arguments)
+
+    return operate
+
+
+class FollowedNumber(_Followed, float):
+    """A float that remembers its noise."""
+
+    def as_plain(self) -> float:
+        """The plain float."""
+        return float.__float__(self)
+
+    def __hash__(self) -> int:
+        return hash(use(self))
+
+    def item(self) -> Any:
+        """The same number, still followed."""
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np.float64(use(self)), name)  # what only numpy's floats have
+
+
+class FollowedInteger(_Followed, int):
+    """A whole number that remembers its noise."""
+
+    def as_plain(self) -> int:
+        """The plain whole number."""
+        return int.__int__(self)
+
+    def __hash__(self) -> int:
+        return hash(use(self))
+
+    def item(self) -> Any:
+        """The same number, still followed."""
+        return self
+
+
+for _kind, _plain in ((FollowedNumber, float), (FollowedInteger, int)):
+    for _name, _ufunc in BINARY.items():
+        setattr(_kind, f"__{_name}__", _binary(_ufunc))
+        setattr(_kind, f"__r{_name}__", _binary(_ufunc, reflected=True))
+    for _name, _ufunc in COMPARED.items():
+        setattr(_kind, f"__{_name}__", _binary(_ufunc))
+    for _name, _ufunc in UNARY.items():
+        setattr(_kind, f"__{_name}__", _unary(_ufunc))
+    for _name in ("float", "int", "round", "trunc", "floor", "ceil", "str", "repr", "format"):
+        setattr(_kind, f"__{_name}__", _used_number(f"__{_name}__", _plain))
+
+
+class FollowedArray(_Followed, np.ndarray):  # type: ignore[misc]
+    """An array that remembers its noise."""
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.followed_event = None
 
     def as_plain(self) -> Any:
         """The plain array."""
@@ -320,7 +323,8 @@ def _place(thing: FollowedArray, smallest: bool, arguments: Any, options: Any) -
 
 
 def _chosen(tape: Any, name: str, thing: Any, pick: Any) -> Any:
-    parts = pick(np.arange(thing.size).reshape(thing.shape))
+    shape = np.shape(plain(thing))
+    parts = pick(np.arange(int(np.prod(shape))).reshape(shape))
     if isinstance(parts, list):  # of a split
         return [choose(tape, name, [thing], lambda _, part=part: part, wrap) for part in parts]
     return choose(tape, name, [thing], lambda _: parts, wrap)

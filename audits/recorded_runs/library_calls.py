@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import inspect
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +19,12 @@ from audits.recorded_runs.followed_steps import use
 from audits.recorded_runs.tape import current_tape, running
 
 LEFT_OUT = {"random_state", "accountant"}
+# functions whose privacy is not that of noise added to a value: a quantile by the exponential
+# mechanism on intervals between records, and an objective with a random term
+MECHANISMS_OF_DIFFPRIVLIB = (
+    ("diffprivlib.tools.quantiles", "quantile"),
+    ("diffprivlib.models.logistic_regression", "_logistic_regression_path"),
+)
 Replacement = tuple[Any, str, Any]
 
 
@@ -28,6 +36,10 @@ def library_patches() -> Iterator[Replacement]:
         for kind in _all_subclasses(base):
             if "randomise" in vars(kind) and not getattr(kind.randomise, "__isabstractmethod__", 0):
                 yield kind, "randomise", _recording_randomise(kind.randomise)
+    for place, name in MECHANISMS_OF_DIFFPRIVLIB:
+        module = sys.modules.get(place)
+        if module is not None:
+            yield module, name, _recording_function(getattr(module, name))
     measurements = sys.modules.get("opendp.mod")
     if measurements is not None:
         kind = measurements.Measurement
@@ -38,6 +50,31 @@ def _all_subclasses(kind: type) -> Iterator[type]:
     for one in kind.__subclasses__():
         yield one
         yield from _all_subclasses(one)
+
+
+def _recording_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        tape = current_tape()
+        if tape is None:
+            return function(*arguments, **options)
+        bound = signature.bind(*arguments, **options)
+        bound.apply_defaults()
+        epsilon = float(bound.arguments["epsilon"])
+
+        def make() -> Any:
+            with running(None):
+                return function(*map(use, arguments), **options)
+
+        event = tape.event(
+            EventKind.CALL, function.__name__, make, shape=(), equal={"epsilon": epsilon},
+            declared=PureLoss(epsilon),
+        )  # fmt: skip
+        return copy.deepcopy(event.output)
+
+    return call
 
 
 def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:

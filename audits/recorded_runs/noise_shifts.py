@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from audits.recorded_runs.events import Event, NoiseBlock
+from audits.recorded_runs.events import COMPARISON, Event, NoiseBlock
 from audits.recorded_runs.shared_parts import Moved, is_released, moved_view
 
 BOUNDED = {"laplace", "log of uniform", "logistic", "exponential", "geometric"}
@@ -126,7 +126,7 @@ def least_cost(
     limits = [(0.0, None)] * count + [bound if bound[1] == 0.0 else (0.0, None) for bound in bounds]
     (a_eq, b_eq), (a_ub, b_ub) = matrices
     if not count:
-        ok = np.allclose(b_eq, 0.0) and np.all(b_ub >= -1e-9)
+        ok = (b_eq is None or np.allclose(b_eq, 0.0)) and (b_ub is None or b_ub.min() >= -1e-9)
         return (0.0, "") if ok else (np.inf, "no noise is left that could move")
     found = linprog(
         np.array(costs * 2), A_ub=a_ub, b_ub=b_ub, A_eq=a_eq, b_eq=b_eq, bounds=limits,
@@ -141,8 +141,12 @@ Terms = tuple[dict[int, float], float]
 def _rows_of(left: Constraints) -> tuple[list[Terms], list[Terms]]:
     equal = [row for moved, _ in left.released for row in _terms(moved)]
     least = []
-    for one, other, _ in left.compared:
-        for (greater, up), (smaller, down) in zip(_terms(one), _terms(other), strict=True):
+    for one, other, event in left.compared:
+        rows = list(zip(_terms(one), _terms(other), strict=True))
+        held = np.ravel(event.output).astype(bool) if event.name == COMPARISON else None
+        for k, (first, second) in enumerate(rows):
+            is_first = held is None or held[k]
+            (greater, up), (smaller, down) = (first, second) if is_first else (second, first)
             terms = dict(greater)
             for noise, factor in smaller.items():
                 terms[noise] = terms.get(noise, 0.0) - factor

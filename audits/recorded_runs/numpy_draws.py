@@ -23,17 +23,19 @@ def recorded_noise(tape: Tape, name: str, table: DrawTable, draw: Any, given: di
     place = given.get(table.place, 0.0) if table.place else 0.0
     place = use(place)
     rest = {key: value for key, value in given.items() if key not in (table.place, "out")}
-    kept = {key: value for key, value in rest.items() if key != table.size or table.size == "*"}
+    kept = dict(rest)
     factor, spread = _spread(table, given)
     if name == "uniform":
         place, factor = given["low"], np.subtract(given["high"], given["low"])
-        kept = {"width": factor}
+        kept = {"width": factor, "size": given.get("size")}
     size = given.get("size")
     if table.law == "uniform" and _is_one_per_record(tape, size):
-        return _coins_of_records(tape, name, draw, given)
+        return _coins_of_records(tape, name, draw)
     out = given.get("out")
     event = tape.event(EventKind.DRAW, name, draw, equal=kept)
     shape = event.shape
+    # a uniform number for each record: most likely a coin that samples it
+    event.coins = table.law == "uniform" and len(shape) > 0 and shape[0] == tape.records
     numbers = tape.number_noises(table.law, spread, name, shape)[..., None]
     factors = np.broadcast_to(np.asarray(factor, dtype=float), shape)[..., None]
     value = np.broadcast_to(np.asarray(place, dtype=float), shape)
@@ -59,18 +61,10 @@ def _is_one_per_record(tape: Tape, size: Any) -> bool:
     return tape.changed is not None and first is not None and first == tape.records
 
 
-def _coins_of_records(tape: Tape, name: str, draw: Any, given: dict[str, Any]) -> Any:
+def _coins_of_records(tape: Tape, name: str, draw: Any) -> Any:
     """One coin a record: records that both runs have get the same coins."""
-    event = tape.event(EventKind.DRAW, name, draw, coins=True)
-    if tape.recorded is None:
-        return np.copy(event.output)
-    coins = np.delete(event.output, tape.changed, axis=0)
-    del given
-    return coins
-
-
-class _Recorder:
-    """Methods that record; outside of a run they draw as ever."""
+    output = tape.event(EventKind.DRAW, name, draw, coins=True).output
+    return np.delete(output, tape.changed, axis=0) if tape.lacks else np.copy(output)
 
 
 def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:

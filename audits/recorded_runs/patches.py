@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import random
 import secrets
@@ -16,6 +17,7 @@ import numpy as np
 from accountant.errors import ParameterError
 from audits.recorded_runs.declared_calls import Primitive, recording_call
 from audits.recorded_runs.draw_tables import COINS, NOISE
+from audits.recorded_runs.followed_steps import use
 from audits.recorded_runs.followed_values import follow_nest
 from audits.recorded_runs.library_calls import library_patches
 from audits.recorded_runs.numpy_draws import (
@@ -114,13 +116,13 @@ def _method_or_plain(method: Callable[..., Any], plain: Callable[..., Any]) -> C
 def _array_of_followed(plain: Callable[..., Any]) -> Callable[..., Any]:
     def array(thing: Any, *arguments: Any, **options: Any) -> Any:
         if current_tape() is not None and type(thing) in (list, tuple):
-            try:
+            kind = options.get("dtype", arguments[0] if arguments else None)
+            if kind is not None and np.dtype(kind) != float:
+                return plain(use(thing), *arguments, **options)
+            with contextlib.suppress(TypeError, ValueError):  # e.g. a ragged nest
                 followed = follow_nest(thing)
-            except (TypeError, ValueError):
-                followed = None
-            if followed is not None:
-                kind = options.get("dtype", arguments[0] if arguments else None)
-                return followed if kind is None else followed.astype(kind)
+                if followed is not None:
+                    return followed
         return plain(thing, *arguments, **options)
 
     return array

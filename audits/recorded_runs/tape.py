@@ -25,14 +25,20 @@ class Tape:
     """The events of one run; with ``recorded`` they must follow that tape and get its outputs."""
 
     def __init__(
-        self, seed: int, records: int | None, changed: int | None, recorded: Tape | None = None
+        self,
+        seed: int,
+        records: int | None,
+        changed: int | None,
+        recorded: Tape | None = None,
+        lacks: bool = False,
     ) -> None:
         self.events: list[Event] = []
         self.blocks: list[NoiseBlock] = []
         self.noises = 0
         self.recorded = recorded
         self.records = records  # how many records this run's data have
-        self.changed = changed  # which of them the neighbour lacks
+        self.changed = changed  # which record one of the two data sets lacks
+        self.lacks = lacks  # this run's data lack it
         self.entropy = np.random.SeedSequence(seed)
         self.parted: Parted | None = None
 
