@@ -6,7 +6,6 @@ import copy
 import inspect
 import json
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, final
@@ -166,10 +165,10 @@ def record(
     """
     named, draws = _declarations(primitives)
     data, neighbour = _larger_first(data, neighbour)
-    with warnings.catch_warnings():
-        first, result = _run(function, data, neighbour, seed, None, named)
-        again, repeated = _run(function, data, neighbour, seed, first, named)
-        second, other = _run(function, neighbour, data, seed, first, named)
+    with patched(named, function, seed):
+        first, result = _run(function, data, neighbour, seed, None)
+        again, repeated = _run(function, data, neighbour, seed, first)
+        second, other = _run(function, neighbour, data, seed, first)
     pairs = list(pairs_of_events(first, second))
     laws = Laws(first.blocks)
     unsteady = _unsteady(again, result, repeated)
@@ -243,16 +242,15 @@ def _rows(part: Any) -> Any:
 
 
 def _run(
-    function: Callable[..., Any], data: Any, neighbour: Any, seed: int, recorded: Tape | None,
-    named: dict[Any, Primitive],
-) -> tuple[Tape, Any]:  # fmt: skip
+    function: Callable[..., Any], data: Any, neighbour: Any, seed: int, recorded: Tape | None
+) -> tuple[Tape, Any]:
     """One run on a copy of the data; the result is plain, an exception is one too."""
     sizes = _records(data), _records(neighbour)
     lacks = None not in sizes and sizes[0] < sizes[1]  # type: ignore[operator]
     tape = Tape(seed, sizes[0], _missing(data, neighbour), recorded, lacks)
     arguments = copy.deepcopy(data)
     options = _generator_for(function, seed)
-    with patched(named, function, seed), running(tape):
+    with running(tape):
         try:
             result = plain_result(function(arguments, **options))
         except Parted:
