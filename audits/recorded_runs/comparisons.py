@@ -50,9 +50,9 @@ def _plain_object(result: Any, depth: int) -> Any:
                 found = np.asarray(convert())
             except Exception:  # e.g. it asks for arguments: look at its attributes
                 continue
-            named = {"columns": getattr(result, "columns", None)}
-            return [plain_result(found, depth), plain_result(list(map(str, named["columns"])), depth)
-                    if named["columns"] is not None else None]  # fmt: skip
+            names = getattr(result, "columns", None)
+            columns = [] if names is None else list(map(str, names))
+            return [plain_result(found, depth), columns]
     kept = dict(getattr(result, "__dict__", {}))
     for kind in type(result).__mro__:
         slots = getattr(kind, "__slots__", ())

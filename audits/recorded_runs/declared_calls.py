@@ -62,7 +62,9 @@ class Primitive:
 
     def declared_loss(self, arguments: dict[str, Any]) -> Loss | None:
         """The loss that a call with these arguments declares."""
-        return self.loss if isinstance(self.loss, Loss) or self.loss is None else self.loss(arguments)
+        return (
+            self.loss if isinstance(self.loss, Loss) or self.loss is None else self.loss(arguments)
+        )
 
 
 def primitive_of(declared: Any) -> Primitive:

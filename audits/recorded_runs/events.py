@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from accountant.losses.loss import Loss
 
-
 COMPARISON = "a comparison"  # of which the outcome says whether the first side is the greater
 
 

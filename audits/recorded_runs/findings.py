@@ -118,7 +118,9 @@ def too_far(
         for name in names & set(declared):
             limit = declared[name].declared_sensitivity({})
             order = {"l1": 1, "l2": 2, "linf": np.inf}[declared[name].norm]
-            moved = float(np.linalg.norm(gaps[found.moved != 0], order)) if found.moved.any() else 0.0
+            moved = (
+                float(np.linalg.norm(gaps[found.moved != 0], order)) if found.moved.any() else 0.0
+            )
             if limit is not None and not moved <= limit * (1 + TOLERANCE):
                 yield _farther(name, one.site, moved, limit)
 

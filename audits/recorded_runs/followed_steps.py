@@ -111,7 +111,9 @@ def _followed_result(
     kept = [x for x in inputs if event_of(x) is not None and not event_of(x).used]  # type: ignore[union-attr]
     if not kept:
         return NotImplemented
-    pure = _all_pure(kept) and (name not in ("add", "subtract") or _is_uniform_shifted(tape, inputs))
+    pure = _all_pure(kept) and (
+        name not in ("add", "subtract") or _is_uniform_shifted(tape, inputs)
+    )
     return step(tape, name, lambda: ufunc(*map(plain, inputs)), view, kept, pure, wrap)
 
 
@@ -281,7 +283,7 @@ def _is_uniform(tape: Tape, event: Event | None) -> bool:
 
 
 def _log_of_uniform(tape: Tape, ufunc: np.ufunc, thing: Any, wrap: Wrap) -> Any:
-    # log(f U) = log U + log f, log(f - f U) = log(1 - U) + log f, and -log U is an exponential noise of scale 1
+    # log(f U) = log f + log U, log(f - f U) = log f + log(1 - U); -log U is exponential noise
     view = view_of(thing)
     noises = tape.number_noises("log of uniform", 1.0, "log", view.shape)[..., None]
     logs = View(noises, np.ones(noises.shape), np.log(np.abs(view.factors[..., 0])))

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from audits.recorded_runs.array_functions import call_array_function, chosen
 from audits.recorded_runs.events import Event
 from audits.recorded_runs.followed_steps import (
     choose,
     compute,
     event_of,
-    noise_from_noise,
     place_of_largest,
     plain,
     use,
@@ -27,14 +27,6 @@ COMPARED = {
     "eq": np.equal, "ne": np.not_equal,
 }  # fmt: skip
 UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute}
-# functions that choose elements of their first argument, or join elements of several
-CHOOSING = {
-    np.reshape, np.ravel, np.transpose, np.squeeze, np.expand_dims, np.copy, np.take, np.flip,
-    np.roll, np.swapaxes, np.moveaxis, np.tile, np.repeat, np.diag, np.atleast_1d, np.delete,
-    np.broadcast_to, np.split, np.array_split,
-}  # fmt: skip
-JOINING = {np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, np.append}
-ABOUT_SHAPE = {np.shape, np.size, np.ndim, np.zeros_like, np.ones_like, np.empty_like, np.full_like}
 CHOOSING_METHODS = (
     "reshape", "ravel", "transpose", "squeeze", "take", "repeat", "swapaxes", "diagonal",
 )  # fmt: skip
@@ -89,42 +81,7 @@ class _Followed:
         return compute(ufunc, method, inputs, options, wrap)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
-        tape = current_tape()
-        if tape is not None and function in (np.argmax, np.argmin) and len(arguments) == 1:
-            if not options and event_of(arguments[0]) is not None:
-                return place_of_largest(tape, arguments[0], function is np.argmin)
-        if tape is not None and function in CHOOSING and event_of(arguments[0]) is not None:
-            return _chosen(
-                tape, function.__name__, arguments[0],
-                lambda places: function(places, *arguments[1:], **options),
-            )  # fmt: skip
-        if tape is not None and function in JOINING:
-            joined = list(arguments[0] if function is not np.append else arguments[:2])
-            rest = arguments[1 if function is not np.append else 2 :]
-            if function is np.append:
-                options = dict(options)
-                return choose(
-                    tape, "append", joined, lambda a, b: np.append(a, b, *rest, **options), wrap
-                )
-            return choose(
-                tape, function.__name__, joined,
-                lambda *parts: function(parts, *rest, **options), wrap,
-            )  # fmt: skip
-        if function is np.where and tape is not None and len(arguments) == 3:
-            return _chosen_where(tape, *arguments)
-        if function in ABOUT_SHAPE:
-            return function(*map(plain, arguments), **options)
-        followed = [x for x in arguments if event_of(x) is not None]
-        if tape is not None and followed and all(event_of(x).pure for x in followed):  # type: ignore[union-attr]
-            made = function(*map(plain, arguments), **options)
-            others = {f"operand {k}": x for k, x in enumerate(arguments) if event_of(x) is None}
-            result = noise_from_noise(
-                tape, function.__name__, made, list(arguments), others, wrap
-            ) if isinstance(made, (np.ndarray, np.generic)) else NotImplemented  # fmt: skip
-            if result is not NotImplemented:
-                return result
-        given = {name: use(value) for name, value in options.items()}
-        return function(*map(use, arguments), **given)
+        return call_array_function(function, arguments, options, wrap)
 
 
 def _binary(ufunc: Any, *, reflected: bool = False) -> Any:
@@ -189,13 +146,13 @@ for _kind, _plain in ((FollowedNumber, float), (FollowedInteger, int)):
         setattr(_kind, f"__r{_name}__", _binary(_ufunc, reflected=True))
     for _name, _ufunc in COMPARED.items():
         setattr(_kind, f"__{_name}__", _binary(_ufunc))
-    for _name, _ufunc in UNARY.items():
-        setattr(_kind, f"__{_name}__", _unary(_ufunc))
+    for _name, _single in UNARY.items():
+        setattr(_kind, f"__{_name}__", _unary(_single))
     for _name in ("float", "int", "round", "trunc", "floor", "ceil", "str", "repr", "format"):
         setattr(_kind, f"__{_name}__", _used_number(f"__{_name}__", _plain))
 
 
-class FollowedArray(_Followed, np.ndarray):  # type: ignore[misc]
+class FollowedArray(_Followed, np.ndarray[Any, Any]):
     """An array that remembers its noise."""
 
     def __array_finalize__(self, source: Any) -> None:
@@ -214,7 +171,7 @@ class FollowedArray(_Followed, np.ndarray):  # type: ignore[misc]
         tape = current_tape()
         if tape is None or self.followed_event is None:
             return self.as_plain()[use(key)]
-        return _chosen(tape, "[]", self, lambda places: places[use(key)])
+        return chosen(tape, "[]", self, lambda places: places[use(key)], wrap)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         tape = current_tape()
@@ -234,24 +191,6 @@ class FollowedArray(_Followed, np.ndarray):  # type: ignore[misc]
 
     def __iter__(self) -> Any:
         return (self[k] for k in range(len(self)))
-
-    def _in_place(self, ufunc: Any, other: Any) -> Any:
-        result = ufunc(self, other)
-        np.copyto(self.as_plain(), plain(result), casting="unsafe")
-        self.followed_event = event_of(result)
-        return self
-
-    def __iadd__(self, other: Any) -> Any:
-        return self._in_place(np.add, other)
-
-    def __isub__(self, other: Any) -> Any:
-        return self._in_place(np.subtract, other)
-
-    def __imul__(self, other: Any) -> Any:
-        return self._in_place(np.multiply, other)
-
-    def __itruediv__(self, other: Any) -> Any:
-        return self._in_place(np.true_divide, other)
 
     def __float__(self) -> float:
         return float(use(self))
@@ -279,7 +218,7 @@ class FollowedArray(_Followed, np.ndarray):  # type: ignore[misc]
         tape = current_tape()
         if tape is None or self.followed_event is None:
             return self.as_plain().copy(order)
-        return _chosen(tape, "copy", self, lambda places: places)
+        return chosen(tape, "copy", self, lambda places: places, wrap)
 
     def flatten(self, order: Any = "C") -> Any:
         """A flat copy, still followed."""
@@ -314,6 +253,16 @@ class FollowedArray(_Followed, np.ndarray):  # type: ignore[misc]
         return _place(self, True, arguments, options)
 
 
+def _in_place(ufunc: Any) -> Any:
+    def operate(self: Any, other: Any) -> Any:
+        result = ufunc(self, other)
+        np.copyto(self.as_plain(), plain(result), casting="unsafe")
+        self.followed_event = event_of(result)
+        return self
+
+    return operate
+
+
 def _place(thing: FollowedArray, smallest: bool, arguments: Any, options: Any) -> Any:
     tape = current_tape()
     if tape is not None and thing.followed_event is not None and not (arguments or options):
@@ -322,27 +271,13 @@ def _place(thing: FollowedArray, smallest: bool, arguments: Any, options: Any) -
     return getattr(use(thing), name)(*arguments, **options)
 
 
-def _chosen(tape: Any, name: str, thing: Any, pick: Any) -> Any:
-    shape = np.shape(plain(thing))
-    parts = pick(np.arange(int(np.prod(shape))).reshape(shape))
-    if isinstance(parts, list):  # of a split
-        return [choose(tape, name, [thing], lambda _, part=part: part, wrap) for part in parts]
-    return choose(tape, name, [thing], lambda _: parts, wrap)
-
-
-def _chosen_where(tape: Any, condition: Any, one: Any, other: Any) -> Any:
-    condition = use(condition)
-    things = [thing if event_of(thing) is not None else np.asarray(thing) for thing in (one, other)]
-    return choose(tape, "where", things, lambda a, b: np.where(condition, a, b), wrap)
-
-
 def _choosing_method(name: str) -> Any:
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
         tape = current_tape()
         if tape is None or self.followed_event is None:
             return getattr(self.as_plain(), name)(*arguments, **options)
         pick = lambda places: getattr(places, name)(*arguments, **options)  # noqa: E731
-        return _chosen(tape, name, self, pick)
+        return chosen(tape, name, self, pick, wrap)
 
     return method
 
@@ -360,5 +295,7 @@ def _using_method(name: str) -> Any:
 
 for _name in CHOOSING_METHODS:
     setattr(FollowedArray, _name, _choosing_method(_name))
+for _name in ("add", "sub", "mul", "truediv"):
+    setattr(FollowedArray, f"__i{_name}__", _in_place(BINARY[_name]))
 for _name in USING_METHODS:
     setattr(FollowedArray, _name, _using_method(_name))

@@ -30,6 +30,7 @@ Replacement = tuple[Any, str, Any]
 
 def library_patches() -> Iterator[Replacement]:
     """What to replace in the libraries that are loaded: owner, name, replacement."""
+    kind: Any
     mechanisms = sys.modules.get("diffprivlib.mechanisms")
     if mechanisms is not None:
         base = sys.modules["diffprivlib.mechanisms.base"].DPMechanism
@@ -46,7 +47,7 @@ def library_patches() -> Iterator[Replacement]:
         yield kind, "__call__", _recording_measurement(kind.__call__)
 
 
-def _all_subclasses(kind: type) -> Iterator[type]:
+def _all_subclasses(kind: Any) -> Iterator[Any]:
     for one in kind.__subclasses__():
         yield one
         yield from _all_subclasses(one)
@@ -149,7 +150,8 @@ def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _loss_at_one(measurement: Any) -> Loss | None:
-    for one in (1.0, 1):
+    distances: tuple[Any, ...] = (1.0, 1)
+    for one in distances:
         try:
             found = measurement.map(one)
         except Exception:  # distances of this metric are of another type

@@ -8,7 +8,7 @@ greater.  The least cost of such moves bounds the privacy loss (docs/proofs/reco
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,9 @@ def constraints_of(pairs: list[tuple[Event, Event]]) -> Constraints:
     return found
 
 
-def forced_moves(found: Constraints) -> tuple[dict[int, float], list[tuple[Event, str]], Constraints]:
+def forced_moves(
+    found: Constraints,
+) -> tuple[dict[int, float], list[tuple[Event, str]], Constraints]:
     """Moves of noises that alone make up a released number, conflicts, and what is left.
 
     A noise that is released in two numbers which moved differently shows their difference.
@@ -128,7 +130,7 @@ def least_cost(
     if not count:
         ok = (b_eq is None or np.allclose(b_eq, 0.0)) and (b_ub is None or b_ub.min() >= -1e-9)
         return (0.0, "") if ok else (np.inf, "no noise is left that could move")
-    found = linprog(
+    found: Any = linprog(  # type: ignore[call-overload]
         np.array(costs * 2), A_ub=a_ub, b_ub=b_ub, A_eq=a_eq, b_eq=b_eq, bounds=limits,
         method="highs",
     )  # fmt: skip

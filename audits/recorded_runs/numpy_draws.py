@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +15,13 @@ from audits.recorded_runs.followed_values import wrap
 from audits.recorded_runs.parametric_draws import PARAMETRIC, permuted_places
 from audits.recorded_runs.tape import Tape, current_tape, running
 
-PLAIN_GENERATOR, PLAIN_STATE = np.random.Generator, np.random.RandomState
+PLAIN_GENERATOR: Any = np.random.Generator
+PLAIN_STATE: Any = np.random.RandomState
 
 
-def recorded_noise(tape: Tape, name: str, table: DrawTable, draw: Any, given: dict[str, Any]) -> Any:
+def recorded_noise(
+    tape: Tape, name: str, table: DrawTable, draw: Any, given: dict[str, Any]
+) -> Any:
     """Draw noise on the tape and return it followed."""
     given = {key: value if key == table.place else use(value) for key, value in given.items()}
     place = given.get(table.place, 0.0) if table.place else 0.0
@@ -42,7 +46,9 @@ def recorded_noise(tape: Tape, name: str, table: DrawTable, draw: Any, given: di
     if shape != np.broadcast_shapes(shape, np.shape(place)):
         tape.leave(event.site, f"{name} has another shape in the second run")
     event.view = View(numbers, np.array(factors), np.array(value))
-    event.pure = table.law == "uniform" or not np.any(value) if tape.recorded is None else event.pure
+    event.pure = (
+        table.law == "uniform" or not np.any(value) if tape.recorded is None else event.pure
+    )
     if out is not None:
         np.copyto(np.asarray(out), event.output)
     return wrap(event)
@@ -64,7 +70,9 @@ def _is_one_per_record(tape: Tape, size: Any) -> bool:
 def _coins_of_records(tape: Tape, name: str, draw: Any) -> Any:
     """One coin a record: records that both runs have get the same coins."""
     output = tape.event(EventKind.DRAW, name, draw, coins=True).output
-    return np.delete(output, tape.changed, axis=0) if tape.lacks else np.copy(output)
+    if not tape.lacks or tape.changed is None:
+        return np.copy(output)
+    return np.delete(output, tape.changed, axis=0)
 
 
 def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
@@ -115,7 +123,8 @@ def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
             with running(None):
                 return original(self, *given, **more)
 
-        return PARAMETRIC[name](tape, sample, *arguments, **options)
+        parametric: Any = PARAMETRIC[name]
+        return parametric(tape, sample, *arguments, **options)
 
     return method
 
@@ -124,7 +133,7 @@ def _permutation(self: Any, x: Any, axis: int = 0) -> Any:
     tape = current_tape()
     base = PLAIN_GENERATOR if isinstance(self, PLAIN_GENERATOR) else PLAIN_STATE
     if tape is None:
-        return base.permutation(self, x) if axis == 0 else base.permutation(self, x, axis)  # type: ignore[call-arg]
+        return base.permutation(self, x) if axis == 0 else base.permutation(self, x, axis)
     x = use(x)
     count = int(x) if np.ndim(x) == 0 else np.shape(x)[axis]
     order = permuted_places(tape, lambda n: _order(base, self, n), count, "permutation")
@@ -140,7 +149,7 @@ def _shuffle(self: Any, x: Any, axis: int = 0) -> None:
     tape = current_tape()
     base = PLAIN_GENERATOR if isinstance(self, PLAIN_GENERATOR) else PLAIN_STATE
     if tape is None:
-        base.shuffle(self, x) if axis == 0 else base.shuffle(self, x, axis)  # type: ignore[call-arg]
+        base.shuffle(self, x) if axis == 0 else base.shuffle(self, x, axis)
         return
     count = len(x) if axis == 0 else np.shape(x)[axis]
     order = permuted_places(tape, lambda n: _order(base, self, n), count, "shuffle")
@@ -193,14 +202,14 @@ class _LooksLikeBase(type):
         return isinstance(thing, cls.__mro__[1])
 
 
-class RecordingGenerator(PLAIN_GENERATOR, metaclass=_LooksLikeBase):
+class RecordingGenerator(np.random.Generator, metaclass=_LooksLikeBase):
     """A generator of numpy that records within a run."""
 
     def __reduce__(self) -> Any:
         return RecordingGenerator, (self.bit_generator,)
 
 
-class RecordingState(PLAIN_STATE, metaclass=_LooksLikeBase):
+class RecordingState(np.random.RandomState, metaclass=_LooksLikeBase):
     """A legacy random state of numpy that records within a run."""
 
 
@@ -209,16 +218,14 @@ for _class, _base in ((RecordingGenerator, PLAIN_GENERATOR), (RecordingState, PL
         setattr(_class, _name, _method)
 
 
-def recording_generator(source: PLAIN_GENERATOR) -> RecordingGenerator:
+def recording_generator(source: np.random.Generator) -> RecordingGenerator:
     """A recording generator at the same state; the source itself is not advanced."""
-    import copy
-
     if type(source) is RecordingGenerator:
         return source
     return RecordingGenerator(copy.deepcopy(source.bit_generator))
 
 
-def recording_state(source: PLAIN_STATE) -> RecordingState:
+def recording_state(source: np.random.RandomState) -> RecordingState:
     """A recording random state at the same state; the source itself is not advanced."""
     made = RecordingState()
     made.set_state(source.get_state(legacy=False))

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
-from accountant.losses.finite_pair import PairLoss
 from audits.recorded_runs.events import Event, EventKind
 from audits.recorded_runs.followed_steps import use
 from audits.recorded_runs.tape import Tape
@@ -39,7 +39,9 @@ def _of_probabilities(number: int) -> LossesOfDraw:
 def _of_heads(number: int) -> LossesOfDraw:
     # the coins say no less than the number of heads
     def losses(one: Event, other: Event) -> Losses:
-        pairs = (np.broadcast_to(np.asarray(e.given, float), one.shape).ravel() for e in (one, other))
+        pairs = (
+            np.broadcast_to(np.asarray(e.given, float), one.shape).ravel() for e in (one, other)
+        )
         first, second = pairs
         found: Losses = []
         for k in np.flatnonzero(first != second):
@@ -115,9 +117,10 @@ def multivariate_normal(
 ) -> Any:
     """Draw Gaussian vectors; the mean may be private."""
     mean, cov = np.asarray(use(mean), dtype=float), np.asarray(use(cov), dtype=float)
+    draws = 1 if size is None else int(np.prod(size))
     event = tape.event(
         EventKind.DRAW, "multivariate_normal", lambda: sample(mean, cov, size, **options),
-        equal={"cov": cov, "size": size}, given=(mean, cov, 1 if size is None else int(np.prod(size))), losses=_of_means,
+        equal={"cov": cov, "size": size}, given=(mean, cov, draws), losses=_of_means,
     )  # fmt: skip
     return np.copy(event.output)
 

@@ -84,7 +84,7 @@ def _replacements(declared: Mapping[Any, Primitive], seed: int) -> Iterator[tupl
     yield from _of_python(seed)
     yield from library_patches()
     for named, primitive in declared.items():
-        owner, name, function = _named(named)
+        owner, name, function = named_function(named)
         new: Any = recording_call(function, primitive)
         yield owner, name, staticmethod(new) if _is_static(owner, name) else new
 
@@ -142,7 +142,7 @@ def _of_python(seed: int) -> Iterator[tuple[Any, str, Any]]:
     yield secrets, "choice", _method_or_plain(system.choice, secrets.choice)
 
 
-def _named(named: Any) -> tuple[Any, str, Any]:
+def named_function(named: Any) -> tuple[Any, str, Any]:
     """The owner, the name and the function that a key of ``primitives`` stands for."""
     if callable(named):
         named = f"{named.__module__}:{named.__qualname__}"

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import copy
 import inspect
-import json
-import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
-from accountant.errors import ParameterError
-from accountant.losses.gaussian import GaussianLoss
-from accountant.losses.laplace import LaplaceLoss
-from accountant.losses.loss import Loss
-from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
-from audits.claims.arguments import claimed_delta
 from audits.recorded_runs.comparisons import plain_result, same_value, where_they_differ
-from audits.recorded_runs.costs import Spent, spent_between
+from audits.recorded_runs.costs import spent_between
 from audits.recorded_runs.declared_calls import Primitive, primitive_of
 from audits.recorded_runs.draw_tables import NOISE
-from audits.recorded_runs.events import Event, EventKind
 from audits.recorded_runs.findings import (
     RecordedFinding,
     bare_values,
@@ -38,68 +28,9 @@ from audits.recorded_runs.numpy_draws import RecordingGenerator
 from audits.recorded_runs.patches import patched
 from audits.recorded_runs.shared_parts import pairs_of_events
 from audits.recorded_runs.tape import Parted, Tape, running
+from audits.recorded_runs.verdict import Claim, Recorded, judged, without_replay
 
-ROUND_OFF = 1e-9  # relative: of moves of float sums
 GENERATORS = ("rng", "generator", "random_state")  # arguments that get a recording generator
-Claim = Any
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """What a recorded run and its replays showed.
-
-    Parameters
-    ----------
-    findings : tuple of RecordedFinding
-        What must not be in private code, in the order of the code.
-    unchecked : tuple of str
-        What could not be judged, and why.
-    cost : float
-        Epsilon at ``delta`` by `Tight` for the moves of this pair; infinite if nothing bounds it.
-    declared_cost : float or None
-        The same for the declared sensitivities and losses; None unless every draw that moved has
-        one.
-    claimed : float or None
-        Epsilon of the claim at ``delta``.
-    delta : float
-        The delta of these three.
-    draws : int
-        How many draws and calls were recorded.
-    """
-
-    findings: tuple[RecordedFinding, ...]
-    unchecked: tuple[str, ...]
-    cost: float
-    declared_cost: float | None
-    claimed: float | None
-    delta: float
-    draws: int
-
-    @property
-    def sound(self) -> bool:
-        """True if nothing was found; `unchecked` names what could not be judged."""
-        return not self.findings
-
-    def to_json(self) -> str:
-        """The same as JSON; infinite numbers are null."""
-        rows = asdict(self)
-        for name in ("cost", "declared_cost", "claimed"):
-            if rows[name] is not None and not math.isfinite(rows[name]):
-                rows[name] = None
-        return json.dumps({"sound": self.sound, **rows})
-
-    def __str__(self) -> str:
-        count = len(self.findings)
-        first = "nothing found" if not count else f"{count} finding{'s' if count > 1 else ''}"
-        claimed = "" if self.claimed is None else f", claimed {self.claimed:.4g}"
-        at = f" at delta {self.delta:g}" if self.delta else ""
-        lines = [
-            f"{first} in {self.draws} draws; this pair costs epsilon {self.cost:.4g}{at}{claimed}",
-            *map(str, self.findings),
-            *(f"unchecked: {words}" for words in self.unchecked),
-        ]
-        return "\n".join(lines)
 
 
 def record(
@@ -160,8 +91,8 @@ def record(
     >>> def noisy_mean(data):
     ...     return (np.clip(data, 0, 1).sum() + np.random.laplace(scale=1.0)) / len(data)
     >>> found = record(noisy_mean, np.ones(5), np.ones(4), claim=1.0)
-    >>> found.sound, found.findings[0].kind, round(found.cost, 9)
-    (False, 'input', 1.0)
+    >>> found.sound, found.findings[0].kind
+    (False, 'input')
     """
     named, draws = _declarations(primitives)
     data, neighbour = _larger_first(data, neighbour)
@@ -173,7 +104,7 @@ def record(
     laws = Laws(first.blocks)
     unsteady = _unsteady(again, result, repeated)
     if unsteady is not None:
-        return _without_replay(unsteady, claim, delta, first)
+        return without_replay(unsteady, claim, delta, first)
     spent, conflicts = spent_between(pairs, laws)
     findings = [
         *unequal_inputs(pairs), *bare_values(pairs), *reused(conflicts),
@@ -189,12 +120,14 @@ def record(
         lost = lost_noise(pairs, first.blocks)
         different = unequal_result(result, other, lost)
         findings += [] if different is None else [different]
-    return _judged(findings, spent, pairs, claim, delta, result, first, draws)
+    return judged(findings, spent, pairs, claim, delta, result, first, draws)
 
 
 def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Primitive]]:
     """Functions and draws by name, with what is declared of them."""
-    pairs = primitives.items() if isinstance(primitives, Mapping) else [(p, None) for p in primitives]
+    pairs = (
+        primitives.items() if isinstance(primitives, Mapping) else [(p, None) for p in primitives]
+    )
     functions, draws = {}, {}
     for key, declared in pairs:
         short = str(key).removeprefix("numpy.random.") if isinstance(key, str) else ""
@@ -268,7 +201,7 @@ def _generator_for(function: Callable[..., Any], seed: int) -> dict[str, Any]:
     except (TypeError, ValueError):
         return {}
     for name in GENERATORS:
-        if name in parameters and list(parameters)[0] != name:
+        if name in parameters and next(iter(parameters)) != name:
             return {name: RecordingGenerator(np.random.PCG64(seed))}
     return {}
 
@@ -283,85 +216,3 @@ def _unsteady(again: Tape, result: Any, repeated: Any) -> RecordedFinding | None
     if not place:
         return None
     return RecordedFinding("randomness", "", f"even on the same data {place} differs: {remedy}")
-
-
-def _loss_of(claim: Claim, result: Any) -> Loss | None:
-    if callable(claim) and not isinstance(claim, Loss):
-        claim = claim(result)
-    if claim is None or isinstance(claim, Loss):
-        return claim
-    if isinstance(claim, (tuple, list)) and len(claim) == 2:
-        return ApproxLoss(float(claim[0]), float(claim[1]))
-    if isinstance(claim, (int, float)) and not isinstance(claim, bool):
-        return PureLoss(float(claim))
-    raise ParameterError("claim", claim, "a loss, epsilon, (epsilon, delta), or a function of these")
-
-
-def _without_replay(
-    finding: RecordedFinding, claim: Claim, delta: float | None, first: Tape
-) -> Recorded:
-    words = ("the neighbour: runs on the same data already differ",)
-    del claim
-    return Recorded((finding,), words, math.inf, None, None, delta or 0.0, _count(first))
-
-
-def _count(tape: Tape) -> int:
-    return sum(event.kind in (EventKind.DRAW, EventKind.CALL) for event in tape.events)
-
-
-def _judged(
-    findings: list[RecordedFinding], spent: Spent, pairs: list[tuple[Event, Event]], claim: Claim,
-    delta: float | None, result: Any, first: Tape, draws: dict[str, Primitive],
-) -> Recorded:  # fmt: skip
-    loss = _loss_of(claim, result)
-    at = claimed_delta(loss) if delta is None else delta
-    claimed = None if loss is None else loss.epsilon_at(at)
-    cost, unchecked = spent.epsilon(at), list(dict.fromkeys(spent.unknown))
-    declared = _declared_cost(pairs, first, draws, at)
-    coins = sorted({one.site for one, _ in pairs if one.coins})
-    for event, words in spent.infinite:
-        if words not in ("reused noise", "no noise"):
-            findings.append(RecordedFinding("cost", event.site, f"the loss is infinite: {words}"))
-    over = claimed is not None and cost > claimed * (1 + ROUND_OFF) and not spent.infinite
-    if over and coins and not math.isinf(cost):
-        unchecked.append(
-            f"the cost is {cost:.4g} for an observer who sees the coins drawn at "
-            f"{', '.join(coins[:3])}; if they stay secret it may be less"
-        )
-    elif over and spent.epsilon(at, scaled=True) <= claimed * (1 + ROUND_OFF):  # type: ignore[operator]
-        unchecked.append(
-            f"the calls cost {cost:.4g} as declared; values moved by parts of their sensitivities"
-        )
-    elif over:
-        words = f"the moves of this pair cost epsilon {cost:.4g}, claimed {claimed:.4g}"
-        findings.append(RecordedFinding("cost", "", words))
-    elif declared is not None and claimed is not None and declared > claimed * (1 + ROUND_OFF):
-        if coins:
-            unchecked.append(f"what is declared costs {declared:.4g} without secret samples")
-    if isinstance(result, dict) and "exception" in result:
-        unchecked.append(f"what follows the {result['exception']} that ended the run")
-    ordered = tuple(dict.fromkeys(findings))
-    return Recorded(ordered, tuple(unchecked), cost, declared, claimed, at, _count(first))
-
-
-def _declared_cost(
-    pairs: list[tuple[Event, Event]], first: Tape, draws: dict[str, Primitive], delta: float
-) -> float | None:
-    """Epsilon of the declared sensitivities and losses; None if a draw has none."""
-    spent = Spent()
-    for one, _ in pairs:
-        if one.losses is not None or (one.kind is EventKind.CALL and one.name != "default_rng"
-                                      and one.declared is None):  # fmt: skip
-            return None
-        if one.declared is not None:
-            spent.losses[one.declared] += 1
-    for block in first.blocks:
-        known = draws.get(block.name)
-        if block.law not in ("laplace", "gaussian") or known is None:
-            return None
-        limit = known.declared_sensitivity({})
-        if limit is None or not block.scale.size or block.scale.min() <= 0:
-            return None
-        kind = LaplaceLoss if block.law == "laplace" else GaussianLoss
-        spent.losses[kind(limit / float(block.scale.min()))] += 1
-    return spent.epsilon(delta)
