@@ -12,7 +12,10 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 # frames of these files draw for others: the call site is the first frame outside of them
 PASSED_OVER = [HERE, os.path.dirname(np.__file__), random.__file__, secrets.__file__]
-SCIPY = os.sep + os.path.join("scipy", "stats") + os.sep
+LIBRARIES = tuple(
+    os.sep + os.path.join("site-packages", *parts) + os.sep
+    for parts in (("scipy", "stats"), ("torch",), ("diffprivlib", "mechanisms"), ("opendp",))
+)
 
 
 def call_site() -> str:
@@ -20,12 +23,28 @@ def call_site() -> str:
     frame = sys._getframe(1)  # the standard way to see the caller  # noqa: SLF001
     while frame is not None:
         name = frame.f_code.co_filename
-        if not (name.startswith(tuple(PASSED_OVER)) or SCIPY in name or name[0] == "<"):
+        if not (
+            name.startswith(tuple(PASSED_OVER))
+            or any(part in name for part in LIBRARIES)
+            or name.startswith(("<frozen", "<__array"))
+        ):
             return f"{shown_path(name)}:{frame.f_lineno}"
         if frame.f_back is None:
             break
         frame = frame.f_back
     return "unknown place"
+
+
+def is_importing() -> bool:
+    """True within the import of a module, which takes place in one run alone."""
+    frame = sys._getframe(1)  # noqa: SLF001
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return False
 
 
 def shown_path(name: str) -> str:

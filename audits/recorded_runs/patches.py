@@ -36,8 +36,9 @@ from audits.recorded_runs.python_draws import (
     UnseededRandom,
 )
 from audits.recorded_runs.tape import current_tape
+from audits.recorded_runs.torch_draws import torch_patches
 
-LEFT_ALONE = ("numpy", "random", "secrets", "audits.recorded_runs", "builtins", "sys")
+LEFT_ALONE = ("numpy", "torch", "random", "secrets", "audits.recorded_runs", "builtins", "sys")
 PYTHON_DRAWS = (
     "random", "uniform", "gauss", "normalvariate", "expovariate", "getrandbits", "shuffle",
     "choice", "choices", "sample", "randint", "randrange", "triangular", "betavariate",
@@ -83,6 +84,7 @@ def _replacements(declared: Mapping[Any, Primitive], seed: int) -> Iterator[tupl
     yield from _of_numpy(seed)
     yield from _of_python(seed)
     yield from library_patches()
+    yield from torch_patches()
     for named, primitive in declared.items():
         owner, name, function = named_function(named)
         new: Any = recording_call(function, primitive)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from audits.recorded_runs.call_sites import is_importing
 from audits.recorded_runs.draw_tables import DrawTable
 from audits.recorded_runs.events import EventKind
 from audits.recorded_runs.followed_steps import use
@@ -28,7 +29,7 @@ class RecordingRandom(PLAIN_RANDOM):
 
     def _noise(self, name: str, draw: Any, given: dict[str, Any]) -> Any:
         tape = current_tape()
-        if tape is None:
+        if tape is None or is_importing():
             return draw()
 
         def alone() -> Any:
@@ -65,7 +66,7 @@ class RecordingRandom(PLAIN_RANDOM):
     def getrandbits(self, k: int) -> int:
         """A whole number of so many random bits."""
         tape = current_tape()
-        if tape is None:
+        if tape is None or is_importing():
             return PLAIN_RANDOM.getrandbits(self, k)
         event = tape.event(
             EventKind.DRAW, "getrandbits", lambda: PLAIN_RANDOM.getrandbits(self, k),
