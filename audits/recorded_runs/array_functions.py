@@ -33,7 +33,7 @@ def call_array_function(function: Any, arguments: Any, options: Any, wrap: Wrap)
     tape = current_tape()
     if function in ABOUT_SHAPE:
         return function(*map(plain, arguments), **options)
-    result = NotImplemented
+    result: Any = NotImplemented
     if tape is not None:
         result = _followed_result(tape, function, arguments, options, wrap)
     if result is not NotImplemented:
@@ -42,7 +42,9 @@ def call_array_function(function: Any, arguments: Any, options: Any, wrap: Wrap)
 
 
 def _followed_result(tape: Tape, function: Any, arguments: Any, options: Any, wrap: Wrap) -> Any:
-    name, thing = function.__name__, arguments[0] if arguments else None
+    name: str = function.__name__
+    thing: Any = arguments[0] if arguments else None
+    pick: Any
     is_followed = event_of(thing) is not None
     if function in (np.argmax, np.argmin) and is_followed and len(arguments) == 1 and not options:
         return place_of_largest(tape, thing, function is np.argmin)
@@ -56,7 +58,7 @@ def _followed_result(tape: Tape, function: Any, arguments: Any, options: Any, wr
         pick = lambda *parts: function(parts, *arguments[1:], **options)  # noqa: E731
         return choose(tape, name, list(thing), pick, wrap)
     if function is np.where and len(arguments) == 3:
-        return _where(tape, *arguments, wrap)
+        return _where(tape, wrap, *arguments)
     followed = [event for event in map(event_of, arguments) if event is not None]
     if not followed or not all(event.pure for event in followed):
         return NotImplemented
@@ -76,7 +78,7 @@ def chosen(tape: Tape, name: str, thing: Any, pick: Callable[[Any], Any], wrap: 
     return choose(tape, name, [thing], lambda _: parts, wrap)
 
 
-def _where(tape: Tape, condition: Any, one: Any, other: Any, wrap: Wrap) -> Any:
+def _where(tape: Tape, wrap: Wrap, condition: Any, one: Any, other: Any) -> Any:
     condition = use(condition)
     things = [thing if event_of(thing) is not None else np.asarray(thing) for thing in (one, other)]
     return choose(tape, "where", things, lambda a, b: np.where(condition, a, b), wrap)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable
@@ -50,21 +51,22 @@ class Primitive:
         if self.norm not in NORMS:
             raise ParameterError("norm", self.norm, f"one of {', '.join(map(repr, NORMS))}")
 
-    def declared_sensitivity(self, arguments: dict[str, Any]) -> float | None:
-        """The sensitivity that a call with these arguments declares."""
-        found = self.sensitivity
-        if isinstance(found, str):
-            if found not in arguments:
-                names = ", ".join(map(repr, arguments))
-                raise ParameterError("sensitivity", found, f"a number or one of {names}")
-            found = use(arguments[found])
-        return None if found is None else float(found)
 
-    def declared_loss(self, arguments: dict[str, Any]) -> Loss | None:
-        """The loss that a call with these arguments declares."""
-        return (
-            self.loss if isinstance(self.loss, Loss) or self.loss is None else self.loss(arguments)
-        )
+def sensitivity_of(primitive: Primitive, arguments: dict[str, Any]) -> float | None:
+    """The sensitivity that a call with these arguments declares."""
+    found = primitive.sensitivity
+    if isinstance(found, str):
+        if found not in arguments:
+            names = ", ".join(map(repr, arguments))
+            raise ParameterError("sensitivity", found, f"a number or one of {names}")
+        found = use(arguments[found])
+    return None if found is None else float(found)
+
+
+def loss_of(primitive: Primitive, arguments: dict[str, Any]) -> Loss | None:
+    """The loss that a call with these arguments declares."""
+    loss = primitive.loss
+    return loss if isinstance(loss, Loss) or loss is None else loss(arguments)
 
 
 def primitive_of(declared: Any) -> Primitive:
@@ -106,8 +108,8 @@ def recording_call(function: Callable[..., Any], declared: Primitive) -> Callabl
         event = tape.event(
             EventKind.CALL, function.__name__, make, shape=(),
             equal={key: use(part) for key, part in named.items() if key != value},
-            given=use(named.get(value)), sensitivity=declared.declared_sensitivity(named),
-            declared=declared.declared_loss({k: use(v) for k, v in named.items()}),
+            given=use(named.get(value)), sensitivity=sensitivity_of(declared, named),
+            declared=loss_of(declared, {k: use(v) for k, v in named.items()}),
             norm=NORMS[declared.norm],
         )  # fmt: skip
         return _copied(event)
@@ -116,8 +118,6 @@ def recording_call(function: Callable[..., Any], declared: Primitive) -> Callabl
 
 
 def _copied(event: Event) -> Any:
-    import copy
-
     try:
         return copy.deepcopy(event.output)
     except Exception:  # what cannot be copied is handed out as it is

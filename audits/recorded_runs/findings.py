@@ -10,7 +10,7 @@ import numpy as np
 
 from audits.recorded_runs.comparisons import same_value, where_they_differ
 from audits.recorded_runs.costs import call_moved
-from audits.recorded_runs.declared_calls import Primitive
+from audits.recorded_runs.declared_calls import Primitive, sensitivity_of
 from audits.recorded_runs.events import Event, EventKind, NoiseBlock
 from audits.recorded_runs.noise_shifts import Laws
 from audits.recorded_runs.shared_parts import is_released, moved_view
@@ -116,7 +116,7 @@ def too_far(
             gaps = np.abs(found.moved / found.factors[:, 0])
         names = {laws.block(int(k)).name for k in found.noises[:, 0] if k >= 0}
         for name in names & set(declared):
-            limit = declared[name].declared_sensitivity({})
+            limit = sensitivity_of(declared[name], {})
             order = {"l1": 1, "l2": 2, "linf": np.inf}[declared[name].norm]
             moved = (
                 float(np.linalg.norm(gaps[found.moved != 0], order)) if found.moved.any() else 0.0

@@ -121,7 +121,7 @@ def _noise_draws(torch: Any) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         return _into(self, found)
 
     def laplace(self: Any, sample_shape: Any = ()) -> Any:
-        size = self._extended_shape(sample_shape)  # torch's own way  # noqa: SLF001
+        size = self._extended_shape(sample_shape)  # torch's own way
         return _noise("laplace", "Laplace", self.loc, self.scale, size, self.loc.dtype)
 
     functions = {"randn": randn, "rand": rand, "randn_like": randn_like, "rand_like": rand_like,
@@ -209,7 +209,7 @@ def _call(function: Any, arguments: Any, options: Any) -> Any:
     in_place = function.__name__.endswith("_") and not function.__name__.startswith("__")
     reflected = name[0] == "r" and name[1:] in UFUNCS
     base = name[1:] if reflected else name[1:] if name[:1] == "i" and name[1:] in UFUNCS else name
-    in_place = in_place or base != name and not reflected
+    in_place = in_place or (base != name and not reflected)
     result: Any = None
     if live and base in UFUNCS and not options:
         parts = [_array(x) for x in (reversed(arguments) if reflected else arguments)]

@@ -34,6 +34,19 @@ def test_correct_estimators_raise_no_alarm(function):
     assert found.sound, found
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("function", correct.ADD_OR_REMOVE, ids=lambda f: f.__name__)
+def test_no_alarm_in_2100_sessions(function):
+    claim = (1.0, 1e-5) if "gauss" in function.__name__ or "descent" in function.__name__ else 1.0
+    for session in range(140):
+        rng = np.random.default_rng(session)
+        data = rng.uniform(-0.2, 1.2, size=int(rng.integers(5, 60))).clip(0, 0.999)
+        fewer = np.delete(data, rng.integers(len(data)))
+        first, second = (data, fewer) if session % 2 else (fewer, data)
+        found = record(function, first, second, claim=claim, seed=session)
+        assert found.sound, (session, found)
+
+
 def kinds(function, data, neighbour, **options):
     found = record(function, data, neighbour, **options)
     assert not found.sound
