@@ -10,6 +10,8 @@ from audits.recorded_runs.parametric_draws import pair_losses
 from audits.recorded_runs.shared_parts import Moved
 from audits.recorded_runs.spent import Spent
 
+ROUND_OFF = 1e-12  # of sums of probabilities
+
 
 def without_coins(found: Constraints, laws: Laws, spent: Spent) -> Constraints:
     """Take out comparisons of uniform numbers with plain ones: coins with known probabilities."""
@@ -25,7 +27,7 @@ def without_coins(found: Constraints, laws: Laws, spent: Spent) -> Constraints:
     for seen in levels.values():
         if all(first == second for first, second in seen):
             continue
-        ordered = sorted({(min(max(a, 0.0), 1.0), min(max(b, 0.0), 1.0)) for a, b in seen})
+        ordered = sorted({(_level(first), _level(second)) for first, second in seen})
         cells = [np.diff([0.0, *(level[k] for level in ordered), 1.0]) for k in (0, 1)]
         if min(cell.min() for cell in cells) < 0:
             spent.unknown.append("the loss of a uniform number that is compared with many others")
@@ -33,6 +35,13 @@ def without_coins(found: Constraints, laws: Laws, spent: Spent) -> Constraints:
         for loss, count in pair_losses(cells[0], cells[1]):
             spent.losses[loss] += count
     return left
+
+
+def _level(level: float) -> float:
+    """A level as a probability: sums of probabilities end at 1 up to their rounding."""
+    if level < ROUND_OFF:
+        return 0.0
+    return 1.0 if level > 1 - ROUND_OFF else level
 
 
 def _coin_levels(one: Moved, other: Moved, laws: Laws) -> list[tuple[int, float, float]] | None:

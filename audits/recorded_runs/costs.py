@@ -77,46 +77,46 @@ def call_moved(one: Event, other: Event) -> float | None:
 
 
 def _spend_forced(moves: dict[int, float], laws: Laws, spent: Spent) -> None:
-    squares, shifts, uniform = 0.0, [], []
-    for noise, move in moves.items():
-        if move == 0:
-            continue
-        law, scale = laws.law(noise)
-        block = laws.block(noise)
-        if law == "unknown":
+    noises = np.fromiter(moves, dtype=np.int64, count=len(moves))
+    needed = np.abs(np.fromiter(moves.values(), dtype=float, count=len(moves)))
+    noises, needed = noises[needed != 0], needed[needed != 0]
+    squares, shifts = 0.0, []
+    numbers = laws.numbers_of_blocks(noises)
+    for number in np.unique(numbers):
+        block, mine = laws.blocks[number], numbers == number
+        scale = block.scale[noises[mine] - block.start]
+        if block.law == "unknown":
             spent.unknown.append(f"the law of the noise of {block.name} at {block.site}")
-            continue
-        if not np.isfinite(move) or scale <= 0:
-            words = "a value is no number, or infinite" if scale > 0 else "noise of scale 0"
-            spent.infinite.append((_event_at(block), words))
-            continue
-        shift = abs(move) / scale
-        if law == "gaussian":
-            squares += shift * shift
-        elif law in ("laplace", "log of uniform", "logistic"):
-            if law == "log of uniform":
-                words = "is taken for Laplace noise"
-                spent.unknown.append(f"noise made of uniform draws at {block.site} {words}")
-            shifts.append(shift)
-        elif law == "uniform":
-            uniform.append(shift)
-        elif law == "gumbel":
-            spent.unknown.append(f"the loss of Gumbel noise that is not selected by, {block.site}")
+        elif not np.all(np.isfinite(needed[mine])):
+            spent.infinite.append((_event_at(block), "a value is no number, or infinite"))
+        elif np.any(scale <= 0):
+            spent.infinite.append((_event_at(block), "noise of scale 0"))
+        elif block.law == "gaussian":
+            squares += float(np.sum((needed[mine] / scale) ** 2))
+        elif block.law in ("laplace", "log of uniform", "logistic"):
+            shifts += (needed[mine] / scale).tolist()
+            if block.law == "log of uniform":
+                words = f"noise made of uniform draws at {block.site} is taken for Laplace noise"
+                spent.unknown.append(words)
+        elif block.law == "uniform":
+            for gap in needed[mine].tolist():
+                spent.losses[ApproxLoss(0.0, min(1.0, gap))] += 1
+        elif block.law == "gumbel":
+            spent.unknown.append(f"the loss of Gumbel noise that is released, at {block.site}")
         else:
-            spent.infinite.append((_event_at(block), f"{law} noise shows a move in one direction"))
+            words = f"{block.law} noise shows a move in one direction"
+            spent.infinite.append((_event_at(block), words))
     if squares:
         spent.losses[GaussianLoss(math.sqrt(squares))] += 1
     for shift, count in _grouped(shifts):
         spent.losses[LaplaceLoss(shift)] += count
-    for gap in uniform:
-        spent.losses[ApproxLoss(0.0, min(1.0, gap))] += 1
 
 
 def _grouped(shifts: list[float]) -> list[tuple[float, int]]:
     """Shifts with their counts; nearly equal ones count as the greatest of them."""
     groups: list[list[float]] = []
+    room = SMALL if len(set(shifts)) <= MOST_SHIFTS else 1 / MOST_SHIFTS
     for shift in sorted(shifts, reverse=True):
-        room = SMALL if len(set(shifts)) <= MOST_SHIFTS else 1 / MOST_SHIFTS
         if groups and groups[-1][0] - shift <= room * groups[-1][0]:
             groups[-1].append(shift)
         else:

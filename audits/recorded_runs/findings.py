@@ -154,9 +154,12 @@ def unequal_result(
 
 def lost_noise(pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock]) -> list[NoiseBlock]:
     """Noise that was drawn and never seen in a number."""
-    seen: set[int] = set()
+    seen = np.zeros(max((block.stop for block in blocks), default=0) + 1, dtype=bool)
     for one, _ in pairs:
         if one.view is not None and (one.steps or one.asked or not one.pure):
-            seen.update(np.unique(one.view.noises).tolist())
-    return [block for block in blocks if block.stop > block.start
-            and not seen.intersection(range(block.start, block.stop))]  # fmt: skip
+            seen[one.view.noises.ravel()] = True  # of numbers without noise the last one
+    return [
+        block
+        for block in blocks
+        if block.stop > block.start and not seen[block.start : block.stop].any()
+    ]

@@ -38,10 +38,14 @@ class Laws:
 
     blocks: list[NoiseBlock]
 
+    def numbers_of_blocks(self, noises: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Which block each noise is of."""
+        starts = np.array([block.start for block in self.blocks], dtype=np.int64)
+        return np.searchsorted(starts, noises, side="right") - 1
+
     def block(self, noise: int) -> NoiseBlock:
         """The block of a noise."""
-        starts = [block.start for block in self.blocks]
-        return self.blocks[int(np.searchsorted(starts, noise, side="right")) - 1]
+        return self.blocks[int(self.numbers_of_blocks(np.array([noise]))[0])]
 
     def law(self, noise: int) -> tuple[str, float]:
         """The law of a noise, and its scale."""

@@ -63,7 +63,7 @@ def _noise(law: str, name: str, place: Any, spread: Any, size: Any, kind: Any) -
     shape = (
         tuple(size) if size is not None else np.broadcast_shapes(np.shape(place), np.shape(spread))
     )
-    source = _source(tape) if tape.recorded is None else None
+    source: Any = _source(tape) if tape.recorded is None else None
     number = np.float64 if kind is None or "64" in str(kind) else np.float32
 
     def draw() -> Any:
@@ -124,17 +124,23 @@ def _noise_draws(torch: Any) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         size = self._extended_shape(sample_shape)  # torch's own way
         return _noise("laplace", "Laplace", self.loc, self.scale, size, self.loc.dtype)
 
-    functions = {"randn": randn, "rand": rand, "randn_like": randn_like, "rand_like": rand_like,
-                 "normal": normal}  # fmt: skip
+    functions: dict[str, Callable[..., Any]] = {
+        "randn": randn, "rand": rand, "randn_like": randn_like, "rand_like": rand_like,
+        "normal": normal,
+    }  # fmt: skip
     yield from ((torch, name, draw) for name, draw in functions.items())
-    methods = {"normal_": normal_, "uniform_": uniform_, "exponential_": exponential_}
+    methods: dict[str, Callable[..., Any]] = {
+        "normal_": normal_,
+        "uniform_": uniform_,
+        "exponential_": exponential_,
+    }
     yield from ((torch.Tensor, name, draw) for name, draw in methods.items())
     yield torch.distributions.Laplace, "rsample", laplace
 
 
 def _into(target: Any, made: Any) -> Any:
     """Fill the tensor in place, and return it followed."""
-    target.data.copy_(made.as_plain() if event_of(made) is not None else made)
+    _fill(target, made)
     return made
 
 
@@ -178,7 +184,7 @@ def _tensor_of(thing: Any) -> Any:
 
 
 def _tensor_class(torch: Any) -> Any:
-    class FollowedTensor(torch.Tensor):  # type: ignore[misc,name-defined]
+    class FollowedTensor(torch.Tensor):  # type: ignore[misc]
         """A tensor that remembers its noise."""
 
         followed_event = None
@@ -199,33 +205,42 @@ def _tensor_class(torch: Any) -> Any:
 
 def _call(function: Any, arguments: Any, options: Any) -> Any:
     """Call a function of torch of which an argument is followed."""
-    name = getattr(function, "__name__", "").strip("_")
-    if getattr(function, "__name__", "") in ("__get__", "as_subclass", "__set__", "size", "dim"):
+    whole: str = getattr(function, "__name__", "")
+    if whole in ("__get__", "as_subclass", "__set__", "size", "dim"):
         return function(*arguments, **options)
-    live = current_tape() is not None and any(
-        event_of(x) is not None and not event_of(x).used
-        for x in arguments  # type: ignore[union-attr]
-    )
-    in_place = function.__name__.endswith("_") and not function.__name__.startswith("__")
-    reflected = name[0] == "r" and name[1:] in UFUNCS
-    base = name[1:] if reflected else name[1:] if name[:1] == "i" and name[1:] in UFUNCS else name
-    in_place = in_place or (base != name and not reflected)
+    events = [event for event in map(event_of, arguments) if event is not None]
     result: Any = None
-    if live and base in UFUNCS and not options:
-        parts = [_array(x) for x in (reversed(arguments) if reflected else arguments)]
-        result = _tensor_of(getattr(np, UFUNCS[base])(*parts))
-    elif live and function.__name__ in METHODS and not options.keys() - {"dim"}:
-        result = _method(name, arguments)
-    elif live and function.__name__ == "__getitem__":
-        result = _tensor_of(_array(arguments[0])[tuple(map(_array, arguments[1])) if isinstance(
-            arguments[1], tuple) else _array(arguments[1])])  # fmt: skip
+    if current_tape() is not None and not all(event.used for event in events):
+        result = _followed_result(whole, arguments, options)
     if result is None:
-        given = [use(x) for x in arguments]
-        return function(*given, **{key: use(value) for key, value in options.items()})
-    if in_place:
-        plain = arguments[0].as_plain() if event_of(arguments[0]) is not None else arguments[0]
-        plain.data.copy_(result.as_plain() if event_of(result) is not None else result)
+        given = {key: use(value) for key, value in options.items()}
+        return function(*map(use, arguments), **given)
+    if whole.endswith("_") != whole.startswith("__") or whole[2:3] == "i":  # add_ and __iadd__
+        _fill(arguments[0], result)
     return result
+
+
+def _followed_result(whole: str, arguments: Any, options: Any) -> Any:
+    """The followed result of arithmetic and of choosing elements; None of anything else."""
+    name = whole.strip("_")
+    reflected = name[:1] == "r" and name[1:] in UFUNCS
+    base = name[1:] if reflected or (name[:1] == "i" and name[1:] in UFUNCS) else name
+    if base in UFUNCS and not options:
+        parts = [_array(x) for x in (reversed(arguments) if reflected else arguments)]
+        return _tensor_of(getattr(np, UFUNCS[base])(*parts))
+    if whole in METHODS and not options.keys() - {"dim"}:
+        return _method(name, arguments)
+    if whole == "__getitem__":
+        thing, key = arguments
+        place = tuple(map(_array, key)) if isinstance(key, tuple) else _array(key)
+        return _tensor_of(_array(thing)[place])
+    return None
+
+
+def _fill(target: Any, made: Any) -> None:
+    """Put the numbers into the tensor that an operation in place changes."""
+    plain = target.as_plain() if event_of(target) is not None else target
+    plain.data.copy_(made.as_plain() if event_of(made) is not None else made)
 
 
 def _method(name: str, arguments: Any) -> Any:
