@@ -51,6 +51,8 @@ def _followed_result(tape: Tape, function: Any, arguments: Any, options: Any, wr
     if function in CHOOSING and is_followed:
         pick = lambda places: function(places, *arguments[1:], **options)  # noqa: E731
         return chosen(tape, name, thing, pick, wrap)
+    if function in (np.triu, np.tril) and is_followed:
+        return thing * function(np.ones(np.shape(plain(thing))), *arguments[1:], **options)
     if function is np.append:
         pick = lambda one, other: np.append(one, other, *arguments[2:], **options)  # noqa: E731
         return choose(tape, name, list(arguments[:2]), pick, wrap)

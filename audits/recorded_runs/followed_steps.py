@@ -95,7 +95,7 @@ def _followed_result(
     if name in ("negative", "positive"):
         view = scale(view_of(inputs[0]), -1.0 if name == "negative" else 1.0)
     elif name in ("add", "subtract"):
-        inputs = _operands_of_sum(inputs)
+        inputs = _operands_of_sum(tape, inputs)
         one, other = map(view_of, inputs)
         view = add(one, other, 1.0 if name == "add" else -1.0)
     elif name in ("multiply", "divide", "true_divide"):
@@ -111,9 +111,8 @@ def _followed_result(
     kept = [x for x in inputs if event_of(x) is not None and not event_of(x).used]  # type: ignore[union-attr]
     if not kept:
         return NotImplemented
-    pure = _all_pure(kept) and (
-        name not in ("add", "subtract") or _is_uniform_shifted(tape, inputs)
-    )
+    is_noise_alone = len(kept) == len(inputs) or _is_uniform_shifted(tape, inputs)
+    pure = _all_pure(kept) and (name not in ("add", "subtract") or is_noise_alone)
     return step(tape, name, lambda: ufunc(*map(plain, inputs)), view, kept, pure, wrap)
 
 
@@ -132,7 +131,7 @@ def _still_being_made(thing: Any, shape: tuple[int, ...]) -> bool:
     return event.pure or (event.site == call_site() and event.shape == shape)
 
 
-def _operands_of_sum(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+def _operands_of_sum(tape: Tape, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands; noisy numbers that are released are replaced by plain ones."""
     shape = _shape(inputs)
     pure = [event_of(x) is not None and event_of(x).pure for x in inputs]  # type: ignore[union-attr]
@@ -141,6 +140,8 @@ def _operands_of_sum(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     for k, thing in enumerate(inputs):
         more_noise = pure[1 - k] and np.shape(plain(thing)) == shape
         followed = more_noise or _still_being_made(thing, shape)
+        if pure[k] and np.shape(thing) != shape and _laws_of(tape, event_of(thing)) == {"uniform"}:
+            followed = False  # one random number for many values, as a first guess, is no noise
         made.append(thing if followed and parts <= MOST_PARTS else use(thing))
     return tuple(made)
 

@@ -101,6 +101,10 @@ def _of_numpy(seed: int) -> Iterator[tuple[Any, str, Any]]:
     yield np.random, "default_rng", new_generator
     yield np.random, "Generator", RecordingGenerator
     yield np.random, "RandomState", RecordingState
+    statistics = sys.modules.get("scipy.stats")
+    for law in vars(statistics).values() if statistics is not None else ():
+        if getattr(law, "__dict__", {}).get("_random_state") is np.random.mtrand._rand:  # noqa: SLF001
+            yield law, "_random_state", state
     yield np.random.mtrand, "_rand", state
     for name in ("array", "asarray"):
         yield np, name, _array_of_followed(getattr(np, name))

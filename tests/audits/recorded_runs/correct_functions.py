@@ -8,6 +8,8 @@ import secrets
 
 import numpy as np
 from numpy.random import default_rng
+from scipy import stats
+from sklearn.utils import check_random_state
 
 from algorithms import PrivateMean, PrivateSelection
 
@@ -108,6 +110,39 @@ def gaussian_by_box_and_muller(data):
     return np.sum(data > 0.5) + 5 * np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v)
 
 
+def clusters(data):
+    rng = check_random_state(None)
+    centres, rows = rng.uniform(0, 1, (3, 1)), np.clip(data, 0, 1)[:, None]
+    for _ in range(3):
+        nearest = np.abs(rows - centres.T).argmin(axis=1)
+        for k in range(3):
+            total = rows[nearest == k].sum() + rng.laplace(scale=20 / EPSILON)
+            count = np.sum(nearest == k) + rng.laplace(scale=20 / EPSILON)
+            centres[k] = np.clip(total / max(count, 1.0), 0, 1)
+    return centres
+
+
+def noise_of_scipy(data):
+    return np.clip(data, 0, 1).sum() + stats.laplace.rvs(scale=1 / EPSILON)
+
+
+def gaussian_regression(data, rng):
+    rows = np.clip(np.column_stack([data, np.ones(len(data))]), 0, 1)
+    noise = np.triu(rng.normal(scale=12.0, size=(2, 2)))
+    noise = noise + np.triu(noise, 1).T
+    moments = rows.T @ rows[:, 0] + rng.normal(scale=12.0, size=2)
+    return np.linalg.lstsq(rows.T @ rows + noise, moments, rcond=None)[0]
+
+
+def tree_of_counts(data, rng):
+    counts, levels = np.histogram(data, bins=8, range=(0, 1))[0].astype(float), []
+    while True:
+        levels.append(counts + rng.laplace(scale=4 / EPSILON, size=counts.shape))
+        if len(counts) == 1:
+            return levels
+        counts = counts[::2] + counts[1::2]
+
+
 class MeanEstimator:
     """In the manner of scikit-learn: parameters, `fit`, and what was learned in attributes."""
 
@@ -140,6 +175,7 @@ ADD_OR_REMOVE = [
     laplace_sum, laplace_at_its_place, noisy_mean_of_a_noisy_count, histogram,
     exponential_by_gumbel, exponential_by_choice, exponential_by_inversion, noisy_max,
     sparse_vector, gaussian_descent, sampled_descent, laplace_of_two_exponentials,
-    laplace_by_inversion, discrete_laplace, gaussian_by_box_and_muller,
+    laplace_by_inversion, discrete_laplace, gaussian_by_box_and_muller, clusters, noise_of_scipy,
+    gaussian_regression, tree_of_counts,
 ]  # fmt: skip
 REPLACE = [estimator, private_mean, private_selection]

@@ -21,10 +21,9 @@ COINS = PairLoss((0.5, 0.5), (0.25, 0.75))
 
 
 @pytest.mark.parametrize("function", correct.ADD_OR_REMOVE, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_correct_functions_raise_no_alarm(function, seed):
+def test_correct_functions_raise_no_alarm(function):
     claim = (1.0, 1e-5) if "gauss" in function.__name__ or "descent" in function.__name__ else 1.0
-    found = record(function, DATA, FEWER, claim=claim, seed=seed)
+    found = record(function, DATA, FEWER, claim=claim)
     assert found.sound, found
 
 
@@ -36,7 +35,7 @@ def test_correct_estimators_raise_no_alarm(function):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("function", correct.ADD_OR_REMOVE, ids=lambda f: f.__name__)
-def test_no_alarm_in_2100_sessions(function):
+def test_no_alarm_in_2660_sessions(function):
     claim = (1.0, 1e-5) if "gauss" in function.__name__ or "descent" in function.__name__ else 1.0
     for session in range(140):
         rng = np.random.default_rng(session)
