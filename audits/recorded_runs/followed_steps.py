@@ -140,7 +140,7 @@ def _operands_of_sum(tape: Tape, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     for k, thing in enumerate(inputs):
         more_noise = pure[1 - k] and np.shape(plain(thing)) == shape
         followed = more_noise or _still_being_made(thing, shape)
-        if pure[k] and np.shape(thing) != shape and _laws_of(tape, event_of(thing)) == {"uniform"}:
+        if pure[k] and np.shape(thing) != shape and _laws_of(tape, event_of(thing)) <= {"uniform"}:
             followed = False  # one random number for many values, as a first guess, is no noise
         made.append(thing if followed and parts <= MOST_PARTS else use(thing))
     return tuple(made)
@@ -189,6 +189,8 @@ def choose(tape: Tape, name: str, things: list[Any], pick: Callable[..., Any], w
     view = select(join([view_of(thing) for thing in things]), chosen)
     followed = [thing for thing in things if event_of(thing) is not None]
     flat = np.concatenate([np.ravel(plain(thing)) for thing in things])
+    if (view.noises < 0).all():
+        return flat[chosen]
     # elements of a number are no step away from it: unread ones stay unread
     return step(
         tape, name, lambda: flat[chosen], view, followed, _all_pure(followed), wrap

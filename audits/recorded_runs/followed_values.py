@@ -186,8 +186,8 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
 
         value = value if event_of(value) is not None else np.asarray(value)
         mixed = choose(tape, "[]=", [self, value], put, wrap)
-        np.copyto(self.as_plain(), mixed.as_plain(), casting="unsafe")
-        self.followed_event = mixed.followed_event
+        np.copyto(self.as_plain(), plain(mixed), casting="unsafe")
+        self.followed_event = event_of(mixed)
 
     def __iter__(self) -> Any:
         return (self[k] for k in range(len(self)))
