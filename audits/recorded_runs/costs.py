@@ -53,8 +53,7 @@ def spent_between(pairs: list[tuple[Event, Event]], laws: Laws) -> tuple[Spent, 
 
 def _spend_call(one: Event, moved: float | None, spent: Spent) -> None:
     loss, limit = one.declared, one.sensitivity
-    assert loss is not None
-    if moved == 0:
+    if loss is None or moved == 0:
         return
     spent.calls[loss] += 1
     if moved is not None and limit and moved < limit and isinstance(loss, PureLoss):

@@ -133,14 +133,15 @@ def _farther(name: str, site: str, moved: float, limit: float) -> RecordedFindin
     return RecordedFinding("sensitivity", site, said)
 
 
-def unequal_result(
-    one: Any, other: Any, lost: list[NoiseBlock], same_length: bool = True
-) -> RecordedFinding | None:
+def unequal_result(one: Any, other: Any, lost: list[NoiseBlock]) -> RecordedFinding | None:
     """The first difference of the results with every drawn number equal."""
-    del same_length
     place = where_they_differ(one, other)
     if not place:
         return None
+    raised = [_exception(result) for result in (one, other)]
+    if raised[0] != raised[1]:
+        said = f"the first run ends with {raised[0]}, the second with {raised[1]}"
+        return RecordedFinding("control flow", "", said)
     if lost:
         seen = ", ".join(sorted({block.site for block in lost})[:3])
         said = (
@@ -150,6 +151,12 @@ def unequal_result(
         return RecordedFinding("lost noise", lost[0].site, said)
     said = f"{place} differs although every drawn number was the same"
     return RecordedFinding("result", "", said)
+
+
+def _exception(result: Any) -> str:
+    """The type of the exception that a run ended with."""
+    ended = isinstance(result, dict) and set(result) == {"exception", "message"}
+    return result["exception"] if ended else "a result"
 
 
 def lost_noise(pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock]) -> list[NoiseBlock]:

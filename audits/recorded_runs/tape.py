@@ -53,24 +53,24 @@ class Tape:
     ) -> Event:
         """Record what ``make`` returns, or hand out the recorded output at this place."""
         site = call_site()
-        if self.recorded is None:
+        recorded = self.recorded
+        if recorded is None:
             output = make()
             found = Event(kind, name, site, np.shape(output) if shape is None else shape, output)
         else:
-            found = self._replayed(kind, name, site, shape)
+            found = self._replayed(recorded, kind, name, site, shape)
         for fact, value in facts.items():
             setattr(found, fact, value)
         self.events.append(found)
         return found
 
     def _replayed(
-        self, kind: EventKind, name: str, site: str, shape: tuple[int, ...] | None
+        self, recorded: Tape, kind: EventKind, name: str, site: str, shape: tuple[int, ...] | None
     ) -> Event:
-        assert self.recorded is not None
         place = len(self.events)
-        if place >= len(self.recorded.events):
+        if place >= len(recorded.events):
             self.leave(site, f"the second run {kind.value} {name} here, the first had ended")
-        before = self.recorded.events[place]
+        before = recorded.events[place]
         if (before.kind, before.name) != (kind, name):
             words = f"the second run {kind.value} {name} here, the first {before.kind.value}"
             self.leave(site, f"{words} {before.name} at {before.site}")

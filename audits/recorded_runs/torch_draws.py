@@ -57,8 +57,7 @@ def _source(tape: Tape) -> Any:
 
 
 def _noise(law: str, name: str, place: Any, spread: Any, size: Any, kind: Any) -> Any:
-    tape = current_tape()
-    assert tape is not None
+    tape: Any = current_tape()  # there is one where this is called
     place, spread = _array(place), _array(spread)
     shape = (
         tuple(size) if size is not None else np.broadcast_shapes(np.shape(place), np.shape(spread))
@@ -146,8 +145,7 @@ def _into(target: Any, made: Any) -> Any:
 
 def _coin(torch: Any, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def draw(*arguments: Any, **options: Any) -> Any:
-        tape = current_tape()
-        assert tape is not None
+        tape: Any = current_tape()
         given = {f"argument {k}": _array(use(x)) for k, x in enumerate(arguments)}
         seed = int(tape.entropy.spawn(1)[0].generate_state(1)[0])
         options = {key: value for key, value in options.items() if key != "generator"}

@@ -226,6 +226,17 @@ def test_primitives_are_checked():
     assert "ParameterError" in found.unchecked[0]
 
 
+def test_an_exception_of_one_run_alone_is_a_parting():
+    def fails_on_large(data):
+        if data.max() > 2:
+            raise ValueError(str(data))
+        return 0
+
+    found = record(fails_on_large, np.ones(3), 3 * np.ones(3))
+    assert [finding.kind for finding in found.findings] == ["control flow"]
+    assert found.findings[0].sentence.endswith("a result, the second with ValueError")
+
+
 def test_lost_noise_is_named_and_is_no_result():
     def hides(data, rng):
         hidden = np.zeros(1)
