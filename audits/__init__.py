@@ -3,7 +3,7 @@
 Attacks on one release, exact densities, replays of algorithms, known faults of other libraries, a
 zoo of broken specimens, and minimax lower bounds.  Rooms, lowest first: `statistics`; `claims`,
 `runs`, `neighbours`; `classifiers`, `known_densities`; `algorithm_runs`, `attacks`; `results`,
-`adapters`; `libraries`, `papers`, `zoo`, `minimax`; `runner`, `utility`; `report`,
+`adapters`, `recorded_runs`; `libraries`, `papers`, `zoo`, `minimax`; `runner`, `utility`; `report`,
 `pytest_support`; `cli`.  Imports run towards the lower rooms.
 """
 

@@ -22,6 +22,10 @@ from .claims.findings import Outcome as Outcome
 from .known_densities.hockey_stick import exact as exact
 from .neighbours.patterns import candidate_pairs as candidate_pairs
 from .neighbours.value_spaces import Box as Box
+from .recorded_runs.declared_calls import Primitive as Primitive
+from .recorded_runs.findings import RecordedFinding as RecordedFinding
+from .recorded_runs.record import record as record
+from .recorded_runs.verdict import Recorded as Recorded
 from .utility.accuracy import Decoded as Decoded
 from .utility.accuracy import audit_accuracy as audit_accuracy
 from .utility.tracing import Traced as Traced

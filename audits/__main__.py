@@ -12,6 +12,7 @@ from audits.cli.bounds import bounds
 from audits.cli.libraries import libraries
 from audits.cli.papers import papers
 from audits.cli.power import power
+from audits.cli.record import record
 from audits.cli.replay import replay
 from audits.cli.run import list_, run
 from audits.cli.target import target
@@ -20,7 +21,7 @@ from audits.cli.zoo import zoo
 PROGRAM = "python -m audits"
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": run, "list": list_, "papers": papers, "libraries": libraries, "target": target,
-    "replay": replay, "power": power, "zoo": zoo, "bounds": bounds,
+    "replay": replay, "record": record, "power": power, "zoo": zoo, "bounds": bounds,
 }  # fmt: skip
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,

@@ -1,0 +1,71 @@
+"""``python -m audits record``: run a function on data and on a neighbour with the same noise."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from audits.cli.options import Options, takes
+
+FOUND = 1
+
+
+@takes("json", seed="0")
+def record(
+    name: Annotated[str, typer.Argument(metavar="PKG.MODULE:FUNCTION", help="What to record.")],
+    pair: Annotated[
+        tuple[str, str], typer.Option(metavar="A.npy B.npy", help="Two neighbouring data sets.")
+    ],
+    epsilon: Annotated[str | None, typer.Option(metavar="E", help="The claim.")] = None,
+    delta: Annotated[str, typer.Option(metavar="D", help="The claim.")] = "0",
+    primitive: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PKG.MODULE:FUNCTION", help="A function that adds noise."),
+    ] = None,
+    allow_import: Annotated[
+        bool, typer.Option("--allow-import", help="Yes, import that module and run its code.")
+    ] = False,
+    *,
+    options: Options,
+) -> None:
+    """Record the draws of a function, and run it on a neighbour with every drawn number frozen.
+
+    FUNCTION is called as function(data) or function(data, rng), in this process. Nothing in it
+    needs to be written for it: draws of numpy, random and secrets, of diffprivlib and OpenDP, and
+    of every --primitive, are recorded where they are made.
+
+    Example: python -m audits record mycode.noise:release --epsilon 1 --pair a.npy b.npy
+    --allow-import
+
+    Exit status: 0 nothing found, 1 something found, 2 bad usage, 130 interrupted.
+    """
+    import sys
+
+    from accountant.cli.exit_status import parse_number
+    from accountant.domains import DELTA, POSITIVE, IntegerRange
+    from accountant.errors import ParameterError
+    from accountant.files import check_writable, write_text
+    from audits.recorded_runs.patches import named_function
+    from audits.recorded_runs.record import record as recorded_run
+    from audits.runner.target import load_value
+
+    if not allow_import:
+        raise ParameterError("--allow-import", name, "given, for the function's code will run")
+    claim = None
+    if epsilon is not None:
+        least = POSITIVE.check("--epsilon", parse_number(epsilon))
+        most = DELTA.check("--delta", parse_number(delta))
+        claim = (least, most) if most else least
+    seed = IntegerRange(0).check("--seed", parse_number(options.seed or "0"))
+    check_writable({"--json": None if options.json == "-" else options.json})
+    sys.path.insert(0, "")
+    _, _, function = named_function(name)
+    data, neighbour = map(load_value, pair)
+    found = recorded_run(function, data, neighbour, primitive or (), claim, seed=seed)
+    if options.json is not None:
+        write_text(options.json, found.to_json() + "\n")
+    if options.json != "-":
+        typer.echo(str(found))
+    if not found.sound:
+        raise typer.Exit(FOUND)

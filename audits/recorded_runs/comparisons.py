@@ -1,0 +1,109 @@
+"""Results as plain values, and where two of them differ; no value is ever shown."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from audits.algorithm_runs.differences import difference
+from audits.recorded_runs.followed_steps import event_of, use
+
+SKIPPED = (
+    np.random.Generator, np.random.RandomState, np.random.BitGenerator, types.ModuleType,
+    types.FunctionType, types.BuiltinFunctionType, types.MethodType, type,
+)  # fmt: skip
+DEEPEST = 12
+ROUND_OFF = 1e-9  # relative: sums of the same rows may differ by it
+
+
+def plain_result(result: Any, depth: int = 0) -> Any:
+    """Copy a result as nests of plain values; followed noise in it counts as released."""
+    if event_of(result) is not None:
+        return plain_result(use(result), depth)
+    if result is None or isinstance(result, (bool, int, float, complex, str, bytes, np.generic)):
+        return result
+    if isinstance(result, SKIPPED) or depth > DEEPEST:
+        return None
+    below = depth + 1
+    if isinstance(result, np.ndarray):
+        if result.dtype.hasobject:
+            return [plain_result(one, below) for one in result.ravel().tolist()]
+        return np.array(result)
+    if isinstance(result, dict):
+        return {str(key): plain_result(value, below) for key, value in result.items()}
+    if isinstance(result, (list, tuple)):
+        return [plain_result(one, below) for one in result]
+    if isinstance(result, (set, frozenset)):
+        return sorted((plain_result(one, below) for one in result), key=repr)
+    return _plain_object(result, below)
+
+
+def _plain_object(result: Any, depth: int) -> Any:
+    for method in ("to_numpy", "toarray", "numpy"):  # frames, sparse matrices, tensors
+        convert = getattr(result, method, None)
+        if callable(convert):
+            try:
+                found = np.asarray(convert())
+            except Exception:  # e.g. it asks for arguments: look at its attributes
+                continue
+            names = getattr(result, "columns", None)
+            columns = [] if names is None else list(map(str, names))
+            return [plain_result(found, depth), columns]
+    kept = dict(getattr(result, "__dict__", {}))
+    for kind in type(result).__mro__:
+        slots = getattr(kind, "__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(result, name):
+                kept[name] = getattr(result, name)
+    if not kept and isinstance(result, Iterator):
+        return [plain_result(one, depth) for one in result]
+    return {"class": type(result).__name__, **plain_result(kept, depth)}
+
+
+def where_they_differ(one: Any, other: Any, path: str = "") -> str:
+    """The path to the first difference of two plain results; "" if they are equal."""
+    here = path or "the result"
+    if isinstance(one, dict) and isinstance(other, dict):
+        if list(one) != list(other):
+            return f"the names in {here}"
+        pairs = ((f"{path}.{name}" if path else name, one[name], other[name]) for name in one)
+        return next(filter(None, (where_they_differ(a, b, place) for place, a, b in pairs)), "")
+    if isinstance(one, list) and isinstance(other, list):
+        if len(one) != len(other):
+            return f"the length of {here}"
+        places = ((f"{here}[{k}]", a, b) for k, (a, b) in enumerate(zip(one, other, strict=True)))
+        return next(filter(None, (where_they_differ(a, b, place) for place, a, b in places)), "")
+    return "" if same_value(one, other) else here
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """True if two values are equal, floats up to the rounding of sums."""
+    if _is_float(one) and _is_float(other):
+        a, b = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
+        if a.shape != b.shape:
+            return False
+        with np.errstate(all="ignore"):
+            most = max(np.max(np.abs(a), initial=0.0), np.max(np.abs(b), initial=0.0))
+            room = ROUND_OFF * most if np.isfinite(most) else 0.0
+            near = np.abs(a - b) <= room
+        return bool(np.all(near | (a == b) | (np.isnan(a) & np.isnan(b))))
+    try:
+        return not difference(one, other)
+    except (ParameterError, TypeError, ValueError):
+        return plain_text(one) == plain_text(other)
+
+
+def plain_text(thing: Any) -> str:
+    """The text of a thing that can be compared in no other way."""
+    return repr(plain_result(thing))
+
+
+def _is_float(thing: Any) -> bool:
+    try:
+        return np.asarray(thing).dtype.kind == "f"
+    except ValueError:
+        return False

@@ -1,0 +1,184 @@
+"""What the recorded draws cost between the two runs, and what they were declared to cost."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.laplace import LaplaceLoss
+from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from audits.recorded_runs.coins_and_selections import (
+    gaussians_released,
+    without_coins,
+    without_selections,
+)
+from audits.recorded_runs.events import Event, EventKind
+from audits.recorded_runs.noise_shifts import (
+    Constraints,
+    Laws,
+    constraints_of,
+    forced_moves,
+    least_cost,
+)
+from audits.recorded_runs.shared_parts import distances
+from audits.recorded_runs.spent import Spent
+
+MOST_SHIFTS = 200  # different Laplace shifts that are told apart; more are rounded up
+SMALL = 1e-9  # relative: shifts that differ by less count as equal
+
+
+def spent_between(pairs: list[tuple[Event, Event]], laws: Laws) -> tuple[Spent, list[Any]]:
+    """What the pair of runs cost, and conflicts between what was released."""
+    spent = Spent()
+    found = constraints_of(pairs)
+    found = without_coins(found, laws, spent)
+    found = without_selections(found, laws, spent)
+    found = gaussians_released(found, laws)
+    moves, conflicts, left = forced_moves(found)
+    spent.infinite += conflicts
+    _spend_forced(moves, laws, spent)
+    left = _without_gaussian_sums(left, moves, laws, spent)
+    _spend_least(left, moves, laws, spent)
+    for one, other in pairs:
+        if one.losses is not None:
+            for loss, count in one.losses(one, other):
+                spent.losses[loss] += count
+        elif one.declared is not None:
+            _spend_call(one, call_moved(one, other), spent)
+    return spent, conflicts
+
+
+def _spend_call(one: Event, moved: float | None, spent: Spent) -> None:
+    loss, limit = one.declared, one.sensitivity
+    if loss is None or moved == 0:
+        return
+    spent.calls[loss] += 1
+    if moved is not None and limit and moved < limit and isinstance(loss, PureLoss):
+        loss = PureLoss(loss.epsilon * moved / limit)
+    spent.scaled[loss] += 1
+
+
+def call_moved(one: Event, other: Event) -> float | None:
+    """By how much the value of a declared call moved, in its norm; None if it is not known."""
+    if one.given is None or other.given is None:
+        return None
+    try:
+        first, second = (np.asarray(event.given, dtype=float) for event in (one, other))
+    except (TypeError, ValueError):
+        return None
+    if first.shape != second.shape:
+        return None
+    gap = np.abs(distances(first, second)).ravel()
+    return float(np.linalg.norm(gap, one.norm)) if gap.size else 0.0
+
+
+def _spend_forced(moves: dict[int, float], laws: Laws, spent: Spent) -> None:
+    noises = np.fromiter(moves, dtype=np.int64, count=len(moves))
+    needed = np.abs(np.fromiter(moves.values(), dtype=float, count=len(moves)))
+    noises, needed = noises[needed != 0], needed[needed != 0]
+    squares, shifts = 0.0, []
+    numbers = laws.numbers_of_blocks(noises)
+    for number in np.unique(numbers):
+        block, mine = laws.blocks[number], numbers == number
+        scale = block.scale[noises[mine] - block.start]
+        if block.law == "unknown":
+            spent.unknown.append(f"the law of the noise of {block.name} at {block.site}")
+        elif not np.all(np.isfinite(needed[mine])):
+            spent.infinite.append((_event_at(block), "a value is no number, or infinite"))
+        elif np.any(scale <= 0):
+            spent.infinite.append((_event_at(block), "noise of scale 0"))
+        elif block.law == "gaussian":
+            squares += float(np.sum((needed[mine] / scale) ** 2))
+        elif block.law in ("laplace", "log of uniform", "logistic"):
+            shifts += (needed[mine] / scale).tolist()
+            if block.law == "log of uniform":
+                words = f"noise made of uniform draws at {block.site} is taken for Laplace noise"
+                spent.unknown.append(words)
+        elif block.law == "uniform":
+            for gap in needed[mine].tolist():
+                spent.losses[ApproxLoss(0.0, min(1.0, gap))] += 1
+        elif block.law == "gumbel":
+            spent.unknown.append(f"the loss of Gumbel noise that is released, at {block.site}")
+        else:
+            words = f"{block.law} noise shows a move in one direction"
+            spent.infinite.append((_event_at(block), words))
+    if squares:
+        spent.losses[GaussianLoss(math.sqrt(squares))] += 1
+    for shift, count in _grouped(shifts):
+        spent.losses[LaplaceLoss(shift)] += count
+
+
+def _grouped(shifts: list[float]) -> list[tuple[float, int]]:
+    """Shifts with their counts; nearly equal ones count as the greatest of them."""
+    groups: list[list[float]] = []
+    room = SMALL if len(set(shifts)) <= MOST_SHIFTS else 1 / MOST_SHIFTS
+    for shift in sorted(shifts, reverse=True):
+        if groups and groups[-1][0] - shift <= room * groups[-1][0]:
+            groups[-1].append(shift)
+        else:
+            groups.append([shift])
+    return [(group[0], len(group)) for group in groups]
+
+
+def _event_at(block: Any) -> Event:
+    return Event(EventKind.DRAW, block.name, block.site, (), None)
+
+
+def _spend_least(left: Constraints, moves: dict[int, float], laws: Laws, spent: Spent) -> None:
+    if not left.released and not left.compared:
+        return
+    worst = 0.0
+    for sign in (1.0, -1.0):
+        cost, words = least_cost(left, moves, laws, sign)
+        if cost == math.inf and words in ("unknown", "gumbel", "gaussian", "uniform"):
+            event = (left.compared or left.released)[0][-1]
+            spent.unknown.append(f"the loss of {words} noise compared at {event.site}")
+            return
+        if cost == math.inf:
+            event = (left.compared or left.released)[0][-1]
+            spent.infinite.append((event, words))
+            return
+        worst = max(worst, cost)
+    if worst:
+        spent.losses[PureLoss(worst)] += 1
+
+
+def _without_gaussian_sums(
+    left: Constraints, moves: dict[int, float], laws: Laws, spent: Spent
+) -> Constraints:
+    """Take out released sums of Gaussian noises: the least squares of their moves."""
+    rest = Constraints(compared=left.compared)
+    rows: list[tuple[dict[int, float], float]] = []
+    for moved, event in left.released:
+        for k in range(len(moved.moved)):
+            terms = {
+                int(noise): float(factor)
+                for noise, factor in zip(moved.noises[k], moved.factors[k], strict=True)
+                if noise >= 0 and factor
+            }
+            fixed = sum(factor * moves[n] for n, factor in terms.items() if n in moves)
+            free = {n: factor for n, factor in terms.items() if n not in moves}
+            if free and all(laws.law(n)[0] == "gaussian" for n in free):
+                rows.append((free, float(moved.moved[k]) + fixed))
+            else:
+                row = np.array([k])
+                rest.released.append(
+                    (moved._replace(noises=moved.noises[row], factors=moved.factors[row],
+                                    moved=moved.moved[row], value=moved.value[row]), event)
+                )  # fmt: skip
+    if any(gap for _, gap in rows):
+        place = {n: k for k, n in enumerate(sorted({n for free, _ in rows for n in free}))}
+        matrix = np.zeros((len(rows), len(place)))
+        for k, (free, _) in enumerate(rows):
+            for noise, factor in free.items():
+                matrix[k, place[noise]] = factor * laws.law(noise)[1]
+        gaps = np.array([gap for _, gap in rows])
+        solved = np.linalg.lstsq(matrix, -gaps, rcond=None)[0]
+        if not np.allclose(matrix @ solved, -gaps, rtol=1e-9, atol=1e-12):
+            spent.infinite.append((left.released[0][1], "no move of the noise does it"))
+        else:
+            spent.losses[GaussianLoss(float(np.linalg.norm(solved)))] += 1
+    return rest

@@ -1,0 +1,124 @@
+"""Functions that their user declares to be mechanisms: their outputs are frozen whole."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+from accountant.errors import ParameterError
+from accountant.losses.loss import Loss
+from audits.recorded_runs.events import Event, EventKind
+from audits.recorded_runs.followed_steps import use
+from audits.recorded_runs.tape import current_tape, running
+
+NORMS = {"l1": 1.0, "l2": 2.0, "linf": float("inf")}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """What is known of a function that adds noise, or of a named draw.
+
+    Parameters
+    ----------
+    value : str
+        The argument that holds the private value; by default the first.
+    sensitivity : float or str, optional
+        The most by which neighbours move the value: a number, or the name of an argument.
+    norm : str
+        The norm of the sensitivity: ``"l1"``, ``"l2"`` or ``"linf"``.
+    loss : Loss or function of the arguments, optional
+        What one call costs; the function takes the arguments as a dict.
+
+    Examples
+    --------
+    >>> from accountant import PureLoss
+    >>> from audits import Primitive
+    >>> Primitive("scores", sensitivity="sens", norm="linf", loss=lambda a: PureLoss(a["eps"])).norm
+    'linf'
+    """
+
+    value: str = ""
+    sensitivity: float | str | None = None
+    norm: str = "l1"
+    loss: Loss | Callable[[dict[str, Any]], Loss] | None = None
+
+    def __post_init__(self) -> None:
+        if self.norm not in NORMS:
+            raise ParameterError("norm", self.norm, f"one of {', '.join(map(repr, NORMS))}")
+
+
+def sensitivity_of(primitive: Primitive, arguments: dict[str, Any]) -> float | None:
+    """The sensitivity that a call with these arguments declares."""
+    found = primitive.sensitivity
+    if isinstance(found, str):
+        if found not in arguments:
+            names = ", ".join(map(repr, arguments))
+            raise ParameterError("sensitivity", found, f"a number or one of {names}")
+        found = use(arguments[found])
+    return None if found is None else float(found)
+
+
+def loss_of(primitive: Primitive, arguments: dict[str, Any]) -> Loss | None:
+    """The loss that a call with these arguments declares."""
+    loss = primitive.loss
+    return loss if isinstance(loss, Loss) or loss is None else loss(arguments)
+
+
+def primitive_of(declared: Any) -> Primitive:
+    """A declaration as a `Primitive`: a number is a sensitivity, a loss that of a call."""
+    if isinstance(declared, Primitive):
+        return declared
+    if isinstance(declared, Loss):
+        return Primitive(loss=declared)
+    if declared is None:
+        return Primitive()
+    if isinstance(declared, (int, float)) and not isinstance(declared, bool):
+        return Primitive(sensitivity=float(declared))
+    raise ParameterError("primitives", declared, "a Primitive, a loss, a sensitivity, or None")
+
+
+def recording_call(function: Callable[..., Any], declared: Primitive) -> Callable[..., Any]:
+    """The function, which within a run is one call on the tape."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        tape = current_tape()
+        if tape is None:
+            return function(*arguments, **options)
+        bound = signature.bind(*arguments, **options)
+        bound.apply_defaults()
+        named = dict(bound.arguments)
+        receiver = named.pop("self", None)
+        del receiver
+        value = declared.value or next(iter(named), "")
+        if value and value not in named:
+            allowed = f"one of {', '.join(map(repr, named))}"
+            raise ParameterError("Primitive.value", value, allowed)
+
+        def make() -> Any:
+            with running(None):
+                return function(*map(use, arguments), **{k: use(v) for k, v in options.items()})
+
+        event = tape.event(
+            EventKind.CALL, function.__name__, make, shape=(),
+            equal={key: use(part) for key, part in named.items() if key != value},
+            given=use(named.get(value)), sensitivity=sensitivity_of(declared, named),
+            declared=loss_of(declared, {k: use(v) for k, v in named.items()}),
+            norm=NORMS[declared.norm],
+        )  # fmt: skip
+        return _copied(event)
+
+    return call
+
+
+def _copied(event: Event) -> Any:
+    try:
+        return copy.deepcopy(event.output)
+    except Exception:  # what cannot be copied is handed out as it is
+        return event.output

@@ -1,0 +1,94 @@
+"""The draws of numpy's generators: names of their arguments, and the laws of their noise."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, final
+
+
+@final
+class DrawTable(NamedTuple):
+    """Arguments of a draw with their defaults, and its law.
+
+    ``place`` and ``spread`` name the arguments of location and scale ("" if there are none);
+    ``size`` names that of the shape.
+    """
+
+    arguments: dict[str, Any]
+    law: str
+    place: str = ""
+    spread: str = ""
+    size: str = "size"
+
+
+def _location(law: str) -> DrawTable:
+    return DrawTable({"loc": 0.0, "scale": 1.0, "size": None}, law, "loc", "scale")
+
+
+def _standard(law: str) -> DrawTable:
+    return DrawTable({"size": None, "dtype": float, "out": None}, law)
+
+
+# noise: followed through the code
+NOISE = {
+    "laplace": _location("laplace"),
+    "normal": _location("gaussian"),
+    "gumbel": _location("gumbel"),
+    "logistic": _location("logistic"),
+    "standard_normal": _standard("gaussian"),
+    "standard_exponential": DrawTable(
+        {"size": None, "dtype": float, "method": "zig", "out": None}, "exponential"
+    ),
+    "exponential": DrawTable({"scale": 1.0, "size": None}, "exponential", "", "scale"),
+    "uniform": DrawTable({"low": 0.0, "high": 1.0, "size": None}, "uniform"),
+    "random": _standard("uniform"),
+    "random_sample": _standard("uniform"),
+    "ranf": _standard("uniform"),
+    "sample": _standard("uniform"),
+    "geometric": DrawTable({"p": None, "size": None}, "geometric"),
+    "standard_cauchy": DrawTable({"size": None}, "unknown"),
+    "standard_t": DrawTable({"df": None, "size": None}, "unknown"),
+    "standard_gamma": DrawTable(
+        {"shape": None, "size": None, "dtype": float, "out": None}, "unknown"
+    ),
+    "gamma": DrawTable({"shape": None, "scale": 1.0, "size": None}, "unknown"),
+    "poisson": DrawTable({"lam": 1.0, "size": None}, "unknown"),
+    "chisquare": DrawTable({"df": None, "size": None}, "unknown"),
+    "rayleigh": DrawTable({"scale": 1.0, "size": None}, "unknown"),
+    "negative_binomial": DrawTable({"n": None, "p": None, "size": None}, "unknown"),
+    "triangular": DrawTable(
+        {"left": None, "mode": None, "right": None, "size": None}, "unknown"
+    ),
+    "rand": DrawTable({}, "uniform", size="*"),
+    "randn": DrawTable({}, "gaussian", size="*"),
+}  # fmt: skip
+# draws whose output is frozen and handed out as it is
+COINS = {
+    "integers": DrawTable(
+        {"low": None, "high": None, "size": None, "dtype": None, "endpoint": False}, ""
+    ),
+    "randint": DrawTable({"low": None, "high": None, "size": None, "dtype": None}, ""),
+    "random_integers": DrawTable({"low": None, "high": None, "size": None}, ""),
+    "bytes": DrawTable({"length": None}, ""),
+    "hypergeometric": DrawTable(
+        {"ngood": None, "nbad": None, "nsample": None, "size": None}, ""
+    ),
+    "beta": DrawTable({"a": None, "b": None, "size": None}, ""),
+    "dirichlet": DrawTable({"alpha": None, "size": None}, ""),
+    "wald": DrawTable({"mean": None, "scale": None, "size": None}, ""),
+    "weibull": DrawTable({"a": None, "size": None}, ""),
+    "pareto": DrawTable({"a": None, "size": None}, ""),
+    "power": DrawTable({"a": None, "size": None}, ""),
+    "lognormal": DrawTable({"mean": 0.0, "sigma": 1.0, "size": None}, ""),
+    "vonmises": DrawTable({"mu": None, "kappa": None, "size": None}, ""),
+    "zipf": DrawTable({"a": None, "size": None}, ""),
+    "logseries": DrawTable({"p": None, "size": None}, ""),
+    "f": DrawTable({"dfnum": None, "dfden": None, "size": None}, ""),
+}  # fmt: skip
+
+
+def bound(table: DrawTable, arguments: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by name; defaults for those that are not given."""
+    if table.size == "*":
+        return {"size": tuple(arguments)}
+    given = dict(zip(table.arguments, arguments, strict=False))
+    return {**table.arguments, **given, **options}

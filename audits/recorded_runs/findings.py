@@ -1,0 +1,172 @@
+"""Checks of two runs of one tape: each says what it found, and where in the code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from audits.recorded_runs.comparisons import same_value, where_they_differ
+from audits.recorded_runs.costs import call_moved
+from audits.recorded_runs.declared_calls import Primitive, sensitivity_of
+from audits.recorded_runs.events import Event, EventKind, NoiseBlock
+from audits.recorded_runs.noise_shifts import Laws
+from audits.recorded_runs.shared_parts import is_released, moved_view
+from audits.recorded_runs.tape import Parted
+
+TOLERANCE = 1e-9  # relative: sums of the same rows may differ by it
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RecordedFinding:
+    """One finding of a recorded run.
+
+    Parameters
+    ----------
+    kind : str
+        ``"control flow"``, ``"sensitivity"``, ``"input"``, ``"result"``, ``"no noise"``,
+        ``"reused noise"``, ``"cost"``, ``"randomness"`` or ``"lost noise"``.
+    site : str
+        The place in the code, ``file:line``; "" if it is the whole run.
+    sentence : str
+        What was found; no value of the data is in it.
+
+    Examples
+    --------
+    >>> from audits import RecordedFinding
+    >>> print(RecordedFinding("input", "code.py:12", "`scale` of laplace depends on the data"))
+    code.py:12: input: `scale` of laplace depends on the data
+    """
+
+    kind: str
+    site: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.site + ': ' if self.site else ''}{self.kind}: {self.sentence}"
+
+
+def control_flow(parted: Parted) -> RecordedFinding:
+    """The place where the second run left the first."""
+    return RecordedFinding("control flow", parted.site, parted.words)
+
+
+def unequal_inputs(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
+    """Inputs of draws and calls that must be equal and are not."""
+    for one, other in pairs:
+        for name in one.equal:
+            if not same_value(_comparable(one.equal[name]), _comparable(other.equal.get(name))):
+                words = f"{name} of {one.name} depends on the data"
+                yield RecordedFinding("input", one.site, words)
+
+
+def _comparable(thing: Any) -> Any:
+    return np.asarray(thing, dtype=float) if isinstance(thing, (int, float, np.generic)) and not (
+        isinstance(thing, (bool, np.bool_))
+    ) else thing  # fmt: skip
+
+
+def bare_values(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
+    """Numbers among noisy ones that moved without noise, and noise times private numbers."""
+    for one, other in pairs:
+        if one.view is None or other.view is None:
+            continue
+        found = moved_view(one.view, other.view)
+        if not found.same_noise:
+            words = "which noise is in which number depends on the data"
+            yield RecordedFinding("input", one.site, words)
+        elif not found.same_factors:
+            words = f"the number that noise is multiplied by in {one.name} depends on the data"
+            yield RecordedFinding("input", one.site, words)
+        bare = ~((found.noises >= 0) & (found.factors != 0)).any(axis=1) & (found.moved != 0)
+        if bare.any() and (is_released(one, other) or one.steps == 0):
+            words = f"{int(bare.sum())} of {bare.size} numbers moved and have no noise"
+            yield RecordedFinding("no noise", one.site, words)
+
+
+def reused(conflicts: list[tuple[Event, str]]) -> Iterator[RecordedFinding]:
+    """Noise that is in two numbers which moved differently."""
+    for event, words in conflicts:
+        if words == "reused noise":
+            said = "the same noise is in two numbers that moved differently: both show the data"
+            yield RecordedFinding("reused noise", event.site, said)
+
+
+def too_far(
+    pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock], declared: Mapping[str, Primitive]
+) -> Iterator[RecordedFinding]:
+    """Values that moved by more than the declared sensitivity of their call or draw."""
+    for one, other in pairs:
+        if one.kind is not EventKind.CALL or one.sensitivity is None:
+            continue
+        moved = call_moved(one, other)
+        if moved is not None and not moved <= one.sensitivity * (1 + TOLERANCE):
+            yield _farther(one.name, one.site, moved, one.sensitivity)
+    if not declared:
+        return
+    laws = Laws(blocks)
+    for one, other in pairs:
+        if one.view is None or other.view is None or not is_released(one, other):
+            continue
+        found = moved_view(one.view, other.view)
+        with np.errstate(all="ignore"):
+            gaps = np.abs(found.moved / found.factors[:, 0])
+        names = {laws.block(int(k)).name for k in found.noises[:, 0] if k >= 0}
+        for name in names & set(declared):
+            limit = sensitivity_of(declared[name], {})
+            order = {"l1": 1, "l2": 2, "linf": np.inf}[declared[name].norm]
+            moved = (
+                float(np.linalg.norm(gaps[found.moved != 0], order)) if found.moved.any() else 0.0
+            )
+            if limit is not None and not moved <= limit * (1 + TOLERANCE):
+                yield _farther(name, one.site, moved, limit)
+
+
+def _farther(name: str, site: str, moved: float, limit: float) -> RecordedFinding:
+    # the ratio, not the distance: that would be a value of the data
+    ratio = moved / limit if limit else np.inf
+    words = f"{ratio:.3g} times" if np.isfinite(ratio) else "infinitely farther than"
+    said = f"the value of {name} moved {words} its declared sensitivity {limit:.4g}"
+    return RecordedFinding("sensitivity", site, said)
+
+
+def unequal_result(one: Any, other: Any, lost: list[NoiseBlock]) -> RecordedFinding | None:
+    """The first difference of the results with every drawn number equal."""
+    place = where_they_differ(one, other)
+    if not place:
+        return None
+    raised = [_exception(result) for result in (one, other)]
+    if raised[0] != raised[1]:
+        said = f"the first run ends with {raised[0]}, the second with {raised[1]}"
+        return RecordedFinding("control flow", "", said)
+    if lost:
+        seen = ", ".join(sorted({block.site for block in lost})[:3])
+        said = (
+            f"{place} differs, but noise drawn at {seen} was lost from sight before it was added: "
+            "name the function that adds it in `primitives`"
+        )
+        return RecordedFinding("lost noise", lost[0].site, said)
+    said = f"{place} differs although every drawn number was the same"
+    return RecordedFinding("result", "", said)
+
+
+def _exception(result: Any) -> str:
+    """The type of the exception that a run ended with."""
+    ended = isinstance(result, dict) and set(result) == {"exception", "message"}
+    return result["exception"] if ended else "a result"
+
+
+def lost_noise(pairs: list[tuple[Event, Event]], blocks: list[NoiseBlock]) -> list[NoiseBlock]:
+    """Noise that was drawn and never seen in a number."""
+    seen = np.zeros(max((block.stop for block in blocks), default=0) + 1, dtype=bool)
+    for one, _ in pairs:
+        if one.view is not None and (one.steps or one.asked or not one.pure):
+            seen[one.view.noises.ravel()] = True  # of numbers without noise the last one
+    return [
+        block
+        for block in blocks
+        if block.stop > block.start and not seen[block.start : block.stop].any()
+    ]

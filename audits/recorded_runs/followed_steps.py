@@ -1,0 +1,293 @@
+"""What code does with noise: steps that keep it in sight, questions, and uses that end the trail.
+
+``value + factor x noise`` stays in sight under addition, under multiplication by plain numbers and
+when elements are selected.  A comparison is a question.  Anything else uses the number: it then
+counts as released, and what comes of it is plain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from audits.recorded_runs.call_sites import call_site
+from audits.recorded_runs.events import COMPARISON, Event, EventKind, View
+from audits.recorded_runs.tape import Tape, current_tape
+from audits.recorded_runs.views import MOST_PARTS, add, broadcast, join, plain_view, scale, select
+
+GREATER = {"greater": 1.0, "greater_equal": 1.0, "less": -1.0, "less_equal": -1.0}
+HARMLESS = {"isfinite", "isnan", "isinf"}  # of noise with a density they tell nothing
+Wrap = Callable[[Event], Any]
+
+
+def event_of(thing: Any) -> Event | None:
+    """The event that made a followed number; None of a plain one."""
+    return getattr(thing, "followed_event", None)
+
+
+def plain(thing: Any) -> Any:
+    """The plain number, array or nest behind a followed one, without a trace of the use."""
+    if event_of(thing) is not None:
+        return thing.as_plain()
+    if type(thing) in (tuple, list):
+        return type(thing)(map(plain, thing))
+    return thing
+
+
+def use(thing: Any) -> Any:
+    """The plain number, array or nest; what is followed in it counts as released from now on."""
+    event = event_of(thing)
+    if event is not None:
+        event.used = True
+        return thing.as_plain()
+    if type(thing) in (tuple, list):
+        return type(thing)(map(use, thing))
+    return thing
+
+
+def view_of(thing: Any) -> View:
+    """The view of an operand: of what was used already, that of its plain number."""
+    event = event_of(thing)
+    if event is None or event.view is None or event.used:
+        return plain_view(plain(thing))
+    return event.view
+
+
+def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any, wrap: Wrap) -> Any:
+    """One call of a universal function of which an input is followed."""
+    out = options.pop("out", None)
+    tape = current_tape()
+    followed = [x for x in inputs if event_of(x) is not None]
+    simple = method == "__call__" and not options and all(map(_is_number, inputs))
+    result: Any = NotImplemented
+    live = any(not event_of(x).used for x in followed)  # type: ignore[union-attr]
+    if tape is not None and simple and live:
+        result = _followed_result(tape, ufunc, inputs, followed, wrap)
+    if result is NotImplemented and tape is not None and _all_pure(followed):
+        result = _of_pure_noise(tape, ufunc, method, inputs, options, wrap)
+    if result is NotImplemented:
+        harmless = ufunc.__name__ in HARMLESS
+        given = [plain(x) if harmless else use(x) for x in inputs]
+        result = getattr(ufunc, method)(*given, **options)
+    if out is not None and out[0] is not None:
+        np.copyto(np.asarray(plain(out[0])), plain(result), casting="unsafe")
+    return result
+
+
+def _is_number(thing: Any) -> bool:
+    return np.asarray(plain(thing)).dtype.kind in "biuf"
+
+
+def _all_pure(followed: list[Any]) -> bool:
+    return all(event_of(x).pure and not event_of(x).used for x in followed)  # type: ignore[union-attr]
+
+
+def _followed_result(
+    tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...], followed: list[Any], wrap: Wrap
+) -> Any:
+    name = ufunc.__name__
+    if name in GREATER:
+        return _question(tape, ufunc, inputs)
+    if name == "log" and _all_pure(followed) and _is_uniform(tape, event_of(inputs[0])):
+        return _log_of_uniform(tape, ufunc, inputs[0], wrap)
+    if name in ("negative", "positive"):
+        view = scale(view_of(inputs[0]), -1.0 if name == "negative" else 1.0)
+    elif name in ("add", "subtract"):
+        inputs = _operands_of_sum(tape, inputs)
+        one, other = map(view_of, inputs)
+        view = add(one, other, 1.0 if name == "add" else -1.0)
+    elif name in ("multiply", "divide", "true_divide"):
+        noisy = followed[0]
+        at_divisor = name != "multiply" and noisy is not inputs[0]
+        if len(followed) > 1 or at_divisor or not _still_being_made(noisy, _shape(inputs)):
+            return NotImplemented
+        by = np.asarray(inputs[1] if noisy is inputs[0] else inputs[0], dtype=float)
+        with np.errstate(all="ignore"):
+            view = scale(view_of(noisy), by if name == "multiply" else 1 / by)
+    else:
+        return NotImplemented
+    kept = [x for x in inputs if event_of(x) is not None and not event_of(x).used]  # type: ignore[union-attr]
+    if not kept:
+        return NotImplemented
+    is_noise_alone = len(kept) == len(inputs) or _is_uniform_shifted(tape, inputs)
+    pure = _all_pure(kept) and (name not in ("add", "subtract") or is_noise_alone)
+    return step(tape, name, lambda: ufunc(*map(plain, inputs)), view, kept, pure, wrap)
+
+
+def _shape(inputs: tuple[Any, ...]) -> tuple[int, ...]:
+    return np.broadcast_shapes(*(np.shape(plain(x)) for x in inputs))
+
+
+def _still_being_made(thing: Any, shape: tuple[int, ...]) -> bool:
+    """True of noise alone, and of a noisy number within the line of code that makes it.
+
+    A noisy number that a later line takes up is released: what is made of it there is plain.
+    """
+    event = event_of(thing)
+    if event is None or event.used:
+        return False
+    return event.pure or (event.site == call_site() and event.shape == shape)
+
+
+def _operands_of_sum(tape: Tape, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands; noisy numbers that are released are replaced by plain ones."""
+    shape = _shape(inputs)
+    pure = [event_of(x) is not None and event_of(x).pure for x in inputs]  # type: ignore[union-attr]
+    parts = sum(view_of(x).noises.shape[-1] for x in inputs)
+    made = []
+    for k, thing in enumerate(inputs):
+        more_noise = pure[1 - k] and np.shape(plain(thing)) == shape
+        followed = more_noise or _still_being_made(thing, shape)
+        if pure[k] and np.shape(thing) != shape and _laws_of(tape, event_of(thing)) <= {"uniform"}:
+            followed = False  # one random number for many values, as a first guess, is no noise
+        made.append(thing if followed and parts <= MOST_PARTS else use(thing))
+    return tuple(made)
+
+
+def _is_uniform_shifted(tape: Tape, inputs: tuple[Any, ...]) -> bool:
+    """True of a plain number less a uniform one, as in 1 - u: it is still noise alone."""
+    numbers = [x for x in inputs if event_of(x) is None]
+    noises = [x for x in inputs if event_of(x) is not None]
+    return (
+        len(noises) == 1
+        and all(type(x) in (int, float) for x in numbers)
+        and _laws_of(tape, event_of(noises[0])) == {"uniform"}
+    )
+
+
+def step(
+    tape: Tape,
+    name: str,
+    make: Callable[[], Any],
+    view: View,
+    followed: list[Any],
+    pure: bool,
+    wrap: Wrap,
+    counted: bool = True,
+    **facts: Any,
+) -> Any:
+    """Record a step, and return its output as a followed number."""
+    event = tape.event(EventKind.STEP, name, make, shape=view.shape, view=view, **facts)
+    if tape.recorded is None:
+        event.pure = pure
+    for thing in followed:
+        event_of(thing).steps += counted  # type: ignore[union-attr]
+    return wrap(event)
+
+
+def choose(tape: Tape, name: str, things: list[Any], pick: Callable[..., Any], wrap: Wrap) -> Any:
+    """Pick elements of followed and plain arrays; ``pick`` is applied to arrays of their places."""
+    sizes = [np.size(plain(thing)) for thing in things]
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
+    places = [
+        np.arange(start, start + size).reshape(np.shape(plain(thing)))
+        for start, size, thing in zip(starts, sizes, things, strict=True)
+    ]
+    chosen = np.asarray(pick(*places))
+    view = select(join([view_of(thing) for thing in things]), chosen)
+    followed = [thing for thing in things if event_of(thing) is not None]
+    flat = np.concatenate([np.ravel(plain(thing)) for thing in things])
+    if (view.noises < 0).all():
+        return flat[chosen]
+    # elements of a number are no step away from it: unread ones stay unread
+    return step(
+        tape, name, lambda: flat[chosen], view, followed, _all_pure(followed), wrap
+    )  # fmt: skip
+
+
+def ask(tape: Tape, name: str, outcome: Any, sides: tuple[View, View], things: list[Any]) -> Any:
+    """Record that code learned which side is greater; return the recorded outcome."""
+    event = tape.event(
+        EventKind.QUESTION, name, lambda: outcome, shape=np.shape(outcome), sides=sides
+    )
+    for thing in things:
+        event_of(thing).asked += 1  # type: ignore[union-attr]
+    return event.output.copy() if isinstance(event.output, np.ndarray) else event.output
+
+
+def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+    outcome = ufunc(*map(plain, inputs))
+    one, other = (broadcast(view_of(x), np.shape(outcome)) for x in inputs)
+    followed = [x for x in inputs if event_of(x) is not None]
+    if GREATER[ufunc.__name__] < 0:
+        one, other = other, one
+    recorded = None if tape.recorded is None else tape.recorded.events[len(tape.events) :][:1]
+    answer = ask(tape, COMPARISON, outcome, (one, other), followed)
+    pure = all(event_of(x).pure for x in followed)  # type: ignore[union-attr]
+    if recorded and not pure and _plain_side_moved(recorded[0], (one, other)):
+        # a private number is compared with a released one: the answer is private too
+        tape.events[-1].sides = None
+        for thing in followed:
+            use(thing)
+        return outcome
+    return answer
+
+
+def _plain_side_moved(recorded: Event, sides: tuple[View, View]) -> bool:
+    for one, other in zip(recorded.sides or (), sides, strict=False):
+        if (other.noises < 0).all() and not np.array_equal(one.value, other.value, equal_nan=True):
+            return True
+    return False
+
+
+def place_of_largest(tape: Tape, thing: Any, smallest: bool = False) -> Any:
+    """Record that code learned where the largest number stands, and return the place."""
+    flat = np.ravel(thing.as_plain())
+    best = np.argmin(flat) if smallest else np.argmax(flat)
+    view = view_of(thing)
+    everything = select(view, np.arange(flat.size))
+    winner = select(view, np.full(flat.size, int(best)))
+    sides = (everything, winner) if smallest else (winner, everything)
+    name = "argmin" if smallest else "argmax"
+    event = tape.event(EventKind.QUESTION, name, lambda: best, shape=(flat.size,), sides=sides)
+    event_of(thing).asked += 1  # type: ignore[union-attr]
+    return event.output
+
+
+def _of_pure_noise(
+    tape: Tape, ufunc: np.ufunc, method: str, inputs: Any, options: Any, wrap: Wrap
+) -> Any:
+    """A function of noise alone is noise, of an unknown law."""
+    given = [plain(x) for x in inputs]
+    others = {f"operand {k}": x for k, x in enumerate(inputs) if event_of(x) is None}
+    made = getattr(ufunc, method)(*given, **options)
+    return noise_from_noise(tape, ufunc.__name__, made, list(inputs), others, wrap)
+
+
+def noise_from_noise(
+    tape: Tape, name: str, made: Any, things: list[Any], others: dict[str, Any], wrap: Wrap
+) -> Any:
+    """Record noise of an unknown law that was made of other noise and of ``others``."""
+    if np.asarray(made).dtype.kind not in "biuf":
+        return NotImplemented
+    followed = [x for x in things if event_of(x) is not None]
+    shape = np.shape(made)
+    numbers = tape.number_noises("unknown", 1.0, name, shape)[..., None]
+    view = View(numbers, np.ones(numbers.shape), np.zeros(shape))
+    return step(tape, name, lambda: made, view, followed, True, wrap, equal=others)
+
+
+def _laws_of(tape: Tape, event: Event | None) -> set[str]:
+    if event is None or event.view is None:
+        return set()
+    noises = event.view.noises
+    return {b.law for b in tape.blocks if np.any((noises >= b.start) & (noises < b.stop))}
+
+
+def _is_uniform(tape: Tape, event: Event | None) -> bool:
+    """True of f U and of f - f U, with f > 0."""
+    if event is None or event.view is None or event.view.noises.shape[-1] != 1:
+        return False
+    factors, value = event.view.factors[..., 0], event.view.value
+    known = ((value == 0) & (factors > 0)) | ((value == -factors) & (factors < 0))
+    return bool(np.all(known)) and _laws_of(tape, event) == {"uniform"}
+
+
+def _log_of_uniform(tape: Tape, ufunc: np.ufunc, thing: Any, wrap: Wrap) -> Any:
+    # log(f U) = log f + log U, log(f - f U) = log f + log(1 - U); -log U is exponential noise
+    view = view_of(thing)
+    noises = tape.number_noises("log of uniform", 1.0, "log", view.shape)[..., None]
+    logs = View(noises, np.ones(noises.shape), np.log(np.abs(view.factors[..., 0])))
+    return step(tape, "log", lambda: ufunc(plain(thing)), logs, [thing], True, wrap)

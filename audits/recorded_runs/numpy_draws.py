@@ -1,0 +1,250 @@
+"""Generators of numpy that record their draws: followed noise, and frozen coins."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from audits.recorded_runs.draw_tables import COINS, NOISE, DrawTable, bound
+from audits.recorded_runs.events import EventKind, View
+from audits.recorded_runs.followed_steps import use
+from audits.recorded_runs.followed_values import wrap
+from audits.recorded_runs.parametric_draws import PARAMETRIC, permuted_places
+from audits.recorded_runs.tape import Tape, current_tape, running
+
+PLAIN_GENERATOR: Any = np.random.Generator
+PLAIN_STATE: Any = np.random.RandomState
+
+
+def recorded_noise(
+    tape: Tape, name: str, table: DrawTable, draw: Any, given: dict[str, Any]
+) -> Any:
+    """Draw noise on the tape and return it followed."""
+    given = {key: value if key == table.place else use(value) for key, value in given.items()}
+    place = given.get(table.place, 0.0) if table.place else 0.0
+    place = use(place)
+    rest = {key: value for key, value in given.items() if key not in (table.place, "out")}
+    kept = dict(rest)
+    factor, spread = _spread(table, given)
+    if name == "uniform":
+        place, factor = given["low"], np.subtract(given["high"], given["low"])
+        kept = {"width": factor, "size": given.get("size")}
+    size = given.get("size")
+    if table.law == "uniform" and _is_one_per_record(tape, size):
+        return _coins_of_records(tape, name, draw)
+    out = given.get("out")
+    event = tape.event(EventKind.DRAW, name, draw, equal=kept)
+    shape = event.shape
+    # a uniform number for each record: most likely a coin that samples it
+    event.coins = table.law == "uniform" and len(shape) > 0 and shape[0] == tape.records
+    numbers = tape.number_noises(table.law, spread, name, shape)[..., None]
+    factors = np.broadcast_to(np.asarray(factor, dtype=float), shape)[..., None]
+    value = np.broadcast_to(np.asarray(place, dtype=float), shape)
+    if shape != np.broadcast_shapes(shape, np.shape(place)):
+        tape.leave(event.site, f"{name} has another shape in the second run")
+    event.view = View(numbers, np.array(factors), np.array(value))
+    event.pure = (
+        table.law == "uniform" or not np.any(value) if tape.recorded is None else event.pure
+    )
+    if out is not None:
+        np.copyto(np.asarray(out), event.output)
+    return wrap(event)
+
+
+def _spread(table: DrawTable, given: dict[str, Any]) -> tuple[Any, Any]:
+    """The factor of the noise, and the scale of its law."""
+    if table.law == "geometric":  # each further trial costs -log(1 - p)
+        with np.errstate(all="ignore"):
+            return 1.0, -1 / np.log1p(-np.asarray(given["p"], dtype=float))
+    return 1.0, given[table.spread] if table.spread else 1.0
+
+
+def _is_one_per_record(tape: Tape, size: Any) -> bool:
+    first = size[0] if isinstance(size, tuple) and size else size
+    return tape.changed is not None and first is not None and first == tape.records
+
+
+def _coins_of_records(tape: Tape, name: str, draw: Any) -> Any:
+    """One coin a record: records that both runs have get the same coins."""
+    output = tape.event(EventKind.DRAW, name, draw, coins=True).output
+    if not tape.lacks or tape.changed is None:
+        return np.copy(output)
+    return np.delete(output, tape.changed, axis=0)
+
+
+def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
+    original = getattr(base, name)
+
+    def method(self: Any, *arguments: Any, **options: Any) -> Any:
+        tape = current_tape()
+        if tape is None:
+            return original(self, *arguments, **options)
+        given = bound(table, arguments, options)
+
+        def draw() -> Any:
+            with running(None):
+                return original(self, *map(use, arguments), **{k: use(v) for k, v in options.items()
+                                                               if k != "out"})  # fmt: skip
+
+        return recorded_noise(tape, name, table, draw, given)
+
+    return method
+
+
+def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
+    original = getattr(base, name)
+
+    def method(self: Any, *arguments: Any, **options: Any) -> Any:
+        tape = current_tape()
+        if tape is None:
+            return original(self, *arguments, **options)
+        arguments, options = use(arguments), {k: use(v) for k, v in options.items()}
+        event = tape.event(
+            EventKind.DRAW, name, lambda: original(self, *arguments, **options),
+            equal=bound(table, arguments, options), coins=True,
+        )  # fmt: skip
+        return np.copy(event.output) if isinstance(event.output, np.ndarray) else event.output
+
+    return method
+
+
+def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
+    original = getattr(base, name)
+
+    def method(self: Any, *arguments: Any, **options: Any) -> Any:
+        tape = current_tape()
+        if tape is None:
+            return original(self, *arguments, **options)
+
+        def sample(*given: Any, **more: Any) -> Any:
+            with running(None):
+                return original(self, *given, **more)
+
+        parametric: Any = PARAMETRIC[name]
+        return parametric(tape, sample, *arguments, **options)
+
+    return method
+
+
+def _permutation(self: Any, x: Any, axis: int = 0) -> Any:
+    tape = current_tape()
+    base = PLAIN_GENERATOR if isinstance(self, PLAIN_GENERATOR) else PLAIN_STATE
+    if tape is None:
+        return base.permutation(self, x) if axis == 0 else base.permutation(self, x, axis)
+    x = use(x)
+    count = int(x) if np.ndim(x) == 0 else np.shape(x)[axis]
+    order = permuted_places(tape, lambda n: _order(base, self, n), count, "permutation")
+    return order if np.ndim(x) == 0 else np.take(np.asarray(x), order, axis)
+
+
+def _order(base: Any, source: Any, count: int) -> Any:
+    with running(None):
+        return base.permutation(source, count)
+
+
+def _shuffle(self: Any, x: Any, axis: int = 0) -> None:
+    tape = current_tape()
+    base = PLAIN_GENERATOR if isinstance(self, PLAIN_GENERATOR) else PLAIN_STATE
+    if tape is None:
+        base.shuffle(self, x) if axis == 0 else base.shuffle(self, x, axis)
+        return
+    count = len(x) if axis == 0 else np.shape(x)[axis]
+    order = permuted_places(tape, lambda n: _order(base, self, n), count, "shuffle")
+    if isinstance(x, np.ndarray):
+        x[...] = np.take(x, order, axis)
+    else:
+        x[:] = [x[k] for k in order]
+
+
+def _permuted(self: Any, x: Any, *, axis: int | None = None, out: Any = None) -> Any:
+    tape = current_tape()
+    if tape is None:
+        return PLAIN_GENERATOR.permuted(self, x, axis=axis, out=out)
+    x = np.asarray(use(x))
+    shape = x.shape if axis is not None else (x.size,)
+    keys = tape.event(
+        EventKind.DRAW, "permuted", lambda: PLAIN_GENERATOR.random(self, shape), coins=True,
+        equal={"the shape of the argument": x.shape},
+    ).output  # fmt: skip
+    places = np.argsort(keys, axis=-1 if axis is None else axis)
+    if axis is None:
+        made = x.ravel()[places].reshape(x.shape)
+    else:
+        made = np.take_along_axis(x, places, axis)
+    if out is not None:
+        out[...] = made
+        return out
+    return made
+
+
+def _methods(base: Any) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for name, table in NOISE.items():
+        if hasattr(base, name):
+            made[name] = _noise_method(name, table, base)
+    for name, table in COINS.items():
+        if hasattr(base, name):
+            made[name] = _coin_method(name, table, base)
+    made |= {name: _parametric_method(name, base) for name in PARAMETRIC}
+    made |= {"permutation": _permutation, "shuffle": _shuffle}
+    if hasattr(base, "permuted"):
+        made["permuted"] = _permuted
+    return made
+
+
+class _LooksLikeBase(type):
+    """A class whose instances are all of the base's, as it stands in for the base."""
+
+    def __instancecheck__(cls, thing: Any) -> bool:
+        return isinstance(thing, cls.__mro__[1])
+
+
+class RecordingGenerator(np.random.Generator, metaclass=_LooksLikeBase):
+    """A generator of numpy that records within a run."""
+
+    def __reduce__(self) -> Any:
+        return RecordingGenerator, (self.bit_generator,)
+
+
+class RecordingState(np.random.RandomState, metaclass=_LooksLikeBase):
+    """A legacy random state of numpy that records within a run."""
+
+
+for _class, _base in ((RecordingGenerator, PLAIN_GENERATOR), (RecordingState, PLAIN_STATE)):
+    for _name, _method in _methods(_base).items():
+        setattr(_class, _name, _method)
+
+
+def recording_generator(source: np.random.Generator) -> RecordingGenerator:
+    """A recording generator at the same state; the source itself is not advanced."""
+    if type(source) is RecordingGenerator:
+        return source
+    return RecordingGenerator(copy.deepcopy(source.bit_generator))
+
+
+def recording_state(source: np.random.RandomState) -> RecordingState:
+    """A recording random state at the same state; the source itself is not advanced."""
+    made = RecordingState()
+    made.set_state(source.get_state(legacy=False))
+    return made
+
+
+def new_generator(seed: Any = None) -> Any:
+    """``default_rng`` within a run: without a seed it draws from the run's own entropy."""
+    tape = current_tape()
+    if tape is None:
+        return _plain_default_rng(seed)
+    if isinstance(seed, PLAIN_GENERATOR):
+        return recording_generator(seed)
+    if seed is None:
+        return RecordingGenerator(np.random.PCG64(tape.entropy.spawn(1)[0]))
+    if not isinstance(seed, (np.random.BitGenerator, np.random.SeedSequence)):
+        # a seed made of private data shows them
+        tape.event(EventKind.CALL, "default_rng", lambda: None, equal={"seed": use(seed)})
+    return RecordingGenerator(_plain_default_rng(use(seed)).bit_generator)
+
+
+_plain_default_rng = np.random.default_rng

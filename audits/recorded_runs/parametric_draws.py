@@ -1,0 +1,140 @@
+"""Draws whose probabilities may be private: `choice`, `binomial`, `multinomial`, and their losses.
+
+The output is frozen, and the loss is that between the laws with the parameters of the two runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accountant.losses.finite_pair import PairLoss
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.loss import Loss
+from audits.recorded_runs.events import Event, EventKind
+from audits.recorded_runs.followed_steps import use
+from audits.recorded_runs.tape import Tape
+
+Sample = Callable[..., Any]
+Losses = list[tuple[Loss, int]]
+LossesOfDraw = Callable[[Event, Event], Losses]
+
+
+def pair_losses(first: Any, second: Any, number: int = 1) -> Losses:
+    """The loss between two laws on the same finite set, so many times; none if they are equal."""
+    p, q = (np.asarray(law, dtype=float).ravel() for law in (first, second))
+    # another number of outcomes is found where the arguments are compared
+    if p.shape != q.shape or np.allclose(p, q, rtol=1e-12, atol=0.0):
+        return []
+    return [(PairLoss(tuple(p / p.sum()), tuple(q / q.sum())), number)]
+
+
+def _of_probabilities(number: int) -> LossesOfDraw:
+    return lambda one, other: pair_losses(one.given, other.given, number)
+
+
+def _of_heads(number: int) -> LossesOfDraw:
+    # the coins say no less than the number of heads
+    def losses(one: Event, other: Event) -> Losses:
+        pairs = (
+            np.broadcast_to(np.asarray(e.given, float), one.shape).ravel() for e in (one, other)
+        )
+        first, second = pairs
+        found: Losses = []
+        for k in np.flatnonzero(first != second):
+            p, q = float(first[k]), float(second[k])
+            found += pair_losses([p, 1 - p], [q, 1 - q], number)
+        return found
+
+    return losses
+
+
+def _of_means(one: Event, other: Event) -> Losses:
+    (first, cov, draws), (second, *_) = one.given, other.given
+    gap = np.asarray(second, float) - np.asarray(first, float)
+    if not gap.any():
+        return []
+    return [(GaussianLoss(math.sqrt(float(gap @ np.linalg.solve(cov, gap)))), draws)]
+
+
+def choice(
+    tape: Tape, sample: Sample, a: Any, size: Any = None, replace: bool = True, p: Any = None,
+    axis: int = 0, shuffle: bool = True,
+) -> Any:  # fmt: skip
+    """Choose places; the elements there are of this run's own candidates."""
+    del shuffle  # the recorded places are handed out in their recorded order
+    a = use(a)
+    candidates = None if np.ndim(a) == 0 else a
+    count = int(a) if candidates is None else np.shape(np.asarray(a, dtype=object))[axis or 0]
+    if p is None:
+        places = tape.event(
+            EventKind.DRAW, "choice", lambda: sample(count, size, replace),
+            equal={"the number of candidates": count, "size": size}, coins=True,
+        ).output  # fmt: skip
+    else:
+        p = np.asarray(use(p), dtype=float)
+        number = 1 if size is None else int(np.prod(size))
+        event = tape.event(
+            EventKind.DRAW, "choice", lambda: sample(count, size, replace, p),
+            equal={"the number of candidates": count, "size": size},
+            given=p, losses=_of_probabilities(number),
+        )  # fmt: skip
+        places = event.output
+    if candidates is None:
+        return np.copy(places) if np.ndim(places) else places
+    if isinstance(a, np.ndarray):
+        return np.take(a, places, axis)
+    chosen = np.asarray(a)
+    return np.take(chosen, places, axis)
+
+
+def binomial(tape: Tape, sample: Sample, n: Any, p: Any, size: Any = None) -> Any:
+    """Draw numbers of heads; the probability may be private."""
+    n, p = use(n), use(p)
+    event = tape.event(
+        EventKind.DRAW, "binomial", lambda: sample(n, p, size), equal={"n": n, "size": size},
+        given=p, losses=_of_heads(int(np.max(n))),
+    )  # fmt: skip
+    return np.copy(event.output) if np.ndim(event.output) else event.output
+
+
+def multinomial(tape: Tape, sample: Sample, n: Any, pvals: Any, size: Any = None) -> Any:
+    """Draw counts; the probabilities may be private."""
+    n, pvals = use(n), np.asarray(use(pvals), dtype=float)
+    number = int(np.sum(n)) * (1 if size is None else int(np.prod(size)))
+    event = tape.event(
+        EventKind.DRAW, "multinomial", lambda: sample(n, pvals, size),
+        equal={"n": n, "size": size}, given=pvals, losses=_of_probabilities(number),
+    )  # fmt: skip
+    return np.copy(event.output)
+
+
+def multivariate_normal(
+    tape: Tape, sample: Sample, mean: Any, cov: Any, size: Any = None, **options: Any
+) -> Any:
+    """Draw Gaussian vectors; the mean may be private."""
+    mean, cov = np.asarray(use(mean), dtype=float), np.asarray(use(cov), dtype=float)
+    draws = 1 if size is None else int(np.prod(size))
+    event = tape.event(
+        EventKind.DRAW, "multivariate_normal", lambda: sample(mean, cov, size, **options),
+        equal={"cov": cov, "size": size}, given=(mean, cov, draws), losses=_of_means,
+    )  # fmt: skip
+    return np.copy(event.output)
+
+
+def permuted_places(tape: Tape, sample: Sample, count: int, name: str) -> Any:
+    """Draw an order of so many things."""
+    event = tape.event(
+        EventKind.DRAW, name, lambda: sample(count),
+        equal={"the number of elements": count}, coins=True,
+    )  # fmt: skip
+    return np.copy(event.output)
+
+
+PARAMETRIC = {
+    "choice": choice, "binomial": binomial, "multinomial": multinomial,
+    "multivariate_normal": multivariate_normal,
+}  # fmt: skip

@@ -1,0 +1,207 @@
+"""Replace generators and mechanisms for the time of a run, and put everything back after it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import random
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from accountant.errors import ParameterError
+from audits.recorded_runs.declared_calls import Primitive, recording_call
+from audits.recorded_runs.draw_tables import COINS, NOISE
+from audits.recorded_runs.followed_steps import use
+from audits.recorded_runs.followed_values import follow_nest
+from audits.recorded_runs.library_calls import library_patches
+from audits.recorded_runs.numpy_draws import (
+    PLAIN_GENERATOR,
+    PLAIN_STATE,
+    RecordingGenerator,
+    RecordingState,
+    new_generator,
+    recording_generator,
+    recording_state,
+)
+from audits.recorded_runs.parametric_draws import PARAMETRIC
+from audits.recorded_runs.python_draws import (
+    RecordingRandom,
+    RecordingSystemRandom,
+    UnseededRandom,
+)
+from audits.recorded_runs.tape import current_tape
+from audits.recorded_runs.torch_draws import torch_patches
+
+LEFT_ALONE = ("numpy", "torch", "random", "secrets", "audits.recorded_runs", "builtins", "sys")
+PYTHON_DRAWS = (
+    "random", "uniform", "gauss", "normalvariate", "expovariate", "getrandbits", "shuffle",
+    "choice", "choices", "sample", "randint", "randrange", "triangular", "betavariate",
+    "gammavariate", "lognormvariate", "vonmisesvariate", "paretovariate", "weibullvariate",
+    "randbytes",
+)  # fmt: skip
+ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
+_absent = object()
+_one_at_a_time = threading.Lock()
+
+
+@contextmanager
+def patched(declared: Mapping[Any, Primitive], function: Any, seed: int) -> Iterator[None]:
+    """Replace what draws; refuse a second run at the same time."""
+    if not _one_at_a_time.acquire(blocking=False):
+        raise RuntimeError(
+            "a recorded run is under way in this process: record calls one after the other, "
+            "and never within a recorded function"
+        )
+    undo: list[tuple[Any, Any, Any]] = []
+    try:
+        for owner, name, new in _replacements(declared, seed):
+            undo.append((owner, name, vars(owner).get(name, _absent)))
+            setattr(owner, name, new)
+        _replace_references(undo, function)
+        yield
+    finally:
+        for owner, name, old in reversed(undo):
+            _put_back(owner, name, old)
+        _one_at_a_time.release()
+
+
+def _put_back(owner: Any, name: Any, old: Any) -> None:
+    if isinstance(owner, dict):
+        owner[name] = old
+    elif name == "cell_contents" or old is not _absent:
+        setattr(owner, name, old)
+    else:
+        delattr(owner, name)
+
+
+def _replacements(declared: Mapping[Any, Primitive], seed: int) -> Iterator[tuple[Any, str, Any]]:
+    yield from _of_numpy(seed)
+    yield from _of_python(seed)
+    yield from library_patches()
+    yield from torch_patches()
+    for named, primitive in declared.items():
+        owner, name, function = named_function(named)
+        new: Any = recording_call(function, primitive)
+        yield owner, name, staticmethod(new) if _is_static(owner, name) else new
+
+
+def _of_numpy(seed: int) -> Iterator[tuple[Any, str, Any]]:
+    state = recording_state(PLAIN_STATE(seed % 2**32))
+    for name in {*NOISE, *COINS, *PARAMETRIC, "permutation", "shuffle"}:
+        if hasattr(np.random, name):
+            method = getattr(state, ALIASES.get(name, name))
+            yield np.random, name, _method_or_plain(method, getattr(np.random, name))
+    yield np.random, "seed", _method_or_plain(state.seed, np.random.seed)
+    yield np.random, "default_rng", new_generator
+    yield np.random, "Generator", RecordingGenerator
+    yield np.random, "RandomState", RecordingState
+    statistics = sys.modules.get("scipy.stats")
+    for law in vars(statistics).values() if statistics is not None else ():
+        if getattr(law, "__dict__", {}).get("_random_state") is np.random.mtrand._rand:  # noqa: SLF001
+            yield law, "_random_state", state
+    yield np.random.mtrand, "_rand", state
+    for name in ("array", "asarray"):
+        yield np, name, _array_of_followed(getattr(np, name))
+
+
+def _method_or_plain(method: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """The method within a run, and the plain function in other threads."""
+
+    def draw(*arguments: Any, **options: Any) -> Any:
+        return (plain if current_tape() is None else method)(*arguments, **options)
+
+    return draw
+
+
+def _array_of_followed(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def array(thing: Any, *arguments: Any, **options: Any) -> Any:
+        if current_tape() is not None and type(thing) in (list, tuple):
+            kind = options.get("dtype", arguments[0] if arguments else None)
+            if kind is not None and np.dtype(kind) != float:
+                return plain(use(thing), *arguments, **options)
+            with contextlib.suppress(TypeError, ValueError):  # e.g. a ragged nest
+                followed = follow_nest(thing)
+                if followed is not None:
+                    return followed
+        return plain(thing, *arguments, **options)
+
+    return array
+
+
+def _of_python(seed: int) -> Iterator[tuple[Any, str, Any]]:
+    shared = RecordingRandom(seed)
+    for name in PYTHON_DRAWS:
+        plain = getattr(random, name)
+        yield random, name, _method_or_plain(getattr(shared, name), plain)
+    yield random, "Random", UnseededRandom
+    yield random, "SystemRandom", RecordingSystemRandom
+    system = RecordingRandom(seed + 1)
+    yield secrets, "SystemRandom", RecordingSystemRandom
+    yield secrets, "_sysrand", system
+    yield secrets, "randbits", _method_or_plain(system.getrandbits, secrets.randbits)
+    yield secrets, "choice", _method_or_plain(system.choice, secrets.choice)
+
+
+def named_function(named: Any) -> tuple[Any, str, Any]:
+    """The owner, the name and the function that a key of ``primitives`` stands for."""
+    if callable(named):
+        named = f"{named.__module__}:{named.__qualname__}"
+    module, _, path = str(named).partition(":")
+    try:
+        owner: Any = sys.modules.get(module) or importlib.import_module(module)
+        *within, name = path.split(".")
+        for part in within:
+            owner = getattr(owner, part)
+        return owner, name, getattr(owner, name)
+    except (ImportError, AttributeError, ValueError) as error:
+        allowed = "functions, names of draws, or package.module:function that can be imported"
+        raise ParameterError("primitives", named, allowed) from error
+
+
+def _is_static(owner: Any, name: str) -> bool:
+    return isinstance(vars(owner).get(name), staticmethod)
+
+
+def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> None:
+    """Replace what modules imported by name, and generators that modules and closures hold."""
+    new_of = {
+        id(old): vars(owner)[name] for owner, name, old in undo
+        if old is not _absent and not isinstance(owner, type) and callable(old)
+    }  # fmt: skip
+    generators: dict[int, Any] = {}
+
+    def replacement(thing: Any) -> Any:
+        if id(thing) in new_of:
+            return new_of[id(thing)]
+        if type(thing) in (PLAIN_GENERATOR, PLAIN_STATE) and id(thing) not in generators:
+            make: Any = recording_generator if type(thing) is PLAIN_GENERATOR else recording_state
+            generators[id(thing)] = make(thing)
+        return generators.get(id(thing))
+
+    for label, module in list(sys.modules.items()):
+        if module is None or label.startswith(LEFT_ALONE):
+            continue
+        _replace_in(getattr(module, "__dict__", None), undo, replacement)
+    _replace_in(getattr(function, "__globals__", None), undo, replacement)
+    _replace_in(getattr(getattr(function, "__self__", None), "__dict__", None), undo, replacement)
+    for cell in getattr(function, "__closure__", None) or ():
+        new = replacement(cell.cell_contents)
+        if new is not None:
+            undo.append((cell, "cell_contents", cell.cell_contents))
+            cell.cell_contents = new
+
+
+def _replace_in(names: Any, undo: list[tuple[Any, Any, Any]], replacement: Any) -> None:
+    if not isinstance(names, dict):
+        return
+    for name, thing in list(names.items()):
+        new = replacement(thing)
+        if new is not None:
+            undo.append((names, name, thing))
+            names[name] = new

@@ -1,0 +1,119 @@
+"""Generators of Python's `random` and `secrets` that record their draws."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+
+from audits.recorded_runs.call_sites import is_importing
+from audits.recorded_runs.draw_tables import DrawTable
+from audits.recorded_runs.events import EventKind
+from audits.recorded_runs.followed_steps import use
+from audits.recorded_runs.numpy_draws import recorded_noise
+from audits.recorded_runs.tape import current_tape, running
+
+PLAIN_RANDOM = random.Random
+TABLES = {
+    "random": DrawTable({}, "uniform"),
+    "uniform": DrawTable({"a": None, "b": None}, "uniform"),
+    "gauss": DrawTable({"mu": 0.0, "sigma": 1.0}, "gaussian", "mu", "sigma"),
+    "normalvariate": DrawTable({"mu": 0.0, "sigma": 1.0}, "gaussian", "mu", "sigma"),
+    "expovariate": DrawTable({"lambd": 1.0}, "exponential", "", "scale"),
+}
+
+
+class RecordingRandom(PLAIN_RANDOM):
+    """Python's generator, which records within a run; its other methods draw through these."""
+
+    def _noise(self, name: str, draw: Any, given: dict[str, Any]) -> Any:
+        tape = current_tape()
+        if tape is None or is_importing():
+            return draw()
+
+        def alone() -> Any:
+            with running(None):
+                return draw()
+
+        return recorded_noise(tape, name, TABLES[name], alone, given)
+
+    def random(self) -> Any:
+        """A uniform number."""
+        return self._noise("random", lambda: PLAIN_RANDOM.random(self), {})
+
+    def uniform(self, a: Any, b: Any) -> Any:
+        """A uniform number between two."""
+        a, b = use(a), use(b)
+        draw = lambda: PLAIN_RANDOM.uniform(self, a, b)  # noqa: E731
+        return self._noise("uniform", draw, {"low": a, "high": b})
+
+    def gauss(self, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
+        """A Gaussian number."""
+        draw = lambda: PLAIN_RANDOM.gauss(self, use(mu), use(sigma))  # noqa: E731
+        return self._noise("gauss", draw, {"mu": mu, "sigma": sigma})
+
+    def normalvariate(self, mu: Any = 0.0, sigma: Any = 1.0) -> Any:
+        """A Gaussian number."""
+        draw = lambda: PLAIN_RANDOM.normalvariate(self, use(mu), use(sigma))  # noqa: E731
+        return self._noise("normalvariate", draw, {"mu": mu, "sigma": sigma})
+
+    def expovariate(self, lambd: Any = 1.0) -> Any:
+        """An exponential number."""
+        draw = lambda: PLAIN_RANDOM.expovariate(self, use(lambd))  # noqa: E731
+        return self._noise("expovariate", draw, {"scale": 1 / use(lambd)})
+
+    def getrandbits(self, k: int) -> int:
+        """A whole number of so many random bits."""
+        tape = current_tape()
+        if tape is None or is_importing():
+            return PLAIN_RANDOM.getrandbits(self, k)
+        event = tape.event(
+            EventKind.DRAW, "getrandbits", lambda: PLAIN_RANDOM.getrandbits(self, k),
+            equal={"the number of bits": k}, coins=True,
+        )  # fmt: skip
+        return int(event.output)
+
+    def shuffle(self, x: Any) -> None:
+        """Shuffle in place."""
+        tape = current_tape()
+        if tape is None:
+            PLAIN_RANDOM.shuffle(self, x)
+            return
+
+        def order() -> Any:
+            with running(None):
+                places = list(range(len(x)))
+                PLAIN_RANDOM.shuffle(self, places)
+                return np.array(places, dtype=int)
+
+        count = {"the number of elements": len(x)}
+        event = tape.event(EventKind.DRAW, "shuffle", order, equal=count, coins=True)
+        x[:] = [x[k] for k in event.output]
+
+
+class RecordingSystemRandom(RecordingRandom):
+    """Stands in for the system's entropy: within a run it is seeded, so that runs repeat."""
+
+    def __init__(self, seed: Any = None) -> None:
+        tape = current_tape()
+        super().__init__(None if tape is None else _seed_from(tape))
+        del seed
+
+    def seed(self, *arguments: Any, **options: Any) -> None:
+        """Seed it: only when it is made."""
+        if not hasattr(self, "_seeded"):
+            self._seeded = True
+            super().seed(*arguments, **options)
+
+
+class UnseededRandom(RecordingRandom):
+    """Python's generator; without a seed it draws from the run's own entropy."""
+
+    def __init__(self, x: Any = None) -> None:
+        tape = current_tape()
+        super().__init__(_seed_from(tape) if x is None and tape is not None else use(x))
+
+
+def _seed_from(tape: Any) -> int:
+    return int(tape.entropy.spawn(1)[0].generate_state(1)[0])

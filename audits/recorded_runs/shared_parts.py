@@ -1,0 +1,70 @@
+"""What two runs of one tape have in common: pairs of events, and by how much values moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audits.recorded_runs.events import Event, View
+from audits.recorded_runs.tape import Tape
+
+
+@final
+class Moved(NamedTuple):
+    """A flat view of the first run, and by how much its value moved in the second."""
+
+    noises: NDArray[np.int64]
+    factors: NDArray[np.float64]
+    value: NDArray[np.float64]
+    moved: NDArray[np.float64]
+    same_noise: bool
+    same_factors: bool
+
+
+def pairs_of_events(first: Tape, second: Tape) -> Iterator[tuple[Event, Event]]:
+    """Events of both runs, up to where they part."""
+    return zip(first.events, second.events, strict=False)
+
+
+def moved_view(one: View, other: View) -> Moved:
+    """Compare the views that two runs have of one output."""
+    parts = one.noises.shape[-1]
+    noises, factors = one.noises.reshape(-1, parts), one.factors.reshape(-1, parts)
+    same_noise = one.noises.shape == other.noises.shape and bool(
+        np.array_equal(one.noises, other.noises)
+    )
+    same_factors = same_noise and np.allclose(
+        one.factors, other.factors, rtol=1e-9, atol=0.0, equal_nan=True
+    )
+    moved = np.full(one.value.size, np.nan)
+    if one.value.shape == other.value.shape:
+        moved = distances(one.value, other.value).ravel()
+    return Moved(noises, factors, one.value.ravel(), moved, same_noise, bool(same_factors))
+
+
+def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By how much numbers moved: 0 for equal ones, infinite if one is no number."""
+    with np.errstate(all="ignore"):
+        gap = np.asarray(other - one, dtype=float)
+        most = np.maximum(np.abs(one), np.abs(other))
+    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    # what stands for the rounding of sums of the same numbers is no move
+    small = np.abs(gap) <= 4e-16 * most
+    return np.where(same | small, 0.0, np.where(np.isnan(gap), np.inf, gap))
+
+
+def is_released(event: Event, other: Event) -> bool:
+    """True if the number counts as seen: it was used, or nothing that is known became of it."""
+    if event.used or other.used:
+        return True
+    unread = not (event.steps or event.asked)
+    if event.view is None or other.view is None:
+        return False
+    if event.pure:
+        # noise alone, or a function of it: it matters if a private value is in it after all
+        moved = moved_view(event.view, other.view).moved
+        return bool(np.any(moved != 0)) and (unread or event.name not in ("[]", "copy"))
+    return unread

@@ -1,0 +1,115 @@
+"""The tape: it records one run's events, and hands the same outputs to the next."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from audits.recorded_runs.call_sites import call_site
+from audits.recorded_runs.events import Event, EventKind, NoiseBlock
+
+
+class Parted(BaseException):
+    """The replayed run left the recorded one; no `except Exception` of the code may stop it."""
+
+    def __init__(self, site: str, words: str) -> None:
+        self.site, self.words = site, words
+        super().__init__(words)
+
+
+class Tape:
+    """The events of one run; with ``recorded`` they must follow that tape and get its outputs."""
+
+    def __init__(
+        self,
+        seed: int,
+        records: int | None,
+        changed: int | None,
+        recorded: Tape | None = None,
+        lacks: bool = False,
+    ) -> None:
+        self.events: list[Event] = []
+        self.blocks: list[NoiseBlock] = []
+        self.noises = 0
+        self.recorded = recorded
+        self.records = records  # how many records this run's data have
+        self.changed = changed  # which record one of the two data sets lacks
+        self.lacks = lacks  # this run's data lack it
+        self.entropy = np.random.SeedSequence(seed)
+        self.parted: Parted | None = None
+
+    def event(
+        self,
+        kind: EventKind,
+        name: str,
+        make: Callable[[], Any],
+        *,
+        shape: tuple[int, ...] | None = None,
+        **facts: Any,
+    ) -> Event:
+        """Record what ``make`` returns, or hand out the recorded output at this place."""
+        site = call_site()
+        recorded = self.recorded
+        if recorded is None:
+            output = make()
+            found = Event(kind, name, site, np.shape(output) if shape is None else shape, output)
+        else:
+            found = self._replayed(recorded, kind, name, site, shape)
+        for fact, value in facts.items():
+            setattr(found, fact, value)
+        self.events.append(found)
+        return found
+
+    def _replayed(
+        self, recorded: Tape, kind: EventKind, name: str, site: str, shape: tuple[int, ...] | None
+    ) -> Event:
+        place = len(self.events)
+        if place >= len(recorded.events):
+            self.leave(site, f"the second run {kind.value} {name} here, the first had ended")
+        before = recorded.events[place]
+        if (before.kind, before.name) != (kind, name):
+            words = f"the second run {kind.value} {name} here, the first {before.kind.value}"
+            self.leave(site, f"{words} {before.name} at {before.site}")
+        if before.site != site:
+            words = f"{name} is asked for from another place than in the first run"
+            self.leave(site, f"{words} ({before.site})")
+        if shape is not None and before.shape != shape:
+            words = f"{name} has shape {before.shape} in the first run"
+            self.leave(site, f"{words}, {shape} in the second")
+        return Event(kind, name, site, before.shape, before.output, pure=before.pure)
+
+    def leave(self, site: str, words: str) -> None:
+        """Stop this run: it has parted from the recorded one."""
+        self.parted = Parted(site, words)
+        raise self.parted
+
+    def number_noises(self, law: str, scale: Any, name: str, shape: tuple[int, ...]) -> Any:
+        """Give numbers to new noises of this law, and return them in this shape."""
+        size = int(np.prod(shape))
+        scales = np.broadcast_to(np.asarray(scale, dtype=float), shape).ravel()
+        start, self.noises = self.noises, self.noises + size
+        self.blocks.append(NoiseBlock(start, self.noises, law, scales, call_site(), name))
+        return np.arange(start, self.noises, dtype=np.int64).reshape(shape)
+
+
+_state = threading.local()
+
+
+def current_tape() -> Tape | None:
+    """The tape of this thread; None outside of a run, and within a recorded call."""
+    return getattr(_state, "tape", None)
+
+
+@contextmanager
+def running(tape: Tape | None) -> Iterator[None]:
+    """Let draws of this thread go to the tape; None stops recording for a while."""
+    before = current_tape()
+    _state.tape = tape
+    try:
+        yield
+    finally:
+        _state.tape = before

@@ -1,0 +1,252 @@
+"""Draws of PyTorch: followed tensors, which do their arithmetic as followed arrays."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from audits.recorded_runs.draw_tables import DrawTable
+from audits.recorded_runs.events import EventKind
+from audits.recorded_runs.followed_steps import event_of, use
+from audits.recorded_runs.followed_values import wrap
+from audits.recorded_runs.numpy_draws import PLAIN_GENERATOR, recorded_noise
+from audits.recorded_runs.tape import Tape, current_tape
+
+UFUNCS = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "div": "true_divide",
+    "true_divide": "true_divide", "neg": "negative", "gt": "greater", "ge": "greater_equal",
+    "lt": "less", "le": "less_equal", "abs": "absolute", "sign": "sign", "log": "log",
+    "log1p": "log1p", "sqrt": "sqrt", "exp": "exp", "cos": "cos", "sin": "sin",
+    "expm1": "expm1", "square": "square",
+}  # fmt: skip
+METHODS = {
+    "reshape": "reshape", "view": "reshape", "flatten": "reshape", "squeeze": "squeeze",
+    "clone": "copy", "detach": "copy", "contiguous": "copy", "cpu": "copy", "to": "copy",
+    "double": "copy", "float": "copy", "argmax": "argmax", "argmin": "argmin", "view_as": "",
+    "reshape_as": "", "expand_as": "",
+}  # fmt: skip
+_made: dict[str, Any] = {}
+
+
+def torch_patches() -> Iterator[tuple[Any, str, Any]]:
+    """What to replace in PyTorch, if it is loaded: owner, name, replacement."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    _made.setdefault("tensor", _tensor_class(torch))
+    for owner, name, draw in _noise_draws(torch):
+        yield owner, name, _or_plain(draw, getattr(owner, name))
+    for name in ("randperm", "randint", "bernoulli", "multinomial"):
+        plain = getattr(torch, name)
+        yield torch, name, _or_plain(_coin(torch, name, plain), plain)
+
+
+def _or_plain(draw: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any, **options: Any) -> Any:
+        return (plain if current_tape() is None else draw)(*arguments, **options)
+
+    return call
+
+
+def _source(tape: Tape) -> Any:
+    """The numbers themselves are numpy's, so that torch's own state is not advanced."""
+    return PLAIN_GENERATOR(np.random.PCG64(tape.entropy.spawn(1)[0]))
+
+
+def _noise(law: str, name: str, place: Any, spread: Any, size: Any, kind: Any) -> Any:
+    tape: Any = current_tape()  # there is one where this is called
+    place, spread = _array(place), _array(spread)
+    shape = (
+        tuple(size) if size is not None else np.broadcast_shapes(np.shape(place), np.shape(spread))
+    )
+    source: Any = _source(tape) if tape.recorded is None else None
+    number = np.float64 if kind is None or "64" in str(kind) else np.float32
+
+    def draw() -> Any:
+        if law == "uniform":
+            return source.uniform(place, np.add(place, spread), shape).astype(number)
+        make = {"gaussian": source.normal, "laplace": source.laplace}
+        if law == "exponential":
+            return source.exponential(spread, shape).astype(number)
+        return np.asarray(make[law](place, spread, shape)).astype(number)
+
+    if law == "uniform":
+        table = DrawTable({}, law)
+        given = {"low": place, "high": np.add(place, spread), "size": shape}
+        if name != "uniform":
+            given = {"size": shape}
+    else:
+        table = DrawTable({}, law, "place", "scale")
+        given = {"place": place, "scale": spread, "size": shape}
+    return _tensor_of(recorded_noise(tape, name, table, draw, given))
+
+
+def _noise_draws(torch: Any) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+    default = torch.get_default_dtype
+
+    def shape_of(size: Any) -> Any:
+        return size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+
+    def randn(*size: Any, dtype: Any = None, **options: Any) -> Any:
+        return _noise("gaussian", "randn", 0.0, 1.0, shape_of(size or [options["size"]]),
+                      dtype or default())  # fmt: skip
+
+    def rand(*size: Any, dtype: Any = None, **options: Any) -> Any:
+        return _noise("uniform", "rand", 0.0, 1.0, shape_of(size or [options["size"]]),
+                      dtype or default())  # fmt: skip
+
+    def randn_like(like: Any, **_: Any) -> Any:
+        return _noise("gaussian", "randn_like", 0.0, 1.0, like.shape, like.dtype)
+
+    def rand_like(like: Any, **_: Any) -> Any:
+        return _noise("uniform", "rand_like", 0.0, 1.0, like.shape, like.dtype)
+
+    def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, **options: Any) -> Any:
+        kind = options.get("dtype") or getattr(mean, "dtype", None) or getattr(std, "dtype", None)
+        return _noise("gaussian", "normal", mean, std, size, kind or default())
+
+    def normal_(self: Any, mean: Any = 0.0, std: Any = 1.0, **_: Any) -> Any:
+        return _into(self, _noise("gaussian", "normal_", mean, std, self.shape, self.dtype))
+
+    def uniform_(self: Any, low: Any = 0.0, high: Any = 1.0, **_: Any) -> Any:
+        width = np.subtract(high, low)
+        return _into(self, _noise("uniform", "uniform", low, width, self.shape, self.dtype))
+
+    def exponential_(self: Any, lambd: Any = 1.0, **_: Any) -> Any:
+        found = _noise("exponential", "exponential_", 0.0, 1 / lambd, self.shape, self.dtype)
+        return _into(self, found)
+
+    def laplace(self: Any, sample_shape: Any = ()) -> Any:
+        size = self._extended_shape(sample_shape)  # torch's own way
+        return _noise("laplace", "Laplace", self.loc, self.scale, size, self.loc.dtype)
+
+    functions: dict[str, Callable[..., Any]] = {
+        "randn": randn, "rand": rand, "randn_like": randn_like, "rand_like": rand_like,
+        "normal": normal,
+    }  # fmt: skip
+    yield from ((torch, name, draw) for name, draw in functions.items())
+    methods: dict[str, Callable[..., Any]] = {
+        "normal_": normal_,
+        "uniform_": uniform_,
+        "exponential_": exponential_,
+    }
+    yield from ((torch.Tensor, name, draw) for name, draw in methods.items())
+    yield torch.distributions.Laplace, "rsample", laplace
+
+
+def _into(target: Any, made: Any) -> Any:
+    """Fill the tensor in place, and return it followed."""
+    _fill(target, made)
+    return made
+
+
+def _coin(torch: Any, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    def draw(*arguments: Any, **options: Any) -> Any:
+        tape: Any = current_tape()
+        given = {f"argument {k}": _array(use(x)) for k, x in enumerate(arguments)}
+        seed = int(tape.entropy.spawn(1)[0].generate_state(1)[0])
+        options = {key: value for key, value in options.items() if key != "generator"}
+
+        def make() -> Any:
+            source = torch.Generator().manual_seed(seed)
+            return plain(*map(use, arguments), generator=source, **options).numpy()
+
+        event = tape.event(EventKind.DRAW, name, make, equal=given, coins=True)
+        return torch.from_numpy(np.array(event.output))
+
+    return draw
+
+
+def _array(thing: Any) -> Any:
+    """A tensor as an array, followed if it is; other things as they are."""
+    event = event_of(thing)
+    if event is not None and hasattr(thing, "detach"):
+        return wrap(event)
+    if hasattr(thing, "detach"):
+        return thing.detach().cpu().numpy()
+    return thing
+
+
+def _tensor_of(thing: Any) -> Any:
+    """An array as a tensor, followed if it is."""
+    torch = sys.modules["torch"]
+    event = event_of(thing)
+    if event is None:
+        return torch.as_tensor(thing)
+    made = torch.from_numpy(np.array(thing.as_plain())).as_subclass(_made["tensor"])
+    made.followed_event = event
+    return made
+
+
+def _tensor_class(torch: Any) -> Any:
+    class FollowedTensor(torch.Tensor):  # type: ignore[misc]
+        """A tensor that remembers its noise."""
+
+        followed_event = None
+
+        def as_plain(self) -> Any:
+            """The plain tensor."""
+            return self.as_subclass(torch.Tensor)
+
+        @classmethod
+        def __torch_function__(
+            cls, function: Any, types: Any, arguments: Any = (), options: Any = None
+        ) -> Any:
+            with torch._C.DisableTorchFunctionSubclass():  # torch's own way  # noqa: SLF001
+                return _call(function, arguments, options or {})
+
+    return FollowedTensor
+
+
+def _call(function: Any, arguments: Any, options: Any) -> Any:
+    """Call a function of torch of which an argument is followed."""
+    whole: str = getattr(function, "__name__", "")
+    if whole in ("__get__", "as_subclass", "__set__", "size", "dim"):
+        return function(*arguments, **options)
+    events = [event for event in map(event_of, arguments) if event is not None]
+    result: Any = None
+    if current_tape() is not None and not all(event.used for event in events):
+        result = _followed_result(whole, arguments, options)
+    if result is None:
+        given = {key: use(value) for key, value in options.items()}
+        return function(*map(use, arguments), **given)
+    if whole.endswith("_") != whole.startswith("__") or whole[2:3] == "i":  # add_ and __iadd__
+        _fill(arguments[0], result)
+    return result
+
+
+def _followed_result(whole: str, arguments: Any, options: Any) -> Any:
+    """The followed result of arithmetic and of choosing elements; None of anything else."""
+    name = whole.strip("_")
+    reflected = name[:1] == "r" and name[1:] in UFUNCS
+    base = name[1:] if reflected or (name[:1] == "i" and name[1:] in UFUNCS) else name
+    if base in UFUNCS and not options:
+        parts = [_array(x) for x in (reversed(arguments) if reflected else arguments)]
+        return _tensor_of(getattr(np, UFUNCS[base])(*parts))
+    if whole in METHODS and not options.keys() - {"dim"}:
+        return _method(name, arguments)
+    if whole == "__getitem__":
+        thing, key = arguments
+        place = tuple(map(_array, key)) if isinstance(key, tuple) else _array(key)
+        return _tensor_of(_array(thing)[place])
+    return None
+
+
+def _fill(target: Any, made: Any) -> None:
+    """Put the numbers into the tensor that an operation in place changes."""
+    plain = target.as_plain() if event_of(target) is not None else target
+    plain.data.copy_(made.as_plain() if event_of(made) is not None else made)
+
+
+def _method(name: str, arguments: Any) -> Any:
+    thing = _array(arguments[0])
+    if name.endswith("_as"):
+        return _tensor_of(thing.reshape(tuple(arguments[1].shape)))
+    if METHODS[name] == "copy":
+        return _tensor_of(thing.copy())
+    if name == "flatten":
+        return _tensor_of(thing.reshape(-1))
+    return _tensor_of(getattr(thing, METHODS[name])(*arguments[1:]))

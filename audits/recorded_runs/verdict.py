@@ -1,0 +1,182 @@
+"""The verdict on a recorded run: findings, what could not be judged, and the cost."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, final
+
+from accountant.errors import ParameterError
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.laplace import LaplaceLoss
+from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from audits.claims.arguments import claimed_delta
+from audits.recorded_runs.declared_calls import Primitive, sensitivity_of
+from audits.recorded_runs.events import Event, EventKind
+from audits.recorded_runs.findings import RecordedFinding
+from audits.recorded_runs.spent import Spent
+from audits.recorded_runs.tape import Tape
+
+ROUND_OFF = 1e-6  # relative: of moves of float sums, and of bounds that libraries round up
+Claim = Any
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a recorded run and its replays showed.
+
+    Parameters
+    ----------
+    findings : tuple of RecordedFinding
+        What must not be in private code, in the order of the code.
+    unchecked : tuple of str
+        What could not be judged, and why.
+    cost : float
+        Epsilon at ``delta`` by `Tight` for the moves of this pair; infinite if nothing bounds it.
+    declared_cost : float or None
+        The same for the declared sensitivities and losses; None unless every draw that moved has
+        one.
+    claimed : float or None
+        Epsilon of the claim at ``delta``.
+    delta : float
+        The delta of these three.
+    draws : int
+        How many draws and calls were recorded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from audits import Recorded, record
+    >>> def noisy_sum(data, rng):
+    ...     return np.sum(data) + rng.laplace(scale=2.0)
+    >>> found = record(noisy_sum, np.ones(5), np.ones(4), claim=1.0)
+    >>> isinstance(found, Recorded), found.sound, found.cost, found.claimed
+    (True, True, 0.5, 1.0)
+    """
+
+    findings: tuple[RecordedFinding, ...]
+    unchecked: tuple[str, ...]
+    cost: float
+    declared_cost: float | None
+    claimed: float | None
+    delta: float
+    draws: int
+
+    @property
+    def sound(self) -> bool:
+        """True if nothing was found; `unchecked` names what could not be judged."""
+        return not self.findings
+
+    def to_json(self) -> str:
+        """The same as JSON; infinite numbers are null.
+
+        Returns
+        -------
+        str
+            One object.
+        """
+        rows = asdict(self)
+        for name in ("cost", "declared_cost", "claimed"):
+            if rows[name] is not None and not math.isfinite(rows[name]):
+                rows[name] = None
+        return json.dumps({"sound": self.sound, **rows})
+
+    def __str__(self) -> str:
+        count = len(self.findings)
+        first = "nothing found" if not count else f"{count} finding{'s' if count > 1 else ''}"
+        claimed = "" if self.claimed is None else f", claimed {self.claimed:.4g}"
+        at = f" at delta {self.delta:g}" if self.delta else ""
+        lines = [
+            f"{first} in {self.draws} draws; this pair costs epsilon {self.cost:.4g}{at}{claimed}",
+            *map(str, self.findings),
+            *(f"unchecked: {words}" for words in self.unchecked),
+        ]
+        return "\n".join(lines)
+
+
+def _loss_of(claim: Claim, result: Any) -> Loss | None:
+    if callable(claim) and not isinstance(claim, Loss):
+        claim = claim(result)
+    if claim is None or isinstance(claim, Loss):
+        return claim
+    if isinstance(claim, (tuple, list)) and len(claim) == 2:
+        return ApproxLoss(float(claim[0]), float(claim[1]))
+    if isinstance(claim, (int, float)) and not isinstance(claim, bool):
+        return PureLoss(float(claim))
+    raise ParameterError(
+        "claim", claim, "a loss, epsilon, (epsilon, delta), or a function of these"
+    )
+
+
+def without_replay(
+    finding: RecordedFinding, claim: Claim, delta: float | None, first: Tape
+) -> Recorded:
+    """The verdict where runs on the same data already differ."""
+    words = ("the neighbour: runs on the same data already differ",)
+    del claim
+    return Recorded((finding,), words, math.inf, None, None, delta or 0.0, _count(first))
+
+
+def _count(tape: Tape) -> int:
+    return sum(event.kind in (EventKind.DRAW, EventKind.CALL) for event in tape.events)
+
+
+def judged(
+    findings: list[RecordedFinding], spent: Spent, pairs: list[tuple[Event, Event]], claim: Claim,
+    delta: float | None, result: Any, first: Tape, draws: dict[str, Primitive],
+) -> Recorded:  # fmt: skip
+    """The verdict on what the checks and the cost say."""
+    loss = _loss_of(claim, result)
+    at = claimed_delta(loss) if delta is None else delta
+    claimed = None if loss is None else loss.epsilon_at(at)
+    cost, unchecked = spent.epsilon(at), list(dict.fromkeys(spent.unknown))
+    declared = _declared_cost(pairs, first, draws, at)
+    coins = sorted({one.site for one, _ in pairs if one.coins})
+    for event, words in spent.infinite:
+        if words not in ("reused noise", "no noise"):
+            findings.append(RecordedFinding("cost", event.site, f"the loss is infinite: {words}"))
+    over = claimed is not None and cost > claimed * (1 + ROUND_OFF) and not spent.infinite
+    if over and coins and not math.isinf(cost):
+        unchecked.append(
+            f"the cost is {cost:.4g} for an observer who sees the coins drawn at "
+            f"{', '.join(coins[:3])}; if they stay secret it may be less"
+        )
+    elif over and spent.epsilon(at, scaled=True) <= claimed * (1 + ROUND_OFF):  # type: ignore[operator]
+        unchecked.append(
+            f"the calls cost {cost:.4g} as declared; values moved by parts of their sensitivities"
+        )
+    elif over:
+        words = f"the moves of this pair cost epsilon {cost:.4g}, claimed {claimed:.4g}"
+        findings.append(RecordedFinding("cost", "", words))
+    elif declared is not None and claimed is not None and declared > claimed * (1 + ROUND_OFF):
+        unchecked.append(f"the declared sensitivities and losses cost {declared:.4g} in all")
+    if isinstance(result, dict) and "exception" in result:
+        unchecked.append(f"what follows the {result['exception']} that ended the run")
+    ordered = tuple(dict.fromkeys(findings))
+    return Recorded(ordered, tuple(unchecked), cost, declared, claimed, at, _count(first))
+
+
+def _declared_cost(
+    pairs: list[tuple[Event, Event]], first: Tape, draws: dict[str, Primitive], delta: float
+) -> float | None:
+    """Epsilon of the declared sensitivities and losses; None if a draw has none."""
+    spent = Spent()
+    for one, _ in pairs:
+        if one.losses is not None or (one.kind is EventKind.CALL and one.name != "default_rng"
+                                      and one.declared is None):  # fmt: skip
+            return None
+        if one.declared is not None:
+            spent.losses[one.declared] += 1
+    for block in first.blocks:
+        known = draws.get(block.name)
+        if block.law not in ("laplace", "gaussian") or known is None:
+            return None
+        limit = sensitivity_of(known, {})
+        if limit is None or not block.scale.size or block.scale.min() <= 0:
+            return None
+        kind = LaplaceLoss if block.law == "laplace" else GaussianLoss
+        spent.losses[kind(limit / float(block.scale.min()))] += 1
+    return spent.epsilon(delta)

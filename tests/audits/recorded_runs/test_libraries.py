@@ -1,0 +1,121 @@
+"""Recorded runs of other libraries, where they are installed."""
+
+import numpy as np
+import pytest
+
+from audits import record
+
+ROWS = np.random.default_rng(0).uniform(size=(60, 3))
+LABELS = (ROWS[:, 0] > 0.5).astype(int)
+OTHER = np.where(np.arange(60)[:, None] == 3, 1 - ROWS, ROWS)
+LARGER = np.where(np.arange(60)[:, None] == 3, -3 * ROWS, ROWS)
+
+
+@pytest.fixture
+def diffprivlib():
+    return pytest.importorskip("diffprivlib")
+
+
+MODELS = {
+    "mean": lambda library, x, **more: library.tools.mean(x[:, 0], bounds=(0, 1), **more),
+    "variance": lambda library, x, **more: library.tools.var(x[:, 0], bounds=(0, 1), **more),
+    "median": lambda library, x, **more: library.tools.median(x[:, 0], bounds=(0, 1), **more),
+    "naive Bayes": lambda library, x, **more: library.models.GaussianNB(
+        bounds=(0, 1), **more
+    ).fit(x, LABELS),
+    "logistic regression": lambda library, x, **more: library.models.LogisticRegression(
+        data_norm=2.0, **more
+    ).fit(x, LABELS),
+    "scaler": lambda library, x, **more: library.models.StandardScaler(
+        bounds=(0, 1), **more
+    ).fit(x),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model", MODELS)
+def test_correct_estimators_of_diffprivlib_raise_no_alarm(diffprivlib, model):
+    def fit(x):
+        account = diffprivlib.BudgetAccountant()
+        return MODELS[model](diffprivlib, x, epsilon=1.0, accountant=account)
+
+    found = record(fit, ROWS, OTHER, claim=1.0)
+    assert found.sound, found
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_sensitivity_of_zero_is_found(diffprivlib):
+    def fit(x):
+        model = diffprivlib.models.LinearRegression(
+            epsilon=0.1, bounds_X=(0, 1), bounds_y=(0, 1),
+            accountant=diffprivlib.BudgetAccountant(),
+        )  # fmt: skip
+        return model.fit(x, LABELS.astype(float))
+
+    assert "sensitivity" in {finding.kind for finding in record(fit, ROWS, OTHER).findings}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_classes_of_the_data_are_found(diffprivlib):
+    def fit(data):
+        model = diffprivlib.models.GaussianNB(
+            epsilon=1.0, bounds=(0, 1), accountant=diffprivlib.BudgetAccountant()
+        )
+        return model.fit(*data)
+
+    rare = np.append(np.zeros(59, dtype=int), 1)
+    found = record(fit, (ROWS, rare), (ROWS[:-1], rare[:-1]))
+    assert "control flow" in {finding.kind for finding in found.findings}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("scale", "kinds"), [(1.0, []), (3.0, ["sensitivity"])])
+def test_a_measurement_of_opendp_moves_by_one_at_most(scale, kinds):
+    dp = pytest.importorskip("opendp.prelude")
+    dp.enable_features("contrib")
+    space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+    release = dp.m.make_laplace(*space, scale=2.0)
+    found = record(lambda x: release(float(x.sum()) * scale), np.ones(5), np.ones(4), claim=0.5)
+    assert [finding.kind for finding in found.findings] == kinds
+
+
+def descent(torch, clip):
+    def fit(rows):
+        rows = torch.as_tensor(rows).float()
+        weights = torch.nn.Parameter(torch.zeros(3))
+        optimiser = torch.optim.SGD([weights], 0.1)
+        for _ in range(4):
+            optimiser.zero_grad()
+            slopes = rows - weights.detach()
+            if clip:
+                slopes = slopes / torch.clamp(slopes.norm(dim=1, keepdim=True), min=1.0)
+            total = slopes.sum(0)
+            weights.grad = (total + torch.normal(0.0, 8.0, size=total.shape)) / 60
+            optimiser.step()
+        return weights.detach()
+
+    return fit
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("clip", [True, False])
+def test_descent_in_torch_is_followed(clip):
+    torch = pytest.importorskip("torch")
+    # four steps that move by 2 at most with noise 8: a Gaussian with shift 1 / 2
+    found = record(descent(torch, clip), ROWS, 4 * LARGER, claim=(2.1, 1e-5))
+    assert [finding.kind for finding in found.findings] == ([] if clip else ["cost"])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_noise_of_torch_is_followed():
+    torch = pytest.importorskip("torch")
+
+    def release(rows):
+        total = torch.as_tensor(rows).clamp(0, 1).sum()
+        return total + torch.distributions.Laplace(0.0, 3.0).sample(), torch.randperm(4)
+
+    plain = torch.randn
+    found = record(release, ROWS, OTHER, claim=1.0)
+    assert found.sound, found
+    assert 0 < found.cost < 1
+    assert torch.randn is plain

@@ -1,0 +1,248 @@
+"""Recorded runs: faults of each kind are found, and correct functions raise no alarm."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from accountant import ApproxLoss, GaussianLoss, LaplaceLoss, PairLoss, ParameterError, Tight
+from audits import Primitive, record
+from tests.audits.recorded_runs import correct_functions as correct
+from tests.audits.recorded_runs import faulty_functions as faulty
+
+DATA = np.random.default_rng(5).uniform(size=40)
+FEWER = np.delete(DATA, 7)
+OTHER = np.where(np.arange(40) == 7, 1 - DATA, DATA)
+ONES = np.ones(4)
+COINS = PairLoss((0.5, 0.5), (0.25, 0.75))
+
+
+@pytest.mark.parametrize("function", correct.ADD_OR_REMOVE, ids=lambda f: f.__name__)
+def test_correct_functions_raise_no_alarm(function):
+    claim = (1.0, 1e-5) if "gauss" in function.__name__ or "descent" in function.__name__ else 1.0
+    found = record(function, DATA, FEWER, claim=claim)
+    assert found.sound, found
+
+
+@pytest.mark.parametrize("function", correct.REPLACE, ids=lambda f: f.__name__)
+def test_correct_estimators_raise_no_alarm(function):
+    found = record(function, DATA, OTHER, claim=1.0)
+    assert found.sound, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", correct.ADD_OR_REMOVE, ids=lambda f: f.__name__)
+def test_no_alarm_in_2660_sessions(function):
+    claim = (1.0, 1e-5) if "gauss" in function.__name__ or "descent" in function.__name__ else 1.0
+    for session in range(140):
+        rng = np.random.default_rng(session)
+        data = rng.uniform(-0.2, 1.2, size=int(rng.integers(5, 60))).clip(0, 0.999)
+        fewer = np.delete(data, rng.integers(len(data)))
+        first, second = (data, fewer) if session % 2 else (fewer, data)
+        found = record(function, first, second, claim=claim, seed=session)
+        assert found.sound, (session, found)
+
+
+def kinds(function, data, neighbour, **options):
+    found = record(function, data, neighbour, **options)
+    assert not found.sound
+    assert all("test" in f.site or "faulty" in f.site or not f.site for f in found.findings)
+    return {finding.kind for finding in found.findings}
+
+
+# data of the public examples of the recorder that this audit follows
+LABELS, FEWER_LABELS = np.array([0, 1, 2, 0]), np.array([0, 1, 0])
+FAULTS = [
+    (faulty.mean_by_the_private_size, np.full(3, 0.5), np.full(2, 0.5), "input"),
+    (faulty.domain_of_the_data, LABELS, FEWER_LABELS, "control flow"),
+    (faulty.spent_twice, np.zeros(100), np.append(np.zeros(100), 1.0), "cost"),
+    (faulty.clipped_with_nan, np.array([1.0, 2.0]), np.array([1.0, np.nan]), "cost"),
+    (faulty.scale_of_zero, np.array([1.0, 1.0]), np.array([1.0]), "cost"),
+    (faulty.clipped_in_vain, np.array([1.0, -2, 3]), np.array([1.0, -2, 100]), "cost"),
+    (faulty.domain_by_maximum, LABELS, FEWER_LABELS, "input"),
+    (faulty.scores_of_two_errors, np.repeat([0, 1], [6, 1]), np.repeat([0, 1], [5, 2]), "cost"),
+    (faulty.covariance_not_clipped, np.eye(4, 2), np.diag([9.0, 1, 0, 0])[:, :2], "cost"),
+    (faulty.same_noise_twice, DATA, OTHER, "reused noise"),
+    (faulty.value_beside_its_noise, DATA, FEWER, "reused noise"),
+    (faulty.tells_without_noise, DATA, np.append(DATA, 3.0), "no noise"),
+    (faulty.branches_on_data, np.full(3, 0.5), np.array([0.5, 0.5, 1.0]), "control flow"),
+    (faulty.stops_with_the_data, np.full(3, 0.5), np.array([1.0, 0.5, 0.5]), "control flow"),
+    (faulty.keeps_the_data, DATA, OTHER, "result"),
+    (faulty.seeded_by_the_data, DATA, OTHER, "input"),
+    (faulty.all_thresholds, np.zeros(9), np.ones(9) * (np.arange(9) == 2), "cost"),
+    (faulty.randomness_out_of_sight, DATA, OTHER, "randomness"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "data", "neighbour", "kind"), FAULTS)
+def test_each_fault_is_found(function, data, neighbour, kind):
+    assert kind in kinds(function, data, neighbour, claim=1.0)
+
+
+def test_a_declared_selection_moves_farther_than_its_sensitivity():
+    data, neighbour = np.repeat([0, 1], [6, 1]), np.repeat([0, 1], [5, 2])
+    options = {"primitives": faulty.SELECTION}
+    assert kinds(faulty.scores_of_two_errors, data, neighbour, **options) == {"sensitivity"}
+    by_name = {"tests.audits.recorded_runs.faulty_functions:selected": faulty.SELECTION[
+        faulty.selected
+    ]}  # fmt: skip
+    found = record(faulty.scores_of_two_errors, data, neighbour, by_name)
+    assert "2 times its declared sensitivity 2" in found.findings[0].sentence
+
+
+def test_a_declared_draw_moves_farther_than_its_sensitivity():
+    data, neighbour = np.array([1.0, -2, 3]), np.array([1.0, -2, 100])
+    declared = {"numpy.random.laplace": 5.0}
+    assert kinds(faulty.clipped_in_vain, data, neighbour, primitives=declared) == {"sensitivity"}
+    found = record(faulty.clipped_in_vain, data, np.array([1.0, -2, 4]), declared, claim=1.0)
+    assert (found.sound, found.cost, found.declared_cost) == (True, 0.2, 1.0)
+
+
+def test_an_odometer_that_reports_too_little_is_found():
+    record_and_read = {"claim": lambda result: result[1]}
+    found = record(
+        faulty.queries_by_an_odometer, np.zeros(4), np.eye(4)[0],
+        primitives={faulty.approximate_count: ApproxLoss(0.1, 1e-3)}, **record_and_read,
+    )  # fmt: skip
+    assert found.delta == pytest.approx(0.19256, abs=1e-5)  # 1 - (1 - 1e-3)^300 is .2593
+    assert [finding.kind for finding in found.findings] == ["cost"]
+
+
+@pytest.mark.parametrize(
+    ("draw", "loss"),
+    [
+        (lambda rng, x: x + rng.laplace(scale=2.0, size=2), 2 * LaplaceLoss(0.5)),
+        (lambda rng, x: rng.normal(x, 2.0), GaussianLoss(np.sqrt(0.5))),
+        (lambda rng, x: x + 2 * rng.standard_normal(2), GaussianLoss(np.sqrt(0.5))),
+        (lambda rng, x: x + rng.normal(size=2) + rng.normal(size=2), GaussianLoss(1.0)),
+        (lambda rng, x: int(rng.random() < 0.5 + x[0] / 4), COINS),
+        (lambda rng, x: rng.binomial(1, 0.5 + x[0] / 4), COINS),
+        (lambda rng, x: rng.multivariate_normal(x, 4 * np.eye(2)), GaussianLoss(np.sqrt(0.5))),
+    ],
+)
+def test_costs_are_those_of_textbook_mechanisms(draw, loss):
+    delta = 1e-5
+    found = record(lambda x, rng: draw(rng, x), np.zeros(2), np.ones(2), delta=delta)
+    assert found.sound, found
+    # of the two coins .5 and .75 the loss lies between log(3 / 2) and log 2
+    assert found.cost == pytest.approx(Tight().epsilon(loss, delta), rel=1e-6)
+
+
+def drawn(data):
+    return np.random.laplace() + float(np.random.default_rng().normal())
+
+
+def test_everything_is_put_back_after_an_exception_and_random_states_are_not_advanced():
+    before = {name: getattr(np.random, name) for name in ("laplace", "default_rng", "Generator")}
+    state, kept = np.random.get_state()[1].copy(), correct.bits
+    place = kept.bit_generator.state
+
+    def fails(data):
+        drawn(data)
+        correct.bits.normal()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        record(fails, DATA, FEWER)
+    assert all(getattr(np.random, name) is old for name, old in before.items())
+    assert np.array_equal(np.random.get_state()[1], state)
+    assert correct.bits is kept
+    assert kept.bit_generator.state == place
+    assert type(np.random.laplace()) is float
+    assert record(drawn, DATA, DATA).sound  # and the next run is not refused
+
+
+def test_runs_within_runs_are_refused():
+    def nested(data):
+        record(drawn, DATA, FEWER)
+
+    def in_a_thread(data):
+        refused = []
+        thread = threading.Thread(target=lambda: refused.append(_refusal()))
+        thread.start()
+        thread.join()
+        assert "under way" in refused[0]
+
+    found = record(nested, DATA, FEWER)
+    assert found.unchecked == ("what follows the RuntimeError that ended the run",)
+    assert record(in_a_thread, DATA, FEWER).unchecked == ()
+
+
+def _refusal():
+    with pytest.raises(RuntimeError) as refused:
+        record(drawn, DATA, FEWER)
+    return str(refused.value)
+
+
+def test_other_threads_draw_as_ever():
+    kinds_of_numbers = []
+
+    def starts_a_thread(data):
+        thread = threading.Thread(target=lambda: kinds_of_numbers.append(type(np.random.laplace())))
+        thread.start()
+        thread.join()
+        return 0
+
+    assert record(starts_a_thread, DATA, FEWER).draws == 0
+    assert kinds_of_numbers == [float] * 3
+
+
+def test_a_result_is_printed_and_written_without_a_value_of_the_data():
+    data, neighbour = np.array([1.0, -2, 3]), np.array([1.0, -2, 77.125])
+    found = record(faulty.keeps_the_data, data, neighbour, claim=1.0)
+    text = f"{found} {found.to_json()}"
+    assert "77" not in text
+    assert "3.0" not in text
+    assert json.loads(found.to_json())["sound"] is False
+    assert str(found).startswith("2 findings in 1 draws; this pair costs epsilon")
+
+
+def test_runs_repeat():
+    once, again = (record(faulty.clipped_in_vain, ONES, 9 * ONES, claim=1.0) for _ in "ab")
+    assert once == again
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"claim": "1"}, "claim must be"),
+        ({"primitives": {"no.such:function": 1.0}}, "can be imported"),
+        ({"primitives": {"laplace": "1"}}, "primitives must be"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, words):
+    with pytest.raises(ParameterError, match=words):
+        record(drawn, DATA, FEWER, **arguments)
+
+
+def test_primitives_are_checked():
+    with pytest.raises(ParameterError, match="one of 'l1'"):
+        Primitive(norm="l3")
+    declared = {faulty.selected: Primitive("scores", "no such argument")}
+    found = record(faulty.scores_of_two_errors, np.array([0, 1]), np.array([1, 1]), declared)
+    assert "ParameterError" in found.unchecked[0]
+
+
+def test_an_exception_of_one_run_alone_is_a_parting():
+    def fails_on_large(data):
+        if data.max() > 2:
+            raise ValueError(str(data))
+        return 0
+
+    found = record(fails_on_large, np.ones(3), 3 * np.ones(3))
+    assert [finding.kind for finding in found.findings] == ["control flow"]
+    assert found.findings[0].sentence.endswith("a result, the second with ValueError")
+
+
+def test_lost_noise_is_named_and_is_no_result():
+    def hides(data, rng):
+        hidden = np.zeros(1)
+        hidden[0] = rng.laplace()
+        return data.sum() + hidden
+
+    found = record(hides, DATA, FEWER, claim=1.0)
+    assert [finding.kind for finding in found.findings] == ["lost noise"]
+    assert "primitives" in found.findings[0].sentence
