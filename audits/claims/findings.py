@@ -147,6 +147,8 @@ class Finding:
         The most revealing point of a claim that is a whole curve.
     stopped : int, optional
         The run of an early verdict.
+    notes : tuple of str, optional
+        Sentences on the release: that a seed does not repeat it, that it changes its value.
 
     Examples
     --------
@@ -171,6 +173,7 @@ class Finding:
     guesses: GuessCounts
     point: ClaimPoint | None = None
     stopped: int | None = None
+    notes: tuple[str, ...] = ()
 
     def refutes(self, confidence: float) -> bool:
         """Whether the same evidence falsifies the claim at another confidence.
