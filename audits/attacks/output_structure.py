@@ -51,7 +51,8 @@ def audit_atoms(
     Parameters
     ----------
     release : callable
-        A function as for `audit`, whose outputs may be of any kind.  An exception is an output too: its class is seen, its message is not.
+        A function as for `audit`, whose outputs may be of any kind.  An exception is an output too:
+        its class is seen, its message is not.
     pair : tuple of two values
         Two neighbouring values.
     claim : Loss, Budget, float or (float, float), optional

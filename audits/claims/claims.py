@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accountant.accountants.budget import Budget
-from accountant.domains import NON_NEGATIVE, POSITIVE, Interval
+from accountant.domains import DELTA, EPSILON, NON_NEGATIVE, POSITIVE, Interval
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.losses.loss_numerics import MANY_PAIRS, LossNumerics
@@ -190,8 +190,9 @@ def checked_claim(claim: Any) -> Loss | None:
         claim = (claim.epsilon, claim.delta)
     numbers = claim if isinstance(claim, tuple) else (claim, 0.0)
     if len(numbers) == 2 and all(map(_is_number, numbers)):
-        epsilon, delta = map(float, numbers)
-        return PureLoss(epsilon) if delta == 0 else ApproxLoss(epsilon, delta)
+        epsilon, delta = EPSILON.check("claim", numbers[0]), DELTA.check("claim", numbers[1])
+        pure = delta == 0 and epsilon > 0
+        return PureLoss(epsilon) if pure else ApproxLoss(epsilon, delta)
     shown = claim if isinstance(claim, (str, bool)) else type(claim).__name__
     raise ParameterError("claim", shown, CLAIM_FORMS)
 

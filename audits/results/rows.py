@@ -70,7 +70,7 @@ class ReportRow:
     """One line of the report; ``decisive`` is True if the test could have falsified the claim.
 
     ``verdict_lower`` is the bound at the confidence of the verdict, ``guesses`` the (right, made,
-    runs) of a guess test, ``facts`` are (name, value) pairs.
+    runs) of a guess test, ``facts`` are (name, value) pairs, ``notes`` sentences on the subject.
     """
 
     subject: str
@@ -90,6 +90,7 @@ class ReportRow:
     guesses: tuple[int, int, int] | None = None
     facts: tuple[tuple[str, str], ...] = ()
     curve: ProfileCurve | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def as_expected(self) -> bool:

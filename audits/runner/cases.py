@@ -183,6 +183,7 @@ def guess_test_row(
         (guesses.correct, guesses.made, guesses.runs),
         (),
         curve,
+        finding.notes,
     )
 
 

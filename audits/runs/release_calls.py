@@ -73,9 +73,8 @@ def call_form(release: Callable[..., Any]) -> CallForm:
     """How the release is called, by its signature; raises `ParameterError` if it cannot be."""
     if not callable(release):
         raise ParameterError("release", type(release).__name__, FORMS)
-    awaited = any(
-        inspect.iscoroutinefunction(one) for one in (release, getattr(release, "__call__", None))
-    )
+    method = getattr(type(release), "__call__", None)  # of an object  # noqa: B004
+    awaited = any(map(inspect.iscoroutinefunction, (release, method)))
     try:
         signature = inspect.signature(release)
     except (TypeError, ValueError):  # some functions written in C have no signature

@@ -131,7 +131,8 @@ def _rows_differ(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]
         apart = np.array([not equal_values(*both) for both in items], dtype=bool)
         apart = apart.reshape(one.shape)
     else:
-        apart = (one != two) & ((one == one) | (two == two))  # NaN equals NaN
+        missing = [side != side for side in (one, two)]  # noqa: PLR0124 (NaN)
+        apart = (one != two) & ~(missing[0] & missing[1])
     return np.asarray(apart.reshape(common, -1).any(axis=1))
 
 

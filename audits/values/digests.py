@@ -138,9 +138,9 @@ def _number_array_bytes(array: NDArray[Any]) -> bytes:
     if kind == "c":
         both = np.stack([array.real, array.imag])
         return _number_array_bytes(both if array.imag.any() else both[0])
-    whole = kind in "biu"
-    if whole and array.dtype.itemsize == 8 and array.size:
-        if int(array.max()) > EXACT_INTEGERS or int(array.min()) < -EXACT_INTEGERS:
+    if kind in "iu" and array.dtype.itemsize == 8 and array.size:
+        longest = max(int(array.max()), -int(array.min()))
+        if longest > EXACT_INTEGERS:
             return b",".join(map(_number_bytes, array.ravel().tolist()))
     floats = array.astype(np.float64) + 0.0  # -0.0 equals 0.0
     missing = np.isnan(floats)
