@@ -11,7 +11,7 @@ References: Balle, Barthe & Gaboardi (2018) for profiles.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, final
@@ -199,10 +199,11 @@ def checked_claim(claim: Any) -> Loss | None:
 
 def checked_claims(claims: Any) -> list[Loss | None]:
     """The claims of a family as losses: one claim, or a list of claims."""
-    several = isinstance(claims, Sequence) and not (
+    one = isinstance(claims, str) or (
         isinstance(claims, tuple) and len(claims) == 2 and all(map(_is_number, claims))
     )
-    return [checked_claim(one) for one in (claims if several else [claims])]
+    several = isinstance(claims, Iterable) and not one
+    return [checked_claim(claim) for claim in (claims if several else [claims])]
 
 
 def _is_number(value: Any) -> bool:

@@ -119,7 +119,7 @@ def awaiting(one: Callable[..., Any], *, awaited: bool) -> Iterator[Callable[...
 def release_name(release: Any) -> str:
     """The name of a function, or of the type of another object; never what is bound to it."""
     inner = getattr(release, "func", release)
-    return str(getattr(inner, "__qualname__", type(inner).__name__))
+    return str(getattr(inner, "__name__", type(inner).__name__))
 
 
 def signature_names(signature: inspect.Signature) -> str:

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 UNCHANGING = (
-    bool, int, float, complex, str, bytes, type(None), type, types.FunctionType, range, Enum,
-    Fraction, Decimal, datetime.date, datetime.time, datetime.timedelta,
+    bool, int, float, complex, str, bytes, type(None), type, types.FunctionType,
+    types.BuiltinFunctionType, range, Enum, Fraction, Decimal, datetime.date, datetime.time,
+    datetime.timedelta,
 )  # fmt: skip
 PLAIN_CONTAINERS = {list, tuple, dict, set, frozenset}
 MAX_DEPTH = 50  # nested containers; deeper ones and cycles are copied by `copy.deepcopy`

@@ -134,7 +134,7 @@ def _number_bytes(value: Any) -> bytes:
 
 def _number_array_bytes(array: NDArray[Any]) -> bytes:
     """The numbers of an array as floats; integers beyond the exact floats one by one."""
-    kind = array.dtype.kind
+    array, kind = np.atleast_1d(array), array.dtype.kind
     if kind == "c":
         both = np.stack([array.real, array.imag])
         return _number_array_bytes(both if array.imag.any() else both[0])
