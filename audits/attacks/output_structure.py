@@ -6,6 +6,7 @@ Each output becomes a few integer codes, and the most informative one is tested.
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from audits.claims.arguments import checked_pair
 from audits.claims.claims import ClaimLike
 from audits.claims.findings import Finding
 from audits.runs.release_calls import awaiting, call_form
-from audits.values.copies import copier
+from audits.values.copies import copies
 
 CODE_NAMES = (
     "the type of the output",
@@ -118,17 +119,17 @@ def listed_outputs(
             return type(error)
 
     def many(value: Any, rng: np.random.Generator, size: int) -> list[Any]:
-        make = copier(value)
+        values = copies(value)
         call = form.many_runs if form.size else form.one_run(release)
         with awaiting(call, awaited=form.awaited) as one:
             if form.size and size > 0:
                 try:
-                    found = list(one(release, make(), rng, size))
+                    found = list(one(release, next(values), rng, size))
                 except Exception:  # which of the outputs raised is not known
                     found = []
                 if len(found) == size:
                     return found
-            return [outcome(one, make(), rng) for _ in range(size)]
+            return [outcome(one, given, rng) for given in itertools.islice(values, size)]
 
     return many
 

@@ -7,7 +7,8 @@ an outcome like any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from audits.runs.release_calls import CallForm, IsolatedRelease, awaiting, call_form
-from audits.values.copies import copier
+from audits.values.copies import copies
 
 CHUNK = 1 << 15  # runs at a time: stays in the processor's cache, and bounds memory
 Draw = Callable[[Any, np.random.Generator, int], NDArray[Any]]
@@ -53,19 +54,20 @@ class Vectorised:
 
     def __call__(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
         """Outputs of ``size`` runs along the first axis."""
-        return self.draw(copier(value), rng, size)
+        return self.draw(copies(value), rng, size)
 
-    def draw(self, make: Callable[[], Any], rng: np.random.Generator, size: int) -> NDArray[Any]:
-        """Outputs of ``size`` runs, each call on a value that ``make`` returns."""
+    def draw(self, values: Iterator[Any], rng: np.random.Generator, size: int) -> NDArray[Any]:
+        """Outputs of ``size`` runs, each call on the next of the values."""
         if size == 0:
             return np.empty(0)
         release, form = self.release, self.form
         if not form.size:
             with awaiting(form.one_run(release), awaited=form.awaited) as one:
-                return as_output_array([_outcome(one, make(), rng) for _ in range(size)])
+                given = itertools.islice(values, size)
+                return as_output_array([_outcome(one, value, rng) for value in given])
         try:
             with awaiting(form.many_runs, awaited=form.awaited) as many:
-                found = many(release, make(), rng, size)
+                found = many(release, next(values), rng, size)
         except Exception as error:
             # which of the runs failed is not known
             shown = f"one that raised {type(error).__name__}: {error}"

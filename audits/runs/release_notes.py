@@ -6,13 +6,13 @@ number of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from audits.runs.release_functions import Vectorised
-from audits.values.copies import copier, is_shared
+from audits.values.copies import copies, is_shared
 from audits.values.digests import digest, surely_differ
 
 RUNS_PER_CALL, MAX_CALLS = 200, 16  # one more call a value for so many runs, at most so many
@@ -54,15 +54,17 @@ def observations(release: Any, pair: Sequence[Any], runs: int) -> list[int]:
 
 def _draw_and_look(release: Vectorised, value: Any, size: int) -> tuple[bool, Any]:
     """Whether some call changed its value, and the outputs under a fixed seed."""
-    make, before = copier(value), digest(value)
-    given: list[Any] = []
+    before, changed = digest(value), [False]
+    one = None
 
-    def remembered() -> Any:
-        given.append(make())
-        return given[-1]
+    def given() -> Iterator[Any]:
+        nonlocal one
+        for one in copies(value):  # one at a time: values may be large
+            yield one
+            changed.append(_is_other(one, value, before))
 
-    outputs = release.draw(remembered, np.random.default_rng(0), size)
-    return any(_is_other(one, value, before) for one in given), outputs
+    outputs = release.draw(given(), np.random.default_rng(0), size)
+    return any(changed) or _is_other(one, value, before), outputs
 
 
 def _is_other(copied: Any, value: Any, before: str | None) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import datetime
 import functools
+import itertools
 import pickle
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -44,6 +45,14 @@ def copier(value: Any) -> Callable[[], Any]:
     except Exception:  # its own methods may raise anything
         return functools.partial(_same, value)
     return functools.partial(copy.deepcopy, value)
+
+
+def copies(value: Any) -> Iterator[Any]:
+    """Copies of the value without end, or the value itself if it cannot change."""
+    if is_unchanging(value):
+        return itertools.repeat(value)
+    make = copier(value)
+    return (make() for _ in itertools.repeat(None))
 
 
 def own_copy(value: Any) -> Any:
