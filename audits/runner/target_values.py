@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from collections.abc import Callable
@@ -76,7 +77,7 @@ def _load_json(word: str) -> Any:
 def _load_table(word: str) -> Any:
     """A pandas data frame of a .csv or .parquet file."""
     try:
-        import pandas
+        pandas = importlib.import_module("pandas")  # optional, and slow to load
     except ImportError:
         raise ParameterError("--pair", word, _needs("pandas")) from None
     if Path(word).suffix.lower() == ".csv":

@@ -103,8 +103,8 @@ def object_parts(value: Any) -> Iterable[Any]:
 
 def frame_labels(frame: Any) -> list[Any]:
     """The names of a frame or series, and its index where it has one."""
-    names = getattr(frame, "columns", getattr(frame, "name", None))
-    index = getattr(frame, "index", None)
+    names: Any = getattr(frame, "columns", getattr(frame, "name", None))
+    index: Any = getattr(frame, "index", None)
     return [
         list(names) if hasattr(names, "__iter__") and not isinstance(names, str) else names,
         index.to_numpy() if hasattr(index, "to_numpy") else None,
