@@ -89,13 +89,15 @@ def audit(
     >>> found.outcome.name, round(found.epsilon_lower, 2)
     ('FALSIFIED', 1.88)
     """
-    if early:
-        return watch(release, pair, claim, runs, confidence, delta, rng, executor)
     if isinstance(claim, Sensitivity):
+        if early:
+            raise ParameterError("early", early, "left out where the claim is a sensitivity")
         if isinstance(release, Mechanism):
             raise ParameterError("release", release, "a function without noise")
         if executor is not None:
             raise ParameterError("executor", executor, "left out where the claim is a sensitivity")
         return audit_sensitivity(release, pair, claim, runs, confidence, rng=rng)
+    if early:
+        return watch(release, pair, claim, runs, confidence, delta, rng, executor)
     finding = distinguish(release, pair, claim, runs, confidence, delta, rng, executor)
     return noted(finding, release, pair)

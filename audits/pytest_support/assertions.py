@@ -141,7 +141,7 @@ def _attack(
     if finding.outcome is not Outcome.FALSIFIED:
         if point is not None:
             _assert_decisive(point, runs, trial)
-        if finding.outcome is not Outcome.SURVIVED:
+        if not _survived(finding):
             # no AssertionError: a test that expects a violation has not seen one
             words = f"{finding.outcome.name}: {display_name(release)}, {finding.outcome.value}"
             fail_misuse("\n".join([words, f"  seen    {finding.witness}", *finding.notes]))
@@ -168,6 +168,10 @@ def _attack(
             claim=f"epsilon <= {point.epsilon:.6g} at delta = {point.delta:.4g}, {claim_source}",
         )
     )  # fmt: skip
+
+
+def _survived(finding: Finding) -> bool:
+    return finding.outcome is Outcome.SURVIVED
 
 
 def _assert_algorithm(
