@@ -4,6 +4,7 @@ from .algorithm_runs.recording import OffTranscript as OffTranscript
 from .algorithm_runs.replaying import Replayed as Replayed
 from .algorithm_runs.replaying import privacy_losses as privacy_losses
 from .algorithm_runs.replaying import replay as replay
+from .attacks.assertion import assert_private as assert_private
 from .attacks.floating_point import audit_bits as audit_bits
 from .attacks.front import audit as audit
 from .attacks.multiple_testing import Family as Family

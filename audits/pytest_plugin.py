@@ -1,4 +1,4 @@
-"""The pytest plugin: ``@pytest.mark.dp(epsilon=1, delta=0)`` and the fixture ``audit``.
+"""The pytest plugin: ``@pytest.mark.dp(epsilon=1)`` and the fixture ``audit``.
 
 Every pytest run of every user loads this file, so it imports only what pytest has loaded.
 How a test is written: ``docs/testing.md``.  The file has no bare assert, hence
@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from accountant.losses.loss import Loss
+    from audits.claims.claims import ClaimLike
     from audits.claims.findings import Finding
     from audits.pytest_support.failures import Trial
 
 FLAKE_RATE = 1e-6  # probability that any true claim of a whole session fails
 RUNS = 200_000
 MARKER_HELP = (
-    "dp(epsilon, delta=0.0, runs=None): the test returns a release or an algorithm to audit"
+    "dp(epsilon, delta=0.0, claim=None, runs=None): the test returns a release or an algorithm "
+    "to audit, with epsilon or a claim"
 )
 AUDIT_COUNT_KEY = pytest.StashKey[int]()
 AUDITED_KEY = pytest.StashKey[bool]()
@@ -118,7 +119,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     if _has_mark(item) and not item.stash.get(AUDITED_KEY, False):
         pytest.fail(
             "no audit ran: the mark dp works on plain test functions and methods, not on async "
-            "tests or unittest.TestCase",
+            "tests or unittest.TestCase; call audits.assert_private there",
             pytrace=False,
         )
     return result
@@ -126,7 +127,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @pytest.fixture
 def audit(request: pytest.FixtureRequest) -> Callable[..., Finding]:
-    """Assert a privacy claim: ``finding = audit(release, pair, claim=PureLoss(1.0))``.
+    """Assert a privacy claim: ``finding = audit(release, pair, claim=1.0)``.
 
     ``release`` is a declared mechanism (pair and claim follow from it) or a function as
     `audits.audit` takes it.  The test fails if the claim is falsified; all calls of all tests
@@ -137,7 +138,7 @@ def audit(request: pytest.FixtureRequest) -> Callable[..., Finding]:
     def audited(
         release: Any,
         pair: tuple[Any, Any] | None = None,
-        claim: Loss | None = None,
+        claim: ClaimLike | None = None,
         *,
         delta: float | None = None,
         runs: int | None = None,
@@ -198,14 +199,17 @@ def _trial(item: pytest.Item, call: int) -> Trial:
 
 
 def _mark_arguments(mark: pytest.Mark) -> dict[str, Any]:
-    terms = {"delta": 0.0, "runs": None, **mark.kwargs}
-    if mark.args or terms.keys() != {"epsilon", "delta", "runs"}:
-        given = [*map(repr, mark.args), *(f"{name}={value!r}" for name, value in terms.items())]
+    names = mark.kwargs.keys() - {"runs"}
+    by_epsilon = "epsilon" in names and names <= {"epsilon", "delta"}
+    by_claim = names == {"claim"} and mark.kwargs["claim"] is not None
+    if mark.args or not (by_epsilon or by_claim):
+        given = [*map(repr, mark.args), *(f"{name}={one!r}" for name, one in mark.kwargs.items())]
         pytest.fail(
-            f"the mark dp takes epsilon, delta=0.0 and runs=None by name, not ({', '.join(given)})",
+            "the mark dp takes epsilon and delta=0.0, or claim, and runs=None, by name, not "
+            f"({', '.join(given)})",
             pytrace=False,
         )
-    return terms
+    return {"epsilon": 0.0, "delta": 0.0, "runs": None, **mark.kwargs}
 
 
 def _has_mark(item: pytest.Item) -> bool:

@@ -2,5 +2,6 @@
 
 The chapter on privacy loss random variables (Dwork & Roth 2014, section 3.5; Dong, Roth & Su
 2022); importance sampling after Veach & Guibas (1995).  It may import `classifiers`,
-`known_densities`, `claims`, `runs`, `neighbours` and `statistics`; it does not know `attacks`.
+`known_densities`, `claims`, `runs`, `neighbours`, `statistics` and `values`; it does not know
+`attacks`.
 """

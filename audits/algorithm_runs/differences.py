@@ -1,4 +1,7 @@
-"""Where two results differ in anything that code can read: values, order, masks, attributes."""
+"""Where two results differ in anything that code can read: values, order, masks, attributes.
+
+The words show no part of a result, for a result that differs may be a record.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from accountant.errors import ParameterError
+from audits.values.descriptions import describe_value
 
 
 def difference(one: Any, other: Any) -> str:
@@ -21,7 +25,8 @@ def _difference_of_values(one: Any, other: Any) -> str:
     if isinstance(one, dict):
         # iteration shows the order, so it is a part of the result
         if dict.keys(one) != dict.keys(other) or list(dict.keys(one)) != list(dict.keys(other)):
-            return f"keys {list(map(str, one))} against {list(map(str, other))}"
+            alone = len(dict.keys(one) ^ dict.keys(other))
+            return f"{alone} keys in one of them alone" if alone else "the order of the keys"
         pairs = zip(
             [*dict.keys(one), *dict.values(one)], [*dict.keys(other), *dict.values(other)],
             strict=True,
@@ -39,12 +44,19 @@ def _difference_of_values(one: Any, other: Any) -> str:
     plain: Any
     for plain in (str, bytes, int):  # bools are whole numbers
         if isinstance(one, plain):
-            return "" if plain.__eq__(one, other) else f"{one!r} against {other!r}"
+            return "" if plain.__eq__(one, other) else _plain_difference(one, other)
     if isinstance(one, np.ma.MaskedArray):
         parts = ((p.data, np.ma.getmaskarray(p), p.fill_value) for p in (one, other))
         first, second = parts
         return next(filter(None, map(difference, first, second)), "")
     return _array_difference(np.asarray(one), np.asarray(other))
+
+
+def _plain_difference(one: Any, other: Any) -> str:
+    """How far apart two whole numbers are, or the sizes of two texts: they may be records."""
+    if isinstance(one, int):
+        return f"by {describe_value(abs(int(one) - int(other)))}"
+    return f"{describe_value(one)} against {describe_value(other)}"
 
 
 def _difference_of_attributes(one: Any, other: Any) -> str:

@@ -328,7 +328,8 @@ def _replay_run(
     except (OffTranscript, OffPlan) as error:
         return _ReplayRun(False, False, np.nan, str(error))
     except Exception as error:  # it used what is not behind the gate
-        words = f"the run failed without its noise: {type(error).__name__}: {error}"
+        # its message may hold a record
+        words = f"the run failed without its noise: {type(error).__name__}"
         return _ReplayRun(False, True, np.nan, words)
     gap = difference(result, replayed)
     words = f"the result changed although every answer was the same: {gap}" if gap else ""

@@ -39,6 +39,7 @@ def audit_declared(
     executor: Executor | None = None,
 ) -> RuleResult:
     """Test the pair and cut with the greatest expected bound, judged on pilot runs."""
+    own_pair = pair is None
     if pair is not None:
         pairs = [pair]
     else:
@@ -69,11 +70,11 @@ def audit_declared(
     best = max(objectives, key=lambda one: best_cuts(law[0], one, law[1])[2].z_score, default=None)
     if best is None or best.epsilon is None or best.delta == objective.delta:
         bound = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)[0]
-        return RuleResult(pair, rule, bound)
+        return RuleResult(pair, rule, bound, made_by_mechanism=own_pair)
     rules.append(_threshold_rule(score, *best_cuts(law[0], best, law[1])))
     bound, there = count_correct(mechanism.release, pair, rules, objective.runs, rng, executor)
     point = ClaimPoint(best.epsilon, best.delta, there, decides_alone=not own)
-    return RuleResult(pair, rule, bound, point, rules[1])
+    return RuleResult(pair, rule, bound, point, rules[1], made_by_mechanism=own_pair)
 
 
 def _threshold_rule(

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any
 
 from accountant.domains import DELTA
-from accountant.losses.loss import Loss
 from accountant.randomness import Rng
 from audits.attacks.black_box import audit_black_box
 from audits.attacks.declared_mechanism import audit_declared
@@ -23,19 +22,21 @@ from audits.claims.arguments import (
     RUNS,
     checked_pair,
     claimed_delta,
+    pair_of_one_shape,
     seed_and_generator,
 )
-from audits.claims.claims import checked_claim, claim_points
+from audits.claims.claims import ClaimLike, checked_claim, claim_points
 from audits.claims.findings import Finding, Outcome, outcome_at
 from audits.classifiers.objective import Objective
 from audits.runs.release_functions import vectorised
+from audits.runs.release_notes import release_notes
 from mechanisms.base.mechanism import Mechanism
 
 
 def distinguish(
     release: Mechanism | Callable[..., Any],
     pair: tuple[Any, Any] | None = None,
-    claim: Loss | None = None,
+    claim: ClaimLike | None = None,
     runs: int = 200_000,
     confidence: float = 0.95,
     delta: float | None = None,
@@ -55,7 +56,7 @@ def distinguish(
     objective = Objective(runs, at, 1 - confidence, epsilon if at == 0 or epsilon else None)
     points = [] if claim is None or delta is not None else claim_points(claim)
     if isinstance(release, Mechanism):
-        one = None if pair is None else checked_pair(pair)
+        one = None if pair is None else pair_of_one_shape(pair)
         done = audit_declared(release, one, claim, objective, points, source, executor)
     else:
         done = audit_black_box(
@@ -76,3 +77,10 @@ def distinguish(
         unseen=done.unseen,
     )
     return replace(finding, outcome=outcome_at(finding, confidence))
+
+
+def noted(finding: Finding, release: Any, pair: Any) -> Finding:
+    """The finding with notes on its release, which a few more calls show."""
+    if isinstance(release, Mechanism):
+        return finding
+    return replace(finding, notes=release_notes(vectorised(release), pair, finding.runs))

@@ -14,12 +14,16 @@ from audits.claims.findings import ClaimPoint, GuessCounts
 from audits.classifiers.decision_rules import DecisionRule
 from audits.runs.parallel_runs import map_pieces
 from audits.runs.release_functions import Draw
+from audits.values.descriptions import describe_hidden_pair, describe_value, pair_names
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RuleResult:
-    """A rule and its guesses on a pair, and the point of the claim that decides the verdict."""
+    """A rule and its guesses on a pair, and the point of the claim that decides the verdict.
+
+    A pair that a declared mechanism made itself holds no records, and is shown as it is.
+    """
 
     pair: tuple[Any, Any]
     rule: DecisionRule
@@ -27,6 +31,7 @@ class RuleResult:
     point: ClaimPoint | None = None
     point_rule: DecisionRule | None = None
     unseen: tuple[str, ...] = ()
+    made_by_mechanism: bool = False
 
     def witness(self) -> str:
         """What was guessed, and how often that was right, in words."""
@@ -34,10 +39,13 @@ class RuleResult:
         if self.point is not None and self.point_rule is not None:
             rule, guesses = self.point_rule, self.point.guesses
             where = f"; tested at epsilon {self.point.epsilon:.3g}, delta {self.point.delta:.3g}"
+        if self.made_by_mechanism:
+            names, pair = (_array_text(self.pair[0]), _array_text(self.pair[1])), ""
+        else:
+            names, pair = pair_names(*self.pair), describe_hidden_pair(*self.pair)
         return (
-            f"guessing {rule.describe(*map(format_value, self.pair))} was right "
-            f"{guesses.correct:,} times of "
-            f"{guesses.made:,} (in {guesses.runs:,} runs{where})"
+            f"guessing {rule.describe(*names)} was right {guesses.correct:,} times of "
+            f"{guesses.made:,} (in {guesses.runs:,} runs{where}){pair and f'; the pair: {pair}'}"
         )
 
 
@@ -71,25 +79,17 @@ def count_correct(
     ]
 
 
-def guess_counts(rule: DecisionRule, right: int, made: int, runs: int) -> GuessCounts:
-    """The guesses of a rule, with what was expected of it before the runs."""
-    expected = rule.expected.guess_rate * runs, rule.expected.correct_rate
-    return GuessCounts(right, made, runs, rule.guessed_values, rule.every_run, expected)
-
-
-def format_value(value: Any) -> str:
-    """A value of the pair as text: four digits, at most 60 characters."""
-    array = np.asarray(value, dtype=object) if isinstance(value, (dict, set)) else _as_array(value)
+def _array_text(value: Any) -> str:
+    """A value that a mechanism made, as text: four digits."""
+    array = np.asarray(value)
     if array.dtype.kind not in "biufc":
-        words = repr(value).splitlines()[0] if repr(value) else type(value).__name__
-        return words if len(words) <= 60 else words[:57] + "..."
+        return describe_value(value)
     return np.array2string(
         array, separator=", ", threshold=8, formatter={"float_kind": lambda x: f"{x:.4g}"}
     )
 
 
-def _as_array(value: Any) -> Any:
-    try:
-        return np.asarray(value)
-    except ValueError:  # ragged
-        return np.empty(0, dtype=object)
+def guess_counts(rule: DecisionRule, right: int, made: int, runs: int) -> GuessCounts:
+    """The guesses of a rule, with what was expected of it before the runs."""
+    expected = rule.expected.guess_rate * runs, rule.expected.correct_rate
+    return GuessCounts(right, made, runs, rule.guessed_values, rule.every_run, expected)

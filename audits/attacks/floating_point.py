@@ -17,8 +17,10 @@ from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.randomness import Rng
+from audits.attacks.distinguishing import noted
 from audits.attacks.output_codes import Codes, audit_by_codes, check_arguments
-from audits.claims.arguments import claimed_delta
+from audits.claims.arguments import checked_pair, claimed_delta
+from audits.claims.claims import ClaimLike
 from audits.claims.findings import Finding
 from audits.runs.release_functions import Draw, vectorised
 from mechanisms.base.mechanism import Mechanism
@@ -76,7 +78,7 @@ def reachable(x: Array, value: float, scale: float) -> NDArray[np.bool_]:
 def audit_bits(
     release: Mechanism | Callable[..., Any],
     pair: tuple[Any, Any] | None = None,
-    claim: Loss | None = None,
+    claim: ClaimLike | None = None,
     runs: int = 20_000,
     confidence: float = 0.95,
     rng: Rng = None,
@@ -93,8 +95,8 @@ def audit_bits(
         A release of numbers, as for `audit`.
     pair : tuple of two values, optional
         Two neighbouring numbers or vectors; None takes the mechanism's worst pair.
-    claim : Loss, optional
-        What is claimed; None takes the mechanism's own loss.
+    claim : Loss, Budget, float or (float, float), optional
+        What is claimed, as for `audit`; None takes the mechanism's own loss.
     runs : int, optional
         Number of draws, at least 10; an eighth of them are pilot runs.
     confidence : float, optional
@@ -131,10 +133,10 @@ def audit_bits(
         claim = release.loss if claim is None else claim
         draw: Draw = release.release
     else:
-        draw = vectorised(release)
+        draw, pair = vectorised(release), checked_pair(pair)
     first, second = _pair_as_vectors(pair)
-    check_arguments(runs, confidence, claim)
-    scale = _laplace_scale(draw, pair, claim)
+    said = check_arguments(runs, confidence, claim)
+    scale = _laplace_scale(draw, pair, said)
     width = min(first.size, MAX_NUMBERS) if first.shape == second.shape else 1
     kinds = ["the lowest bit"]
     if first.size == second.size:
@@ -157,14 +159,15 @@ def audit_bits(
         return np.stack(columns, axis=1)
 
     names = [kind if width == 1 else f"{kind}, number {j}" for j in range(width) for kind in kinds]
-    return audit_by_codes(coded, names, pair, claim, runs, confidence, rng=rng)
+    return noted(audit_by_codes(coded, names, pair, said, runs, confidence, rng=rng), release, pair)
 
 
 def _pair_as_vectors(pair: Any) -> tuple[Array, Array]:
     try:
         first, second = (np.atleast_1d(np.asarray(one, dtype=float)).ravel() for one in pair)
     except (TypeError, ValueError) as error:
-        raise ParameterError("pair", "none", "two neighbouring numbers or vectors") from error
+        allowed = "two neighbouring numbers or vectors"
+        raise ParameterError("pair", "other values", allowed) from error
     return first, second
 
 

@@ -7,12 +7,11 @@ from concurrent.futures import Executor
 from typing import Any
 
 from accountant.errors import ParameterError
-from accountant.losses.loss import Loss
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import distinguish
+from audits.attacks.distinguishing import distinguish, noted
 from audits.attacks.sensitivity import audit_sensitivity
 from audits.attacks.sequential import watch
-from audits.claims.claims import Sensitivity
+from audits.claims.claims import ClaimLike, Sensitivity
 from audits.claims.findings import Finding
 from mechanisms.base.mechanism import Mechanism
 
@@ -20,7 +19,7 @@ from mechanisms.base.mechanism import Mechanism
 def audit(
     release: Mechanism | Callable[..., Any],
     pair: tuple[Any, Any] | None = None,
-    claim: Loss | Sensitivity | None = None,
+    claim: ClaimLike | Sensitivity | None = None,
     runs: int = 200_000,
     confidence: float = 0.95,
     delta: float | None = None,
@@ -39,14 +38,17 @@ def audit(
     release : Mechanism or callable
         A declared mechanism, whose own density is then the score, or a function ``release(value,
         rng, size)`` that returns ``size`` outputs of any kind along the first axis.  A function
-        without ``size`` is called once per run.  An exception counts as an output.  The first runs
-        of a function learn a score of its outputs; the test uses other runs.
+        without ``size`` is called once per run, one without ``rng`` draws by itself, a coroutine
+        function is run to its end.  Each call receives a copy of the value.  An exception counts as
+        an output.  The first runs learn a score of the outputs; the test uses other runs.
     pair : tuple of two values, optional
-        Two neighbouring values of one shape.  None takes the mechanism's worst pair.
-    claim : Loss or Sensitivity, optional
-        What is claimed of the release.  None takes the mechanism's own loss; for a function it
-        computes the bound alone.  A claim that is a whole curve, such as a Gaussian's, is tested at
-        its most revealing point.  `Sensitivity` claims how far a function without noise moves.
+        Two neighbouring values that differ, of any kinds and lengths.  None takes the mechanism's
+        worst pair.
+    claim : Loss, Budget, float, (float, float) or Sensitivity, optional
+        What is claimed of the release: a loss, a number epsilon, or (epsilon, delta).  None takes
+        the mechanism's own loss; for a function it computes the bound alone.  A claim that is a
+        whole curve, such as a Gaussian's, is tested at its most revealing point.  `Sensitivity`
+        claims how far a function without noise moves.
     runs : int, optional
         Number of draws, at least 10, learning included.
     confidence : float, optional
@@ -66,14 +68,14 @@ def audit(
     Returns
     -------
     Finding
-        The outcome, and a lower bound on epsilon at ``delta``, rounded down.  What is not FALSIFIED
-        is INCONCLUSIVE if so few runs could not have falsified the claim, or if ``unseen`` names
-        parts of the outputs that cannot be looked into.
+        The outcome, a lower bound on epsilon at ``delta``, rounded down, and notes on the release.
+        What is not FALSIFIED is INCONCLUSIVE if so few runs could not have falsified the claim, or
+        if ``unseen`` names parts of the outputs that cannot be looked into.
 
     Raises
     ------
     ParameterError
-        If an argument is out of its range, or the pair's values differ in shape.
+        If an argument is out of its range, or the values of the pair are equal.
 
     References
     ----------
@@ -89,12 +91,15 @@ def audit(
     >>> found.outcome.name, round(found.epsilon_lower, 2)
     ('FALSIFIED', 1.88)
     """
-    if early:
-        return watch(release, pair, claim, runs, confidence, delta, rng, executor)
     if isinstance(claim, Sensitivity):
+        if early:
+            raise ParameterError("early", early, "left out where the claim is a sensitivity")
         if isinstance(release, Mechanism):
             raise ParameterError("release", release, "a function without noise")
         if executor is not None:
             raise ParameterError("executor", executor, "left out where the claim is a sensitivity")
         return audit_sensitivity(release, pair, claim, runs, confidence, rng=rng)
-    return distinguish(release, pair, claim, runs, confidence, delta, rng, executor)
+    if early:
+        return watch(release, pair, claim, runs, confidence, delta, rng, executor)
+    finding = distinguish(release, pair, claim, runs, confidence, delta, rng, executor)
+    return noted(finding, release, pair)

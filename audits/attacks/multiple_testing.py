@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import distinguish
-from audits.attacks.evaluation import format_value
+from audits.attacks.distinguishing import distinguish, noted
 from audits.claims.arguments import CONFIDENCE, RUNS, checked_pair, seed_and_generator
-from audits.claims.claims import checked_claim
+from audits.claims.claims import ClaimLike, checked_claims
 from audits.claims.findings import Finding, Outcome
 from audits.runs.release_functions import vectorised
+from audits.values.descriptions import describe_pair
 from mechanisms.base.mechanism import Mechanism
 
 MIN_MEMBER_RUNS = 100  # least runs of a member
@@ -110,7 +110,7 @@ class Family:
 def audit_family(
     release: Mechanism | Callable[..., Any],
     pairs: Sequence[tuple[Any, Any]],
-    claims: Loss | Sequence[Loss] | None = None,
+    claims: ClaimLike | Sequence[ClaimLike] | None = None,
     events: Mapping[str, Event] | None = None,
     runs: int = 200_000,
     confidence: float = 0.95,
@@ -125,8 +125,9 @@ def audit_family(
         As for `audit`.
     pairs : sequence of tuples
         Pairs of neighbouring values, at least one.
-    claims : Loss or sequence of Loss, optional
-        Claims to test on each pair.  None takes the mechanism's own loss.
+    claims : Loss, Budget, float, (float, float) or a sequence of them, optional
+        Claims to test on each pair, as `audit` takes them; a tuple of two numbers is one claim.
+        None takes the mechanism's own loss.
     events : mapping of str to callable, optional
         Named functions of outputs along the first axis, each of which returns one number or truth
         value per output.
@@ -168,10 +169,10 @@ def audit_family(
     start = time.perf_counter()
     runs, confidence = RUNS.check("runs", runs), CONFIDENCE.check("confidence", confidence)
     each = [checked_pair(pair) for pair in pairs]
-    listed = [claims] if claims is None or isinstance(claims, Loss) else list(claims)
-    said = [checked_claim(one) for one in listed]
+    said = checked_claims(claims)
     if not each or not said:
-        raise ParameterError("pairs, claims", (pairs, claims), "at least one pair and one claim")
+        shown = f"{len(each)} pairs and {len(said)} claims"
+        raise ParameterError("pairs, claims", shown, "at least one pair and one claim")
     readings: dict[str, Any] = {"": release}
     for name, event in (events or {}).items():
         readings[name] = _event_release(release, event, name)
@@ -187,7 +188,11 @@ def audit_family(
     members = [
         Member(
             _member_name(pair, claim, event),
-            distinguish(read, pair, claim, share, alone, rng=noise, executor=executor),
+            noted(
+                distinguish(read, pair, claim, share, alone, rng=noise, executor=executor),
+                release,
+                pair,
+            ),
         )
         for (pair, claim, (event, read)), noise in zip(asked, source.spawn(len(asked)), strict=True)
     ]
@@ -231,7 +236,7 @@ def _event_release(release: Mechanism | Callable[..., Any], event: Event, name: 
 
 
 def _member_name(pair: tuple[Any, Any], claim: Loss | None, event: str) -> str:
-    words = f"{format_value(pair[0])} against {format_value(pair[1])}"
+    words = describe_pair(*pair)
     words = words if claim is None else f"{words}, {claim!r}"
     return f"{words}, by {event}" if event else words
 

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.domains import DELTA
-from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.randomness import Rng
 from audits.attacks.distinguishing import distinguish
 from audits.claims.arguments import CONFIDENCE, RUNS, seed_and_generator
+from audits.claims.claims import ClaimLike, checked_claim
 from audits.claims.findings import Finding
 
 Codes = NDArray[np.int64]
@@ -48,7 +48,7 @@ def audit_by_codes(
     ``confidence`` is that of the finding.
     """
     start = time.perf_counter()
-    check_arguments(runs, confidence, claim, delta)
+    claim = check_arguments(runs, confidence, claim, delta)
     seed, source = seed_and_generator(rng)
     pilot = runs // RUNS_PER_PILOT_RUN
     first = coded(pair[0], source, pilot // 2)
@@ -66,15 +66,14 @@ def audit_by_codes(
 
 
 def check_arguments(
-    runs: int, confidence: float, claim: Loss | None = None, delta: float | None = None
-) -> None:
-    """Raise `ParameterError` for arguments out of range, before any draw."""
+    runs: int, confidence: float, claim: ClaimLike | None = None, delta: float | None = None
+) -> Loss | None:
+    """The claim as a loss; raises `ParameterError` for arguments out of range, before any draw."""
     RUNS.check("runs", runs)
     CONFIDENCE.check("confidence", confidence)
     if delta is not None:
         DELTA.check("delta", delta)
-    if claim is not None and not isinstance(claim, Loss):
-        raise ParameterError("claim", claim, "a loss, such as PureLoss(1.0)")
+    return checked_claim(claim)
 
 
 def most_informative_code(

@@ -6,19 +6,22 @@ Each output becomes a few integer codes, and the most informative one is tested.
 
 from __future__ import annotations
 
-import inspect
+import itertools
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from accountant.errors import ParameterError
-from accountant.losses.loss import Loss
 from accountant.randomness import Rng
+from audits.attacks.distinguishing import noted
 from audits.attacks.output_codes import Codes, audit_by_codes, check_arguments
+from audits.claims.arguments import checked_pair
+from audits.claims.claims import ClaimLike
 from audits.claims.findings import Finding
 from audits.classifiers.output_features import output_features
+from audits.runs.release_calls import awaiting, call_form
+from audits.values.copies import copies
 
 CODE_NAMES = (
     "the type of the output",
@@ -34,7 +37,7 @@ CODE_NAMES = (
 def audit_atoms(
     release: Callable[..., Any],
     pair: tuple[Any, Any],
-    claim: Loss | None = None,
+    claim: ClaimLike | None = None,
     runs: int = 20_000,
     confidence: float = 0.95,
     delta: float | None = None,
@@ -50,12 +53,12 @@ def audit_atoms(
     Parameters
     ----------
     release : callable
-        A function ``release(value, rng)`` or ``release(value, rng, size)`` whose outputs may be of
-        any kind.  An exception is an output too: its class is seen, its message is not.
+        A function as for `audit`, whose outputs may be of any kind.  An exception is an output too:
+        its class is seen, its message is not.
     pair : tuple of two values
         Two neighbouring values.
-    claim : Loss, optional
-        What is claimed of the release.
+    claim : Loss, Budget, float or (float, float), optional
+        What is claimed of the release, as for `audit`.
     runs : int, optional
         Number of draws, at least 10; an eighth of them are pilot runs.
     confidence : float, optional
@@ -87,11 +90,7 @@ def audit_atoms(
     >>> found.outcome.name, round(found.epsilon_lower, 2)
     ('FALSIFIED', 5.39)
     """
-    check_arguments(runs, confidence, claim, delta)
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise ParameterError("pair", pair, "two neighbouring values")
-    if not callable(release):
-        raise ParameterError("release", release, "a function")
+    said, pair = check_arguments(runs, confidence, claim, delta), checked_pair(pair)
     answers = [
         frozenset(_comparable(part) for part in output_parts(truth(value))) for value in pair
     ]
@@ -101,7 +100,8 @@ def audit_atoms(
         rows = [_output_codes(output, answers) for output in each(value, source, size)]
         return np.array(rows, dtype=np.int64).reshape(-1, len(CODE_NAMES))
 
-    return audit_by_codes(coded, CODE_NAMES, pair, claim, runs, confidence, delta, rng)
+    finding = audit_by_codes(coded, CODE_NAMES, pair, said, runs, confidence, delta, rng)
+    return noted(finding, release, pair)
 
 
 def listed_outputs(
@@ -111,27 +111,26 @@ def listed_outputs(
 
     An exception is an output: its class.
     """
-    try:
-        parameters = inspect.signature(release).parameters
-    except (TypeError, ValueError):  # some functions written in C have no signature
-        parameters = inspect.signature(lambda value, rng: None).parameters
-    sized = "size" in parameters
+    form = call_form(release)
 
-    def one(value: Any, rng: np.random.Generator) -> Any:
+    def outcome(one: Callable[..., Any], *given: Any) -> Any:
         try:
-            return next(iter(release(value, rng, size=1))) if sized else release(value, rng)
+            return next(iter(one(release, *given, 1))) if form.size else one(*given)
         except Exception as error:  # any exception is an output
             return type(error)
 
     def many(value: Any, rng: np.random.Generator, size: int) -> list[Any]:
-        if sized and size > 0:
-            try:
-                found = list(release(value, rng, size=size))
-            except Exception:  # which of the outputs raised is not known
-                found = []
-            if len(found) == size:
-                return found
-        return [one(value, rng) for _ in range(size)]
+        values = copies(value)
+        call = form.many_runs if form.size else form.one_run(release)
+        with awaiting(call, awaited=form.awaited) as one:
+            if form.size and size > 0:
+                try:
+                    found = list(one(release, next(values), rng, size))
+                except Exception:  # which of the outputs raised is not known
+                    found = []
+                if len(found) == size:
+                    return found
+            return [outcome(one, given, rng) for given in itertools.islice(values, size)]
 
     return many
 

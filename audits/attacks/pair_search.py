@@ -22,13 +22,13 @@ from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng
-from audits.attacks.distinguishing import distinguish
+from audits.attacks.distinguishing import distinguish, noted
 from audits.attacks.output_codes import check_arguments
 from audits.claims.arguments import seed_and_generator
+from audits.claims.claims import ClaimLike
 from audits.claims.findings import Finding
 from audits.neighbours.patterns import NeighbourPair, candidate_pairs, distinct_pairs
 from audits.neighbours.value_spaces import Box, Relation, checked_relation, random_neighbour
-from audits.runs.release_functions import vectorised
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.values import Values
 
@@ -58,7 +58,7 @@ class Search:
 def search_pairs(
     release: Mechanism | Callable[..., Any],
     space: Box | Values,
-    claim: Loss | None,
+    claim: ClaimLike | None,
     runs: int = 200_000,
     rng: Rng = None,
     relation: str = Adjacency.REPLACE_ONE,
@@ -77,8 +77,8 @@ def search_pairs(
         As for `audit`.
     space : Box or Values
         The possible values: a `Box` of numbers, or a mechanism's ``values``.
-    claim : Loss or None
-        What is claimed of the release; None computes the bound alone.
+    claim : Loss, Budget, float, (float, float) or None
+        What is claimed of the release, as for `audit`; None computes the bound alone.
     runs : int, optional
         Number of draws of search and test, at least 1000.
     rng : int, numpy.random.Generator or None, optional
@@ -116,7 +116,7 @@ def search_pairs(
     """
     start = time.perf_counter()
     IntegerRange(4 * MIN_SCREENING_RUNS).check("runs", runs)
-    check_arguments(runs, confidence, claim, delta)
+    claim = check_arguments(runs, confidence, claim, delta)
     seed, source = seed_and_generator(rng)
     by = checked_relation(relation, space)
     field = _candidates(space, by, int(SEARCH_SHARE * runs), source)
@@ -148,6 +148,7 @@ def search_pairs(
         finding, seed=seed, runs=runs, witness=f"{best[0].kind}: {finding.witness}",
         seconds=time.perf_counter() - start,
     )  # fmt: skip
+    finding = noted(finding, release, best[0].pair)
     ranked = sorted(found.values(), key=lambda row: -row[1])
     return Search(finding, best[0], tuple(ranked), refused, spent)
 
@@ -179,15 +180,8 @@ def _audit_pair(
     delta: float | None,
     rng: Generator,
 ) -> Finding:
-    """An audit of one pair, whose two values may differ in shape."""
-    pair = candidate.pair
-    if isinstance(release, Mechanism) or np.shape(pair[0]) == np.shape(pair[1]):
-        return distinguish(release, pair, claim, runs, confidence, delta, rng)
-    draw = vectorised(release)
-    return distinguish(
-        lambda side, source, size: draw(pair[side], source, size),
-        (0, 1), claim, runs, confidence, delta, rng,
-    )  # fmt: skip
+    """An audit of one pair."""
+    return distinguish(release, candidate.pair, claim, runs, confidence, delta, rng)
 
 
 def _prescreened(

@@ -21,12 +21,13 @@ from accountant.domains import NON_NEGATIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng
-from audits.claims.arguments import seed_and_generator
+from audits.claims.arguments import checked_pair, seed_and_generator
 from audits.claims.claims import Sensitivity
 from audits.claims.findings import Finding, GuessCounts, Outcome
 from audits.neighbours.adjacent_chains import Step, adjacent_chains, bounding_box, neighbours_near
 from audits.neighbours.patterns import candidate_pairs
 from audits.neighbours.value_spaces import Box, checked_relation
+from audits.values.copies import own_copy
 from mechanisms.base.values import Values
 
 TOLERANCE = 1e-9  # relative: rounding of an honest sum moves its last bits
@@ -166,8 +167,7 @@ def audit_sensitivity(
     start = time.perf_counter()
     budget = min(BUDGET.check("runs", runs), 20_000)
     if isinstance(space, tuple):
-        if len(space) != 2:
-            raise ParameterError("pair", space, "two neighbouring data sets")
+        space = checked_pair(space)
         search = _DistanceSearch(query, claim.norm, 2)
         search.compare_chain([("the pair", one) for one in space], 2)
         probe = search.probe(claim.value, seed_and_generator(rng)[0])
@@ -222,7 +222,7 @@ class _DistanceSearch:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                return self.query(data.copy() if isinstance(data, np.ndarray) else data)
+                return self.query(own_copy(data))
         except Exception:  # a refusal gives no distance; it is counted
             self.refused += 1
             return None

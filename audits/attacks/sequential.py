@@ -27,9 +27,10 @@ from audits.claims.arguments import (
     RUNS,
     checked_pair,
     claimed_delta,
+    pair_of_one_shape,
     seed_and_generator,
 )
-from audits.claims.claims import checked_claim
+from audits.claims.claims import ClaimLike, checked_claim
 from audits.claims.findings import Finding, GuessCounts, Outcome
 from audits.classifiers.decision_rules import DecisionRule, ScoreFunction, ThresholdRule
 from audits.classifiers.feature_schema import Outputs
@@ -39,6 +40,7 @@ from audits.classifiers.output_features import ReadDraw, unseen_parts
 from audits.classifiers.training import train_score
 from audits.runs.parallel_runs import collect_both, draw_both
 from audits.runs.release_functions import CHUNK, Draw, concatenate_outputs, vectorised
+from audits.runs.release_notes import release_notes
 from audits.statistics.betting import (
     EXPERT_EXCESSES,
     ExpertWealth,
@@ -91,7 +93,7 @@ class _BettingState:
 def watch(
     release: Mechanism | Callable[..., Any],
     pair: tuple[Any, Any] | None = None,
-    claim: Any = None,
+    claim: ClaimLike | None = None,
     runs: int = 200_000,
     confidence: float = 0.95,
     delta: float | None = None,
@@ -108,9 +110,10 @@ def watch(
     release : Mechanism or callable
         As for `audit`.
     pair : tuple of two values, optional
-        Two neighbouring values; None takes the mechanism's worst pair.
-    claim : Loss, optional
-        What is claimed, with a finite epsilon at ``delta``; None takes the mechanism's own loss.
+        Two neighbouring values that differ; None takes the mechanism's worst pair.
+    claim : Loss, Budget, float or (float, float), optional
+        What is claimed, as for `audit`, with a finite epsilon at ``delta``; None takes the
+        mechanism's own loss.
     runs : int, optional
         The largest number of draws, at least 10.
     confidence : float, optional
@@ -132,7 +135,7 @@ def watch(
     Raises
     ------
     ParameterError
-        If no claim is given, or its epsilon at ``delta`` is infinite.
+        If no claim is given, its epsilon at ``delta`` is infinite, or the values are equal.
 
     References
     ----------
@@ -162,8 +165,9 @@ def watch(
     if not math.isfinite(epsilon):
         raise ParameterError("claim", claim, f"a loss of finite epsilon at delta {at:g}")
     objective = Objective(runs, at, 1 - rest, epsilon)
+    own_pair = pair is None and isinstance(release, Mechanism)
     if isinstance(release, Mechanism):
-        pair = release.worst_pair(epsilon) if pair is None else checked_pair(pair)
+        pair = release.worst_pair(epsilon) if own_pair else pair_of_one_shape(pair)
         draw: Draw = release.release
         exact: ScoreFunction | None = likelihood_ratio_score(release, pair)
     else:
@@ -174,7 +178,7 @@ def watch(
         table, draw, pair, objective, exact, source, executor
     )
     falsified = table.stopped is not None or guesses.refutes(claim, at, rest)
-    found = RuleResult(pair, rule, guesses).witness()
+    found = RuleResult(pair, rule, guesses, made_by_mechanism=own_pair).witness()
     if table.stopped is not None:
         found = (
             f"bets against the claim had grown {math.exp(proof):.3g}-fold by run {table.stopped:,}"
@@ -194,6 +198,7 @@ def watch(
         guesses=guesses,
         stopped=table.stopped,
         unseen=unseen,
+        notes=release_notes(draw, pair, table.runs),
     )
 
 

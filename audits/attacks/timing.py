@@ -117,7 +117,7 @@ def audit_timing(
     pairs, batch = PAIRS.check("pairs", pairs), BATCH.check("batch", batch)
     confidence = CONFIDENCE.check("confidence", confidence)
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise ParameterError("pair", pair, "two neighbouring values")
+        raise ParameterError("pair", type(pair).__name__, "two neighbouring values")
     seed, source = seed_and_generator(rng)
     draw = release.release if isinstance(release, Mechanism) else vectorised(release)
     spent, noise = _measure_times(draw, pair, pairs, batch, source, clock)

@@ -10,6 +10,8 @@ from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.randomness import Rng, generator
+from audits.values.descriptions import describe_pair, describe_value
+from audits.values.digests import equal_values
 
 CONFIDENCE = Interval(0.0, 1.0, "()")
 RUNS = IntegerRange(10)
@@ -36,14 +38,24 @@ def seed_and_generator(rng: Rng) -> tuple[int | None, np.random.Generator]:
 
 
 def checked_pair(pair: Any) -> tuple[Any, Any]:
-    """The pair, or `ParameterError` unless it is two values of one shape."""
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise ParameterError("pair", pair, "two neighbouring values")
+    """The pair, or `ParameterError` unless it is two values that differ, of any kinds."""
+    if not isinstance(pair, (tuple, list)):
+        raise ParameterError("pair", describe_value(pair), "two neighbouring values")
+    if len(pair) != 2:
+        raise ParameterError("pair", f"{len(pair)} values", "two neighbouring values")
     first, second = pair
-    shapes = _shape(first), _shape(second)
-    if shapes[0] != shapes[1]:
-        shown = f"shapes {shapes[0]} and {shapes[1]}"
-        raise ParameterError("pair", shown, "two neighbouring values of one shape")
+    if equal_values(first, second):
+        shown = f"{describe_value(first)} twice"
+        raise ParameterError("pair", shown, "two values that differ: no audit can tell equal apart")
+    return first, second
+
+
+def pair_of_one_shape(pair: Any) -> tuple[Any, Any]:
+    """The pair, or `ParameterError` unless it is two values of one shape that differ."""
+    first, second = checked_pair(pair)
+    if _shape(first) != _shape(second):
+        allowed = "two neighbouring values of one shape, as a mechanism takes"
+        raise ParameterError("pair", describe_pair(first, second), allowed)
     return first, second
 
 

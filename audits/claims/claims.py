@@ -11,13 +11,16 @@ References: Balle, Barthe & Gaboardi (2018) for profiles.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accountant.domains import NON_NEGATIVE, POSITIVE, Interval
+from accountant.accountants.budget import Budget
+from accountant.domains import DELTA, EPSILON, NON_NEGATIVE, POSITIVE, Interval
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.losses.loss_numerics import MANY_PAIRS, LossNumerics
@@ -27,6 +30,8 @@ from accountant.numerics.search import furthest_that
 
 INDEPENDENT = ApproxLoss(0.0, 0.0)  # the output does not depend on the input
 TAIL_DELTAS = 10.0 ** -np.arange(1.0, 7.0)  # deltas at which tails of a profile are tested
+CLAIM_FORMS = "a loss such as PureLoss(1.0), a number epsilon, a pair (epsilon, delta) or a Budget"
+ClaimLike = Loss | Budget | float | tuple[float, float]
 ORDER = Interval(1.0, 1e300, "()")
 PROBABILITY = Interval(0.0, 1.0)
 
@@ -178,10 +183,31 @@ class Sensitivity:
 
 
 def checked_claim(claim: Any) -> Loss | None:
-    """The claim as a loss; None stays None."""
+    """The claim as a loss: a number is pure, two are (epsilon, delta); None stays None."""
     if claim is None or isinstance(claim, Loss):
         return claim
-    raise ParameterError("claim", claim, "a loss, such as PureLoss(1.0)")
+    if isinstance(claim, Budget):
+        claim = (claim.epsilon, claim.delta)
+    numbers = claim if isinstance(claim, tuple) else (claim, 0.0)
+    if len(numbers) == 2 and all(map(_is_number, numbers)):
+        epsilon, delta = EPSILON.check("claim", numbers[0]), DELTA.check("claim", numbers[1])
+        pure = delta == 0 and epsilon > 0
+        return PureLoss(epsilon) if pure else ApproxLoss(epsilon, delta)
+    shown = claim if isinstance(claim, (str, bool)) else type(claim).__name__
+    raise ParameterError("claim", shown, CLAIM_FORMS)
+
+
+def checked_claims(claims: Any) -> list[Loss | None]:
+    """The claims of a family as losses: one claim, or a list of claims."""
+    one = isinstance(claims, str) or (
+        isinstance(claims, tuple) and len(claims) == 2 and all(map(_is_number, claims))
+    )
+    several = isinstance(claims, Iterable) and not one
+    return [checked_claim(claim) for claim in (claims if several else [claims])]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def claim_points(claim: Loss) -> list[tuple[float, float]]:

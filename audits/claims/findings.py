@@ -160,6 +160,8 @@ class Finding:
     unseen : tuple of str, optional
         Parts of the outputs that the audit could not look into, such as ``output[1]: Handle``.
         Whether they reveal the value is not known.
+    notes : tuple of str, optional
+        Sentences on the release: that a seed does not repeat it, that it changes its value.
 
     Examples
     --------
@@ -185,6 +187,7 @@ class Finding:
     point: ClaimPoint | None = None
     stopped: int | None = None
     unseen: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def refutes(self, confidence: float) -> bool:
         """Whether the same evidence falsifies the claim at another confidence.

@@ -2,5 +2,5 @@
 
 The Neyman-Pearson lemma says that the likelihood ratio is the best score; these estimate it.
 Learning affects power, never validity: the test uses other runs.  It may import `claims`, `runs`,
-`neighbours` and `statistics`; it does not know `known_densities`.
+`neighbours`, `statistics` and `values`; it does not know `known_densities`.
 """

@@ -48,7 +48,7 @@ def record(
     from accountant.files import check_writable, write_text
     from audits.recorded_runs.patches import named_function
     from audits.recorded_runs.record import record as recorded_run
-    from audits.runner.target import load_value
+    from audits.runner.target_values import load_value
 
     if not allow_import:
         raise ParameterError("--allow-import", name, "given, for the function's code will run")

@@ -14,7 +14,11 @@ def target(
     name: Annotated[str, typer.Argument(metavar="PKG.MODULE:FUNCTION", help="What to audit.")],
     epsilon: Annotated[str, typer.Option(metavar="E", help="The claim.")],
     pair: Annotated[
-        tuple[str, str], typer.Option(metavar="A.npy B.npy", help="Two neighbouring values.")
+        tuple[str, str],
+        typer.Option(
+            metavar="A B",
+            help="Two neighbouring values: numbers or files (.npy, .npz, .csv, .json, .parquet).",
+        ),
     ],
     delta: Annotated[str, typer.Option(metavar="D", help="The claim.")] = "0",
     allow_import: Annotated[
@@ -29,18 +33,33 @@ def target(
     """Audit a function of your own against a claim, on a pair of neighbouring values.
 
     FUNCTION is called as function(value, rng, size) and returns `size` outputs along the first
-    axis, or as function(value, rng) in a loop; rng is a numpy Generator. It runs in processes of
-    its own, J of them with --jobs J, which only send outputs: what it prints is dropped, a crash
-    does not affect the report, and the verdict is computed elsewhere. Code that exceeds a limit
-    ends with exit status 2, and so do processes that it started. --dask is refused, for the code
-    stays on this machine. For code that you do not trust, use a container as well.
+    axis, or as function(value, rng) in a loop; rng is a numpy Generator. A function(value) draws by
+    itself, and a seed does not repeat it. Each call has its own copy of the value.
 
-    Example: python -m audits target mycode.noise:release --epsilon 1 --pair a.npy b.npy
-    --allow-import
+    The two values may differ in kind and length: one record more or less is a pair too. A .npz
+    file with several arrays is a dictionary, a .csv or .parquet file a pandas data frame.
+
+    The function runs in processes of its own, J of them with --jobs J, which only send outputs:
+    what it prints is dropped, a crash does not affect the report, and the verdict is computed
+    elsewhere. Code that exceeds a limit ends with exit status 2, and so do processes that it
+    started. --dask is refused, for the code stays on this machine. For code that you do not trust,
+    use a container as well.
+
+    Examples, for a file mycode.py in this folder:
+
+    \b
+    A count that is 0 or 1:
+      python -m audits target mycode:count --epsilon 1 --pair 0 1 --allow-import
+    One record more or less, with a delta:
+      python -m audits target mycode:mean --epsilon 1 --delta 1e-5 \\
+        --pair all.npy without_one.npy --allow-import
+    Two tables, fewer runs, the same report again with the seed:
+      python -m audits target mycode:report --epsilon 1 --pair a.csv b.csv \\
+        --samples 20000 --seed 7 --allow-import
 
     Exit status: 0 survived, 1 falsified, 2 bad usage or a target that cannot be audited,
     3 inconclusive under --strict, 130 interrupted.
-    """  # fmt: skip
+    """  # fmt: skip  # \b keeps typer from filling the lines
     from pathlib import Path
 
     from accountant.errors import ParameterError

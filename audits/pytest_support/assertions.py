@@ -19,8 +19,15 @@ from accountant.numerics.search import grow_until
 from accountant.plans.plan import Plan, Release
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.replaying import declared_plan
+from audits.attacks.assertion import TOLERANCE
 from audits.attacks.front import audit
 from audits.claims.arguments import RUNS, claimed_delta
+from audits.claims.claims import (
+    ClaimLike,
+    Sensitivity,
+    checked_claim,
+    claim_points,
+)
 from audits.claims.findings import ClaimPoint, Finding, Outcome
 from audits.pytest_support.failures import (
     ClaimFailed,
@@ -32,9 +39,9 @@ from audits.pytest_support.failures import (
     report_parameter_errors,
     type_text,
 )
+from audits.values.descriptions import describe_hidden_pair
 from mechanisms.base.mechanism import Mechanism
 
-TOLERANCE = 1e-9  # a cost this much (relative) above the claim is float rounding
 RUNS_OF_ONE_LOSS = 1000  # runs of a release that one run and replay of an algorithm count as
 MOST_RUNS = 10**12
 TEST_CLAIM, DECLARED_CLAIM = "claimed by the test", "as declared"
@@ -45,23 +52,30 @@ RETURN_FORMS = (
 
 
 def assert_returned(
-    returned: Any, epsilon: float, delta: float, runs: int | None, trial: Trial
+    returned: Any,
+    epsilon: float,
+    delta: float,
+    runs: int | None,
+    trial: Trial,
+    claim: ClaimLike | None = None,
 ) -> None:
-    """Assert that what a marked test returned is (epsilon, delta)-private, as far as audits see.
+    """Assert that what a marked test returned is private as claimed, as far as audits see.
+
+    The claim is (epsilon, delta) unless another is given.
 
     ``runs`` are those of the trial unless given; an algorithm runs once for every thousand.
     """
     with report_parameter_errors():
-        claim = ApproxLoss(epsilon, delta)
+        requested = checked_claim(claim) or ApproxLoss(epsilon, delta)
         runs = trial.runs if runs is None else RUNS.check("runs", runs)
     first, *rest = returned if isinstance(returned, tuple) and returned else (returned,)
     if isinstance(first, Mechanism) and not rest:
-        _assert_returned_release(first, None, None, claim, runs, trial)
+        _assert_returned_release(first, None, None, requested, runs, trial)
     elif _is_algorithm(first) and len(rest) in {2, 3}:
-        _assert_algorithm(first, *rest, claim=claim, runs=runs, trial=trial)
+        _assert_algorithm(first, *rest, requested=requested, runs=runs, trial=trial)
     elif _is_release(first) and len(rest) in {1, 2}:
         given = rest[1] if len(rest) == 2 else None
-        _assert_returned_release(first, rest[0], given, claim, runs, trial)
+        _assert_returned_release(first, rest[0], given, requested, runs, trial)
     else:
         fail_misuse(f"{RETURN_FORMS}. This one returned {type_text(returned)}")
 
@@ -78,6 +92,7 @@ def assert_release(
     if claim is None and not isinstance(release, Mechanism):
         fail_misuse("audit of a function needs the claim that it makes, such as PureLoss(1.0)")
     with report_parameter_errors():
+        claim = claim if isinstance(claim, Sensitivity) else checked_claim(claim)
         runs = trial.runs if runs is None else RUNS.check("runs", runs)
         at = None if delta is None else DELTA.check("delta", delta)
     if isinstance(release, Mechanism) and (claim is None or isinstance(claim, Loss)):
@@ -89,22 +104,22 @@ def assert_release(
 
 
 def _assert_returned_release(
-    release: Any, pair: Any, given: Any, requested: ApproxLoss, runs: int, trial: Trial
+    release: Any, pair: Any, given: Any, requested: Loss, runs: int, trial: Trial
 ) -> None:
     """Attack the declared claim (given, or the mechanism's own), else the requested one.
 
     The declared claim costs at most the requested one, so it is attacked where it reveals most.
     """
-    if given is not None and not isinstance(given, Loss):
-        fail_misuse(f"the claim of (release, pair, claim) must be a loss, not {type_text(given)}")
-    delta = requested.delta
+    with report_parameter_errors():
+        given = checked_claim(given)
     if isinstance(release, Mechanism):
-        _assert_costs(repr(release), release, requested, delta, trial)
+        _assert_within(repr(release), release, requested, trial)
         _attack(release, pair, release.loss, DECLARED_CLAIM, None, runs, trial)
     elif given is not None:
-        _assert_costs(f"the claim {given!r}", given, requested, delta, trial)
+        _assert_within(f"the claim {given!r}", given, requested, trial)
         _attack(release, pair, given, "returned by the test", None, runs, trial)
     else:
+        delta = requested.delta if isinstance(requested, ApproxLoss) else None
         _attack(release, pair, requested, TEST_CLAIM, delta, runs, trial)
 
 
@@ -120,29 +135,29 @@ def _attack(
     """Audit, and fail unless the claim survives a test that could have falsified it."""
     __tracebackhide__ = True
     finding = audit(release, pair, claim, runs, trial.confidence, delta, trial.seed)
-    headline, event = (
-        f"FALSIFIED: {display_name(release)}",
-        finding.witness.partition(" was right ")[0],
-    )
-    if not isinstance(claim, Loss):  # a claim of sensitivity has no guesses
-        if finding.outcome is Outcome.FALSIFIED:
-            raise ClaimFailed(
-                failure_text(headline, trial, event=event, claim=f"{claim!r}, {claim_source}")
-            )
-        return finding
-    point = finding.point or ClaimPoint(
-        claim.epsilon_at(finding.delta), finding.delta, finding.guesses
-    )
+    point = finding.point
+    if point is None and isinstance(claim, Loss):
+        point = ClaimPoint(claim.epsilon_at(finding.delta), finding.delta, finding.guesses)
     if finding.outcome is Outcome.INCONCLUSIVE:
         _fail_inconclusive(finding, point, runs, trial)
     if finding.outcome is Outcome.SURVIVED:
         return finding
+    headline = f"FALSIFIED: {display_name(release)}"
+    event = finding.witness.partition(" was right ")[0]
+    hidden = "" if pair is None else describe_hidden_pair(*pair)
+    more = ({"pair": hidden} if hidden else {}) | (
+        {"notes": " ".join(finding.notes)} if finding.notes else {}
+    )
+    if point is None:  # a claim of sensitivity has no guesses
+        raise ClaimFailed(
+            failure_text(headline, trial, event=event, claim=f"{claim!r}, {claim_source}", **more)
+        )
     guesses, allowed = point.guesses, 1 / (1 + math.exp(-point.epsilon))
     least = guesses.epsilon_lower(point.delta, trial.confidence)
     leaks = f" beside {point.delta:.4g} of the runs" if point.delta else ""
     raise ClaimFailed(
         failure_text(
-            headline, trial, event=event,
+            headline, trial, event=event, **more,
             counts=f"{guesses.correct:,} right of {guesses.made:,} guesses ({guesses.share:.2%}; "
             f"the claim allows {allowed:.2%}{leaks}) in {guesses.runs:,} runs",
             bound=bound_text(least, point.delta, trial),
@@ -157,14 +172,15 @@ def _assert_algorithm(
     neighbour: Any,
     public: Any = None,
     *,
-    claim: ApproxLoss,
+    requested: Loss,
     runs: int,
     trial: Trial,
 ) -> None:
-    name, delta = display_name(algorithm), claim.delta
+    name = display_name(algorithm)
+    delta = requested.delta if isinstance(requested, ApproxLoss) else claimed_delta(requested)
     plan = declared_plan(algorithm, data, public)
     # the attack is on the plan's own cost, which is at most the requested one
-    cost = _assert_costs(f"the plan of {name}", plan, claim, delta, trial)
+    cost = _assert_costs(f"the plan of {name}", plan, requested, delta, trial)
     declared = ApproxLoss(cost, delta)
     losses, rng = -(-runs // RUNS_OF_ONE_LOSS), np.random.default_rng(trial.seed)
     found = audit_algorithm(algorithm, data, neighbour, declared, losses, rng, public=public)
@@ -180,6 +196,14 @@ def _assert_algorithm(
                 claim=f"epsilon <= {cost:.6g} at delta = {delta:g}, {DECLARED_CLAIM}",
             )
         )  # fmt: skip
+
+
+def _assert_within(name: str, declared: Loss | Release, requested: Loss, trial: Trial) -> None:
+    """The declared loss costs at most the requested one, at every delta where audits look."""
+    __tracebackhide__ = True
+    curve = [delta for epsilon, delta in claim_points(requested) if epsilon > 0]
+    for delta in curve or [requested.infinity]:  # an approximate claim has one point
+        _assert_costs(name, declared, requested, delta, trial)
 
 
 def _assert_costs(
@@ -199,7 +223,9 @@ def _assert_costs(
     return cost
 
 
-def _fail_inconclusive(finding: Finding, point: ClaimPoint, runs: int, trial: Trial) -> NoReturn:
+def _fail_inconclusive(
+    finding: Finding, point: ClaimPoint | None, runs: int, trial: Trial
+) -> NoReturn:
     """Fail a test that decides nothing: name what was not seen, or the runs that it needs."""
     __tracebackhide__ = True
     if finding.unseen:
@@ -207,6 +233,8 @@ def _fail_inconclusive(finding: Finding, point: ClaimPoint, runs: int, trial: Tr
             f"the audit cannot look into {', '.join(finding.unseen)}, so nothing is known of it; "
             "return its numbers, or an object with fields or items"
         )
+    if point is None:  # a claim of sensitivity has no guesses
+        fail_misuse(f"{finding.outcome.value}: {finding.witness}")
     share = point.guesses.runs / runs
     _, more = grow_until(lambda n: _could_refute(point, n * share, trial), runs, MOST_RUNS)
     advice = f"; use {more:,} (--dp-runs, or runs= of the test)" if more < MOST_RUNS else ""

@@ -52,6 +52,7 @@ def _case(suite: Xml.Element, row: ReportRow) -> None:
         f"{row.runs:,} runs)",
         f"outcome: {row.outcome.name.lower()}, expected {row.expected.name.lower()}",
         f"witness: {escape_control(row.witness)}",
+        *(f"note: {escape_control(note)}" for note in row.notes),
     ]
     if not row.decisive:
         lines.append(f"inconclusive: {escape_control(row.why_inconclusive)}")

@@ -35,6 +35,9 @@ def print_report(result: Result, console: Console) -> None:
     for row in rows:
         if row.facts:
             _print_facts(row, console)
+    for row in rows:
+        for note in row.notes:
+            console.print(literal_text(f"note on {row.subject}: {note}"), style="yellow")
     for library, why in result.absent.items():
         console.print(literal_text(f"not audited: {library}, {why}"), style="yellow")
     right = sum(row.as_expected for row in rows)

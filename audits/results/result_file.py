@@ -167,6 +167,7 @@ def _detail(row: ReportRow) -> dict[str, Any]:
         "verdict_lower": _finite(row.verdict_lower),
         "guesses": None if row.guesses is None else list(row.guesses),
         "facts": [list(fact) for fact in row.facts],
+        "notes": list(row.notes),
         "curve": None if row.curve is None else {
             name: list(map(_finite, values)) for name, values in _columns(row.curve).items()
         },
@@ -203,6 +204,7 @@ def _row(one: dict[str, Any], more: dict[str, Any]) -> ReportRow:
         if curve is None
         else ProfileCurve(**{name: tuple(values) for name, values in curve.items()}),
         tuple(map(str, more.get("unseen", ()))),
+        tuple(map(str, more.get("notes", ()))),  # older files have none
     )
 
 

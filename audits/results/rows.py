@@ -71,7 +71,7 @@ class ReportRow:
 
     ``verdict_lower`` is the bound at the confidence of the verdict, ``guesses`` the (right, made,
     runs) of a guess test, ``facts`` are (name, value) pairs, ``unseen`` parts of outputs that were
-    not looked into.
+    not looked into, ``notes`` sentences on the subject.
     """
 
     subject: str
@@ -91,6 +91,7 @@ class ReportRow:
     facts: tuple[tuple[str, str], ...] = ()
     curve: ProfileCurve | None = None
     unseen: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def as_expected(self) -> bool:

@@ -183,6 +183,7 @@ def guess_test_row(
         (),
         curve,
         finding.unseen,
+        finding.notes,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -17,10 +17,12 @@ from accountant.domains import DELTA, EPSILON
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from audits.claims.arguments import checked_pair
 from audits.claims.findings import Outcome
 from audits.results.result_file import Request
 from audits.results.rows import FAMILY_ERROR, AuditCase, ReportRow, Settings
 from audits.runner.target_processes import TARGET_METAVAR, TargetLimits, TargetProcesses
+from audits.runner.target_values import load_value
 
 MAX_WITNESS = 4000  # characters: outputs may be long words
 
@@ -49,12 +51,12 @@ class TargetRequest:
         delta = DELTA.check("--delta", parse_number(str(given.get("delta", 0))))
         pair = given.get("pair")
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise ParameterError("--pair", pair, "two .npy files")
+            raise ParameterError("--pair", type(pair).__name__, "two numbers or files")
         found = cls(name, epsilon, delta, (str(pair[0]), str(pair[1])), given.get("bits") is True)
-        first, second = map(load_value, found.pair)
-        if np.shape(first) != np.shape(second):
-            shapes = f"shapes {np.shape(first)} and {np.shape(second)}"
-            raise ParameterError("--pair", shapes, "two neighbouring values of one shape")
+        try:
+            checked_pair(tuple(map(load_value, found.pair)))
+        except ParameterError as error:
+            raise ParameterError("--pair", error.value, error.allowed) from None
         return found
 
     @property
@@ -76,20 +78,6 @@ def target_cases(target: TargetRequest, limits: TargetLimits) -> list[AuditCase]
     ]  # fmt: skip
 
 
-def load_value(path: str) -> Any:
-    """An array, or a number, from a .npy file that holds no objects."""
-    try:
-        value = np.load(path, allow_pickle=False)
-    except OSError as error:
-        why = error.strerror or "not a .npy file"
-        raise ParameterError("--pair", path, f"a .npy file to read ({why})") from None
-    except (ValueError, EOFError, SyntaxError, MemoryError):
-        raise ParameterError("--pair", path, "a .npy file of numbers, without objects") from None
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biufc":
-        raise ParameterError("--pair", path, "a .npy file of numbers, without objects")
-    return value.item() if value.ndim == 0 else value
-
-
 def _audit(
     target: TargetRequest,
     kind: str,
@@ -101,7 +89,7 @@ def _audit(
     """The row of outputs that other processes sent; they have no part in the verdict."""
     pair = (load_value(target.pair[0]), load_value(target.pair[1]))
     processes = settings.jobs if kind == "outputs" else 1
-    with TargetProcesses(target.name, pair, limits, processes) as release:
+    with TargetProcesses(target.name, target.pair, pair, limits, processes) as release:
         from audits.attacks.floating_point import audit_bits
         from audits.attacks.front import audit
         from audits.runner.cases import guess_test_row
@@ -113,6 +101,7 @@ def _audit(
                     finding = audit(*known, rng=rng, executor=pool)
             else:
                 finding = audit_bits(*known, rng=rng)
+            finding = replace(finding, notes=release.notes(finding.runs))
         except ParameterError as error:
             allowed = f"a release that can be audited: {error}"
             raise release.failure or ParameterError(TARGET_METAVAR, target.name, allowed) from None

@@ -13,19 +13,23 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from audits.runner import target_supervisor
-from audits.runner.target_messages import BrokenMessage, Channel, decode_outputs
+from audits.runner.target_messages import MALFORMED, BrokenMessage, Channel, decode_outputs
+from audits.runs.release_calls import IsolatedRelease
+from audits.runs.release_notes import SENTENCES
 from audits.statistics.combined_tests import MAX_LEARNING_RUNS
 
 TARGET_METAVAR = "PKG.MODULE:FUNCTION"
 SMALL_ANSWER = 1 << 20  # bytes that every answer may have
+Answer = TypeVar("Answer")
 GRACE = 15.0  # seconds for all processes to end
 MAX_ERROR = 300  # characters of an error that a process of the function sent
 
@@ -46,14 +50,22 @@ class TargetLimits:
 
 
 @final
-class TargetProcesses:
-    """Processes that run a function, as a release ``(value, rng, size)`` of the two values."""
+class TargetProcesses(IsolatedRelease):
+    """Processes that run a function, as a release ``(value, rng, size)`` of the two values.
+
+    Each process reads the values itself, by the ``words`` of the command line.
+    """
 
     def __init__(
-        self, name: str, pair: tuple[Any, Any], limits: TargetLimits, processes: int
+        self,
+        name: str,
+        words: tuple[str, str],
+        pair: tuple[Any, Any],
+        limits: TargetLimits,
+        processes: int,
     ) -> None:
         self.failure: ParameterError | None = None
-        self._name, self._pair, self._limits = name, pair, limits
+        self._name, self._words, self._pair, self._limits = name, words, pair, limits
         self._lock = threading.Lock()
         self._report: bytes | None = None
         ends = [socket.socketpair() for _ in range(processes)]
@@ -88,18 +100,23 @@ class TargetProcesses:
         which = 0 if value is self._pair[0] else 1
         # the generator itself stays here, for it also tosses the coins
         seed = int.from_bytes(rng.bytes(16), "little")
+        most = SMALL_ANSWER + self._limits.memory_bytes * size // MAX_LEARNING_RUNS
+        return self._ask([which, seed, size], most, decode_outputs)
+
+    def notes(self, runs: int) -> tuple[str, ...]:
+        """Sentences on the function, by what a process saw after so many runs of it."""
+        return self._ask([runs], SMALL_ANSWER, _decode_notes)
+
+    def _ask(self, request: list[int], most: int, decode: Callable[[Any], Answer]) -> Answer:
         channel, fresh = self._idle.get()
         try:
             if fresh:
-                channel.send(self._name)
-                for one in self._pair:
-                    channel.send(np.asarray(one))
-            channel.send([which, seed, size])
-            most = SMALL_ANSWER + self._limits.memory_bytes * size // MAX_LEARNING_RUNS
+                channel.send([self._name, *self._words])
+            channel.send(request)
             answer = channel.receive(most)
             if isinstance(answer, dict) and "error" in answer:
                 raise self._failed(self._error(str(answer["error"])[:MAX_ERROR]))
-            return decode_outputs(answer)
+            return decode(answer)
         except BrokenMessage:
             raise self._failed("code that answers with outputs, and not too large") from None
         except TimeoutError:
@@ -148,3 +165,11 @@ class TargetProcesses:
                     self._supervisor.kill()
                     self._report, _ = self._supervisor.communicate()
             return self._report
+
+
+def _decode_notes(answer: Any) -> tuple[str, ...]:
+    """The sentences whose numbers a process sent."""
+    try:
+        return tuple(SENTENCES[int(number)] for number in answer["notes"][: len(SENTENCES)])
+    except MALFORMED as error:
+        raise BrokenMessage from error

@@ -17,23 +17,29 @@ import numpy as np
 
 from accountant.errors import ParameterError
 from audits.runner.target_messages import Channel, encode_outputs
+from audits.runner.target_values import load_value
 from audits.runs.release_functions import Draw, vectorised
+from audits.runs.release_notes import observations
 
 ANY_SIZE = 1 << 62  # the auditor is trusted
 
 
 def _serve(channel: Channel) -> None:
-    """Answer requests (which value, seed, runs) until the connection is closed."""
+    """Answer requests until the connection is closed: [which value, seed, runs], or [runs].
+
+    The second kind asks what a few more calls show of the function.
+    """
     sys.path.insert(0, "")
     warnings.simplefilter("ignore")
-    name = channel.receive(ANY_SIZE)
-    values = [_as_loaded(channel.receive(ANY_SIZE)) for _ in range(2)]
+    name, *words = channel.receive(ANY_SIZE)
+    values: list[Any] = []
     draw: Draw | None = None
     while True:
-        which, seed, size = channel.receive(ANY_SIZE)
+        request = channel.receive(ANY_SIZE)
         try:
+            values = values or [load_value(word) for word in words]
             draw = draw or vectorised(_import_function(name))
-            answer = encode_outputs(draw(values[which], np.random.default_rng(seed), size))
+            answer = _answer(draw, values, request)
         except ParameterError as error:
             answer = {"error": f"a release that can be audited: {error}"}
         except BaseException as error:  # any error of the code, sys.exit too
@@ -42,9 +48,11 @@ def _serve(channel: Channel) -> None:
         del answer
 
 
-def _as_loaded(value: Any) -> Any:
-    """A number of no axes as Python's own, as from its file."""
-    return value.item() if value.ndim == 0 else value
+def _answer(draw: Draw, values: list[Any], request: list[int]) -> Any:
+    if len(request) == 1:
+        return {"notes": observations(draw, values, request[0])}
+    which, seed, size = request
+    return encode_outputs(draw(values[which], np.random.default_rng(seed), size))
 
 
 def _import_function(name: str) -> Any:

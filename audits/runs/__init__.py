@@ -1,4 +1,4 @@
 """Runs: draw outputs of a release many times, in pieces that any executor can draw.
 
-It may import only `statistics`; classifiers, attacks and algorithm runs import it.
+It may import only `statistics` and `values`; classifiers, attacks and algorithm runs import it.
 """

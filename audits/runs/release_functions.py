@@ -7,8 +7,8 @@ an outcome like any other.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
+from audits.runs.release_calls import CallForm, IsolatedRelease, awaiting, call_form
+from audits.values.copies import copies
 
 CHUNK = 1 << 15  # runs at a time: stays in the processor's cache, and bounds memory
 Draw = Callable[[Any, np.random.Generator, int], NDArray[Any]]
@@ -42,34 +44,43 @@ def concatenate_outputs(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 @final
 @dataclass(frozen=True, slots=True)
 class Vectorised:
-    """A function of (value, rng, size); it loops if ``release`` takes no size."""
+    """A function of (value, rng, size); it loops if ``release`` takes no size.
+
+    Each call of ``release`` receives a copy of the value, for it may work in place.
+    """
 
     release: Callable[..., Any]
-    by_name: bool
-    by_position: bool
+    form: CallForm
 
     def __call__(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
         """Outputs of ``size`` runs along the first axis."""
+        return self.draw(copies(value), rng, size)
+
+    def draw(self, values: Iterator[Any], rng: np.random.Generator, size: int) -> NDArray[Any]:
+        """Outputs of ``size`` runs, each call on the next of the values."""
         if size == 0:
             return np.empty(0)
-        release = self.release
-        if not (self.by_name or self.by_position):
-            return as_output_array([_outcome(release, value, rng) for _ in range(size)])
+        release, form = self.release, self.form
+        if not form.size:
+            with awaiting(form.one_run(release), awaited=form.awaited) as one:
+                given = itertools.islice(values, size)
+                return as_output_array([_outcome(one, value, rng) for value in given])
         try:
-            many = release(value, rng, size=size) if self.by_name else release(value, rng, size)
+            with awaiting(form.many_runs, awaited=form.awaited) as many:
+                found = many(release, next(values), rng, size)
         except Exception as error:
             # which of the runs failed is not known
             shown = f"one that raised {type(error).__name__}: {error}"
             allowed = "a function that does not raise; without size an exception is an outcome"
             raise ParameterError("release", shown, allowed) from error
-        return _checked_outputs(many, size)
+        return _checked_outputs(found, size)
 
 
 def vectorised(release: Callable[..., Any]) -> Draw:
     """``release`` as a function of (value, rng, size), with or without a size of its own."""
-    if not callable(release):
-        raise ParameterError("release", release, "a mechanism or a function")
-    return Vectorised(release, *_takes_size(release))
+    if isinstance(release, IsolatedRelease):
+        return release
+    return Vectorised(release, call_form(release))
 
 
 def as_output_array(outputs: list[Any]) -> NDArray[Any]:
@@ -137,17 +148,3 @@ def _as_object_array(outputs: list[Any]) -> NDArray[Any]:
     for place, one in enumerate(outputs):  # a slice assignment would unpack the outputs
         array[place] = one
     return array
-
-
-def _takes_size(release: Callable[..., Any]) -> tuple[bool, bool]:
-    """Whether it takes ``size`` by name, or as a required third argument."""
-    try:
-        parameters = list(inspect.signature(release).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C have no signature
-        return False, False
-    plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    if len(plain) < 2 and not open_ended:
-        raise ParameterError("release", release, "a function of (value, rng) or (value, rng, size)")
-    named = any(p.name == "size" and p.kind is not p.POSITIONAL_ONLY for p in parameters)
-    return named, len(plain) > 2 and plain[2].default is inspect.Parameter.empty

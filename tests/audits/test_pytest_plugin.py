@@ -1,5 +1,7 @@
 """The pytest plugin: what passes, what fails and how it reads, the flake rate, the start-up."""
 
+import dataclasses
+import enum
 import inspect
 import json
 import math
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 
 from audits.pytest_plugin import FLAKE_RATE, confidence_of, flake_rate, seed_of
+from audits.pytest_support import assertions
 from audits.pytest_support.assertions import assert_returned
 from audits.pytest_support.failures import ClaimFailed, Trial
 from mechanisms import Gaussian, Laplace, RandomizedResponse
@@ -152,6 +155,78 @@ def test_every_shape_passes_where_it_is_honest(session):
     assert "dp: 9 audits share a flake rate of 1e-06, 200,000 runs each, seed 0" in said(done)
 
 
+def test_a_mark_and_a_test_take_every_form_of_a_claim(session):
+    done = session(
+        """
+        from accountant import Budget
+
+        def counted(value, rng, size):
+            return len(value) + rng.laplace(size=size)
+
+        @pytest.mark.dp(claim=1.0)
+        def test_number():
+            return honest, PAIR
+
+        @pytest.mark.dp(claim=(1.0, 1e-5), runs=5_000)
+        def test_two_numbers():
+            return counted, ([1.0, 2.0], [1.0]), (1.0, 1e-6)
+
+        @pytest.mark.dp(claim=Budget(1.0), runs=5_000)
+        def test_budget():
+            return honest, PAIR, Budget(1.0)
+
+        @pytest.mark.dp(claim=GaussianLoss(0.5))
+        def test_curve():
+            return Gaussian(scale=2.0)
+
+        @pytest.mark.dp(claim=GaussianLoss(0.5))
+        def test_curve_of_a_function():
+            return (lambda value, rng, size: value + rng.normal(scale=2, size=size)), PAIR
+
+        @pytest.mark.dp(claim=1.0, runs=5_000)
+        def test_algorithm():
+            return Sum(), RECORDS, CHANGED
+
+        def test_fixture(audit):
+            for claim in (1.0, (1.0, 1e-5), Budget(1.0)):
+                audit(honest, PAIR, claim, runs=5_000)
+
+        @pytest.mark.dp(claim=GaussianLoss(0.49))
+        def test_overclaimed():
+            return Gaussian(scale=2.0)
+
+        @pytest.mark.dp(claim=0.5)
+        def test_falsified():
+            return counted, (["Alice", RECORDS], ["Alice"])
+        """
+    )
+    done.assert_outcomes(passed=7, failed=2)
+    assert "OVERCLAIMED: Gaussian(scale=2.0" in said(done)
+    assert "  pair    a list of length 2 against a list of length 1; the same in" in said(done)
+    assert "Alice" not in said(done)
+
+
+def test_a_test_that_expects_a_violation_has_none_if_the_audit_is_inconclusive(
+    session, monkeypatch
+):
+    class Third(enum.Enum):
+        UNDECIDED = "an output could not be looked into"
+
+    found = assertions.audit(Laplace(1.0), runs=20_000, rng=1)
+    undecided = dataclasses.replace(found, outcome=Third.UNDECIDED)
+    monkeypatch.setattr(assertions, "audit", lambda *given: undecided)
+    done = session(
+        """
+        @pytest.mark.xfail(raises=AssertionError, strict=True)
+        @pytest.mark.dp(epsilon=1)
+        def test_undecided():
+            return honest, PAIR
+        """
+    )
+    done.assert_outcomes(failed=1)
+    assert "UNDECIDED: honest, an output could not be looked into" in said(done)
+
+
 def test_nothing_is_said_where_nothing_is_audited(session):
     done = session("def test_plain(): pass", "-v")
     done.assert_outcomes(passed=1)
@@ -160,7 +235,9 @@ def test_nothing_is_said_where_nothing_is_audited(session):
 
 def test_the_marker_is_listed(session):
     done = session("", "--markers")
-    done.stdout.fnmatch_lines(["@pytest.mark.dp(epsilon, delta=0.0, runs=None): the test returns*"])
+    done.stdout.fnmatch_lines(
+        ["@pytest.mark.dp(epsilon, delta=0.0, claim=None, runs=None): the test returns*"]
+    )
 
 
 def test_the_fixture_returns_the_finding(session):
@@ -346,11 +423,11 @@ REFUSED = {
     "return honest": "*This one returned function",
     "return ()": "*This one returned ()",
     "return honest, PAIR, PureLoss(1.0), 4": "*returned (function, (float, float), PureLoss, int)",
-    "return honest, PAIR, 1.0": "the claim of (release, pair, claim) must be a loss, not float",
+    "return honest, PAIR, 1j": "claim must be a loss such as PureLoss(1.0), a number *",
     "return Peek(), RECORDS": "*This one returned (Peek, ndarray)",
     "return Peek, RECORDS, CHANGED": "*the class Peek, not an instance*",
     "return honest, (0.0,)": "*pair must be two neighbouring values*",
-    "return honest, (0.0, RECORDS)": "*pair must be two neighbouring values of one shape*",
+    "return honest, (RECORDS, RECORDS.copy())": "*pair must be two values that differ*",
 }
 
 
@@ -371,8 +448,8 @@ def escaped(words):
 @pytest.mark.parametrize(
     ("mark", "words"),
     [
-        ("dp", "*by name, not (delta=0.0, runs=None)"),
-        ("dp(1)", "*by name, not (1, delta=0.0, runs=None)"),
+        ("dp", "*by name, not ()"),
+        ("dp(1)", "*by name, not (1)"),
         ("dp(epsilon=1, rho=2)", "*by name, not (*rho=2)"),
         ("dp(epsilon=float('nan'))", "epsilon must be a number in *, got nan"),
         ("dp(epsilon=-1)", "epsilon must be a number in *, got -1"),
@@ -408,7 +485,7 @@ def test_the_fixture_refuses_in_words(session):
         def test_0(audit): audit(honest, PAIR)
         def test_1(audit): audit(3, PAIR, PureLoss(1.0))
         def test_2(audit): audit(Peek(), (RECORDS, CHANGED), PureLoss(1.0))
-        def test_3(audit): audit(honest, PAIR, 1.0)
+        def test_3(audit): audit(honest, PAIR, True)
         def test_4(audit): audit(honest, PAIR, PureLoss(1.0), runs=1)
         def test_5(audit): audit(honest, PAIR, PureLoss(1.0), delta=2)
         def test_6(request): request.getfixturevalue("audit")
@@ -420,7 +497,7 @@ def test_the_fixture_refuses_in_words(session):
             "*audit of a function needs the claim that it makes, such as PureLoss(1.0)",
             "*audit takes a mechanism or a function of (value, rng), not int",
             "*audit takes a mechanism or a function of (value, rng), not Peek",
-            "*claim must be a loss*, got 1.0",
+            "*claim must be a loss*, got True",
             "*runs must be a whole number*, got 1",
             "*delta must be a number*, got 2",
             "*make the fixture audit an argument*",

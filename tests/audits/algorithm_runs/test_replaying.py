@@ -275,7 +275,8 @@ def test_a_public_side_gives_the_shape():
     [(1.0, 1.0, ""), (1.0, 1.0 + 1e-15, "by 1.11e-15"), (0.0, -0.0, "by 0"),
      (float("nan"), float("nan"), ""), ([1, (2, np.ones(3))], [1, (2, np.ones(3))], ""),
      ({"a": 1}, {"b": 1}, "keys"), ([1], [1, 2], "items"), (1, 1.0, "int against float"),
-     (np.ones(2), np.ones(3), "against"), ("a", "b", "'a' against 'b'"), (None, None, "")],
+     (np.ones(2), np.ones(3), "against"), ("a", "b", "a str of length 1"),
+     (7, 9, "by 2"), (None, None, "")],
 )  # fmt: skip
 def test_results_are_compared_bit_by_bit(one, other, words):
     assert (difference(one, other) == "") is (words == "")

@@ -138,8 +138,8 @@ BAD = [
     {"confidence": 0.0}, {"confidence": 1.0}, {"confidence": float("nan")}, {"confidence": True},
     {"delta": -1.0}, {"delta": 1.0}, {"delta": float("nan")}, {"delta": True},
     {"rng": -1}, {"rng": True}, {"rng": 1.5}, {"rng": "1"}, {"rng": np.random.RandomState(1)},
-    {"claim": 1.0}, {"claim": Laplace(1.0)},
-    {"pair": None}, {"pair": (1.0,)}, {"pair": 3.0}, {"pair": (1.0, [1.0, 2.0])},
+    {"claim": True}, {"claim": (1.0,)}, {"claim": Laplace(1.0)},
+    {"pair": None}, {"pair": (1.0,)}, {"pair": 3.0}, {"pair": (1.0, 1.0)},
 ]  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def test_nonsense_is_refused_before_a_single_run(bad):
 
 @pytest.mark.parametrize(
     "release",
-    [3, lambda v: v, lambda v, rng, size: np.zeros(size + 1), lambda v, rng, size: 1.0,
+    [3, lambda: 0.0, lambda v, rng, size: np.zeros(size + 1), lambda v, rng, size: 1.0,
      lambda v, rng, size: None, lambda v, rng, size: {"a": size}, lambda v, rng: 1 / 0],
 )  # fmt: skip
 def test_what_releases_no_outputs_is_refused(release):

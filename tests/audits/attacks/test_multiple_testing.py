@@ -120,7 +120,7 @@ def test_the_same_seed_gives_the_same_family():
     [
         ({"pairs": []}, "at least one pair"),
         ({"claims": []}, "and one claim"),
-        ({"claims": [1.0]}, "claim"),
+        ({"claims": ["1.0"]}, "claim"),
         ({"runs": 200}, "at least 300"),
         ({"confidence": 1.0}, "confidence"),
         ({"events": {"odd": 3}}, "events['odd']"),

@@ -164,7 +164,7 @@ def test_a_seed_repeats():
 
 
 BAD = [
-    {"runs": 0}, {"runs": True}, {"confidence": 0.0}, {"delta": 2.0}, {"claim": 3}, {"rng": -1},
+    {"runs": 0}, {"runs": True}, {"confidence": 0.0}, {"delta": 2.0}, {"claim": "3"}, {"rng": -1},
     {"pair": None}, {"pair": (1,)}, {"release": 3},
 ]  # fmt: skip
 

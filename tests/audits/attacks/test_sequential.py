@@ -77,7 +77,7 @@ def test_strings_and_deltas_are_bet_on_too():
     assert found.stopped is not None
 
 
-@pytest.mark.parametrize("bad", [{"claim": None}, {"claim": 1.0}, {"runs": 0}, {"delta": 2.0},
+@pytest.mark.parametrize("bad", [{"claim": None}, {"claim": True}, {"runs": 0}, {"delta": 2.0},
                                  {"pair": None}, {"confidence": 1.0}], ids=repr)  # fmt: skip
 def test_nonsense_is_refused(bad):
     with pytest.raises(ParameterError, match="must be"):

@@ -5,6 +5,7 @@ import os
 import sys
 import textwrap
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,19 @@ def honest(value, rng, size):
 
 def half(value, rng, size):
     return value + rng.laplace(scale=0.5, size=size)
+
+def total(value, rng, size):
+    return float(np.sum(np.asarray(value["x"]))) + rng.laplace(size=size)
+
+def rows(value, rng, size):
+    return len(value) + rng.laplace(scale=0.2, size=size)
+
+def in_place(value, rng):
+    value += 1
+    return value.sum() + rng.laplace()
+
+def own(value):
+    return value + np.random.laplace()
 
 def one_at_a_time(value, rng):
     return value + rng.laplace()
@@ -90,7 +104,15 @@ def folder(tmp_path, monkeypatch):
     for name, value in {"a": 0.0, "b": 1.0, "three": np.zeros(3), "words": np.array(["x"])}.items():
         np.save(tmp_path / f"{name}.npy", value)
     np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
-    (tmp_path / "junk.npy").write_text("junk")
+    for name in ("junk.npy", "junk.npz", "bad.json"):
+        (tmp_path / name).write_text("junk")
+    np.savez(tmp_path / "objects.npz", np.array([{}], dtype=object))
+    np.savez(tmp_path / "two.npz", x=np.ones(3), y=np.zeros(2))
+    np.savez(tmp_path / "two_less.npz", x=np.ones(2), y=np.zeros(2))
+    np.savez(tmp_path / "one.npz", np.ones(3))
+    for name, rows in {"all": 3, "less": 2}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps({"x": [1.0] * rows}))
+        (tmp_path / f"{name}.csv").write_text("x,who\n" + "1,Alice\n" * rows)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
     return tmp_path
@@ -132,6 +154,63 @@ def test_what_cannot_be_looked_into_is_inconclusive(folder, capsys):
     assert written["details"][0]["unseen"] == ["output[1]: Handle"]
 
 
+@pytest.mark.parametrize(
+    ("name", "pair", "status"),
+    [("half", ("0", "1"), 1), ("honest", ("-1", "-0.5"), 0),
+     ("total", ("all.json", "less.json"), 0),
+     ("total", ("two.npz", "two_less.npz"), 0), ("rows", ("one.npz", "three.npy"), 1),
+     ("rows", ("one.npz", "two.npz"), 1)],
+)  # fmt: skip
+def test_values_are_numbers_or_files_of_any_size(name, pair, status, folder, capsys):
+    np.save(folder / "three.npy", np.zeros(4))
+    assert main(words(f"theirs:{name}", "--samples", "2000", pair=pair)) == status
+    capsys.readouterr()
+
+
+def test_tables_are_frames_and_no_record_is_printed(folder, capsys):
+    pytest.importorskip("pandas")
+    more = ["--samples", "2000", "--json", "r.json"]
+    assert main(words("theirs:total", *more, pair=("all.csv", "less.csv"))) == 0
+    assert main(words("theirs:rows", *more, pair=("all.csv", "less.csv"))) == 1
+    kept = (folder / "r.json").read_text()
+    assert "a DataFrame of shape (3, 2) against a DataFrame of shape (2, 2)" in kept
+    assert "Alice" not in capsys.readouterr().out + kept
+
+
+def test_what_reads_a_table_is_named_where_it_is_missing(folder, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert main(words("theirs:total", pair=("all.csv", "less.csv"))) == 2
+    assert "read by pandas, which is not installed: python -m pip" in capsys.readouterr().err
+
+    def without_pyarrow(word):
+        raise ImportError
+
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(read_parquet=without_pyarrow))
+    assert main(words("theirs:total", pair=("all.parquet", "less.csv"))) == 2
+    assert "read by pyarrow, which is not installed: python -m pip" in capsys.readouterr().err
+
+
+def test_notes_are_printed_and_written(folder, capsys):
+    np.save("four.npy", np.zeros(4))
+    reports = ["--samples", "2000", "--json", "r.json", "--junit", "r.xml", "--html", "r.html"]
+    assert main(words("theirs:in_place", *reports, pair=("three.npy", "four.npy"))) == 0
+    sentence = "The release changes the value that it receives"
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"note on theirs:in_place: {sentence}" in out
+    (detail,) = json.loads((folder / "r.json").read_text())["details"]
+    assert detail["notes"] == [f"{sentence}; every call had a copy of its own."]
+    assert all(sentence in (folder / name).read_text() for name in ("r.xml", "r.html"))
+    assert main(words("theirs:own", "--samples", "2000")) == 0
+    assert "a seed does not repeat it" in " ".join(capsys.readouterr().out.split())
+
+
+def test_help_shows_commands_to_try(capsys):
+    assert main(["target", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("python -m audits target mycode:") == 3
+    assert "--pair 0 1 --allow-import" in shown
+
+
 def test_low_order_bits_are_looked_at_on_request(folder, capsys):
     assert main(words("theirs:honest", "--bits")) == 1
     assert "low bits of theirs:honest" in capsys.readouterr().out
@@ -162,9 +241,14 @@ def test_a_target_that_cannot_be_audited_is_one_line_and_exit_2(name, message, f
 
 @pytest.mark.parametrize(
     ("pair", "claim", "message"),
-    [(("a.npy", "three.npy"), "1", "shape"), (("a.npy", "objects.npy"), "1", "without objects"),
+    [(("a.npy", "a.npy"), "1", "two values that differ"),
+     (("a.npy", "objects.npy"), "1", "without objects"),
      (("a.npy", "junk.npy"), "1", "without objects"), (("a.npy", "words.npy"), "1", "numbers"),
-     (("a.npy", "missing.npy"), "1", "No such file"), (("a.npy", "."), "1", "a .npy file"),
+     (("a.npy", "missing.npy"), "1", "No such file"),
+     (("a.npy", "."), "1", "a number, or a file that ends in .npy"),
+     (("0", "0.0"), "1", "two values that differ"), (("0", "inf"), "1", "finite"),
+     (("a.npy", "bad.json"), "1", "can be read (JSONDecodeError)"),
+     (("a.npy", "junk.npz"), "1", "can be read"), (("a.npy", "objects.npz"), "1", "can be read"),
      (("a.npy", "b.npy"), "nan", "--epsilon must be"), (("a.npy", "b.npy"), "-1", "--epsilon"),
      (("a.npy", "b.npy"), "much", "--epsilon must be")],
 )  # fmt: skip

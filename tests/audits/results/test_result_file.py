@@ -14,7 +14,8 @@ from tests.audits.results.report_rows import result, row
 def test_a_result_comes_back_as_it_was(tmp_path):
     nothing = row("n", claim=(math.nan, math.nan), exact_epsilon=None, epsilon_lower=None,
                   guesses=None, curve=None, verdict_lower=None, facts=(("a", "b"),))  # fmt: skip
-    results = result(row("a"), nothing, row("c", wrong=True), absent={"x": "y"}, names=["a", "b c"])
+    noted = row("c", wrong=True, notes=("It changes its value.",))
+    results = result(row("a"), nothing, noted, absent={"x": "y"}, names=["a", "b c"])
     path = tmp_path / "r.json"
     path.write_text(to_json(results))
     back = read_result(str(path), "FILE")
@@ -23,6 +24,14 @@ def test_a_result_comes_back_as_it_was(tmp_path):
     assert back.rows[0] == results.rows[0]
     assert back.request == results.request
     assert back.request.repeat_command == "python -m audits a 'b c' --seed 7 --samples 100"
+
+
+def test_a_file_from_before_notes_is_read(tmp_path):
+    written = json.loads(to_json(result(row("a"))))
+    assert written["details"][0].pop("notes") == []
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(written))
+    assert read_result(str(path), "FILE").rows == [row("a")]
 
 
 WRONG = {

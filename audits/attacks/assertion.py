@@ -1,0 +1,127 @@
+"""A privacy claim as an assertion, for any test framework or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from accountant.accountants.tight import Tight
+from accountant.errors import ParameterError
+from accountant.formatting import format_lower
+from accountant.losses.loss import Loss
+from accountant.randomness import Rng
+from audits.attacks.front import audit
+from audits.claims.arguments import claimed_delta
+from audits.claims.claims import CLAIM_FORMS, ClaimLike, Sensitivity, checked_claim
+from audits.claims.findings import Finding, Outcome
+from audits.runs.release_calls import release_name
+from mechanisms.base.mechanism import Mechanism
+
+TOLERANCE = 1e-9  # a cost this much (relative) above the claim is float rounding
+
+
+def assert_private(
+    release: Mechanism | Callable[..., Any],
+    pair: tuple[Any, Any] | None = None,
+    claim: ClaimLike | Sensitivity | None = None,
+    runs: int = 200_000,
+    confidence: float = 0.999999,
+    delta: float | None = None,
+    rng: Rng = 0,
+    allow_inconclusive: bool = False,
+) -> Finding:
+    """Assert that an audit does not falsify a privacy claim, in any test.
+
+    The claim of a declared mechanism is compared with its computed cost first.  The seed is fixed,
+    so a test that passed passes again.  Each call fails on a true claim with probability ``1 -
+    confidence`` over the seeds; examples of Hypothesis are calls.
+
+    Parameters
+    ----------
+    release : Mechanism or callable
+        As for `audit`, a coroutine function too; the call may stand in an asynchronous test.
+    pair : tuple of two values, optional
+        Two neighbouring values that differ; None takes the mechanism's worst pair.
+    claim : Loss, Budget, float, (float, float) or Sensitivity, optional
+        As for `audit`; a function needs one.
+    runs : int, optional
+        Number of draws, at least 10.
+    confidence : float, optional
+        Probability in (0, 1) with which a true claim passes.
+    delta : float, optional
+        The delta in [0, 1) of the bound; None as for `audit`.
+    rng : int, numpy.random.Generator or None, optional
+        Seed or generator.
+    allow_inconclusive : bool, optional
+        Pass where the audit could not have falsified the claim.  By default only `SURVIVED` passes.
+
+    Returns
+    -------
+    Finding
+        What `audit` found; its bound is rounded down.
+
+    Raises
+    ------
+    AssertionError
+        If the claim is falsified, in a sentence that has the bound and the witness; if a mechanism
+        costs more than is claimed; or if the audit is inconclusive.
+    ParameterError
+        As for `audit`, or if the claim of a function is missing.
+
+    Examples
+    --------
+    >>> from audits import assert_private
+    >>> def noisy(value, rng, size):
+    ...     return value + rng.laplace(scale=0.5, size=size)
+    >>> assert_private(noisy, (0.0, 1.0), claim=2.0, runs=20_000).outcome.name
+    'SURVIVED'
+    >>> try:
+    ...     assert_private(noisy, (0.0, 1.0), claim=1.0, runs=20_000)
+    ... except AssertionError as error:
+    ...     print(str(error).partition(":")[0])
+    noisy leaks epsilon >= 1.842 at delta = 0, and 1 is claimed
+    """
+    __tracebackhide__ = True  # pytest shows the line of the test
+    said = claim if isinstance(claim, Sensitivity) else checked_claim(claim)
+    if said is None and not isinstance(release, Mechanism):
+        raise ParameterError("claim", None, CLAIM_FORMS)
+    name = repr(release) if isinstance(release, Mechanism) else release_name(release)
+    if isinstance(release, Mechanism) and isinstance(said, Loss):
+        at = claimed_delta(said) if delta is None else delta
+        cost, allowed = Tight().epsilon(release, at), said.epsilon_at(at)
+        if cost > allowed * (1 + TOLERANCE):
+            raise AssertionError(
+                f"{name} costs epsilon = {cost:.6g} at delta = {at:.4g}, and {allowed:.6g} is "
+                "claimed (computed, no runs)"
+            )
+        said = release.loss
+    finding = audit(release, pair, said, runs, confidence, delta, rng)
+    allowed_outcome = allow_inconclusive and finding.outcome is not Outcome.FALSIFIED
+    if finding.outcome is Outcome.SURVIVED or allowed_outcome:
+        return finding
+    raise AssertionError(_verdict_sentence(name, said, finding))
+
+
+def _verdict_sentence(name: str, claim: Loss | Sensitivity | None, finding: Finding) -> str:
+    """What was found of a claim, with the witness, the notes and the seed."""
+    if finding.outcome is not Outcome.FALSIFIED:
+        verdict = f"{name}: {finding.outcome.name}, {finding.outcome.value}"
+    elif not isinstance(finding.claim, Loss):
+        verdict = f"{name} breaks its claim {claim!r}"
+    else:
+        verdict = f"{name} {_leak_text(finding.claim, finding)}"
+    notes = " ".join(("", *finding.notes))
+    return f"{verdict}: {finding.witness} (seed {finding.seed}).{notes}"
+
+
+def _leak_text(claim: Loss, finding: Finding) -> str:
+    """The bound that refutes the claim: of the claim's own delta, else of its point."""
+    delta, claimed, lower = finding.delta, claim.epsilon_at(finding.delta), finding.epsilon_lower
+    point = finding.point
+    if point is not None and lower <= claimed:
+        delta, claimed = point.delta, point.epsilon
+        lower = point.guesses.epsilon_lower(delta, finding.confidence)
+    if lower <= claimed:  # bets have no bound of their own
+        return f"leaks more than the claimed epsilon = {claimed:.4g} at delta = {delta:.4g}"
+    found = f"leaks epsilon >= {format_lower(lower)} at delta = {delta:.4g}"
+    return f"{found}, and {claimed:.4g} is claimed"

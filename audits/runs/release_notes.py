@@ -1,0 +1,73 @@
+"""What a few more calls show of a release: does a seed repeat it, does it change its value?
+
+The calls come after the runs of an audit and have generators of their own, so that they change no
+number of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from audits.runs.release_functions import Vectorised
+from audits.values.copies import copies, is_shared
+from audits.values.digests import digest, surely_differ
+
+RUNS_PER_CALL, MAX_CALLS = 200, 16  # one more call a value for so many runs, at most so many
+NO_GENERATOR, OTHER_RANDOMNESS, CHANGED_VALUE, SHARED_VALUE = range(4)
+SENTENCES = (
+    "The release takes no rng and draws by itself: a seed does not repeat it.",
+    "Two draws under one seed differed, for the release does not draw from its rng alone: a seed "
+    "does not repeat it.",
+    "The release changes the value that it receives; every call had a copy of its own.",
+    "A value of the pair cannot be copied: if the release changes it, the next call sees that.",
+)
+
+
+def release_notes(release: Any, pair: Sequence[Any], runs: int) -> tuple[str, ...]:
+    """Plain sentences on a release that was audited in so many runs; none if all is as usual."""
+    return tuple(SENTENCES[number] for number in observations(release, pair, runs))
+
+
+def observations(release: Any, pair: Sequence[Any], runs: int) -> list[int]:
+    """The numbers of the sentences that are true of a release."""
+    if not isinstance(release, Vectorised):  # declared mechanisms change nothing
+        return []
+    size = min(max(runs // RUNS_PER_CALL, 1), MAX_CALLS)
+    try:
+        changed = [_draw_and_look(release, value, size) for value in (*pair, pair[0])]
+    except Exception:  # it failed here alone, after the runs
+        return []
+    found = []
+    if not release.form.generator:
+        found.append(NO_GENERATOR)
+    elif surely_differ(list(changed[0][1]), list(changed[-1][1])):
+        found.append(OTHER_RANDOMNESS)
+    if any(one for one, _ in changed):
+        found.append(CHANGED_VALUE)
+    if any(map(is_shared, pair)):
+        found.append(SHARED_VALUE)
+    return found
+
+
+def _draw_and_look(release: Vectorised, value: Any, size: int) -> tuple[bool, Any]:
+    """Whether some call changed its value, and the outputs under a fixed seed."""
+    before, changed = digest(value), [False]
+    one = None
+
+    def given() -> Iterator[Any]:
+        nonlocal one
+        for one in copies(value):  # one at a time: values may be large
+            yield one
+            changed.append(_is_other(one, value, before))
+
+    outputs = release.draw(given(), np.random.default_rng(0), size)
+    return any(changed) or _is_other(one, value, before), outputs
+
+
+def _is_other(copied: Any, value: Any, before: str | None) -> bool:
+    """Whether a copy is no longer as the value was, as far as both can be read."""
+    now = None if copied is value else digest(copied)
+    return now is not None and before is not None and now != before

@@ -1,0 +1,91 @@
+"""Copies of a value, one for each call: code that works in place changes its own alone."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import functools
+import itertools
+import pickle
+import types
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+UNCHANGING = (
+    bool, int, float, complex, str, bytes, type(None), type, types.FunctionType,
+    types.BuiltinFunctionType, range, Enum, Fraction, Decimal, datetime.date, datetime.time,
+    datetime.timedelta,
+)  # fmt: skip
+PLAIN_CONTAINERS = {list, tuple, dict, set, frozenset}
+MAX_DEPTH = 50  # nested containers; deeper ones and cycles are copied by `copy.deepcopy`
+
+
+def copier(value: Any) -> Callable[[], Any]:
+    """A function that returns a copy of the value at each call, or the value if it cannot change.
+
+    A value that cannot be copied is returned as it is: see `is_shared`.
+    """
+    if is_unchanging(value):
+        return functools.partial(_same, value)
+    kind = type(value)
+    if kind is np.ndarray and not value.dtype.hasobject:
+        return functools.partial(value.copy, "K")  # in the same order of memory
+    if kind in {list, dict, set} and all(map(is_unchanging, _children(value))):
+        copied: Callable[[], Any] = value.copy
+        return copied
+    try:
+        if _is_plain(value, 0):  # much quicker than `copy.deepcopy`, and shares what it shares
+            return functools.partial(pickle.loads, pickle.dumps(value, 4))
+        copy.deepcopy(value)
+    except Exception:  # its own methods may raise anything
+        return functools.partial(_same, value)
+    return functools.partial(copy.deepcopy, value)
+
+
+def copies(value: Any) -> Iterator[Any]:
+    """Copies of the value without end, or the value itself if it cannot change."""
+    if is_unchanging(value):
+        return itertools.repeat(value)
+    make = copier(value)
+    return (make() for _ in itertools.repeat(None))
+
+
+def own_copy(value: Any) -> Any:
+    """One copy of the value."""
+    return copier(value)()
+
+
+def is_shared(value: Any) -> bool:
+    """Whether calls share a value that they could change, for it cannot be copied."""
+    return not is_unchanging(value) and own_copy(value) is value
+
+
+def is_unchanging(value: Any, depth: int = 0) -> bool:
+    """Whether no code can change the value in place."""
+    if isinstance(value, np.generic):
+        return not isinstance(value, np.void)
+    if type(value) in {tuple, frozenset}:
+        return depth < MAX_DEPTH and all(is_unchanging(one, depth + 1) for one in value)
+    return type(value) in UNCHANGING or isinstance(value, (Enum, type))
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    """Whether it is made of Python's own containers, of arrays of numbers and of what is fixed."""
+    if type(value) is np.ndarray:
+        return not value.dtype.hasobject and value.flags.c_contiguous
+    if type(value) in PLAIN_CONTAINERS:
+        return depth < MAX_DEPTH and all(_is_plain(one, depth + 1) for one in _children(value))
+    return type(value) in UNCHANGING and type(value) not in {types.FunctionType, type}
+
+
+def _children(value: Any) -> list[Any]:
+    return [*value.keys(), *value.values()] if isinstance(value, dict) else list(value)
+
+
+def _same(value: Any) -> Any:
+    return value

@@ -1,0 +1,158 @@
+"""Values of a pair in words: their kinds, digests, and the place where they differ.
+
+Numbers that a caller wrote as a pair are shown.  Records never are: of arrays, texts, frames and
+containers the words give the shape alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audits.values.digests import (
+    FRAME_LIBRARIES,
+    NUMBERS,
+    digest,
+    equal_values,
+    frame_columns,
+)
+
+SHOWN_DIGITS = 8  # of a digest
+MAX_DIGITS = 20  # of an integer
+MAX_COMPARED = 100_000  # items of a list that are compared one by one
+
+
+def is_shown(value: Any) -> bool:
+    """Whether a value is no record: a single number, or None."""
+    return value is None or isinstance(value, NUMBERS) or _is_number_of_no_axes(value)
+
+
+def describe_value(value: Any) -> str:
+    """A number as it is, to four digits; of any other value its kind and its size."""
+    if not is_shown(value):
+        return _kind_text(value)
+    one = value.item() if isinstance(value, (np.generic, np.ndarray)) else value
+    if isinstance(one, (float, complex)):
+        return f"{one:.4g}"
+    if isinstance(one, int) and abs(one) >= 10**MAX_DIGITS:
+        return f"an integer of {one.bit_length()} bits"
+    return str(one)
+
+
+def describe_pair(first: Any, second: Any) -> str:
+    """Both values in words: what they are, where they differ, and the heads of their digests."""
+    if is_shown(first) and is_shown(second):
+        return f"{describe_value(first)} against {describe_value(second)}"
+    one, two = describe_value(first), describe_value(second)
+    words = f"two values, each {one}" if one == two else f"{one} against {two}"
+    digests = [digest(value) for value in (first, second)]
+    known = ", ".join(found[:SHOWN_DIGITS] for found in digests if found is not None)
+    parts = [difference_place(first, second), f"sha256 {known}" if known else ""]
+    return "; ".join([words, *filter(None, parts)])
+
+
+def describe_hidden_pair(first: Any, second: Any) -> str:
+    """The pair in words where its values are not shown; "" where they are."""
+    return "" if is_shown(first) and is_shown(second) else describe_pair(first, second)
+
+
+def pair_names(first: Any, second: Any) -> tuple[str, str]:
+    """What a sentence calls the two values: numbers by themselves, others by their place."""
+    if is_shown(first) and is_shown(second):
+        return describe_value(first), describe_value(second)
+    return "the first value", "the second value"
+
+
+def difference_place(first: Any, second: Any) -> str:
+    """Where two values of one kind differ: in which rows, items or keys; "" if not known."""
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        keys = {*first, *second}
+        same = sum(
+            key in first and key in second and equal_values(first[key], second[key]) for key in keys
+        )
+        return f"differ in {len(keys) - same} of {len(keys)} keys"
+    if type(first) is not type(second):
+        return ""
+    word = "character" if isinstance(first, str) else "item"
+    if isinstance(first, np.ndarray) or is_frame(first):
+        word = "entry" if np.ndim(first) == 1 else "row"
+    try:
+        changed = _changed_rows(first, second)
+    except Exception:  # values of any kind
+        return ""
+    return "" if changed is None else _place_text(changed, len(first), len(second), word)
+
+
+def is_frame(value: Any) -> bool:
+    """Whether it is a frame, a series or an index of pandas or polars."""
+    library = type(value).__module__.split(".")[0]
+    return library in FRAME_LIBRARIES and hasattr(value, "to_numpy")
+
+
+def _place_text(changed: NDArray[np.intp], first: int, second: int, word: str) -> str:
+    common = min(first, second)
+    if first != second:
+        if changed.size == 0:
+            return f"the same in the first {common}"
+        return f"first differ in {word} {changed[0]}"
+    if changed.size == 0:
+        return "differ in their types or names"
+    if changed.size == 1:
+        return f"differ in {word} {changed[0]}"
+    plural = "entries" if word == "entry" else f"{word}s"
+    return f"differ in {changed.size:,} {plural}, the first is {changed[0]}"
+
+
+def _changed_rows(first: Any, second: Any) -> NDArray[np.intp] | None:
+    """The places of rows or items that differ, as far as both values have them."""
+    if isinstance(first, np.ndarray):
+        return None if first.ndim == 0 else np.flatnonzero(_rows_differ(first, second))
+    if is_frame(first):
+        columns = zip(frame_columns(first), frame_columns(second), strict=True)
+        changed = [_rows_differ(one, two) for one, two in columns]
+        return np.flatnonzero(np.any(changed, axis=0)) if changed else None
+    if not isinstance(first, (list, tuple, str, bytes)) or len(first) > MAX_COMPARED:
+        return None
+    both = zip(first, second, strict=False)
+    return np.flatnonzero([not equal_values(one, two) for one, two in both])
+
+
+def _rows_differ(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
+    """Of each row that both arrays have, whether it differs."""
+    common = min(len(first), len(second))
+    one, two = np.asarray(first)[:common], np.asarray(second)[:common]
+    if one.shape != two.shape:
+        return np.ones(common, dtype=bool)
+    if one.dtype.kind == two.dtype.kind == "O":
+        items = zip(one.ravel(), two.ravel(), strict=True)
+        apart = np.array([not equal_values(*both) for both in items], dtype=bool)
+        apart = apart.reshape(one.shape)
+    else:
+        missing = [side != side for side in (one, two)]  # noqa: PLR0124 (NaN)
+        apart = (one != two) & ~(missing[0] & missing[1])
+    return np.asarray(apart.reshape(common, -1).any(axis=1))
+
+
+def _is_number_of_no_axes(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biufc"
+
+
+def _kind_text(value: Any) -> str:
+    """The kind of a value and its size."""
+    name = type(value).__name__
+    if isinstance(value, (str, bytes, bytearray)):
+        return f"{_article(name)} of length {len(value)}"
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        words = "an array" if isinstance(value, np.ndarray) else _article(name)
+        return f"{words} of shape {tuple(shape)}"
+    if isinstance(value, (list, tuple, Mapping, Set)):
+        return f"{_article(name)} of length {len(value)}"
+    return _article(name)
+
+
+def _article(name: str) -> str:
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

@@ -1,0 +1,171 @@
+"""A digest of any value: equal values have equal digests.
+
+Numbers are equal across types, as in Python; NaN equals NaN.  Objects are read by their pickled
+state, part by part, so that neither an ``__eq__`` nor shared parts matter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import types
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_DEPTH = 50  # nested containers; deeper ones and cycles count as unreadable
+EXACT_INTEGERS = 1 << 53  # floats are exact below it
+NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+FRAME_LIBRARIES = {"pandas", "polars"}
+
+
+def digest(value: Any) -> str | None:
+    """The SHA-256 of a value in hexadecimal; None if a part of it can only be known by identity."""
+    found = _read(value, 0)
+    return None if found is None else hashlib.sha256(found).hexdigest()
+
+
+def equal_values(first: Any, second: Any) -> bool:
+    """Whether two values surely are equal: the same object, or read as the same."""
+    if first is second:
+        return True
+    one = digest(first)
+    return one is not None and one == digest(second)
+
+
+def surely_differ(first: Any, second: Any) -> bool:
+    """Whether two values surely differ: both can be read, and not as the same."""
+    one, two = digest(first), digest(second)
+    return one is not None and two is not None and one != two
+
+
+def _read(value: Any, depth: int) -> bytes | None:
+    """A value as bytes, the same for equal values; None if a part cannot be read."""
+    if isinstance(value, NUMBERS):
+        return _number_bytes(value)
+    if value is None or isinstance(value, (str, bytes, bytearray)):
+        return _text_bytes(value)
+    if depth > MAX_DEPTH:
+        return None
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _read_array(np.asanyarray(value), depth)
+    if isinstance(value, Mapping):
+        return _join_sorted("mapping", [_read_parts("item", one, depth) for one in value.items()])
+    if isinstance(value, Set):
+        return _join_sorted("set", [_read(one, depth + 1) for one in value])
+    if type(value) in {list, tuple}:
+        return _read_parts(type(value).__name__, value, depth)
+    if isinstance(value, type):
+        return f"class {value.__module__}.{value.__qualname__}".encode()
+    if isinstance(value, (types.FunctionType, types.MethodType, types.ModuleType)):
+        return None
+    try:
+        return _read_parts(type(value).__qualname__, object_parts(value), depth)
+    except Exception:  # its own methods may raise anything
+        return None
+
+
+def _read_parts(kind: str, parts: Iterable[Any], depth: int) -> bytes | None:
+    return _join(kind, [_read(one, depth + 1) for one in parts])
+
+
+def _read_array(array: NDArray[Any], depth: int) -> bytes | None:
+    if isinstance(array, np.ma.MaskedArray):
+        return _read_parts("masked", (np.ma.getmaskarray(array), array.data), depth)
+    kind, head = array.dtype.kind, f"array {array.shape}"
+    if kind in "biufc":
+        return head.encode() + _number_array_bytes(np.asarray(array))
+    if kind in "mM":
+        return f"{head} {array.dtype}".encode() + array.astype(np.int64).tobytes()
+    if array.dtype.names:
+        fields = [np.asarray(array[name]) for name in array.dtype.names]
+        return _read_parts(f"{head} {array.dtype.names}", fields, depth)
+    return _read_parts(head, array.ravel().tolist(), depth)
+
+
+def object_parts(value: Any) -> Iterable[Any]:
+    """What an object is made of: columns of a frame, numbers of a tensor, else its pickled state.
+
+    Raises whatever the object raises if it cannot be read.
+    """
+    if type(value).__module__.split(".")[0] in FRAME_LIBRARIES:
+        return [*frame_labels(value), *frame_columns(value)]
+    if hasattr(value, "__array__"):
+        return [np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)]
+    made = value.__reduce_ex__(4)
+    if isinstance(made, str):
+        return [made]
+    make, arguments, *state = made
+    name = f"{make.__module__}.{make.__qualname__}"
+    return [name, arguments, *(part if i == 0 else [*(part or ())] for i, part in enumerate(state))]
+
+
+def frame_labels(frame: Any) -> list[Any]:
+    """The names of a frame or series, and its index where it has one."""
+    names: Any = getattr(frame, "columns", getattr(frame, "name", None))
+    index: Any = getattr(frame, "index", None)
+    return [
+        list(names) if hasattr(names, "__iter__") and not isinstance(names, str) else names,
+        index.to_numpy() if hasattr(index, "to_numpy") else None,
+    ]
+
+
+def frame_columns(frame: Any) -> list[NDArray[Any]]:
+    """The columns of a frame as arrays; a series or an index is one column."""
+    if not hasattr(frame, "columns"):
+        return [frame.to_numpy()]
+    if hasattr(frame, "iloc"):  # pandas may have columns of one name
+        return [frame.iloc[:, place].to_numpy() for place in range(frame.shape[1])]
+    return [column.to_numpy() for column in frame]
+
+
+def _number_bytes(value: Any) -> bytes:
+    """A number by its value: 1, 1.0 and True are the same."""
+    one = value.item() if isinstance(value, np.generic) else value
+    if isinstance(one, complex) and one.imag == 0:
+        one = one.real
+    if isinstance(one, float) and one.is_integer():
+        one = int(one)
+    if isinstance(one, int):
+        return b"number " + hex(one).encode()  # repr refuses long integers
+    return f"number {one!r}".encode()
+
+
+def _number_array_bytes(array: NDArray[Any]) -> bytes:
+    """The numbers of an array as floats; integers beyond the exact floats one by one."""
+    array, kind = np.atleast_1d(array), array.dtype.kind
+    if kind == "c":
+        both = np.stack([array.real, array.imag])
+        return _number_array_bytes(both if array.imag.any() else both[0])
+    if kind in "iu" and array.dtype.itemsize == 8 and array.size:
+        longest = max(int(array.max()), -int(array.min()))
+        if longest > EXACT_INTEGERS:
+            return b",".join(map(_number_bytes, array.ravel().tolist()))
+    floats = array.astype(np.float64) + 0.0  # -0.0 equals 0.0
+    missing = np.isnan(floats)
+    if array.dtype.itemsize > 8 and not np.array_equal(floats[~missing], array[~missing]):
+        return b",".join(map(_number_bytes, array.ravel()))
+    floats[missing] = np.nan
+    return floats.tobytes()
+
+
+def _text_bytes(value: Any) -> bytes:
+    if value is None:
+        return b"none"
+    kind = "text" if isinstance(value, str) else "bytes"
+    body = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)
+    return f"{kind} ".encode() + body
+
+
+def _join_sorted(kind: str, parts: list[bytes | None]) -> bytes | None:
+    known = [part for part in parts if part is not None]
+    return _join(kind, [*sorted(known)]) if len(known) == len(parts) else None
+
+
+def _join(kind: str, parts: list[bytes | None]) -> bytes | None:
+    if any(part is None for part in parts):
+        return None
+    known = [part for part in parts if part is not None]
+    lengths = b"".join(len(part).to_bytes(8, "big") for part in known)
+    return f"{kind} {len(known)} ".encode() + lengths + b"".join(known)

@@ -1,0 +1,81 @@
+"""A copy for each call: what a call does to it is seen by no other."""
+
+import collections
+import copy
+import random
+
+import numpy as np
+import pytest
+
+from audits.values.copies import copier, is_shared, is_unchanging, own_copy
+from audits.values.digests import equal_values
+
+
+class Holder:
+    def __init__(self, inside):
+        self.inside = inside
+
+
+class NoCopies(Holder):
+    def __deepcopy__(self, memo):
+        raise TypeError("no copies")
+
+
+CHANGES = {
+    "an array": (np.arange(6.0).reshape(2, 3), lambda v: v.fill(7)),
+    "an array of objects": (np.array([[1], [2]], object), lambda v: v[0, 0].__class__),
+    "a masked array": (np.ma.array([1, 2], mask=[0, 1]), lambda v: v.__setitem__(0, 9)),
+    "a list": ([3, 1, 2], lambda v: v.sort()),
+    "lists in a list": ([[3], [1]], lambda v: v[0].append(1)),
+    "arrays in a dictionary": ({"x": np.zeros(2)}, lambda v: v["x"].fill(1)),
+    "a list in a tuple": (([1],), lambda v: v[0].append(2)),
+    "a set": ({1, 2}, lambda v: v.clear()),
+    "a deque": (collections.deque([1]), lambda v: v.append(2)),
+    "an object": (Holder([1]), lambda v: v.inside.append(2)),
+    "bytes that change": (bytearray(b"ab"), lambda v: v.reverse()),
+    "a record of numpy": (np.zeros(1, "i4,f8")[0], lambda v: v.__setitem__(0, 4)),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_of_a_copy_changes_nothing_else(name):
+    value, change = CHANGES[name]
+    before = copy.deepcopy(value)
+    make = copier(value)
+    first, second = make(), make()
+    assert equal_values(first, value)
+    assert type(first) is type(value)
+    change(first)
+    assert equal_values(value, before)
+    assert equal_values(second, before)
+    assert not is_shared(value)
+
+
+@pytest.mark.parametrize("value", [1, 2.0, "x", b"x", None, True, (1, (2, "a")), frozenset({1}),
+                                   np.float64(2), range(3), int, len])  # fmt: skip
+def test_what_cannot_change_is_not_copied(value):
+    assert own_copy(value) is value
+    assert not is_shared(value)
+
+
+def test_what_cannot_be_copied_is_shared():
+    for value in (NoCopies([1]), (number for number in [1])):
+        assert own_copy(value) is value
+        assert is_shared(value)
+    assert not is_unchanging([1])
+
+
+def test_copies_keep_the_order_of_memory_and_the_shared_parts():
+    fortran = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    assert own_copy(fortran).flags.f_contiguous
+    inner = [1.0]
+    made = own_copy([inner, inner])
+    assert made[0] is made[1]
+    fixed = np.zeros(2)
+    fixed.flags.writeable = False
+    assert own_copy(fixed).flags.writeable
+    frame = pytest.importorskip("pandas").DataFrame({"a": [1, 2]})
+    changed = own_copy(frame)
+    changed.loc[0, "a"] = 5
+    assert frame.loc[0, "a"] == 1
+    assert own_copy(random.Random(1)).random() == random.Random(1).random()
