@@ -50,6 +50,15 @@ class SampledCGF(ExactCGF[Sampled]):
             total, size = total + counts[i] * value, size + counts[i] * error
         return total, size
 
+    def rough_cgf(self, losses: Sequence[Sampled], counts: Array, a: Array) -> Array:
+        """Return about the sum of the cumulants: one Gaussian part has a short sum."""
+        family = self.prepared(losses)
+        gaussian = family.gaussians[0] if len(family) == 1 else None
+        if gaussian is None:
+            return super().rough_cgf(losses, counts, a)
+        rough: Array = counts[0] * gaussian.rough_cgf(a)
+        return rough
+
     def cf_ratios(
         self, losses: Sequence[Sampled], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:

@@ -125,7 +125,7 @@ class CertifiedComposition:
         rough = self._rough_epsilon(log_delta[0])
         if rough is None:
             return
-        height = float(self._cgf.upper_at(np.array([a]))[0])
+        height = float(self._cgf.rough_at(np.array([a]))[0])
         # about the logarithm of the integrand's greatest absolute value, times a
         is_small = height - a * epsilon - math.log1p(a) - log_delta[0] < LARGE_TERMS
         direct = Contour(self._cgf, a, epsilon, 0.0) if is_small else None
@@ -221,7 +221,7 @@ class CertifiedComposition:
         a = self._saddlepoint(log_delta)
         # the integrand is about Gaussian: delta = its height / sqrt(2 pi K'')
         around = a * np.array([0.97, 1.0, 1.03])
-        height = self._cgf.upper_at(around)
+        height = self._cgf.rough_at(around)
         curvature = float(np.diff(height, 2)[0]) / (0.03 * a) ** 2
         bend = math.log(2 * math.pi * curvature + 1) / 2 if curvature > 0 else 0.0
         return a, (float(height[1]) - log_delta - bend - math.log(a) - math.log1p(a)) / a

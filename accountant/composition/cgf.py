@@ -51,6 +51,13 @@ class PlanCGF:
             total: Array = value + error
             return total
 
+    def rough_at(self, a: Array) -> Array:
+        """Return about ``K(a)`` at real ``a > 0``: no bound follows from it."""
+        total: Array = self.smoothing * (a * a + a) / 2
+        for cgf, losses, counts in self._families:
+            total = total + cgf.rough_cgf(losses, counts, a)
+        return total
+
     def log_chernoff(self, a: Array) -> Array:
         """Return ``ln c`` at real ``a`` such that delta is at most ``c e^{-a epsilon}``."""
         # the greatest of (1 - e^{-y}) e^{-ay} is a^a / (1+a)^{1+a} (Canonne, Kamath & Steinke 2020)

@@ -63,6 +63,11 @@ class TruncatedCGF(PlanCGF):
         value, error = self._loss.cgf(z)
         return self._loss.count * value, self._loss.count * error
 
+    def rough_at(self, a: Array) -> Array:
+        """Return about ``K(a)``."""
+        rough: Array = self.value_at(a)[0]
+        return rough
+
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """Return ``e^{K(z) - K(a)}`` on equidistant nodes, and its round-off."""
         return self._loss.cf_ratio(z)

@@ -61,6 +61,12 @@ class ExactCGF(Generic[Member]):
             size += 16 * ULP * (count * (1 + np.abs(z) * loss.max_loss) + np.abs(one))
         return total, size
 
+    def rough_cgf(self, losses: Sequence[Member], counts: Array, a: Array) -> Array:
+        """Return about ``sum_i counts[i] K_i(a)``, to start searches from: no bound follows."""
+        value, error = self.sum_cgf(losses, counts, a)
+        rough: Array = value + error
+        return rough
+
     def cf_ratios(
         self, losses: Sequence[Member], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:

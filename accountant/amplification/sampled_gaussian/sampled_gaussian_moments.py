@@ -17,8 +17,6 @@ from accountant.numerics.logspace import log1p, logsumexp
 from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.rounding import ULP
 
-LINE_LADDER = 2.0 ** -np.arange(0, 24, 0.9)  # heights of lines, and how many of them are tried
-WINDOW = 5  # for one frequency
 MAX_NEAR_CGF = 30.0  # a larger cumulant is summed by its greatest term
 
 
@@ -112,20 +110,3 @@ def _mass_ulps(line: Line) -> Array:
     """Return the ulps of a mass, of a term, and of a sum of as many."""
     ulps: Array = 4 + np.abs(line.log_mass) / 4 + line.loss.size / 16
     return ulps
-
-
-def log_decay(weight: Array, arg: Array, height: Array, missed: Array, u: Array) -> Array:
-    """Return the log of a bound on ``|E r^s|`` over its value at Re s, from lines of some heights.
-
-    Line j says ``sum_i weight[j, i] e^{-v arg[j, i]} + missed[j]`` for every frequency ``v >= u``.
-    """
-    # where the loss is about normal, of speed c, the best height is c u
-    speed = float(ordered_dot(arg[-1], weight[-1])) / height[-1]
-    first = np.searchsorted(-height, -2 * speed * u)
-    best = np.ones(u.shape)
-    for line in range(WINDOW):
-        at = np.minimum(first + line, height.size - 1)
-        size = np.sum(np.exp(-u[:, None] * arg[at]) * weight[at], axis=-1)
-        best = np.minimum(best, size * (1 + 64 * ULP) + missed[at])
-    log_bound: Array = np.log(best)
-    return log_bound
