@@ -71,9 +71,9 @@ class Tight(Accountant):
         found = self.certify_one_way(first, delta)
         for way in rest:
             other_way = one_way(way, self.width, at_zero=delta == 0)
-            if found.lower > 0 and other_way.chernoff(delta) <= found.lower:
+            if other_way.is_below(found.lower, delta):
                 continue  # it cannot be the worse direction
-            other = other_way.certify(delta)
+            other = other_way.certify(delta, found.lower)
             worse = max(found, other, key=lambda one: one.upper)
             lower = max(found.lower, other.lower)
             found = Certificate(min(lower, worse.upper), worse.upper, worse.engine, worse.nodes)

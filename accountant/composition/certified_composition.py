@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from accountant.composition.certificate import Certificate, bracket_epsilon
-from accountant.composition.cgf import PlanCGF, exact_cgf
+from accountant.composition.cgf import PlanCGF, exact_cgf, log_chernoff
 from accountant.composition.closed_form import Engine, closed_form
 from accountant.composition.contour import Contour
 from accountant.composition.engines import engines_near, has_quick_engine
@@ -22,6 +22,7 @@ FEW_LOSSES = 20
 MAX_TRUNCATIONS = 4
 QUICK_NODES = 2**17  # of a truncated contour: a tenth of a second
 SHORT_CONTOUR = 1024  # nodes that cost less than a second contour
+QUICK_ACCURACY = 1e-6  # of delta, where two directions are compared
 LARGE_TERMS = 4.0  # ln of the integral's terms over delta: more is round-off, or a heavy tail
 TILT_FACTORS = np.geomspace(0.5, 2.0, 21)  # real orders around the best one
 
@@ -198,6 +199,27 @@ class CertifiedComposition:
         return round_up(float(np.nanmin(size / near)), 64)
 
     @ignore_overflow
+    def is_below(self, epsilon: float, delta: float) -> bool:
+        """Return whether a bound that is quick says that this costs at most ``epsilon > 0``."""
+        left = delta - self.infinity * (1 + 8 * ULP)
+        if left <= 0 or self._rough_epsilon(math.log(left)) is None:
+            return self.chernoff(delta) <= epsilon
+        a = self._saddlepoint(math.log(left))
+        # where an estimate says so Chernoff's bound is asked for, at one order
+        near = a * TILT_FACTORS
+        rough = log_chernoff(self._cgf.rough_at(near), near) - near * epsilon
+        best = near[[int(np.nanargmin(rough))]]
+        if float(np.nanmin(rough)) <= math.log(left):
+            size = self._cgf.log_chernoff(best) - best * epsilon
+            if float(size[0]) + 64 * ULP * (1 + a * epsilon) <= math.log(left):
+                return True
+        contour = Contour(self._cgf, a, epsilon, 0.0, QUICK_ACCURACY)
+        if not contour.nodes <= SHORT_CONTOUR:
+            return False
+        contour.integrate()
+        return contour.bounds(epsilon)[1] <= math.log(left)
+
+    @ignore_overflow
     def delta(self, epsilon: float) -> tuple[float, float]:
         """Return a lower and an upper bound on delta at ``epsilon``."""
         low = 0.0
@@ -223,7 +245,7 @@ class CertifiedComposition:
         around = a * np.array([0.97, 1.0, 1.03])
         height = self._cgf.rough_at(around)
         curvature = float(np.diff(height, 2)[0]) / (0.03 * a) ** 2
-        bend = math.log(2 * math.pi * curvature + 1) / 2 if curvature > 0 else 0.0
+        bend = math.log(2 * math.pi * curvature + 1) / 2 if 0 < curvature < math.inf else 0.0
         return a, (float(height[1]) - log_delta - bend - math.log(a) - math.log1p(a)) / a
 
     def _saddlepoint(self, log_delta: float) -> float:

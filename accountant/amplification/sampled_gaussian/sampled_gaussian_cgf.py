@@ -40,6 +40,7 @@ NORMAL = NormalDist()
 SHORT_RULE = 700  # points of a rule that serves all smaller powers
 STEEP = 4.0  # where mu is greater, rules are long and serve fewer powers
 ROUGH_STEP, ROUGH_REACH = 0.45, 13.0  # of a sum that starts searches
+FAR_OUTPUTS = np.geomspace(1.05, 1e3, 40)  # where a great power has its mass
 HIGHEST_BOUND_LINE = 8.0  # a bound falls to e^{-eta^2 / 2} at most on the line Im x = eta
 
 
@@ -90,9 +91,12 @@ class SampledGaussian:
 
     def rough_cgf(self, a: Array) -> Array:
         """Return about ``ln E e^{aL}`` at real ``a``, from a short sum: no bound follows."""
-        mass, loss = _rough_rule(self.mu, self.rate)
+        mass, loss, far_mass, far_loss = _rough_rule(self.mu, self.rate)
+        power = self._power(a)
         with np.errstate(over="ignore", invalid="ignore"):
-            rough: Array = np.log1p(ordered_dot(np.expm1(np.outer(self._power(a), loss)), mass))
+            moment = ordered_dot(np.expm1(np.outer(power, loss)), mass)
+            far = np.sum(np.exp(np.outer(power, far_loss) + far_mass), axis=1)
+            rough: Array = np.log1p(moment + far)
         return rough
 
     def _power(self, a: Any) -> Any:
@@ -135,12 +139,13 @@ class SampledGaussian:
 
 
 @functools.lru_cache(maxsize=4)
-def _rough_rule(mu: float, rate: float) -> tuple[Array, Array]:
-    """Return masses and losses of a short rule, up to outputs of chance 1e-36 with the record."""
+def _rough_rule(mu: float, rate: float) -> tuple[Array, Array, Array, Array]:
+    """Return masses and losses of a short rule, and of a few outputs far out, as logarithms."""
     step = min(ROUGH_STEP, 2 * ROUGH_STEP / mu)
     x = np.arange(-ROUGH_REACH, ROUGH_REACH + mu + step, step)
     mass = step / math.sqrt(2 * math.pi) * np.exp(-x * x / 2)
-    return mass, log_ratio_at(mu, rate, x)
+    far = x[-1] * FAR_OUTPUTS
+    return mass, log_ratio_at(mu, rate, x), -far * far / 2, log_ratio_at(mu, rate, far)
 
 
 @functools.lru_cache(maxsize=4)
