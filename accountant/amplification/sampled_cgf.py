@@ -8,6 +8,10 @@ from typing import Any, final
 import numpy as np
 
 from accountant.amplification.sampled_family import Sampled, SampledFamily
+from accountant.amplification.sampled_gaussian.sampled_gaussian_hits import (
+    HitSampledGaussian,
+    hits,
+)
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussian,
     truncated,
@@ -113,6 +117,15 @@ class SampledCGF(ExactCGF[Sampled]):
         if gaussian is None or gaussian.record_added:
             return None
         return truncated(gaussian, count, epsilon)
+
+    def with_a_great_loss(
+        self, loss: Sampled, count: int, epsilon: float, log_delta: float
+    ) -> HitSampledGaussian | None:
+        """Return the Gaussian part with a hit among its outputs, with the record present."""
+        gaussian = loss.sampled_gaussian
+        if gaussian is None or gaussian.record_added:
+            return None
+        return hits(gaussian, count, epsilon, log_delta)
 
     def rough_epsilon(self, loss: Sampled, count: int, delta: float) -> float | None:
         """Return about what the Gaussian part costs."""

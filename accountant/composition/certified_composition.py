@@ -24,6 +24,8 @@ QUICK_NODES = 2**17  # of a truncated contour: a tenth of a second
 SHORT_CONTOUR = 1024  # nodes that cost less than a second contour
 QUICK_ACCURACY = 1e-6  # of delta, where two directions are compared
 LARGE_TERMS = 4.0  # ln of the integral's terms over delta: more is round-off, or a heavy tail
+QUICK_TERMS = 4e6  # of a truncated contour, beyond which others are looked for
+LEAST_GREAT_LOSS = 0.2  # of epsilon: where losses are smaller, they grow too fast with the output
 TILT_FACTORS = np.geomspace(0.5, 2.0, 21)  # real orders around the best one
 
 
@@ -63,6 +65,7 @@ class CertifiedComposition:
             self.max_loss = round_up(most, 8)
         self._cgf = PlanCGF(self.items)
         self._saddlepoints: dict[float, float] = {}
+        self._forecast: tuple[tuple[float, ...], Contour | TruncatedContour] | None = None
 
     @ignore_overflow
     def certify(self, delta: float, *, narrow_only: bool = False) -> Certificate:
@@ -122,44 +125,60 @@ class CertifiedComposition:
     def _certify_sampled(
         self, a: float, epsilon: float, log_delta: tuple[float, float]
     ) -> Iterator[Certificate]:
-        """Yield the intervals of a short contour, and of one without the sure events."""
-        rough = self._rough_epsilon(log_delta[0])
-        if rough is None:
-            return
-        height = float(self._cgf.rough_at(np.array([a]))[0])
-        # about the logarithm of the integrand's greatest absolute value, times a
-        is_small = height - a * epsilon - math.log1p(a) - log_delta[0] < LARGE_TERMS
-        direct = Contour(self._cgf, a, epsilon, 0.0) if is_small else None
-        if direct is not None and direct.nodes <= SHORT_CONTOUR:
-            direct.integrate()
-            yield self._bracket(direct, log_delta, max(epsilon, 0.0), a, self.max_loss)
-        least = 0.0
-        for _ in range(MAX_TRUNCATIONS):
-            engine = self._truncated(log_delta[0], rough)
-            if engine is None or not engine.is_affordable:
+        """Yield the intervals of a short contour, of one loss that is sampled often."""
+        rough, least = self._rough_epsilon(log_delta[0]), 0.0
+        for _ in range(MAX_TRUNCATIONS if rough is not None else 0):
+            assert rough is not None
+            engine = self._sampled_engine(a, epsilon, log_delta[0], rough)
+            if engine is None:
                 return
             engine.integrate()
-            if engine.bounds(rough)[1] > log_delta[0]:
+            if isinstance(engine, Contour):
+                yield self._bracket(engine, log_delta, max(epsilon, 0.0), self.max_loss)
+                epsilon = -math.inf  # no other is to be had
+                continue
+            if engine.largest == rough and engine.bounds(rough)[1] > log_delta[0]:
                 rough, least = 2 * rough, rough  # the true epsilon may be above it
                 continue
-            found = self._bracket(engine, log_delta, 0.8 * rough, engine.tilt, rough)
+            found = self._bracket(engine, log_delta, 0.8 * rough, min(engine.largest, self.max_loss))
             yield found
             rough = max(1.02 * found.upper, least)
 
-    def _truncated(self, log_delta: float, epsilon: float) -> TruncatedContour | None:
-        loss, count = self.items[0]
-        part = exact_cgf(loss).without_sure_events(loss, count, epsilon)
-        return None if part is None else TruncatedContour(part, log_delta, epsilon)
+    def _sampled_engine(
+        self, a: float, epsilon: float, log_delta: float, rough: float
+    ) -> Contour | TruncatedContour | None:
+        """Return the first short contour, kept until it was asked for again; None if all are long.
+
+        As it is, without the sure events, or with a great loss in it.
+        """
+        kept, self._forecast = self._forecast, None
+        if kept is not None and kept[0] == (log_delta, rough, epsilon):
+            return kept[1]
+        # about the logarithm of the integrand's greatest absolute value, times a
+        height = float(self._cgf.rough_at(np.array([a]))[0]) - a * epsilon
+        if epsilon > -math.inf and height - math.log1p(a) - log_delta < LARGE_TERMS:
+            direct = Contour(self._cgf, a, epsilon, 0.0)
+            if direct.nodes <= SHORT_CONTOUR:
+                return direct
+        (loss, count), *_ = self.items
+        part = exact_cgf(loss).without_sure_events(loss, count, rough)
+        found = None if part is None else TruncatedContour(part, log_delta, rough, rough)
+        if (found is None or not found.terms <= QUICK_TERMS) and rough > LEAST_GREAT_LOSS:
+            part = exact_cgf(loss).with_a_great_loss(loss, count, rough, log_delta)
+            if part is not None:
+                other = TruncatedContour(part, log_delta, rough, math.inf, "hit contour")
+                if found is None or other.terms < found.terms:
+                    found = other
+        return found if found is not None and found.is_affordable else None
 
     def _bracket(
         self,
-        engine: Engine,
+        engine: Contour | TruncatedContour,
         log_delta: tuple[float, float],
         start: float,
-        a: float,
         max_epsilon: float,
     ) -> Certificate:
-        lower, upper = bracket_epsilon(engine.bounds, log_delta, start, a, max_epsilon)
+        lower, upper = bracket_epsilon(engine.bounds, log_delta, start, engine.tilt, max_epsilon)
         return Certificate(min(lower, upper), upper, engine.name, math.ceil(engine.nodes))
 
     def _rough_epsilon(self, log_delta: float) -> float | None:
@@ -181,11 +200,14 @@ class CertifiedComposition:
         if math.isfinite(self.max_loss) and self.max_loss - least <= self.width * self.max_loss:
             return True
         a, epsilon = self.tilt_and_epsilon(math.log(left))
-        if has_quick_engine(self.items, self._cgf, a, epsilon, self.width):
-            return True
-        rough = self._rough_epsilon(math.log(left))
-        engine = None if rough is None else self._truncated(math.log(left), rough)
-        return engine is not None and engine.nodes <= QUICK_NODES
+        log_delta = math.log(left)
+        rough = self._rough_epsilon(log_delta)
+        if rough is not None:
+            engine = self._sampled_engine(a, epsilon, log_delta, rough)
+            if engine is not None and engine.nodes <= QUICK_NODES:
+                self._forecast = (log_delta, rough, epsilon), engine
+                return True
+        return has_quick_engine(self.items, self._cgf, a, epsilon, self.width)
 
     @ignore_overflow
     def chernoff(self, delta: float) -> float:
@@ -202,6 +224,8 @@ class CertifiedComposition:
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Return whether a bound that is quick says that this costs at most ``epsilon > 0``."""
         left = delta - self.infinity * (1 + 8 * ULP)
+        if 0 < left and self.max_loss <= epsilon:
+            return True
         if left <= 0 or self._rough_epsilon(math.log(left)) is None:
             return self.chernoff(delta) <= epsilon
         a = self._saddlepoint(math.log(left))

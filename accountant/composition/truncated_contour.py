@@ -1,4 +1,7 @@
-"""A contour for losses with a heavy tail: sure events are split off, what is left is bounded."""
+"""A contour for losses with a heavy tail: some outcomes are split off, and their delta bounded.
+
+Either those that are sure to cost more than epsilon, or those that hardly ever do.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ MAX_NODES, MAX_TERMS = 2**18, 2e8  # of a contour; products of its nodes and the
 
 
 class TruncatedLoss(Protocol):
-    """Some releases of one loss without outcomes that alone cost more than an epsilon."""
+    """Some releases of one loss without outcomes whose delta is known."""
 
     @property
     def count(self) -> int:
@@ -86,18 +89,25 @@ class TruncatedCGF(PlanCGF):
 class TruncatedContour:
     """The engine: the delta of the outcomes left out, and a contour for the others.
 
-    It answers at epsilons of at most that for which the outcomes were left out.
+    ``epsilon`` is about where it will be asked.  It answers at epsilons up to ``largest``, for
+    which the outcomes were left out.
     """
 
-    name = "truncated contour"
-
-    def __init__(self, loss: TruncatedLoss, log_delta: float, epsilon: float) -> None:
-        self._loss, self.largest = loss, epsilon
+    def __init__(
+        self,
+        loss: TruncatedLoss,
+        log_delta: float,
+        epsilon: float,
+        largest: float,
+        name: str = "truncated contour",
+    ) -> None:
+        self._loss, self.largest, self.name = loss, largest, name
         cgf = TruncatedCGF(loss)
         # what is left has losses of about epsilon, so that its saddle point is some 1 / epsilon
         self.tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon)
         self._contour = Contour(cgf, self.tilt, 0.8 * epsilon, 0.0, ACCURACY)
         self.nodes = self._contour.nodes
+        self.terms = self.nodes * loss.points
 
     def integrate(self) -> None:
         """Evaluate the cumulant on the nodes."""
@@ -106,7 +116,7 @@ class TruncatedContour:
     @property
     def is_affordable(self) -> bool:
         """Whether its time is a fraction of a second."""
-        return self.nodes <= MAX_NODES and self.nodes * self._loss.points <= MAX_TERMS
+        return self.nodes <= MAX_NODES and self.terms <= MAX_TERMS
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""

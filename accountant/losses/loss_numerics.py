@@ -99,6 +99,14 @@ class ExactCGF(Generic[Member]):
         del loss, count, epsilon
         return None
 
+    def with_a_great_loss(self, loss: Member, count: int, epsilon: float, log_delta: float) -> Any:
+        """Return releases one of which is a great loss, those of others bounded; None by default.
+
+        What is returned is a `TruncatedLoss` too, at every epsilon.
+        """
+        del loss, count, epsilon, log_delta
+        return None
+
     def rough_epsilon(self, loss: Member, count: int, delta: float) -> float | None:
         """Return an estimate of epsilon, to start searches from; None by default."""
         del loss, count, delta

@@ -91,7 +91,7 @@ class SampledGaussian:
 
     def rough_cgf(self, a: Array) -> Array:
         """Return about ``ln E e^{aL}`` at real ``a``, from a short sum: no bound follows."""
-        mass, loss, far_mass, far_loss = _rough_rule(self.mu, self.rate)
+        mass, loss, far_mass, far_loss = rough_rule(self.mu, self.rate)
         power = self._power(a)
         with np.errstate(over="ignore", invalid="ignore"):
             moment = ordered_dot(np.expm1(np.outer(power, loss)), mass)
@@ -139,7 +139,7 @@ class SampledGaussian:
 
 
 @functools.lru_cache(maxsize=4)
-def _rough_rule(mu: float, rate: float) -> tuple[Array, Array, Array, Array]:
+def rough_rule(mu: float, rate: float) -> tuple[Array, Array, Array, Array]:
     """Return masses and losses of a short rule, and of a few outputs far out, as logarithms."""
     step = min(ROUGH_STEP, 2 * ROUGH_STEP / mu)
     x = np.arange(-ROUGH_REACH, ROUGH_REACH + mu + step, step)

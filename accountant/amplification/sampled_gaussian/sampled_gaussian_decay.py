@@ -6,6 +6,7 @@ allowed, which falls with v.  Proof: `docs/proofs/sampled_gaussian.md`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ class Decay:
 
     ``log_weight`` is the logarithm of the weights at height 0 over the moment, without ``r^s``;
     ``width``: that of a curve whose rise falls to 0 at a cut, None for straight lines; ``missed``:
-    the error of the sum at each height, relative to the moment.
+    the error of the sum at each height, relative to the moment; ``log_factor``: the logarithm of
+    the size of another factor, at an angle.
     """
 
     def __init__(
@@ -38,11 +40,12 @@ class Decay:
         missed: Array,
         rise: Any = 1.0,
         width: float | None = None,
+        log_factor: Callable[[Array], Array] | None = None,
     ) -> None:
         self._mu, self._rate, self._power = mu, rate, power
         self._loss, self._share = loss_and_share(mu, rate, x)
         self._log_weight, self._rise, self._width = log_weight, rise, width
-        self._height, self._missed = height, missed
+        self._height, self._missed, self._log_factor = height, missed, log_factor
         self._weight = np.empty((height.size, x.size))
         self._arg = np.empty((height.size, x.size))
         self._known = np.zeros(height.size, dtype=bool)
@@ -71,5 +74,7 @@ class Decay:
         if self._width is not None:  # the curve is longer where it rises
             slope = height * (1 - self._rise) / self._width
             size += np.log1p(slope * slope) / 2
+        if self._log_factor is not None:
+            size += self._log_factor(self._mu * height)
         self._weight[rows], self._arg[rows] = np.exp(size), turn
         self._known[rows] = True
