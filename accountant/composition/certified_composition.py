@@ -25,6 +25,7 @@ SHORT_CONTOUR = 1024  # nodes that cost less than a second contour
 QUICK_ACCURACY = 1e-6  # of delta, where two directions are compared
 LARGE_TERMS = 4.0  # ln of the integral's terms over delta: more is round-off, or a heavy tail
 QUICK_TERMS = 4e6  # of a truncated contour, beyond which others are looked for
+MAX_HIT_TERMS = 3e7  # a tenth of a second
 LEAST_GREAT_LOSS = 0.2  # of epsilon: where losses are smaller, they grow too fast with the output
 TILT_FACTORS = np.geomspace(0.5, 2.0, 21)  # real orders around the best one
 
@@ -126,7 +127,7 @@ class CertifiedComposition:
         self, a: float, epsilon: float, log_delta: tuple[float, float]
     ) -> Iterator[Certificate]:
         """Yield the intervals of a short contour, of one loss that is sampled often."""
-        rough, least = self._rough_epsilon(log_delta[0]), 0.0
+        rough, least, gap = self._rough_epsilon(log_delta[0]), 0.0, math.inf
         for _ in range(MAX_TRUNCATIONS if rough is not None else 0):
             assert rough is not None
             engine = self._sampled_engine(a, epsilon, log_delta[0], rough)
@@ -140,9 +141,13 @@ class CertifiedComposition:
             if engine.largest == rough and engine.bounds(rough)[1] > log_delta[0]:
                 rough, least = 2 * rough, rough  # the true epsilon may be above it
                 continue
-            found = self._bracket(engine, log_delta, 0.8 * rough, min(engine.largest, self.max_loss))
+            found = self._bracket(
+                engine, log_delta, 0.8 * rough, min(engine.largest, self.max_loss)
+            )
             yield found
-            rough = max(1.02 * found.upper, least)
+            if found.width > gap / 2:
+                return  # it is as narrow as it becomes
+            rough, gap, epsilon = max(1.02 * found.upper, least), found.width, -math.inf
 
     def _sampled_engine(
         self, a: float, epsilon: float, log_delta: float, rough: float
@@ -167,7 +172,7 @@ class CertifiedComposition:
             part = exact_cgf(loss).with_a_great_loss(loss, count, rough, log_delta)
             if part is not None:
                 other = TruncatedContour(part, log_delta, rough, math.inf, "hit contour")
-                if found is None or other.terms < found.terms:
+                if other.terms <= min(MAX_HIT_TERMS, math.inf if found is None else found.terms):
                     found = other
         return found if found is not None and found.is_affordable else None
 
@@ -224,7 +229,7 @@ class CertifiedComposition:
     def is_below(self, epsilon: float, delta: float) -> bool:
         """Return whether a bound that is quick says that this costs at most ``epsilon > 0``."""
         left = delta - self.infinity * (1 + 8 * ULP)
-        if 0 < left and self.max_loss <= epsilon:
+        if left > 0 and self.max_loss <= epsilon:
             return True
         if left <= 0 or self._rough_epsilon(math.log(left)) is None:
             return self.chernoff(delta) <= epsilon

@@ -37,7 +37,9 @@ def saddlepoint(
         return np.where(np.isfinite(value), value, np.inf)
 
     if near:
-        found = _vertex(lambda a: height(a, cgf.rough_at), math.log(0.02 / near), math.log(1e3 / near))
+        found = _vertex(
+            lambda a: height(a, cgf.rough_at), math.log(0.02 / near), math.log(1e3 / near)
+        )
         if found is not None:
             return found
     return minimum_of_one_valley(height, 1e-7, 1e12, (20, 13, 9, 9))[0]

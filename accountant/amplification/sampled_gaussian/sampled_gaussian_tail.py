@@ -101,7 +101,7 @@ def _curves_of_decay(part: TruncatedSampledGaussian, a: float, highest: float) -
     x, speed = _place(t, part.cut, highest, 0.0)
     eta, rise = highest * LINE_LADDER, 1 / (1 + np.exp(t))
     height = float(part.cgf(np.array([a]))[0][0]) + math.log(2 * math.pi) / 2
-    log_weight = -x.real**2 / 2 + np.log(speed.real * step) - height
+    log_weight = -(x.real**2) / 2 + np.log(speed.real * step) - height
     missed = float(part.curve.log_missed(np.array([a + 1.0]))[0]) - height
     missed = np.full(eta.shape, 2 * math.exp(missed))
     return Decay(part.mu, part.rate, a + 1, x.real, log_weight, eta, missed, rise, highest)
