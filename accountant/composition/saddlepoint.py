@@ -30,16 +30,19 @@ def saddlepoint(
     ``near`` is about the epsilon where delta has its value, and makes the search shorter.
     """
 
-    def height(a: Array, cumulant: Callable[[Array], Array] = cgf.upper_at) -> Array:
+    def height(a: Array) -> Array:
         # ln of the integrand at u = 0, or the epsilon at which it equals delta
-        log_value = cumulant(a) - np.log(a) - np.log1p(a)
+        log_value = cgf.upper_at(a) - np.log(a) - np.log1p(a)
         value = (log_value - log_delta) / a if log_delta is not None else log_value - a * epsilon
         return np.where(np.isfinite(value), value, np.inf)
 
-    if near:
-        found = _vertex(
-            lambda a: height(a, cgf.rough_at), math.log(0.02 / near), math.log(1e3 / near)
-        )
+    def chernoff(a: Array) -> Array:
+        # about Chernoff's bound on epsilon: the integrand is some 1 / a wide
+        value = (cgf.rough_at(a) - np.log1p(a) - 1 - (log_delta or 0.0)) / a
+        return np.where(np.isfinite(value), value, np.inf)
+
+    if near and log_delta is not None:
+        found = _vertex(chernoff, math.log(0.02 / near), math.log(1e3 / near))
         if found is not None:
             return found
     return minimum_of_one_valley(height, 1e-7, 1e12, (20, 13, 9, 9))[0]
