@@ -10,7 +10,7 @@ import numpy as np
 from accountant.amplification.sampled_family import Sampled, SampledFamily
 from accountant.amplification.sampled_gaussian.sampled_gaussian_hits import (
     HitSampledGaussian,
-    hits,
+    with_a_hit,
 )
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussian,
@@ -125,7 +125,7 @@ class SampledCGF(ExactCGF[Sampled]):
         gaussian = loss.sampled_gaussian
         if gaussian is None or gaussian.record_added:
             return None
-        return hits(gaussian, count, epsilon, log_delta)
+        return with_a_hit(gaussian, count, epsilon, log_delta)
 
     def rough_epsilon(self, loss: Sampled, count: int, delta: float) -> float | None:
         """Return about what the Gaussian part costs."""
