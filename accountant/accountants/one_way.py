@@ -138,7 +138,7 @@ class OneWay:
             if found.width > self.width * min(found.upper, 1e300):
                 quick = grid_certificate(self.losses, delta, self.width)
                 found = found if quick is None else intersection(found, quick)
-        if found.width > QUICK_GRID_WIDTH * min(found.upper, 1e300):
+        if found.width > QUICK_GRID_WIDTH * min(found.upper, 1e300) and found.upper > other:
             found = intersection(composition.certify(delta), found)
         if self._is_narrow(found) or math.isinf(found.lower) or found.upper <= other:
             return found

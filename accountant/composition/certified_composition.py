@@ -108,6 +108,10 @@ class CertifiedComposition:
             if found.width <= self.width * min(found.upper, 1e300):
                 return found
             best = found if best is None or found.width < best.width else best
+        if self._rough_epsilon(log_delta[0]) is not None:
+            a, epsilon = self._tilt_and_epsilon_at(
+                self._far_saddlepoint(log_delta[0]), log_delta[0]
+            )
         for engine in self.engines(a, epsilon, narrow_only=narrow_only):
             lower, upper = bracket_epsilon(engine.bounds, log_delta, epsilon, a, self.max_loss)
             upper = min(upper, self.max_loss)
@@ -212,6 +216,7 @@ class CertifiedComposition:
             if engine is not None and engine.nodes <= QUICK_NODES:
                 self._forecast = (log_delta, rough, epsilon), engine
                 return True
+            a, epsilon = self._tilt_and_epsilon_at(self._far_saddlepoint(log_delta), log_delta)
         return has_quick_engine(self.items, self._cgf, a, epsilon, self.width)
 
     @ignore_overflow
@@ -269,7 +274,13 @@ class CertifiedComposition:
 
     def tilt_and_epsilon(self, log_delta: float) -> tuple[float, float]:
         """Return the contour's real part and a rough epsilon, where delta has this logarithm."""
-        a = self._saddlepoint(log_delta)
+        return self._tilt_and_epsilon_at(self._saddlepoint(log_delta), log_delta)
+
+    def _far_saddlepoint(self, log_delta: float) -> float:
+        """Return the flattest tilt, which is less than Chernoff's where epsilon is small."""
+        return saddlepoint(self._cgf, log_delta=log_delta)
+
+    def _tilt_and_epsilon_at(self, a: float, log_delta: float) -> tuple[float, float]:
         # the integrand is about Gaussian: delta = its height / sqrt(2 pi K'')
         around = a * np.array([0.97, 1.0, 1.03])
         height = self._cgf.rough_at(around)
