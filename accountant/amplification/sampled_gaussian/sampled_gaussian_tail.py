@@ -36,7 +36,7 @@ LAST_PARAMETER = 43.0  # e^-43 = 2e-19 of the edge is left out
 HIGHEST_CURVE = 1.25
 WIDEST_STRIP = 2.5  # e^{2.5^2 / 2} is what it adds to the error of a real line
 REST_CHANCE = 1e-22
-MAX_CUT = 200.0  # beyond it the quadrature is long, and the tail matters little
+MAX_CUT = 400.0  # beyond it the quadrature is long, and the tail matters little
 
 
 @dataclass(frozen=True, slots=True)
