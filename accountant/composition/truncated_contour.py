@@ -16,6 +16,7 @@ from accountant.composition.saddlepoint import log_interval, saddlepoint
 from accountant.numerics import Array, Complex
 
 ACCURACY = 1e-11  # relative to delta: a hundredth of it is left of epsilon
+MANY_TERMS = 4e6  # beyond which another tilt is tried
 MAX_NODES, MAX_TERMS = 2**18, 2e8  # of a contour; products of its nodes and the quadrature's
 
 
@@ -104,10 +105,20 @@ class TruncatedContour:
         self._loss, self.largest, self.name = loss, largest, name
         cgf = TruncatedCGF(loss)
         # what is left has losses of about epsilon, so that its saddle point is some 1 / epsilon
-        self.tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon)
-        self._contour = Contour(cgf, self.tilt, 0.8 * epsilon, 0.0, ACCURACY)
-        self.nodes = self._contour.nodes
-        self.terms = self.nodes * loss.points
+        self._through(cgf, saddlepoint(cgf, log_delta=log_delta, near=epsilon), epsilon)
+        if self.terms > MANY_TERMS:
+            first = self._contour
+            tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon, flattest=True)
+            self._through(cgf, tilt, epsilon)
+            if not self.nodes < first.nodes:
+                self._set(first)
+
+    def _through(self, cgf: TruncatedCGF, tilt: float, epsilon: float) -> None:
+        self._set(Contour(cgf, tilt, 0.8 * epsilon, 0.0, ACCURACY))
+
+    def _set(self, contour: Contour) -> None:
+        self._contour, self.tilt, self.nodes = contour, contour.tilt, contour.nodes
+        self.terms = self.nodes * self._loss.points
 
     def integrate(self) -> None:
         """Evaluate the cumulant on the nodes."""

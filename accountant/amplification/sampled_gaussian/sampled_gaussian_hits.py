@@ -55,7 +55,7 @@ class HitSampledGaussian:
     @property
     def points(self) -> int:
         """The number of points of its rules."""
-        return 2 * self.hits.line.x.size  # the rule of the whole moment is about as long
+        return int(2 * self.hits.line.x.size)  # the rule of the whole moment is about as long
 
     @property
     def _whole(self) -> SampledGaussian:

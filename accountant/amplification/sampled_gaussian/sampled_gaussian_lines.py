@@ -194,5 +194,5 @@ def rule_on(mu: float, rate: float, x: Any, weight: Any, missed: float) -> Line:
 
 def _straight(low: float, high: float, step: float) -> Array:
     # not `arange(low, high, step)`, whose spacing is rounded at the size of `low`
-    places: Array = low + step * np.arange(math.ceil((high - low) / step) + 1)
+    places: Array = low + step * np.arange(math.ceil((high - low) / step) + 1.0)
     return places

@@ -66,7 +66,7 @@ class TruncatedSampledGaussian:
     @property
     def points(self) -> int:
         """The number of points of the rule."""
-        return self.curve.x.size
+        return int(self.curve.x.size)
 
     @property
     def _highest(self) -> float:
@@ -102,8 +102,8 @@ def _curves_of_decay(part: TruncatedSampledGaussian, a: float, highest: float) -
     eta, rise = highest * LINE_LADDER, 1 / (1 + np.exp(t))
     height = float(part.cgf(np.array([a]))[0][0]) + math.log(2 * math.pi) / 2
     log_weight = -(x.real**2) / 2 + np.log(speed.real * step) - height
-    missed = float(part.curve.log_missed(np.array([a + 1.0]))[0]) - height
-    missed = np.full(eta.shape, 2 * math.exp(missed))
+    log_missed = float(part.curve.log_missed(np.array([a + 1.0]))[0]) - height
+    missed = np.full(eta.shape, 2 * math.exp(log_missed))
     return Decay(part.mu, part.rate, a + 1, x.real, log_weight, eta, missed, rise, highest)
 
 
@@ -156,6 +156,8 @@ def cut_curve(mu: float, rate: float, cut: float, height: float) -> Line:
 def _up_to(mu: float, rate: float, cut: float, width: float, height: float, strip: float) -> Line:
     t, step = _parameters(cut, width, strip)
     missed = 2 * math.exp(-STRIP_NATS) + math.exp(-LAST_PARAMETER)
+    x: Any
+    speed: Any
     x, speed = _place(t, cut, width, height)
     sides: tuple[int, ...] = (1, -1)
     both = 1.0
