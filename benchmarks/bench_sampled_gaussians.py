@@ -1,14 +1,18 @@
-"""Sampled Gaussians, the training of models, on a grid of 200 settings beside dp-accounting.
+"""Sampled Gaussians, the training of models, on two grids of settings beside dp-accounting.
 
-The grid is fixed: an additive sequence over the logarithms of the sampling rate (1e-6 to 1), the
-noise (.1 to 50), the steps (1 to 10^6) and delta (1e-12 to 1e-3).  Times are of a processor, of the
-first answer to a plan.  The peer gets every fifth setting, a process of its own for each, and a
-limit of time and memory; ``--peer 200`` gives it all.  ``--write`` puts the table in the docs.
+The wide grid of 200 is fixed: an additive sequence over the logarithms of the sampling rate (1e-6
+to 1), the noise (.1 to 50), the steps (1 to 10^6) and delta (1e-12 to 1e-3).  The other has 30
+settings as they are common.  Times are of a processor, of the first answer to a plan.  The peer
+gets every fifth setting of the wide grid and all others, a process of its own for each, and a
+limit of time and memory; ``--peer 200`` gives it all, ``--peer 0`` none.  ``--write`` puts the
+table in the docs.
 """
 
 import argparse
+import itertools
 import math
 import multiprocessing
+import random
 import resource
 import time
 from dataclasses import dataclass
@@ -24,6 +28,13 @@ PAGE = Path(__file__).parents[1] / "docs" / "accounting.md"
 MARKS = ("<!-- table of training: made by `make bench` -->\n", "<!-- end of training -->")
 SETTINGS, PEER_SECONDS, PEER_BYTES = 200, 12, 3 * 2**30
 RANGES = ((1e-6, 1.0), (0.1, 50.0), (1.0, 1e6), (1e-12, 1e-3))
+TYPICAL = (
+    (0.001, 0.004, 0.01, 0.02, 0.05, 0.1),
+    (0.6, 0.8, 1.0, 1.3, 2.0, 4.0),
+    (500, 2_000, 10_000, 40_000),
+    (1e-5, 1e-6, 1e-8),
+)
+TYPICAL_SETTINGS = 30
 AIMS = {"1 step": 1e-8, "2 to 19 steps": 1e-6, "20 steps and more": 1e-8}
 
 
@@ -61,6 +72,12 @@ def grid(count=SETTINGS):
             for share, (low, high) in zip(shares, RANGES, strict=True)
         )
         yield Setting(rate, noise, max(round(steps), 1), delta)
+
+
+def typical(count=TYPICAL_SETTINGS):
+    """Some settings of a lattice of common ones."""
+    every = list(itertools.product(*TYPICAL))
+    return [Setting(*one) for one in random.Random(1).sample(every, count)]
 
 
 def ours(setting):
@@ -133,24 +150,29 @@ def quantiles(values):
     return [float(np.quantile(values, share, method="higher")) for share in (0.5, 0.9, 1.0)]
 
 
+def certified(settings):
+    """Rows of setting, seconds and certificate, and lines about those that failed."""
+    rows, failed = [], []
+    for setting in settings:
+        try:
+            rows.append((setting, *ours(setting)))
+        except Exception as error:
+            failed.append(f"  failed: {setting}: {error!r}")
+    return rows, failed
+
+
 def report_ours(rows):
-    """Lines of times and widths, and the rows of the table in the docs."""
-    table = []
+    """Lines of times and widths."""
     times = [1e3 * seconds for _, seconds, _ in rows]
     print(f"{len(rows)} settings: processor time, median, 90 %, worst (aims 10 and 300 ms): "
           + ", ".join(f"{one:.1f} ms" for one in quantiles(times)))  # fmt: skip
     for length, aim in AIMS.items():
-        held = [(s, t, f) for s, t, f in rows if s.length == length]
-        if not held:
-            continue
-        widths = [relative_width(f) for _, _, f in held]
-        wide = sum(one > aim for one in widths)
-        print(f"  {length}: {len(held)} settings, width median, 90 %, worst: "
-              + ", ".join(f"{one:.1e}" for one in quantiles(widths))
-              + f"; {wide} above {aim:.0e}")  # fmt: skip
-        spent = [1e3 * t for _, t, _ in held]
-        table.append([length, str(len(held)), *(f"{one:.1e}" for one in quantiles(widths)),
-                      *(f"{one:.1f} ms" for one in quantiles(spent))])  # fmt: skip
+        widths = [relative_width(f) for s, _, f in rows if s.length == length]
+        if widths:
+            wide = sum(one > aim for one in widths)
+            print(f"  {length}: {len(widths)} settings, width median, 90 %, worst: "
+                  + ", ".join(f"{one:.1e}" for one in quantiles(widths))
+                  + f"; {wide} above {aim:.0e}")  # fmt: skip
     for title, key in (
         ("slowest", lambda row: row[1]),
         ("widest", lambda row: relative_width(row[2])),
@@ -158,21 +180,20 @@ def report_ours(rows):
         for setting, seconds, found in sorted(rows, key=key)[-5:][::-1]:
             print(f"  {title}: {setting}: [{found.lower:.8g}, {found.upper:.8g}], "
                   f"width {relative_width(found):.1e}, {1e3 * seconds:.1f} ms, {found.engine}")  # fmt: skip
-    return table
 
 
 def report_peer(rows, wanted):
-    """Lines of the peer's time and error beside ours."""
-    chosen = rows[:: max(len(rows) // wanted, 1)]
+    """Lines of the peer's time and error beside ours; the ratios, by setting."""
+    chosen = rows[:: max(len(rows) // wanted, 1)] if wanted else []
     answers = [(row, peer(row[0])) for row in chosen]
     answered = [(row, one) for row, one in answers if one and math.isfinite(one[1])]
     print(f"dp-accounting's default: {len(answered)} of {len(chosen)} settings answered within "
           f"{PEER_SECONDS} s of a processor and {PEER_BYTES >> 30} GiB")  # fmt: skip
     if not answered:
-        return
-    ratios = [one[0] / row[1] for row, one in answered]
+        return {}
+    ratios = {row[0]: one[0] / row[1] for row, one in answered}
     errors = [abs(error_of(one[1], row[2])) for row, one in answered]
-    low, middle, high = np.quantile(ratios, (0, 0.5, 1))
+    low, middle, high = np.quantile(list(ratios.values()), (0, 0.5, 1))
     print(f"  its time: median {beside(middle, 1, 'Tight')} (aim 40), least "
           f"{beside(low, 1, 'Tight')}, most {beside(high, 1, 'Tight')}")  # fmt: skip
     print("  its error against the certificate: median, 90 %, worst: "
@@ -182,6 +203,59 @@ def report_peer(rows, wanted):
     print(f"  quicker than Tight where it answers to 1e-3: {len(slower)} settings (aim 0)")
     for row, one in slower:
         print(f"    {row[0]}: {1e3 * one[0]:.1f} ms, ours {1e3 * row[1]:.1f} ms")
+    return ratios
+
+
+def report_typical(count, with_peer):
+    """A table of common settings with the peer beside; its rows and the ratios."""
+    rows, failed = certified(typical(count))
+    times = [1e3 * seconds for _, seconds, _ in rows]
+    print(f"{len(rows)} common settings: processor time, median, 90 %, worst: "
+          + ", ".join(f"{one:.1f} ms" for one in quantiles(times)))  # fmt: skip
+    ratios, cells = {}, []
+    for setting, seconds, found in rows:
+        other = peer(setting) if with_peer else None
+        answered = other is not None and math.isfinite(other[1])
+        if answered:
+            ratios[setting] = other[0] / seconds
+        cells.append(
+            (f"{setting.rate:g}", f"{setting.noise:g}", f"{setting.steps:,}",
+             f"{setting.delta:.0e}", f"{found.upper:.6g}", f"{relative_width(found):.1e}",
+             f"{1e3 * seconds:.1f} ms", f"{1e3 * other[0]:.0f} ms" if answered else "?",
+             f"{ratios[setting]:.3g}" if answered else "?",
+             f"{error_of(other[1], found):+.1e}" if answered else "?")
+        )  # fmt: skip
+    head = ("rate", "noise", "steps", "delta", "epsilon", "width", "time", "peer", "ratio", "error")
+    print(markdown_table(head, cells), end="")
+    if ratios:
+        low, middle, high = np.quantile(list(ratios.values()), (0, 0.5, 1))
+        print(f"  dp-accounting's time: median {beside(middle, 1, 'Tight')} (aim 40), least "
+              f"{beside(low, 1, 'Tight')}, most {beside(high, 1, 'Tight')}")  # fmt: skip
+    print("\n".join(failed) or "  every setting was answered")
+    return rows, failed, ratios
+
+
+def row_of_docs(title, rows, ratios):
+    """Widths, times and the median ratio of some settings."""
+    widths = [relative_width(found) for _, _, found in rows]
+    spent = [1e3 * seconds for _, seconds, _ in rows]
+    known = [ratios[setting] for setting, _, _ in rows if setting in ratios]
+    ratio = f"{np.median(known):.3g} ({len(known)})" if known else "?"
+    return (title, str(len(rows)), *(f"{one:.1e}" for one in quantiles(widths)),
+            *(f"{one:.1f} ms" for one in quantiles(spent)), ratio)  # fmt: skip
+
+
+def write_docs(rows, ratios, common, common_ratios):
+    """The table in the docs: both grids."""
+    head = ("steps", "settings", "width: median", "90 %", "worst", "time: median", "90 %", "worst",
+            "peer's time over ours: median (of settings)")  # fmt: skip
+    table = [
+        row_of_docs(length, some, ratios)
+        for length in AIMS
+        if (some := [row for row in rows if row[0].length == length])
+    ]
+    table.append(row_of_docs("common settings, 500 to 40,000", common, common_ratios))
+    write_between(str(PAGE), MARKS, markdown_table(head, table))
 
 
 def main():
@@ -192,30 +266,18 @@ def main():
     parser.add_argument("--peer", type=int, default=40, metavar="N", help="settings the peer gets")
     parser.add_argument("--write", action="store_true", help=f"the table of {PAGE.name}")
     given = parser.parse_args()
-    count, wanted = (4, 1) if given.quick else (given.settings, given.peer)
+    count, wanted, others = given.settings, given.peer, TYPICAL_SETTINGS
+    if given.quick:
+        count, wanted, others = 4, 1, 2
     Tight().certify(Setting(0.1, 2.0, 30, 1e-5).plan, 1e-5)  # what is imported once
-    rows, failed = [], []
-    for setting in grid(count):
-        try:
-            rows.append((setting, *ours(setting)))
-        except Exception as error:
-            failed.append(f"  failed: {setting}: {error!r}")
-    table = report_ours(rows)
+    rows, failed = certified(grid(count))
+    report_ours(rows)
     print("\n".join(failed) or "  every setting was answered")
-    report_peer(rows, wanted)
+    ratios = report_peer(rows, wanted)
+    common, more, common_ratios = report_typical(others, wanted > 0)
     if given.write:
-        head = (
-            "steps",
-            "settings",
-            "width: median",
-            "90 %",
-            "worst",
-            "time: median",
-            "90 %",
-            "worst",
-        )
-        write_between(str(PAGE), MARKS, markdown_table(head, table))
-    return 1 if failed else 0
+        write_docs(rows, ratios, common, common_ratios)
+    return 1 if failed or more else 0
 
 
 if __name__ == "__main__":

@@ -71,15 +71,18 @@ class OneWay:
     choices: tuple[OneWay, ...] = ()  # what one user may pay for, where it holds parallel plans
     exact: CertifiedComposition | None = None  # of the route with this name
 
-    def certify(self, delta: float) -> Certificate:
-        """Return the interval that holds epsilon at ``delta``."""
-        found = self._certify(delta)
+    def certify(self, delta: float, other: float = 0.0) -> Certificate:
+        """Return the interval that holds epsilon at ``delta``.
+
+        It may be wide where its upper end is at most ``other``, what another direction costs.
+        """
+        found = self._certify(delta, other)
         for choice in self.choices:  # the truth is at least what any one user pays
             lower = min(choice.certify(delta).lower, found.upper)
             found = replace(found, lower=max(lower, found.lower))
         return found
 
-    def _certify(self, delta: float) -> Certificate:
+    def _certify(self, delta: float, other: float) -> Certificate:
         match self.route:
             case Route.SUM_OF_BOUNDS:
                 total = Basic().one_way_epsilon(self.plan, delta)
@@ -94,7 +97,7 @@ class OneWay:
                 return Certificate(lower, worst.upper, worst.engine, worst.nodes)
             case Route.EXACT_COMPOSITION:
                 composition = self.exact or CertifiedComposition(self.losses, self.width)
-                return self._certify_exact(composition, delta)
+                return self._certify_exact(composition, delta, other)
             case _:
                 grid = self._certify_on_grid(delta)
                 if grid is None:
@@ -113,26 +116,24 @@ class OneWay:
         return found if upper == found.upper else replace(found, upper=upper, engine=ENVELOPE)
 
     def is_surely_within(self, epsilon: float, delta: float) -> bool:
-        """Return whether a quick bound shows that epsilon is not above this at ``delta``."""
+        """Return whether a bound quicker than the interval says it costs at most ``epsilon``."""
+        if not 0 < epsilon < math.inf or self.route is Route.SUM_OF_BOUNDS:
+            return False
         if self.route is Route.CLOSED_FORM:
             return self.losses[0][0].is_surely_within(epsilon, delta)
-        return self.chernoff(delta) <= epsilon
-
-    def chernoff(self, delta: float) -> float:
-        """Return a Chernoff bound that is quicker than the interval; else infinity."""
         if self.exact is not None:
-            return self.exact.chernoff(delta)
-        if self.route in {Route.SUM_OF_BOUNDS, Route.CLOSED_FORM}:
-            return math.inf
-        return chernoff_epsilon(self.plan, delta)
+            return self.exact.is_surely_within(epsilon, delta)
+        return chernoff_epsilon(self.plan, delta) <= epsilon
 
-    def _certify_exact(self, composition: CertifiedComposition, delta: float) -> Certificate:
+    def _certify_exact(
+        self, composition: CertifiedComposition, delta: float, other: float
+    ) -> Certificate:
         """Return the interval by exact cumulants, or on a lattice where a contour is long."""
         releases = sum(n for _, n in self.losses)
         grid: Certificate | None = None
         if releases <= FEW_RELEASES and not composition.has_quick_engine(delta):
             grid = grid_certificate(self.losses, delta, max(self.width, DISCRETISATION_ERROR))
-            if grid is not None and self._is_narrow(grid):
+            if grid is not None and (self._is_narrow(grid) or grid.upper <= other):
                 return grid
         found = Certificate(0.0, math.inf, ENVELOPE)
         if FEW_RELEASES < releases <= MAX_QUICK_GRID_RELEASES and len(self.losses) <= MAX_CHOICES:
@@ -140,9 +141,9 @@ class OneWay:
             if found.width > self.width * min(found.upper, 1e300):
                 quick = grid_certificate(self.losses, delta, self.width)
                 found = found if quick is None else intersection(found, quick)
-        if found.width > QUICK_GRID_WIDTH * min(found.upper, 1e300):
+        if found.width > QUICK_GRID_WIDTH * min(found.upper, 1e300) and found.upper > other:
             found = intersection(composition.certify(delta), found)
-        if self._is_narrow(found) or math.isinf(found.lower):
+        if self._is_narrow(found) or math.isinf(found.lower) or found.upper <= other:
             return found
         if len(self.losses) > MAX_DISCRETISED_LOSSES:
             upper = min(found.upper, composition.chernoff(delta))

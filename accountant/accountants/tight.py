@@ -6,7 +6,6 @@ Wutschitz (2021) for two-sided answers; the certificate is proved in `docs/proof
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
@@ -72,9 +71,9 @@ class Tight(Accountant):
         found = self.certify_one_way(first, delta)
         for way in rest:
             other_way = one_way(way, self.width, at_zero=delta == 0)
-            if 0 < found.lower < math.inf and other_way.is_surely_within(found.lower, delta):
+            if other_way.is_surely_within(found.lower, delta):
                 continue  # it cannot be the worse direction
-            other = other_way.certify(delta)
+            other = other_way.certify(delta, found.lower)
             worse = max(found, other, key=lambda one: one.upper)
             lower = max(found.lower, other.lower)
             found = Certificate(min(lower, worse.upper), worse.upper, worse.engine, worse.nodes)

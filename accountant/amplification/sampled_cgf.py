@@ -8,6 +8,10 @@ from typing import Any, final
 import numpy as np
 
 from accountant.amplification.sampled_family import Sampled, SampledFamily
+from accountant.amplification.sampled_gaussian.sampled_gaussian_hits import (
+    HitSampledGaussian,
+    with_a_hit,
+)
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussian,
     truncated,
@@ -49,6 +53,15 @@ class SampledCGF(ExactCGF[Sampled]):
                 value, error = sum_of_finite_cgfs([_pmf(family[i])], np.ones(1), z)
             total, size = total + counts[i] * value, size + counts[i] * error
         return total, size
+
+    def rough_cgf(self, losses: Sequence[Sampled], counts: Array, a: Array) -> Array:
+        """Return about the sum of the cumulants: one Gaussian part has a short sum."""
+        family = self.prepared(losses)
+        gaussian = family.gaussians[0] if len(family) == 1 else None
+        if gaussian is None:
+            return super().rough_cgf(losses, counts, a)
+        rough: Array = counts[0] * gaussian.rough_cgf(a)
+        return rough
 
     def cf_ratios(
         self, losses: Sequence[Sampled], counts: Array, z: Complex
@@ -104,6 +117,15 @@ class SampledCGF(ExactCGF[Sampled]):
         if gaussian is None or gaussian.record_added:
             return None
         return truncated(gaussian, count, epsilon)
+
+    def with_a_great_loss(
+        self, loss: Sampled, count: int, epsilon: float, log_delta: float
+    ) -> HitSampledGaussian | None:
+        """Return the Gaussian part with a hit among its outputs, with the record present."""
+        gaussian = loss.sampled_gaussian
+        if gaussian is None or gaussian.record_added:
+            return None
+        return with_a_hit(gaussian, count, epsilon, log_delta)
 
     def rough_epsilon(self, loss: Sampled, count: int, delta: float) -> float | None:
         """Return about what the Gaussian part costs."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from accountant.composition.certificate import Certificate, bracket_epsilon
-from accountant.composition.cgf import PlanCGF, exact_cgf
+from accountant.composition.cgf import PlanCGF, exact_cgf, log_chernoff
 from accountant.composition.closed_form import Engine, closed_form
 from accountant.composition.contour import Contour
 from accountant.composition.engines import engines_near, has_quick_engine
@@ -22,7 +22,11 @@ FEW_LOSSES = 20
 MAX_TRUNCATIONS = 4
 QUICK_NODES = 2**17  # of a truncated contour: a tenth of a second
 SHORT_CONTOUR = 1024  # nodes that cost less than a second contour
+QUICK_ACCURACY = 1e-6  # of delta, where two directions are compared
 LARGE_TERMS = 4.0  # ln of the integral's terms over delta: more is round-off, or a heavy tail
+QUICK_TERMS = 4e6  # of a truncated contour, beyond which others are looked for
+MAX_HIT_TERMS = 3e7  # a tenth of a second
+LEAST_GREAT_LOSS = 0.2  # of epsilon: where losses are smaller, they grow too fast with the output
 TILT_FACTORS = np.geomspace(0.5, 2.0, 21)  # real orders around the best one
 
 
@@ -62,6 +66,7 @@ class CertifiedComposition:
             self.max_loss = round_up(most, 8)
         self._cgf = PlanCGF(self.items)
         self._saddlepoints: dict[float, float] = {}
+        self._forecast: tuple[tuple[float, ...], Contour | TruncatedContour] | None = None
 
     @ignore_overflow
     def certify(self, delta: float, *, narrow_only: bool = False) -> Certificate:
@@ -103,6 +108,10 @@ class CertifiedComposition:
             if found.width <= self.width * min(found.upper, 1e300):
                 return found
             best = found if best is None or found.width < best.width else best
+        if self._rough_epsilon(log_delta[0]) is not None:
+            a, epsilon = self._tilt_and_epsilon_at(
+                self._far_saddlepoint(log_delta[0]), log_delta[0]
+            )
         for engine in self.engines(a, epsilon, narrow_only=narrow_only):
             lower, upper = bracket_epsilon(engine.bounds, log_delta, epsilon, a, self.max_loss)
             upper = min(upper, self.max_loss)
@@ -121,44 +130,64 @@ class CertifiedComposition:
     def _certify_sampled(
         self, a: float, epsilon: float, log_delta: tuple[float, float]
     ) -> Iterator[Certificate]:
-        """Yield the intervals of a short contour, and of one without the sure events."""
-        rough = self._rough_epsilon(log_delta[0])
-        if rough is None:
-            return
-        height = float(self._cgf.upper_at(np.array([a]))[0])
-        # about the logarithm of the integrand's greatest absolute value, times a
-        is_small = height - a * epsilon - math.log1p(a) - log_delta[0] < LARGE_TERMS
-        direct = Contour(self._cgf, a, epsilon, 0.0) if is_small else None
-        if direct is not None and direct.nodes <= SHORT_CONTOUR:
-            direct.integrate()
-            yield self._bracket(direct, log_delta, max(epsilon, 0.0), a, self.max_loss)
-        least = 0.0
-        for _ in range(MAX_TRUNCATIONS):
-            engine = self._truncated(log_delta[0], rough)
-            if engine is None or not engine.is_affordable:
+        """Yield the intervals of a short contour, of one loss that is sampled often."""
+        rough, least, gap = self._rough_epsilon(log_delta[0]), 0.0, math.inf
+        for _ in range(MAX_TRUNCATIONS if rough is not None else 0):
+            assert rough is not None
+            engine = self._sampled_engine(a, epsilon, log_delta[0], rough)
+            if engine is None:
                 return
             engine.integrate()
-            if engine.bounds(rough)[1] > log_delta[0]:
+            if isinstance(engine, Contour):
+                yield self._bracket(engine, log_delta, max(epsilon, 0.0), self.max_loss)
+                epsilon = -math.inf  # no other is to be had
+                continue
+            if engine.largest == rough and engine.bounds(rough)[1] > log_delta[0]:
                 rough, least = 2 * rough, rough  # the true epsilon may be above it
                 continue
-            found = self._bracket(engine, log_delta, 0.8 * rough, engine.tilt, rough)
+            found = self._bracket(
+                engine, log_delta, 0.8 * rough, min(engine.largest, self.max_loss)
+            )
             yield found
-            rough = max(1.02 * found.upper, least)
+            if found.width > gap / 2:
+                return  # it is as narrow as it becomes
+            rough, gap, epsilon = max(1.02 * found.upper, least), found.width, -math.inf
 
-    def _truncated(self, log_delta: float, epsilon: float) -> TruncatedContour | None:
-        loss, count = self.items[0]
-        part = exact_cgf(loss).without_sure_events(loss, count, epsilon)
-        return None if part is None else TruncatedContour(part, log_delta, epsilon)
+    def _sampled_engine(
+        self, a: float, epsilon: float, log_delta: float, rough: float
+    ) -> Contour | TruncatedContour | None:
+        """Return the first short contour, kept until it was asked for again; None if all are long.
+
+        As it is, without the sure events, or with a great loss in it.
+        """
+        kept, self._forecast = self._forecast, None
+        if kept is not None and kept[0] == (log_delta, rough, epsilon):
+            return kept[1]
+        # about the logarithm of the integrand's greatest absolute value, times a
+        height = float(self._cgf.rough_at(np.array([a]))[0]) - a * epsilon
+        if epsilon > -math.inf and height - math.log1p(a) - log_delta < LARGE_TERMS:
+            direct = Contour(self._cgf, a, epsilon, 0.0)
+            if direct.nodes <= SHORT_CONTOUR:
+                return direct
+        (loss, count), *_ = self.items
+        part = exact_cgf(loss).without_sure_events(loss, count, rough)
+        found = None if part is None else TruncatedContour(part, log_delta, rough, rough)
+        if (found is None or not found.terms <= QUICK_TERMS) and rough > LEAST_GREAT_LOSS:
+            part = exact_cgf(loss).with_a_great_loss(loss, count, rough, log_delta)
+            if part is not None:
+                other = TruncatedContour(part, log_delta, rough, math.inf, "hit contour")
+                if other.terms <= min(MAX_HIT_TERMS, math.inf if found is None else found.terms):
+                    found = other
+        return found if found is not None and found.is_affordable else None
 
     def _bracket(
         self,
-        engine: Engine,
+        engine: Contour | TruncatedContour,
         log_delta: tuple[float, float],
         start: float,
-        a: float,
         max_epsilon: float,
     ) -> Certificate:
-        lower, upper = bracket_epsilon(engine.bounds, log_delta, start, a, max_epsilon)
+        lower, upper = bracket_epsilon(engine.bounds, log_delta, start, engine.tilt, max_epsilon)
         return Certificate(min(lower, upper), upper, engine.name, math.ceil(engine.nodes))
 
     @property
@@ -185,11 +214,15 @@ class CertifiedComposition:
         if math.isfinite(self.max_loss) and self.max_loss - least <= self.width * self.max_loss:
             return True
         a, epsilon = self.tilt_and_epsilon(math.log(left))
-        if has_quick_engine(self.items, self._cgf, a, epsilon, self.width):
-            return True
-        rough = self._rough_epsilon(math.log(left))
-        engine = None if rough is None else self._truncated(math.log(left), rough)
-        return engine is not None and engine.nodes <= QUICK_NODES
+        log_delta = math.log(left)
+        rough = self._rough_epsilon(log_delta)
+        if rough is not None:
+            engine = self._sampled_engine(a, epsilon, log_delta, rough)
+            if engine is not None and engine.nodes <= QUICK_NODES:
+                self._forecast = (log_delta, rough, epsilon), engine
+                return True
+            a, epsilon = self._tilt_and_epsilon_at(self._far_saddlepoint(log_delta), log_delta)
+        return has_quick_engine(self.items, self._cgf, a, epsilon, self.width)
 
     @ignore_overflow
     def chernoff(self, delta: float) -> float:
@@ -201,6 +234,29 @@ class CertifiedComposition:
         near = a * TILT_FACTORS
         size = self._cgf.log_chernoff(near) - math.log(left)
         return round_up(float(np.nanmin(size / near)), 64)
+
+    @ignore_overflow
+    def is_surely_within(self, epsilon: float, delta: float) -> bool:
+        """Return whether a bound that is quick says that this costs at most ``epsilon > 0``."""
+        left = delta - self.infinity * (1 + 8 * ULP)
+        if left > 0 and self.max_loss <= epsilon:
+            return True
+        if left <= 0 or self._rough_epsilon(math.log(left)) is None:
+            return self.chernoff(delta) <= epsilon
+        a = self._saddlepoint(math.log(left))
+        # where an estimate says so Chernoff's bound is asked for, at one order
+        near = a * TILT_FACTORS
+        rough = log_chernoff(self._cgf.rough_at(near), near) - near * epsilon
+        best = near[[int(np.nanargmin(rough))]]
+        if float(np.nanmin(rough)) <= math.log(left):
+            size = self._cgf.log_chernoff(best) - best * epsilon
+            if float(size[0]) + 64 * ULP * (1 + a * epsilon) <= math.log(left):
+                return True
+        contour = Contour(self._cgf, a, epsilon, 0.0, QUICK_ACCURACY)
+        if not contour.nodes <= SHORT_CONTOUR:
+            return False
+        contour.integrate()
+        return contour.bounds(epsilon)[1] <= math.log(left)
 
     @ignore_overflow
     def delta(self, epsilon: float) -> tuple[float, float]:
@@ -223,12 +279,18 @@ class CertifiedComposition:
 
     def tilt_and_epsilon(self, log_delta: float) -> tuple[float, float]:
         """Return the contour's real part and a rough epsilon, where delta has this logarithm."""
-        a = self._saddlepoint(log_delta)
+        return self._tilt_and_epsilon_at(self._saddlepoint(log_delta), log_delta)
+
+    def _far_saddlepoint(self, log_delta: float) -> float:
+        """Return the flattest tilt, which is less than Chernoff's where epsilon is small."""
+        return saddlepoint(self._cgf, log_delta=log_delta)
+
+    def _tilt_and_epsilon_at(self, a: float, log_delta: float) -> tuple[float, float]:
         # the integrand is about Gaussian: delta = its height / sqrt(2 pi K'')
         around = a * np.array([0.97, 1.0, 1.03])
-        height = self._cgf.upper_at(around)
+        height = self._cgf.rough_at(around)
         curvature = float(np.diff(height, 2)[0]) / (0.03 * a) ** 2
-        bend = math.log(2 * math.pi * curvature + 1) / 2 if curvature > 0 else 0.0
+        bend = math.log(2 * math.pi * curvature + 1) / 2 if 0 < curvature < math.inf else 0.0
         return a, (float(height[1]) - log_delta - bend - math.log(a) - math.log1p(a)) / a
 
     def _saddlepoint(self, log_delta: float) -> float:

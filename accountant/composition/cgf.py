@@ -51,11 +51,16 @@ class PlanCGF:
             total: Array = value + error
             return total
 
+    def rough_at(self, a: Array) -> Array:
+        """Return about ``K(a)`` at real ``a > 0``: no bound follows from it."""
+        total: Array = self.smoothing * (a * a + a) / 2
+        for cgf, losses, counts in self._families:
+            total = total + cgf.rough_cgf(losses, counts, a)
+        return total
+
     def log_chernoff(self, a: Array) -> Array:
         """Return ``ln c`` at real ``a`` such that delta is at most ``c e^{-a epsilon}``."""
-        # the greatest of (1 - e^{-y}) e^{-ay} is a^a / (1+a)^{1+a} (Canonne, Kamath & Steinke 2020)
-        log_bound: Array = self.upper_at(a) + a * np.log(a) - (1 + a) * np.log1p(a)
-        return log_bound
+        return log_chernoff(self.upper_at(a), a)
 
     def value_at(self, z: Any) -> tuple[Any, Array]:
         """Return ``K(z)``, at real or complex ``z``, and a bound on its round-off."""
@@ -98,6 +103,13 @@ class PlanCGF:
         for cgf, losses, counts in self._families:
             total = total + cgf.log_cf_bounds(losses, counts, a, u)
         return np.minimum(total, 0.0)
+
+
+def log_chernoff(cumulant: Array, a: Array) -> Array:
+    """Return ``ln c`` such that delta is at most ``c e^{-a epsilon}``, from ``K(a)`` or more."""
+    # the greatest of (1 - e^{-y}) e^{-ay} is a^a / (1+a)^{1+a} (Canonne, Kamath & Steinke 2020)
+    log_bound: Array = cumulant + a * np.log(a) - (1 + a) * np.log1p(a)
+    return log_bound
 
 
 def exact_cgf(loss: Loss) -> ExactCGF[Any]:

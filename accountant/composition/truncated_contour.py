@@ -1,4 +1,7 @@
-"""A contour for losses with a heavy tail: sure events are split off, what is left is bounded."""
+"""A contour for losses with a heavy tail: some outcomes are split off, and their delta bounded.
+
+Either those that are sure to cost more than epsilon, or those that hardly ever do.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,12 @@ from accountant.composition.saddlepoint import log_interval, saddlepoint
 from accountant.numerics import Array, Complex
 
 ACCURACY = 1e-11  # relative to delta: a hundredth of it is left of epsilon
+MANY_TERMS = 4e6  # beyond which another tilt is tried
 MAX_NODES, MAX_TERMS = 2**18, 2e8  # of a contour; products of its nodes and the quadrature's
 
 
 class TruncatedLoss(Protocol):
-    """Some releases of one loss without outcomes that alone cost more than an epsilon."""
+    """Some releases of one loss without outcomes whose delta is known."""
 
     @property
     def count(self) -> int:
@@ -63,6 +67,11 @@ class TruncatedCGF(PlanCGF):
         value, error = self._loss.cgf(z)
         return self._loss.count * value, self._loss.count * error
 
+    def rough_at(self, a: Array) -> Array:
+        """Return about ``K(a)``."""
+        rough: Array = self.value_at(a)[0]
+        return rough
+
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """Return ``e^{K(z) - K(a)}`` on equidistant nodes, and its round-off."""
         return self._loss.cf_ratio(z)
@@ -81,18 +90,35 @@ class TruncatedCGF(PlanCGF):
 class TruncatedContour:
     """The engine: the delta of the outcomes left out, and a contour for the others.
 
-    It answers at epsilons of at most that for which the outcomes were left out.
+    ``epsilon`` is about where it will be asked.  It answers at epsilons up to ``largest``, for
+    which the outcomes were left out.
     """
 
-    name = "truncated contour"
-
-    def __init__(self, loss: TruncatedLoss, log_delta: float, epsilon: float) -> None:
-        self._loss, self.largest = loss, epsilon
+    def __init__(
+        self,
+        loss: TruncatedLoss,
+        log_delta: float,
+        epsilon: float,
+        largest: float,
+        name: str = "truncated contour",
+    ) -> None:
+        self._loss, self.largest, self.name = loss, largest, name
         cgf = TruncatedCGF(loss)
         # what is left has losses of about epsilon, so that its saddle point is some 1 / epsilon
-        self.tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon)
-        self._contour = Contour(cgf, self.tilt, 0.8 * epsilon, 0.0, ACCURACY)
-        self.nodes = self._contour.nodes
+        self._through(cgf, saddlepoint(cgf, log_delta=log_delta, near=epsilon), epsilon)
+        if self.terms > MANY_TERMS:
+            first = self._contour
+            tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon, flattest=True)
+            self._through(cgf, tilt, epsilon)
+            if not self.nodes < first.nodes:
+                self._set(first)
+
+    def _through(self, cgf: TruncatedCGF, tilt: float, epsilon: float) -> None:
+        self._set(Contour(cgf, tilt, 0.8 * epsilon, 0.0, ACCURACY))
+
+    def _set(self, contour: Contour) -> None:
+        self._contour, self.tilt, self.nodes = contour, contour.tilt, contour.nodes
+        self.terms = self.nodes * self._loss.points
 
     def integrate(self) -> None:
         """Evaluate the cumulant on the nodes."""
@@ -101,7 +127,7 @@ class TruncatedContour:
     @property
     def is_affordable(self) -> bool:
         """Whether its time is a fraction of a second."""
-        return self.nodes <= MAX_NODES and self.nodes * self._loss.points <= MAX_TERMS
+        return self.nodes <= MAX_NODES and self.terms <= MAX_TERMS
 
     def bounds(self, epsilon: float) -> tuple[float, float]:
         """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""

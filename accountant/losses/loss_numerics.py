@@ -61,6 +61,12 @@ class ExactCGF(Generic[Member]):
             size += 16 * ULP * (count * (1 + np.abs(z) * loss.max_loss) + np.abs(one))
         return total, size
 
+    def rough_cgf(self, losses: Sequence[Member], counts: Array, a: Array) -> Array:
+        """Return about ``sum_i counts[i] K_i(a)``, to start searches from: no bound follows."""
+        value, error = self.sum_cgf(losses, counts, a)
+        rough: Array = value + error
+        return rough
+
     def cf_ratios(
         self, losses: Sequence[Member], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:
@@ -91,6 +97,14 @@ class ExactCGF(Generic[Member]):
         What is returned is a `TruncatedLoss` of `accountant.composition.truncated_contour`.
         """
         del loss, count, epsilon
+        return None
+
+    def with_a_great_loss(self, loss: Member, count: int, epsilon: float, log_delta: float) -> Any:
+        """Return releases one of which is a great loss, those of others bounded; None by default.
+
+        What is returned is a `TruncatedLoss` too, at every epsilon.
+        """
+        del loss, count, epsilon, log_delta
         return None
 
     def rough_epsilon(self, loss: Member, count: int, delta: float) -> float | None:

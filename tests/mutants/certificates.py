@@ -13,7 +13,8 @@ from accountant.amplification.allocation import allocation_profile, lognormal_cu
 from accountant.amplification.allocation.lognormal_cut import CutTransform
 from accountant.amplification.allocation.lognormal_inversion import Line
 from accountant.amplification.allocation.lognormal_rule import LogNormalRule
-from accountant.amplification.sampled_gaussian import sampled_gaussian_tail
+from accountant.amplification.sampled_gaussian import sampled_gaussian_hits, sampled_gaussian_tail
+from accountant.amplification.sampled_gaussian.sampled_gaussian_hits import HitSampledGaussian
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import TruncatedSampledGaussian
 from accountant.composition.certified_composition import CertifiedComposition
 from accountant.composition.cgf import PlanCGF
@@ -161,12 +162,26 @@ def sure_events_of_one_release(patch):
 
 
 def mass_of_the_cut_kept(patch):
-    curve = sampled_gaussian_tail.cut_curve
+    curve, line = sampled_gaussian_tail.cut_curve, sampled_gaussian_tail.cut_line
 
-    def keeps(*given):
-        return curve(*given)._replace(lost=0.0)
+    def keeps(rule):
+        return lambda *given: rule(*given)._replace(lost=0.0)
 
-    patch.setattr(sampled_gaussian_tail, "cut_curve", keeps)
+    patch.setattr(sampled_gaussian_tail, "cut_curve", keeps(curve))
+    patch.setattr(sampled_gaussian_tail, "cut_line", keeps(line))
+
+
+def releases_without_a_hit_forgotten(patch):
+    patch.setattr(sampled_gaussian_hits, "log_rest", lambda *given: -math.inf)
+
+
+def hits_of_one_release(patch):
+    made = HitSampledGaussian.cf_ratio
+
+    def alone(self, z):
+        return made(replace(self, releases=1), z)
+
+    patch.setattr(HitSampledGaussian, "cf_ratio", alone)
 
 
 MUTANTS = [
@@ -176,4 +191,5 @@ MUTANTS = [
     line_of_an_epoch_cut_off_too_early, steps_of_an_epoch_off_by_one,
     tail_of_a_log_normal_forgotten, rule_of_the_cut_too_coarse, steps_of_the_cut_off_by_one,
     sure_events_forgotten, sure_events_of_one_release, mass_of_the_cut_kept,
+    releases_without_a_hit_forgotten, hits_of_one_release,
 ]  # fmt: skip

@@ -18,26 +18,29 @@ from typing import Any
 
 import numpy as np
 
+from accountant.amplification.sampled_gaussian.sampled_gaussian_decay import LINE_LADDER, Decay
 from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import (
     TAIL_DEVIATIONS,
     Line,
     log_ratio_at,
+    loss_and_share,
     raised_line,
     real_line,
     real_step,
 )
 from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
-    LINE_LADDER,
-    log_decay,
     log_moments,
     moment_power,
 )
 from accountant.numerics import Array, Complex
-from accountant.numerics.logspace import log_mixture
+from accountant.numerics.logspace import log_mixture, logsumexp
+from accountant.numerics.ordered_sums import ordered_dot
 
 NORMAL = NormalDist()
 SHORT_RULE = 700  # points of a rule that serves all smaller powers
 STEEP = 4.0  # where mu is greater, rules are long and serve fewer powers
+ROUGH_STEP, ROUGH_REACH = 0.45, 13.0  # of a sum that starts searches
+FAR_OUTPUTS = np.geomspace(1.05, 1e3, 40)  # where a great power has its mass
 HIGHEST_BOUND_LINE = 8.0  # a bound falls to e^{-eta^2 / 2} at most on the line Im x = eta
 
 
@@ -86,6 +89,16 @@ class SampledGaussian:
                 yield line, some
             left &= ~some
 
+    def rough_cgf(self, a: Array) -> Array:
+        """Return about ``ln E e^{aL}`` at real ``a``, from a short sum: no bound follows."""
+        mass, loss, far_mass, far_loss = rough_rule(self.mu, self.rate)
+        power = self._power(a)
+        with np.errstate(over="ignore", invalid="ignore"):
+            moment = ordered_dot(np.expm1(np.outer(power, loss)), mass)
+            far = np.sum(np.exp(np.outer(power, far_loss) + far_mass), axis=1)
+            rough: Array = np.log1p(moment + far)
+        return rough
+
     def _power(self, a: Any) -> Any:
         return -a if self.record_added else a + 1
 
@@ -99,8 +112,8 @@ class SampledGaussian:
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return the log of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``."""
-        lines = _lines_of_decay(self.mu, self.rate, float(self._power(a)))
-        return np.zeros(u.shape) if lines is None else log_decay(*lines, u)
+        decay = _lines_of_decay(self.mu, self.rate, float(self._power(a)))
+        return np.zeros(u.shape) if decay is None else decay.log_bound(u)
 
     def quadrature_terms(self, frequency: float) -> float:
         """Return how many points a contour up to ``frequency`` needs, at a moderate real part."""
@@ -126,20 +139,26 @@ class SampledGaussian:
 
 
 @functools.lru_cache(maxsize=4)
-def _lines_of_decay(
-    mu: float, rate: float, power: float
-) -> tuple[Array, Array, Array, Array] | None:
-    """Return the weights, arguments, heights and errors of lines that bound a transform."""
+def rough_rule(mu: float, rate: float) -> tuple[Array, Array, Array, Array]:
+    """Return masses and losses of a short rule, and of a few outputs far out, as logarithms."""
+    step = min(ROUGH_STEP, 2 * ROUGH_STEP / mu)
+    x = np.arange(-ROUGH_REACH, ROUGH_REACH + mu + step, step)
+    mass = step / math.sqrt(2 * math.pi) * np.exp(-x * x / 2)
+    far = x[-1] * FAR_OUTPUTS
+    return mass, log_ratio_at(mu, rate, x), -far * far / 2, log_ratio_at(mu, rate, far)
+
+
+@functools.lru_cache(maxsize=4)
+def _lines_of_decay(mu: float, rate: float, power: float) -> Decay | None:
+    """Return lines that bound a transform; None where there is no rule."""
     rule = raised_line(mu, rate, power)
     if rule is None:
         return None
-    # on the line Im x = eta:  |r^s| = |r|^{Re s} e^{-v |arg r|}, which falls with v
     x, highest = rule.x.real, min(0.49 * math.pi / mu, HIGHEST_BOUND_LINE)
     if power < 0:
         highest = min(highest, abs(float(rule.x[0].imag)))
     eta = highest * LINE_LADDER
-    log_r = log_ratio_at(mu, rate, x + 1j * eta[:, None])
-    flat = power * log_ratio_at(mu, rate, x + 0j).real - x**2 / 2
-    weight = np.exp(power * log_r.real - x**2 / 2 - np.max(flat) + eta[:, None] ** 2 / 2)
-    weight /= np.sum(np.exp(flat - np.max(flat)))
-    return weight, log_r.imag, eta, 4 * rule.missed * np.exp(eta**2 / 2)
+    log_weight = -x * x / 2
+    log_weight = log_weight - logsumexp(power * loss_and_share(mu, rate, x)[0] + log_weight)
+    missed = 4 * rule.missed * np.exp(eta**2 / 2)
+    return Decay(mu, rate, power, x, log_weight, eta, missed)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from accountant.numerics import Array, Complex
-from accountant.numerics.logspace import log1p, log_mixture, logsumexp
+from accountant.numerics.logspace import log_mixture, logsumexp
 
 TAIL_DEVIATIONS = 9.5  # Phi(-9.5) is 1e-21: what is left out at the sides
 RULE_NATS = 46.0  # a rule errs by at most e^-46 = 1e-20 of the moment
@@ -24,7 +24,6 @@ MAX_QUADRATURE_POINTS = 8_000  # an order that needs more is out of reach
 HIGHEST_LINE = 1.25  # e^{eta^2 / 2} is what a line may add to the round-off
 LARGE_POWER = 64.0  # above it a strip is chosen by sums, not by formula
 LARGEST_PLACE = 1e4  # no order is answered whose mass lies beyond it
-LARGE_EXPONENT = 30.0  # above it ln r is computed from what is small beside its exponent
 
 
 class Line(NamedTuple):
@@ -35,7 +34,7 @@ class Line(NamedTuple):
     the size of the integrand on the edges of a strip.  ``lost`` is the mass of Q that is cut off.
     """
 
-    x: Complex
+    x: Any
     loss: Any
     log_mass: Any
     loss_error: Array
@@ -58,22 +57,33 @@ class Line(NamedTuple):
         return size
 
 
-def log_ratio_at(mu: float, rate: float, x: Any) -> Complex:
-    """Return ``ln r(x)`` for ``mu |Im x| < pi``."""
-    y: Complex = mu * x - mu * mu / 2
+def log_ratio_at(mu: float, rate: float, x: Any) -> Any:
+    """Return ``ln r(x)`` for ``mu |Im x| < pi``; real at real x."""
+    loss, share = loss_and_share(mu, rate, x.real)
+    if not np.iscomplexobj(x):
+        return loss
     if rate == 1:
-        return y
-    large, small = y.real > LARGE_EXPONENT, y.real < -0.5
-    # on the edge of a wide strip r may be 0
-    with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        near = log1p(rate * np.expm1(np.where(large | (small & (rate > 0.5)), 0.0, y)))
-        # e^y factored out where it is large; what is left of 1 where both may be small
-        far = y + np.log(rate + (1 - rate) * np.exp(-np.where(large, y, 0.0)))
-        if rate > 0.5:
-            far = np.where(large, far, np.log((1 - rate) + rate * np.exp(np.where(small, y, 0.0))))
-            large = large | small
-    result: Complex = np.where(large, far, near)
+        return loss + 1j * mu * x.imag
+    growth, turn = turned(loss, share, rate, mu * x.imag)
+    result: Complex = loss + growth + 1j * turn
     return result
+
+
+def loss_and_share(mu: float, rate: float, x: Array) -> tuple[Array, Array]:
+    """Return ``L = ln r(x)`` and ``w = rate e^y / r``, the chance of a hit, at real x."""
+    y = mu * x - mu * mu / 2
+    loss = log_mixture(y, rate)
+    rest = (1 - rate) * np.exp(-loss)
+    return loss, np.where(rest < 0.5, 1 - rest, rate * np.exp(y - loss))
+
+
+def turned(loss: Array, share: Array, rate: float, angle: Any) -> tuple[Array, Array]:
+    """Return ``ln |r(x + ib) / r(x)|`` and ``arg r(x + ib)`` for ``angle = mu b``."""
+    # r(x + ib) / r(x) = 1 - w + w e^{i mu b}
+    rest, half = (1 - rate) * np.exp(-loss), np.sin(angle / 2)
+    with np.errstate(divide="ignore", invalid="ignore"):  # on the edge of a strip r may be 0
+        growth = np.log1p(np.maximum(-4 * share * rest * half * half, -1.0)) / 2
+    return growth, np.arctan2(share * np.sin(angle), rest + share * np.cos(angle))
 
 
 def tilted_range(mu: float, rate: float, power: float) -> tuple[float, float]:
@@ -164,16 +174,17 @@ def log_size_on(
 ) -> Array:
     """Return ``ln int |n r^power|`` on lines ``Im x = height``, over that on the real line."""
     x = np.linspace(low, high, 160)
+    loss, share = loss_and_share(mu, rate, x)
+    growth, _ = turned(loss, share, rate, mu * heights[:, None])
     # a zero of r counts as e^-700
-    off = power * np.maximum(log_ratio_at(mu, rate, x + 1j * heights[:, None]).real, -700.0)
-    on = power * log_ratio_at(mu, rate, x + 0j).real
+    off, on = power * np.maximum(loss + growth, -700.0), power * loss
     size: Array = logsumexp(off - x * x / 2) - logsumexp(on - x * x / 2) + heights**2 / 2
     return size
 
 
-def rule_on(mu: float, rate: float, x: Complex, weight: Any, missed: float) -> Line:
-    """Return the rule with these places and weights ``weight n(x)``."""
-    log_mass: Complex = np.log(weight + 0j) - x * x / 2 - math.log(2 * math.pi) / 2
+def rule_on(mu: float, rate: float, x: Any, weight: Any, missed: float) -> Line:
+    """Return the rule with these places and weights ``weight n(x)``; real at real places."""
+    log_mass = np.log(weight) - x * x / 2 - math.log(2 * math.pi) / 2
     loss = log_ratio_at(mu, rate, x)
     # the exponent y is inexact by ulps of its terms; L moves by dL/dy = rate e^y / r of it
     slope = np.abs(1 - (1 - rate) * np.exp(-loss))
@@ -181,7 +192,7 @@ def rule_on(mu: float, rate: float, x: Complex, weight: Any, missed: float) -> L
     return Line(x, loss, log_mass, loss_error, missed)
 
 
-def _straight(low: float, high: float, step: float) -> Complex:
+def _straight(low: float, high: float, step: float) -> Array:
     # not `arange(low, high, step)`, whose spacing is rounded at the size of `low`
-    places = low + step * np.arange(math.ceil((high - low) / step) + 1)
-    return places.astype(complex)
+    places: Array = low + step * np.arange(math.ceil((high - low) / step) + 1.0)
+    return places

@@ -17,8 +17,6 @@ from accountant.numerics.logspace import log1p, logsumexp
 from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.rounding import ULP
 
-LINE_LADDER = 2.0 ** -np.arange(0, 24, 0.9)  # heights of lines, and how many of them are tried
-WINDOW = 5  # for one frequency
 MAX_NEAR_CGF = 30.0  # a larger cumulant is summed by its greatest term
 
 
@@ -63,11 +61,20 @@ def _log_large_moments(line: Line, s: Any) -> tuple[Any, Array]:
 
 def moment_power(line: Line, s: Complex, count: int) -> tuple[Complex, Array]:
     """Return ``(E r^s / E r^a)^count`` on equidistant nodes, ``a = s[0, 0]``, and its error."""
+    return _power(*log_moment_ratio(line, s), count)
+
+
+def log_moment_ratio(line: Line, s: Complex) -> tuple[Complex, Array]:
+    """Return ``ln (E r^s / E r^a)`` on equidistant nodes, ``a = s[0, 0]``, and its error."""
     power = s[0, 0].real
     mass, left, right = np.exp(line.log_mass), s[:, 0], (s[0] - power).imag
     log_tilted = line.log_mass.real + power * line.loss.real
     if logsumexp(log_tilted) >= MAX_NEAR_CGF:
-        return _large_moment_power(line, s, count)
+        total, error, _ = scaled_moments(line, s)
+        with np.errstate(divide="ignore"):
+            error /= np.abs(total)
+            value = np.log(total)
+        return value - value[0, 0].real, error + error[0, 0]
     # e^{v+w} - 1 = (e^v - 1)(e^w - 1) + (e^v - 1) + (e^w - 1)
     rows = np.expm1(np.outer(left, line.loss)) * mass
     columns = np.expm1(1j * np.outer(right, line.loss))
@@ -81,23 +88,24 @@ def moment_power(line: Line, s: Complex, count: int) -> tuple[Complex, Array]:
     with np.errstate(divide="ignore"):
         error /= np.abs(1 + excess)
         value = log1p(excess)
-    return _power(value - value[0, 0].real, error + error[0, 0], count)
+    return value - value[0, 0].real, error + error[0, 0]
 
 
-def _large_moment_power(line: Line, s: Complex, count: int) -> tuple[Complex, Array]:
+def scaled_moments(line: Line, s: Complex, ulps: Any = 0.0) -> tuple[Complex, Array, float]:
+    """Return ``e^-top sum_j e^{log_mass_j + s loss_j}`` on equidistant nodes, its error, and top.
+
+    ``ulps``: by how many more than those of its logarithm a mass is inexact.
+    """
     power = s[0, 0].real
     exponent = s[:, :1] * line.loss + line.log_mass
     top = float(logsumexp(exponent[0].real))
     rows = np.exp(exponent - top)
     total = ordered_product(rows, np.exp(1j * np.outer((s[0] - power).imag, line.loss)))
     size = np.exp(exponent[0].real - top)
-    fixed = ordered_dot(4 * np.abs(exponent[0]) + 4 * _mass_ulps(line), size)
+    fixed = ordered_dot(4 * np.abs(exponent[0]) + 4 * _mass_ulps(line) + ulps, size)
     error = ULP * (fixed + np.abs(s) * ordered_dot(4 * line.loss_error, size))
     error += math.exp(min(float(line.log_missed(s[0, :1].real)[0]) - top, 700.0))
-    with np.errstate(divide="ignore"):
-        error /= np.abs(total)
-        value = np.log(total)
-    return _power(value - value[0, 0].real, error + error[0, 0], count)
+    return total, error, top
 
 
 def _power(log_ratio: Complex, error: Array, count: int) -> tuple[Complex, Array]:
@@ -112,20 +120,3 @@ def _mass_ulps(line: Line) -> Array:
     """Return the ulps of a mass, of a term, and of a sum of as many."""
     ulps: Array = 4 + np.abs(line.log_mass) / 4 + line.loss.size / 16
     return ulps
-
-
-def log_decay(weight: Array, arg: Array, height: Array, missed: Array, u: Array) -> Array:
-    """Return the log of a bound on ``|E r^s|`` over its value at Re s, from lines of some heights.
-
-    Line j says ``sum_i weight[j, i] e^{-v arg[j, i]} + missed[j]`` for every frequency ``v >= u``.
-    """
-    # where the loss is about normal, of speed c, the best height is c u
-    speed = float(ordered_dot(arg[-1], weight[-1])) / height[-1]
-    first = np.searchsorted(-height, -2 * speed * u)
-    best = np.ones(u.shape)
-    for line in range(WINDOW):
-        at = np.minimum(first + line, height.size - 1)
-        size = np.sum(np.exp(-u[:, None] * arg[at]) * weight[at], axis=-1)
-        best = np.minimum(best, size * (1 + 64 * ULP) + missed[at])
-    log_bound: Array = np.log(best)
-    return log_bound

@@ -17,15 +17,13 @@ from typing import Any
 import numpy as np
 
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
+from accountant.amplification.sampled_gaussian.sampled_gaussian_decay import LINE_LADDER, Decay
 from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import (
     TAIL_DEVIATIONS,
     Line,
-    log_ratio_at,
     rule_on,
 )
 from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
-    LINE_LADDER,
-    log_decay,
     log_moments,
     moment_power,
 )
@@ -36,8 +34,9 @@ STRIP = 0.97 * math.pi / 4  # of the curve's parameter: curve and strip stay lef
 STRIP_NATS = 45.0  # e^{2 pi d / h}
 LAST_PARAMETER = 43.0  # e^-43 = 2e-19 of the edge is left out
 HIGHEST_CURVE = 1.25
+WIDEST_STRIP = 2.5  # e^{2.5^2 / 2} is what it adds to the error of a real line
 REST_CHANCE = 1e-22
-MAX_CUT = 200.0  # beyond it the quadrature is long, and the tail matters little
+MAX_CUT = 400.0  # beyond it the quadrature is long, and the tail matters little
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,8 @@ class TruncatedSampledGaussian:
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
         """Return ``ln E[e^{zL}; x <= cut]`` of one, and a bound on its error."""
-        value, error = log_moments(self.curve, np.ravel(z).astype(complex) + 1)
+        rule = self.curve if np.iscomplexobj(z) else cut_line(self.mu, self.rate, self.cut)
+        value, error = log_moments(rule, np.ravel(z).astype(complex) + 1)
         found = value if np.iscomplexobj(z) else value.real
         return found.reshape(np.shape(z)), error.reshape(np.shape(z))
 
@@ -61,12 +61,12 @@ class TruncatedSampledGaussian:
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return the log of a bound on ``|E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``."""
-        return log_decay(*_curves_of_decay(self, a, self._highest), u)
+        return _curves_of_decay(self, a, self._highest).log_bound(u)
 
     @property
     def points(self) -> int:
         """The number of points of the rule."""
-        return self.curve.x.size
+        return int(self.curve.x.size)
 
     @property
     def _highest(self) -> float:
@@ -95,18 +95,16 @@ class TruncatedSampledGaussian:
 
 
 @functools.lru_cache(maxsize=4)
-def _curves_of_decay(
-    part: TruncatedSampledGaussian, a: float, highest: float
-) -> tuple[Array, Array, Array, Array]:
-    """Return the weights, arguments, heights and errors of curves that bound a transform."""
-    t, step = _parameters(part.cut, highest)
-    eta = highest * LINE_LADDER
-    x, speed = _place(t, part.cut, highest, eta[:, None])
-    log_r = log_ratio_at(part.mu, part.rate, x)
-    size = (a + 1) * log_r.real - (x * x).real / 2 + np.log(np.abs(speed) * step)
+def _curves_of_decay(part: TruncatedSampledGaussian, a: float, highest: float) -> Decay:
+    """Return curves that bound a transform."""
+    t, step = _parameters(part.cut, highest, STRIP)
+    x, speed = _place(t, part.cut, highest, 0.0)
+    eta, rise = highest * LINE_LADDER, 1 / (1 + np.exp(t))
     height = float(part.cgf(np.array([a]))[0][0]) + math.log(2 * math.pi) / 2
-    missed = float(part.curve.log_missed(np.array([a + 1.0]))[0]) - height
-    return np.exp(size - height), log_r.imag, eta, np.full(eta.shape, 2 * math.exp(missed))
+    log_weight = -(x.real**2) / 2 + np.log(speed.real * step) - height
+    log_missed = float(part.curve.log_missed(np.array([a + 1.0]))[0]) - height
+    missed = np.full(eta.shape, 2 * math.exp(log_missed))
+    return Decay(part.mu, part.rate, a + 1, x.real, log_weight, eta, missed, rise, highest)
 
 
 def truncated(
@@ -142,31 +140,43 @@ def least_return(mu: float, rate: float, count: int) -> float:
 
 
 @functools.lru_cache(maxsize=16)
+def cut_line(mu: float, rate: float, cut: float) -> Line:
+    """Return the rule on the real line up to the cut, for real powers."""
+    # Re x <= cut on a strip twice as wide as that of a curve, whose height is 0
+    width = min(WIDEST_STRIP, 0.9 * math.pi / mu) / (2 * STRIP)
+    return _up_to(mu, rate, cut, width, 0.0, 2 * STRIP)
+
+
+@functools.lru_cache(maxsize=16)
 def cut_curve(mu: float, rate: float, cut: float, height: float) -> Line:
     """Return the rule on a curve that runs at this height and ends at the cut."""
-    t, step = _parameters(cut, height)
-    x, speed = _place(t, cut, height, height)
+    return _up_to(mu, rate, cut, height, height, STRIP)
+
+
+def _up_to(mu: float, rate: float, cut: float, width: float, height: float, strip: float) -> Line:
+    t, step = _parameters(cut, width, strip)
     missed = 2 * math.exp(-STRIP_NATS) + math.exp(-LAST_PARAMETER)
-    curve = rule_on(mu, rate, x, step * speed, missed)
-    edges = [
-        rule_on(mu, rate, *_edge(t + side * 1j * STRIP, cut, height, step), missed)
-        for side in (1, -1)
-    ]
-    return curve._replace(
+    x: Any
+    speed: Any
+    x, speed = _place(t, cut, width, height)
+    sides: tuple[int, ...] = (1, -1)
+    both = 1.0
+    if not height:  # real, and the lower edge is the mirror image of the upper one
+        x, speed, sides, both = x.real, speed.real, (1,), 2.0
+    edges = []
+    for side in sides:
+        at, along = _place(t + side * 1j * strip, cut, width, height)
+        edges.append(rule_on(mu, rate, at, both * step * along, missed))
+    return rule_on(mu, rate, x, step * speed, missed)._replace(
         edge=np.concatenate([one.loss.real for one in edges]),
         edge_mass=np.concatenate([one.log_mass.real for one in edges]),
         lost=_normal_tail(cut),
     )
 
 
-def _edge(t: Any, cut: float, height: float, step: float) -> tuple[Complex, Complex]:
-    x, speed = _place(t, cut, height, height)
-    return x, step * speed
-
-
-def _parameters(cut: float, height: float) -> tuple[Any, float]:
-    step = 2 * math.pi * STRIP / STRIP_NATS
-    first = -(cut + TAIL_DEVIATIONS) / height
+def _parameters(cut: float, width: float, strip: float) -> tuple[Any, float]:
+    step = 2 * math.pi * strip / STRIP_NATS
+    first = -(cut + TAIL_DEVIATIONS) / width
     places: Any = first + step * np.arange(math.ceil((LAST_PARAMETER - first) / step) + 1)
     return places, step
 
