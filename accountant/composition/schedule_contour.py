@@ -52,7 +52,7 @@ class _ScheduleContour:
         cgf = TruncatedCGF(loss)
         self.tilt = tilt or saddlepoint(cgf, log_delta=log_delta, near=epsilon)
         self._contour = Contour(cgf, self.tilt, epsilon / MARGIN, 0.0, accuracy)
-        self.nodes = self._contour.nodes
+        self.nodes, self.next_guess = self._contour.nodes, epsilon
 
     @property
     def is_affordable(self) -> bool:
@@ -61,7 +61,11 @@ class _ScheduleContour:
     def certify(self, log_delta: tuple[float, float]) -> Certificate:
         """Return the interval; its upper end is infinite if epsilon may be above `largest`."""
         self._contour.integrate()
-        if self.bounds(self.largest)[1] > log_delta[0]:
+        excess = self.bounds(self.largest)[1] - log_delta[0]
+        if excess > 0:
+            before = (1 - 1 / MARGIN) * self.largest
+            slope = (self.bounds(self.largest / MARGIN)[1] - log_delta[0] - excess) / before
+            self.next_guess += max(1.2 * min(excess, 20.0) / max(slope, 1e-9), before / 2)
             return Certificate(0.0, math.inf, self.name, math.ceil(self.nodes))
         ends = bracket_epsilon(
             self.bounds, log_delta, self.largest / MARGIN, self.tilt, self.largest
@@ -93,7 +97,7 @@ def certify_schedule(
             continue
         found = engine.certify(log_delta)
         if math.isinf(found.upper):
-            epsilon *= 1.5
+            epsilon = engine.next_guess * MARGIN
             continue
         tilt, before, epsilon = engine.tilt, epsilon, MARGIN * found.upper
         if before <= CLOSE * epsilon:
@@ -105,7 +109,7 @@ def certify_schedule(
         found = engine.certify(log_delta)
         if math.isfinite(found.upper):
             return found
-        epsilon *= MARGIN
+        epsilon = engine.next_guess
     return None
 
 

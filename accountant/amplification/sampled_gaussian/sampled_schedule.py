@@ -247,8 +247,9 @@ def _blocks(members: int, width: int) -> list[slice]:
 def product_of_powers(ratio: Complex, counts: Array) -> Complex:
     """Return ``prod_i ratio[i]^counts[i]``."""
     many = counts != 1
+    if not many.any():
+        plain: Complex = np.multiply.reduce(ratio, axis=0)
+        return plain
     product: Complex = np.multiply.reduce(ratio[~many], axis=0)
-    if many.any():
-        log_ratio = np.log(np.where(ratio[many] == 0, 1e-300, ratio[many]))
-        product = product * np.exp(np.einsum("i,i...->...", counts[many], log_ratio))
-    return product
+    log_ratio = np.log(np.where(ratio[many] == 0, 1e-300, ratio[many]))
+    return product * np.exp(np.einsum("i,i...->...", counts[many], log_ratio))

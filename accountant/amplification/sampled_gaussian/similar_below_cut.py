@@ -93,19 +93,16 @@ class SimilarBelowCut:
 
     def upper_sum(self, power: Array) -> Array:
         """Return a bound on ``sum counts ln E[(1 + e^Y)^p; Y <= c]`` at real powers above 1."""
-        # ln(1 + x) <= x
+        # the tangent of the logarithm at 1 + p o is above it, and the integral of g is positive
         weight, absolute = self._column_sums
-        total = np.empty(power.shape)
+        odds = self._kept_odds
+        least, total = float(np.min(odds)), np.empty(power.shape)
         for i, p in enumerate(power.tolist()):
             value = float(np.sum((weight * self._kernel(np.array([p + 0j]))[:, 0]).real))
-            value += self._straight(p)
-            total[i] = value + self._rule_error(p) + self._round_off(p, absolute)
+            error = self._rule_error(p) + self._round_off(p, absolute)
+            total[i] = (max(value, 0.0) + error) / (1 + p * least)
+            total[i] += float(ordered_dot(np.log1p(p * odds), self.counts)) * (1 + 1e-12)
         return total
-
-    def _straight(self, p: float) -> float:
-        return p * float(ordered_dot(self._kept_odds, self.counts)) - float(
-            ordered_dot(self._lost, self.counts)
-        )
 
     @property
     def _column_sums(self) -> tuple[Complex, Array]:
@@ -133,10 +130,18 @@ class SimilarBelowCut:
             angle = away * self.y.imag / square
             yield part, size * np.cos(angle), size * -np.sin(angle), size
 
-    def _kernel(self, power: Complex) -> Complex:
-        """Return ``e^{p l} - 1 - p e^y``, a row for each node of the rule."""
+    def _kernel(self, power: Complex, turns: Complex | None = None) -> Complex:
+        """Return ``e^{p l} - 1 - p e^y`` at powers, or at sums of powers and turns."""
         near: Complex = np.expm1(np.outer(self.loss, power))
-        return near - np.outer(np.exp(self.y), power)
+        if turns is not None:
+            # e^{v+w} - 1 = (e^v - 1)(e^w - 1) + (e^v - 1) + (e^w - 1)
+            other = np.expm1(np.outer(self.loss, turns))[:, None, :]
+            grown = (near + 1)[:, :, None] * other
+            grown += near[:, :, None]
+            near = grown.reshape(self.y.size, -1)
+            power = (power[:, None] + turns).ravel()
+        near -= np.outer(np.exp(self.y), power)
+        return near
 
     def scale(self, p: float) -> Array:
         """Return a bound on ``|e^{p' l} - 1 - p' e^y|`` over ``(|p'| / p)^2``, where Re p' = p."""
@@ -240,54 +245,68 @@ class SimilarBelowCut:
     def log_mass(self, p: float) -> Array:
         """Return ``ln E[(1 + e^Y)^p; Y <= cut]`` of each member, rounded up."""
         rows = self.factored(p)
-        scale = self.scale(p) * np.abs(self._speed)
-        kernel = self._kernel(np.array([p + 0j])) * (self._speed / scale)[:, None]
-        inner = _real_by_complex(rows.basis, np.concatenate([kernel, 1j * kernel]))
-        x = ordered_dot(rows.coordinates, inner[:, 0].real)
-        x += p * self._kept_odds - self._lost
         # errors of one member are at most those of all
-        return np.log1p(x + rows.ulps + rows.rest + self._rule_error(p) + 1e-12)
+        error = rows.ulps + rows.rest + self._rule_error(p) + 1e-12
+        return np.log(self._at_real(p)[0] + error)
 
-    def moments(self, power: Complex) -> tuple[float, Complex, Array]:
-        """Return for powers of one real part, row 0 real: ratios' product and its errors.
+    def _at_real(self, p: float) -> tuple[Array, float]:
+        """Return ``E[(1 + e^Y)^p; Y <= cut]`` of each member, and what rows leave of their sum."""
+        power = np.array([p + 0j])
+        inner, left = self._inner(p, self._kernel(power), power)
+        return 1 + _real_by_complex(self._columns(p), inner)[:, 0].real, float(left[0].real)
 
-        The sum of logarithms at the real power, which comes first in ``power``; the product of
-        ``E[(1+e^Y)^p] / E[(1+e^Y)^{Re p}]``; its errors, absolute and relative.
-        """
-        p = float(power[0].real)
+    def _columns(self, p: float) -> Array:
+        rows = self.factored(p).coordinates
+        return np.concatenate([rows, self._kept_odds[:, None], -self._lost[:, None]], axis=1)
+
+    def _inner(self, p: float, kernel: Complex, power: Complex) -> tuple[Complex, Complex]:
+        """Return what columns are multiplied by, and what the rows leave of first order."""
         rows = self.factored(p)
-        growth = np.abs(power) / p
-        scale = self.scale(p) * np.abs(self._speed)
-        kernel = self._kernel(power) * (self._speed / scale)[:, None]
+        kernel = kernel * (self._speed / (self.scale(p) * np.abs(self._speed)))[:, None]
         both = np.concatenate([kernel, 1j * kernel])
         inner = _real_by_complex(rows.basis, both)
         inner = np.concatenate([inner, power[None, :], np.ones((1, power.size))])
-        total = np.einsum("k,kj->j", rows.column_rest, both)  # what first order leaves
-        columns = np.concatenate(
-            [rows.coordinates, self._kept_odds[:, None], -self._lost[:, None]], axis=1
-        )
-        product = np.exp(total - total[0])
-        height = total[0].real
-        least, most = 1.0, np.zeros(power.size)
-        block = max(1, BLOCK_SIZE // power.size)
+        return inner, np.einsum("k,kj->j", rows.column_rest, both)
+
+    def log_height(self, p: float) -> tuple[float, float]:
+        """Return ``sum counts ln E[(1 + e^Y)^p; Y <= cut]`` at a real power, and its error."""
+        moment, left = self._at_real(p)
+        height = float(ordered_dot(np.log(moment), self.counts)) + left
+        error = self._error(p, np.ones(1), np.array([float(np.max(np.abs(moment - 1)))]))
+        return height, float(error[0]) / min(1.0, float(np.min(moment)))
+
+    def ratios(self, p: float, power: Complex, turns: Complex) -> tuple[Complex, Array]:
+        """Return the product of ``E[(1+e^Y)^p'] / E[(1+e^Y)^p]``, p = Re p', and its error.
+
+        For all sums p' of a power and a turn.
+        """
+        moment, left_at_real = self._at_real(p)
+        both = (power[:, None] + turns).ravel()
+        inner, left = self._inner(p, self._kernel(power, turns), both)
+        product = np.exp(left - left_at_real)
+        most, columns = np.zeros(both.size), self._columns(p)
+        block = max(1, BLOCK_SIZE // both.size)
         for first in range(0, self.mu.size, block):
             part = slice(first, first + block)
-            moment = _real_by_complex(columns[part], inner)
-            most = np.maximum(most, _greatest(moment.real) + _greatest(moment.imag))
-            moment += 1
-            at_real = moment[:, 0].real
-            least = min(least, float(np.min(at_real)))
-            count = self.counts[part]
-            height += float(ordered_dot(np.log(at_real), count))
-            moment /= at_real[:, None]
-            product *= product_of_powers(moment, count)
+            ratio = _real_by_complex(columns[part], inner)
+            most = np.maximum(most, _greatest(ratio.real) + _greatest(ratio.imag))
+            ratio += 1
+            ratio /= moment[part, None]
+            product *= product_of_powers(ratio, self.counts[part])
+        error = self._error(p, np.abs(both) / p, most)
+        error += self._error(p, np.ones(1), np.array([float(np.max(np.abs(moment - 1)))]))
+        return product, error / min(1.0, float(np.min(moment)))
+
+    def _error(self, p: float, growth: Array, most: Array) -> Array:
+        """Return the error of the sum of logarithms; ``most``: the greatest ``|x|`` of the rows."""
+        rows = self.factored(p)
         first_order = rows.ulps * growth + self._rule_error(p) * growth**2
         spread = math.sqrt(2 * self.y.size) * growth**2 * ULP * (16 + rows.basis.shape[0])
         rest = rows.rest * (1 + 1e-6) * growth**2 + spread * rows.rows_norm
+        # first order is corrected: of the rest, ln(1 + x) has |x| / (1 - |x|)
         share = most + rest
-        # |(x - x') / (1 + x')| against (x - x'), and ln(1 + x) - x
-        second = np.where(share < MAX_SHARE, 2 * share * rest, rest)
-        return height, product, (first_order + second) / least
+        error: Array = first_order + np.where(share < MAX_SHARE, 2 * share, 2.0) * rest
+        return error
 
 
 def _place(t: Any, cut: float, height: float) -> tuple[Complex, Complex]:
