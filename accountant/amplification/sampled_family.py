@@ -86,4 +86,3 @@ class SampledFamily(list[Sampled]):
             )
         bound: Array = self._kept[key].log_bound(u)
         return bound
-

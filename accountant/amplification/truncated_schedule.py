@@ -28,7 +28,7 @@ MAX_LOG_CUT = 200.0
 LARGEST_TILT = 50.0  # over epsilon: for greater ones the rule errs by more
 GROUP_WIDTH = 8.0  # of log odds, in mu
 # what rows may miss of the longest one: few members, many, and an estimate
-FINE, COARSE, ROUGH = 1e-13, 1e-9, 1e-6
+FINE, COARSE, ROUGH = 1e-13, 1e-10, 1e-6
 MAX_FINE = 5_000
 
 
@@ -192,7 +192,9 @@ class TruncatedSchedule:
             doubt += float(np.sum(group.counts * q))
             place = abs(self._cut) + np.abs(group.mean)
             own = 64 + 8 * far * (far + group.mu + place / group.mu)
-            ulps += math.fsum((group.counts * own * (q * math.exp(epsilon) + rate * moved)).tolist())
+            ulps += math.fsum(
+                (group.counts * own * (q * math.exp(epsilon) + rate * moved)).tolist()
+            )
         # P(A) - Q(A) = prod (1-q) (1 - prod (1 - p) / (1 - q))
         gain_all = -math.exp(none) * math.expm1(more)
         paid = -math.expm1(epsilon) * math.expm1(none)

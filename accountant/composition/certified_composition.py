@@ -13,6 +13,7 @@ from accountant.composition.closed_form import Engine, closed_form
 from accountant.composition.contour import Contour
 from accountant.composition.engines import engines_near, has_quick_engine
 from accountant.composition.saddlepoint import saddlepoint
+from accountant.composition.schedule_contour import certify_schedule, estimate_schedule
 from accountant.composition.truncated_contour import TruncatedContour
 from accountant.losses.gaussian import GaussianLoss, sum_of_squared_mu
 from accountant.losses.loss import Loss
@@ -23,6 +24,10 @@ MAX_TRUNCATIONS = 4
 QUICK_NODES = 2**17  # of a truncated contour: a tenth of a second
 SHORT_CONTOUR = 1024  # nodes that cost less than a second contour
 LARGE_TERMS = 4.0  # ln of the integral's terms over delta: more is round-off, or a heavy tail
+MANY_LOSSES, MANY_WIDTH = 2_000, 1e-6  # of so many different ones a finer interval takes long
+# of a contour of many different losses, which is then quicker than a truncated one; and for each
+SHORT_OPERATIONS, OPERATIONS_EACH = 8e6, 100
+NEAR = 0.12
 TILT_FACTORS = np.geomspace(0.5, 2.0, 21)  # real orders around the best one
 
 
@@ -103,6 +108,11 @@ class CertifiedComposition:
             if found.width <= self.width * min(found.upper, 1e300):
                 return found
             best = found if best is None or found.width < best.width else best
+        enough = max(self.width, 0.0 if len(self.items) < MANY_LOSSES else MANY_WIDTH)
+        for found in self._certify_schedule(a, epsilon, log_delta):
+            if found.width <= enough * min(found.upper, 1e300):
+                return found
+            best = found if best is None or found.width < best.width else best
         for engine in self.engines(a, epsilon, narrow_only=narrow_only):
             lower, upper = bracket_epsilon(engine.bounds, log_delta, epsilon, a, self.max_loss)
             upper = min(upper, self.max_loss)
@@ -144,6 +154,26 @@ class CertifiedComposition:
             found = self._bracket(engine, log_delta, 0.8 * rough, engine.tilt, rough)
             yield found
             rough = max(1.02 * found.upper, least)
+
+    def _certify_schedule(
+        self, a: float, epsilon: float, log_delta: tuple[float, float]
+    ) -> Iterator[Certificate]:
+        """Yield the intervals of many different losses: of a short contour, or a truncated one."""
+        losses, counts = [loss for loss, _ in self.items], [count for _, count in self.items]
+        if len({type(loss) for loss in losses}) > 1 or log_delta[0] < -650:
+            return
+        schedule = exact_cgf(losses[0]).schedule(losses, np.array(counts, dtype=float))
+        found = None if schedule is None else estimate_schedule(schedule, log_delta[0])
+        if schedule is None or found is None:
+            return
+        if abs(epsilon / found[0] - 1) < NEAR:  # else a heavy tail is all that the contour sees
+            direct = Contour(self._cgf, a, epsilon, 0.0)
+            if direct.operations <= SHORT_OPERATIONS + OPERATIONS_EACH * len(losses):
+                direct.integrate()
+                yield self._bracket(direct, log_delta, epsilon, a, self.max_loss)
+        whole = certify_schedule(schedule, log_delta, found)
+        if whole is not None:
+            yield whole
 
     def _truncated(self, log_delta: float, epsilon: float) -> TruncatedContour | None:
         loss, count = self.items[0]

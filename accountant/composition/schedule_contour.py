@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-import numpy as np
-
 from accountant.composition.certificate import Certificate, bracket_epsilon
 from accountant.composition.contour import Contour
 from accountant.composition.saddlepoint import log_interval, saddlepoint
-from accountant.composition.truncated_contour import ACCURACY, TruncatedCGF, TruncatedLoss
+from accountant.composition.truncated_contour import TruncatedCGF, TruncatedLoss
 
 MAX_NODES = 2**16
 MAX_TERMS = 3e9  # products of the nodes and the points, of which most are multiplications
-ROUGH_ACCURACY = 1e-4
+ACCURACY, ROUGH_ACCURACY = 1e-10, 1e-4  # relative to delta
 MARGIN = 1.03  # of an estimate: up to there the sure events are split off
 MAX_TRIES = 8
 CLOSE = 1.5  # a cut so far above the answer is near enough
@@ -81,28 +79,31 @@ class _ScheduleContour:
         return log_interval(low + sure[0], high + sure[1], 0.0)
 
 
-def certify_schedule(
-    schedule: Schedule, log_delta: tuple[float, float]
-) -> Certificate | None:
-    """Return the interval at a delta; None where it is out of reach.
-
-    Merged members find about where it is, which proves nothing; then all are summed.
-    """
-    few, tilt = schedule.merged(), None
-    epsilon = few.rough_epsilon(math.exp(log_delta[0]))
+def estimate_schedule(schedule: Schedule, log_delta: float) -> tuple[float, float] | None:
+    """Return about epsilon and the tilt, by merged members; None where they are out of reach."""
+    few = schedule.merged()
+    epsilon = few.rough_epsilon(math.exp(log_delta))
     for _ in range(MAX_TRIES):
-        engine = _engine(few, log_delta[0], epsilon, None)
+        engine = _engine(few, log_delta, epsilon, None)
         if engine is None:
             epsilon /= 2
             continue
-        found = engine.certify(log_delta)
+        found = engine.certify((log_delta, log_delta))
         if math.isinf(found.upper):
             epsilon = engine.next_guess * MARGIN
-            continue
-        tilt, before, epsilon = engine.tilt, epsilon, MARGIN * found.upper
-        if before <= CLOSE * epsilon:
-            break
-    for _ in range(MAX_TRIES if tilt else 0):
+        elif epsilon <= CLOSE * MARGIN * found.upper:
+            return found.upper, engine.tilt
+        else:
+            epsilon = MARGIN * found.upper
+    return None
+
+
+def certify_schedule(
+    schedule: Schedule, log_delta: tuple[float, float], estimate: tuple[float, float]
+) -> Certificate | None:
+    """Return the interval at a delta, ``estimate`` being about epsilon and the tilt; or None."""
+    epsilon, tilt = MARGIN * estimate[0], estimate[1]
+    for _ in range(MAX_TRIES):
         engine = _engine(schedule, log_delta[0], epsilon, tilt)
         if engine is None:
             return None

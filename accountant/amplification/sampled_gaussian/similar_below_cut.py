@@ -46,7 +46,8 @@ class Factored(NamedTuple):
     column_rest: Array  # sum of counts times rest: of first order it is known
     rest: float  # sum of counts times |rest|, at the real order
     ulps: float  # bound on the round-off at the real order
-    rows_norm: float  # the sum of counts times the rows' norms
+    sizes: Array  # sum of counts times |coordinates|, and that times |basis|, on the nodes
+    spread: Array
 
 
 class SimilarBelowCut:
@@ -171,7 +172,8 @@ class SimilarBelowCut:
         mu, mean = float(np.max(self.mu)), float(np.max(self.mean))
         tail = float(normal_tail(np.array([(self._end - mean) / mu - p * mu]))[0])
         size = p * (mean + float(np.logaddexp(0.0, -self._end))) + (p * mu) ** 2 / 2
-        return float(np.sum(self.counts)) * (2 + p) * 1.01 * tail * math.exp(min(size, 700.0))
+        size += math.log((2 + p) * 1.01 * max(tail, 1e-300))
+        return float(np.sum(self.counts)) * math.exp(size) if size < 700 else math.inf
 
     def _density_bound(self, y: Complex) -> Array:
         """Return a bound on the sum of counts times ``|n(y)|``."""
@@ -205,7 +207,8 @@ class SimilarBelowCut:
         total = float(ordered_dot((ulps + sums) * absolute, size))
         tail = (self.cut - self.mean) / self.mu
         own = self._lost + p * self._kept_odds
-        total += float(ordered_dot((32 + 4 * tail**2) * self.counts, own))
+        ulps = 32 + 4 * tail**2 + 4 * np.abs(self.log_odds)
+        total += float(ordered_dot(ulps * self.counts, own))
         return ULP * total
 
     def factored(self, p: float) -> Factored:
@@ -226,7 +229,7 @@ class SimilarBelowCut:
         coordinates = np.empty((self.mu.size, basis.shape[0]))
         weight, absolute = np.zeros(self.y.size, dtype=complex), np.zeros(self.y.size)
         column_rest = np.zeros(scale.size)
-        rest = norm = 0.0
+        rest = 0.0
         for part, real, imag, one in self._rows():
             count = self.counts[part]
             rows = np.concatenate([real, imag], axis=1)
@@ -237,52 +240,59 @@ class SimilarBelowCut:
             left = rows - products(coordinates[part], np.ascontiguousarray(basis.T))
             column_rest += np.einsum("i,ik->k", count, left)
             rest += float(ordered_dot(np.sum(np.abs(left), axis=1), count))
-            norm += float(ordered_dot(np.sqrt(np.einsum("ik,ik->i", rows, rows)), count))
         self._sums = weight * self._speed, absolute * np.abs(self._speed)
         ulps = self._round_off(p, self._sums[1])
-        return Factored(coordinates, basis, column_rest, rest, ulps, norm)
+        sizes = np.einsum("i,ir->r", self.counts, np.abs(coordinates))
+        spread = np.einsum("r,rk->k", sizes, np.abs(basis)).reshape(2, -1).sum(axis=0)
+        return Factored(coordinates, basis, column_rest, rest, ulps, sizes, spread)
 
     def log_mass(self, p: float) -> Array:
         """Return ``ln E[(1 + e^Y)^p; Y <= cut]`` of each member, rounded up."""
         rows = self.factored(p)
+        moment, _, spread = self._at_real(p)
         # errors of one member are at most those of all
-        error = rows.ulps + rows.rest + self._rule_error(p) + 1e-12
-        return np.log(self._at_real(p)[0] + error)
+        return np.log(moment + rows.ulps + rows.rest + self._rule_error(p) + spread + 1e-12)
 
-    def _at_real(self, p: float) -> tuple[Array, float]:
-        """Return ``E[(1 + e^Y)^p; Y <= cut]`` of each member, and what rows leave of their sum."""
+    def _at_real(self, p: float) -> tuple[Array, float, float]:
+        """Return ``E[(1 + e^Y)^p; Y <= cut]`` of each member, what rows leave, and round-off."""
         power = np.array([p + 0j])
-        inner, left = self._inner(p, self._kernel(power), power)
-        return 1 + _real_by_complex(self._columns(p), inner)[:, 0].real, float(left[0].real)
+        inner, left, spread = self._inner(p, self._kernel(power), power)
+        moment = 1 + _real_by_complex(self._columns(p), inner)[:, 0].real
+        return moment, float(left[0].real), float(spread[0])
 
     def _columns(self, p: float) -> Array:
         rows = self.factored(p).coordinates
         return np.concatenate([rows, self._kept_odds[:, None], -self._lost[:, None]], axis=1)
 
-    def _inner(self, p: float, kernel: Complex, power: Complex) -> tuple[Complex, Complex]:
-        """Return what columns are multiplied by, and what the rows leave of first order."""
+    def _inner(self, p: float, kernel: Complex, power: Complex) -> tuple[Complex, Complex, Array]:
+        """Return what columns are multiplied by, what rows leave of first order, and round-off."""
         rows = self.factored(p)
         kernel = kernel * (self._speed / (self.scale(p) * np.abs(self._speed)))[:, None]
         both = np.concatenate([kernel, 1j * kernel])
         inner = _real_by_complex(rows.basis, both)
+        rank, terms = rows.basis.shape
+        # of the products by the basis, of the coordinates, and of 1 + x and what follows
+        spread = (2 * rank + terms / 16 + 64) * np.einsum("k,kj->j", rows.spread, np.abs(kernel))
+        spread += (rank + 16) * np.einsum("r,rj->j", rows.sizes, np.abs(inner))
+        spread += 8 * float(np.sum(self.counts))
         inner = np.concatenate([inner, power[None, :], np.ones((1, power.size))])
-        return inner, np.einsum("k,kj->j", rows.column_rest, both)
+        return inner, np.einsum("k,kj->j", rows.column_rest, both), ULP * spread
 
     def log_height(self, p: float) -> tuple[float, float]:
         """Return ``sum counts ln E[(1 + e^Y)^p; Y <= cut]`` at a real power, and its error."""
-        moment, left = self._at_real(p)
+        moment, left, spread = self._at_real(p)
         height = float(ordered_dot(np.log(moment), self.counts)) + left
         error = self._error(p, np.ones(1), np.array([float(np.max(np.abs(moment - 1)))]))
-        return height, float(error[0]) / min(1.0, float(np.min(moment)))
+        return height, (float(error[0]) + spread) / min(1.0, float(np.min(moment)))
 
     def ratios(self, p: float, power: Complex, turns: Complex) -> tuple[Complex, Array]:
         """Return the product of ``E[(1+e^Y)^p'] / E[(1+e^Y)^p]``, p = Re p', and its error.
 
         For all sums p' of a power and a turn.
         """
-        moment, left_at_real = self._at_real(p)
+        moment, left_at_real, spread_at_real = self._at_real(p)
         both = (power[:, None] + turns).ravel()
-        inner, left = self._inner(p, self._kernel(power, turns), both)
+        inner, left, spread = self._inner(p, self._kernel(power, turns), both)
         product = np.exp(left - left_at_real)
         most, columns = np.zeros(both.size), self._columns(p)
         block = max(1, BLOCK_SIZE // both.size)
@@ -295,14 +305,14 @@ class SimilarBelowCut:
             product *= product_of_powers(ratio, self.counts[part])
         error = self._error(p, np.abs(both) / p, most)
         error += self._error(p, np.ones(1), np.array([float(np.max(np.abs(moment - 1)))]))
+        error += spread + spread_at_real
         return product, error / min(1.0, float(np.min(moment)))
 
     def _error(self, p: float, growth: Array, most: Array) -> Array:
         """Return the error of the sum of logarithms; ``most``: the greatest ``|x|`` of the rows."""
         rows = self.factored(p)
         first_order = rows.ulps * growth + self._rule_error(p) * growth**2
-        spread = math.sqrt(2 * self.y.size) * growth**2 * ULP * (16 + rows.basis.shape[0])
-        rest = rows.rest * (1 + 1e-6) * growth**2 + spread * rows.rows_norm
+        rest = rows.rest * (1 + 1e-6) * growth**2
         # first order is corrected: of the rest, ln(1 + x) has |x| / (1 - |x|)
         share = most + rest
         error: Array = first_order + np.where(share < MAX_SHARE, 2 * share, 2.0) * rest
@@ -312,7 +322,9 @@ class SimilarBelowCut:
 def _place(t: Any, cut: float, height: float) -> tuple[Complex, Complex]:
     """Return ``y(t) = cut - height ln(1 + e^-t) + i height / (1 + e^t)``, and its derivative."""
     fall = 1 / (1 + np.exp(t))
-    log_term = np.where(np.real(t) > 0, np.log1p(np.exp(-np.maximum(np.real(t),0)-1j*np.imag(t))), -t + np.log1p(np.exp(np.minimum(np.real(t),0)+1j*np.imag(t))))
+    # ln(1 + e^-t), of the exponential that is small
+    near = np.log1p(np.exp(-np.copysign(1.0, np.real(t)) * t))
+    log_term = near - np.where(np.real(t) > 0, 0.0, t)
     y = cut - height * log_term + 1j * height * fall
     return y, fall * height * (1 - 1j * (1 - fall))
 
