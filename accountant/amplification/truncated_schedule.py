@@ -50,7 +50,7 @@ class SampledSchedule:
         """Return few members that cost about as much: for estimates."""
         column, row = np.floor(MERGED * np.log2(self.mu)), np.floor(MERGED / 4 * self.log_odds)
         _, place = np.unique(column + 1j * row, return_inverse=True)
-        count = np.bincount(place, self.counts)
+        count: Array = np.bincount(place, self.counts).astype(float)
         square = np.bincount(place, self.counts * self.mu**2) / count
         odds = np.bincount(place, self.counts * np.exp(self.log_odds)) / count
         return SampledSchedule(np.sqrt(square), np.log(odds), count, is_estimate=True)
@@ -152,13 +152,14 @@ class TruncatedSchedule:
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """Return ``E[e^{zL}; Y <= cut]`` over its value at Re z on nodes, and its error."""
-        p, turns = float(z[0, 0].real) + 1, 1j * z[0].imag
+        p = float(z[0, 0].real) + 1
+        turns: Complex = 1j * z[0].imag
         ratio = np.exp(-1j * z.imag * self._nats)
         error = 16 * ULP * np.abs(z) * self._nats
         rows = max(1, NODES_AT_A_TIME // turns.size)
         for first in range(0, z.shape[0], rows):
             part = slice(first, first + rows)
-            powers = p + 1j * z[part, 0].imag
+            powers: Complex = p + 1j * z[part, 0].imag
             for group in self._groups:
                 own, missed = group.ratios(p, powers, turns)
                 ratio[part] *= own.reshape(ratio[part].shape)

@@ -252,4 +252,5 @@ def product_of_powers(ratio: Complex, counts: Array) -> Complex:
         return plain
     product: Complex = np.multiply.reduce(ratio[~many], axis=0)
     log_ratio = np.log(np.where(ratio[many] == 0, 1e-300, ratio[many]))
-    return product * np.exp(np.einsum("i,i...->...", counts[many], log_ratio))
+    result: Complex = product * np.exp(np.einsum("i,i...->...", counts[many], log_ratio))
+    return result

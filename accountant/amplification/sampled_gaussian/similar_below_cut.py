@@ -191,7 +191,7 @@ class SimilarBelowCut:
         row = np.floor((self.mean - np.min(self.mean)) / width)
         _, place = np.unique(column + 1j * row, return_inverse=True)
         ends = (*_extremes(place, self.mu), *_extremes(place, self.mean))
-        return np.bincount(place, self.counts), *ends
+        return np.bincount(place, self.counts).astype(float), *ends
 
     def _round_off(self, p: float, absolute: Array) -> float:
         """Return the round-off of the sums for all members, over ``|p'| / p``."""
