@@ -23,13 +23,14 @@ from accountant.numerics.rounding import ULP
 from accountant.numerics.search import least_float_that
 
 MERGED = 12  # merged members to an octave of mu; a quarter as many to a factor e of the odds
+MAX_MERGED = 200
 NODES_AT_A_TIME = 512
 MAX_LOG_CUT = 200.0
 LARGEST_TILT = 50.0  # over epsilon: for greater ones the rule errs by more
 GROUP_WIDTH = 8.0  # of log odds, in mu
 # what rows may miss of the longest one: few members, many, and an estimate
 FINE, COARSE, ROUGH = 1e-13, 1e-10, 1e-6
-MAX_FINE = 5_000
+MAX_FINE = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +49,11 @@ class SampledSchedule:
 
     def merged(self) -> SampledSchedule:
         """Return few members that cost about as much: for estimates."""
-        column, row = np.floor(MERGED * np.log2(self.mu)), np.floor(MERGED / 4 * self.log_odds)
-        _, place = np.unique(column + 1j * row, return_inverse=True)
+        for cells in (MERGED, MERGED / 2):
+            column, row = np.floor(cells * np.log2(self.mu)), np.floor(cells / 4 * self.log_odds)
+            _, place = np.unique(column + 1j * row, return_inverse=True)
+            if np.max(place) < MAX_MERGED:
+                break
         count: Array = np.bincount(place, self.counts).astype(float)
         square = np.bincount(place, self.counts * self.mu**2) / count
         odds = np.bincount(place, self.counts * np.exp(self.log_odds)) / count
@@ -153,13 +157,13 @@ class TruncatedSchedule:
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """Return ``E[e^{zL}; Y <= cut]`` over its value at Re z on nodes, and its error."""
         p = float(z[0, 0].real) + 1
-        turns: Complex = 1j * z[0].imag
+        turns: Complex = (1j * z[0].imag).astype(complex)
         ratio = np.exp(-1j * z.imag * self._nats)
         error = 16 * ULP * np.abs(z) * self._nats
         rows = max(1, NODES_AT_A_TIME // turns.size)
         for first in range(0, z.shape[0], rows):
             part = slice(first, first + rows)
-            powers: Complex = p + 1j * z[part, 0].imag
+            powers: Complex = (p + 1j * z[part, 0].imag).astype(complex)
             for group in self._groups:
                 own, missed = group.ratios(p, powers, turns)
                 ratio[part] *= own.reshape(ratio[part].shape)
