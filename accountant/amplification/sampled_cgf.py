@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.amplification.sampled_family import MIN_SHARED, Sampled, SampledFamily
+from accountant.amplification.sampled_family import Sampled, SampledFamily
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussian,
     truncated,
@@ -16,6 +16,8 @@ from accountant.amplification.truncated_schedule import SampledSchedule
 from accountant.losses.loss_numerics import ExactCGF
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import product_of_cf_ratios, sum_of_finite_cgfs
+
+MIN_SCHEDULE = 100  # fewer different ones are quicker with all their outcomes
 
 
 @final
@@ -108,7 +110,7 @@ class SampledCGF(ExactCGF[Sampled]):
 
     def schedule(self, losses: Sequence[Sampled], counts: Array) -> SampledSchedule | None:
         """Return many different Gaussian parts with the record present as a schedule; or None."""
-        if len(losses) < MIN_SHARED:
+        if len(losses) < MIN_SCHEDULE:
             return None
         found = [loss.sampled_gaussian for loss in losses]
         pairs = [(one.mu, one.rate) for one in found if one is not None and not one.record_added]
