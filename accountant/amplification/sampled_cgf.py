@@ -16,9 +16,12 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussian,
     truncated,
 )
+from accountant.amplification.truncated_schedule import SampledSchedule
 from accountant.losses.loss_numerics import ExactCGF
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import product_of_cf_ratios, sum_of_finite_cgfs
+
+MIN_SCHEDULE = 100  # fewer different ones are quicker with all their outcomes
 
 
 @final
@@ -126,6 +129,17 @@ class SampledCGF(ExactCGF[Sampled]):
         if gaussian is None or gaussian.record_added:
             return None
         return with_a_hit(gaussian, count, epsilon, log_delta)
+
+    def schedule(self, losses: Sequence[Sampled], counts: Array) -> SampledSchedule | None:
+        """Return many different Gaussian parts with the record present as a schedule; or None."""
+        if len(losses) < MIN_SCHEDULE:
+            return None
+        found = [loss.sampled_gaussian for loss in losses]
+        pairs = [(one.mu, one.rate) for one in found if one is not None and not one.record_added]
+        mu, rate = np.array(pairs).reshape(-1, 2).T
+        if mu.size < len(losses) or not (np.all(rate < 1) and np.all(rate > 0) and np.all(mu > 0)):
+            return None
+        return SampledSchedule(mu, np.log(rate) - np.log1p(-rate), counts)
 
     def rough_epsilon(self, loss: Sampled, count: int, delta: float) -> float | None:
         """Return about what the Gaussian part costs."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
 from accountant.amplification.sampled_gaussian.sampled_schedule import SimilarSampledGaussians
 from accountant.amplification.sampled_gaussian.schedule_decay import UniformParts, uniform_parts
+from accountant.amplification.similar_losses import alike
 from accountant.losses.loss_numerics import HasCumulant
 from accountant.numerics import Array
 
@@ -51,7 +51,7 @@ class SampledFamily(list[Sampled]):
                 log_odds = np.log(rate) - np.log1p(-rate)
                 found += [
                     (index[some], SimilarSampledGaussians(mu[some], log_odds[some], added))
-                    for some in _alike(mu, log_odds)
+                    for some in alike(mu, log_odds)
                 ]
         return found
 
@@ -86,13 +86,3 @@ class SampledFamily(list[Sampled]):
             )
         bound: Array = self._kept[key].log_bound(u)
         return bound
-
-
-def _alike(mu: Array, log_odds: Array) -> Iterable[Index]:
-    """Yield the places of losses whose mu is in one octave, and whose odds are alike."""
-    octave = np.frexp(mu)[1]
-    width = np.minimum(1.0, 3.0 * 2.0**octave)
-    keys = np.stack([octave, np.floor(log_odds / width)])
-    _, place = np.unique(keys, axis=1, return_inverse=True)
-    order = np.argsort(place, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(place.ravel()[order])) + 1)

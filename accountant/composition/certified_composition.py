@@ -13,6 +13,7 @@ from accountant.composition.closed_form import Engine, closed_form
 from accountant.composition.contour import Contour
 from accountant.composition.engines import engines_near, has_quick_engine
 from accountant.composition.saddlepoint import saddlepoint
+from accountant.composition.schedule_contour import certify_schedule, estimate_schedule
 from accountant.composition.truncated_contour import TruncatedContour
 from accountant.losses.gaussian import GaussianLoss, sum_of_squared_mu
 from accountant.losses.loss import Loss
@@ -27,6 +28,10 @@ LARGE_TERMS = 4.0  # ln of the integral's terms over delta: more is round-off, o
 QUICK_TERMS = 4e6  # of a truncated contour, beyond which others are looked for
 MAX_HIT_TERMS = 3e7  # a tenth of a second
 LEAST_GREAT_LOSS = 0.2  # of epsilon: where losses are smaller, they grow too fast with the output
+MANY_LOSSES, MANY_WIDTH = 2_000, 1e-6  # of so many different ones a finer interval takes long
+# of a contour of many different losses, which is then quicker than a truncated one; and for each
+SHORT_OPERATIONS, OPERATIONS_EACH = 8e6, 100
+NEAR = 0.12
 TILT_FACTORS = np.geomspace(0.5, 2.0, 21)  # real orders around the best one
 
 
@@ -108,6 +113,11 @@ class CertifiedComposition:
             if found.width <= self.width * min(found.upper, 1e300):
                 return found
             best = found if best is None or found.width < best.width else best
+        enough = max(self.width, 0.0 if len(self.items) < MANY_LOSSES else MANY_WIDTH)
+        for found in self._certify_schedule(a, epsilon, log_delta):
+            if found.width <= enough * min(found.upper, 1e300):
+                return found
+            best = found if best is None or found.width < best.width else best
         if self._rough_epsilon(log_delta[0]) is not None:
             a, epsilon = self._tilt_and_epsilon_at(
                 self._far_saddlepoint(log_delta[0]), log_delta[0]
@@ -132,8 +142,9 @@ class CertifiedComposition:
     ) -> Iterator[Certificate]:
         """Yield the intervals of a short contour, of one loss that is sampled often."""
         rough, least, gap = self._rough_epsilon(log_delta[0]), 0.0, math.inf
-        for _ in range(MAX_TRUNCATIONS if rough is not None else 0):
-            assert rough is not None
+        for _ in range(MAX_TRUNCATIONS):
+            if rough is None:
+                return
             engine = self._sampled_engine(a, epsilon, log_delta[0], rough)
             if engine is None:
                 return
@@ -179,6 +190,26 @@ class CertifiedComposition:
                 if other.terms <= min(MAX_HIT_TERMS, math.inf if found is None else found.terms):
                     found = other
         return found if found is not None and found.is_affordable else None
+
+    def _certify_schedule(
+        self, a: float, epsilon: float, log_delta: tuple[float, float]
+    ) -> Iterator[Certificate]:
+        """Yield the intervals of many different losses: of a short contour, or a truncated one."""
+        losses, counts = [loss for loss, _ in self.items], [count for _, count in self.items]
+        if len({type(loss) for loss in losses}) > 1 or log_delta[0] < -650:
+            return
+        schedule = exact_cgf(losses[0]).schedule(losses, np.array(counts, dtype=float))
+        found = None if schedule is None else estimate_schedule(schedule, log_delta[0])
+        if schedule is None or found is None:
+            return
+        if abs(epsilon / found[0] - 1) < NEAR:  # else a heavy tail is all that the contour sees
+            direct = Contour(self._cgf, a, epsilon, 0.0)
+            if direct.operations <= SHORT_OPERATIONS + OPERATIONS_EACH * len(losses):
+                direct.integrate()
+                yield self._bracket(direct, log_delta, epsilon, self.max_loss)
+        whole = certify_schedule(schedule, log_delta, found)
+        if whole is not None:
+            yield whole
 
     def _bracket(
         self,

@@ -107,6 +107,14 @@ class ExactCGF(Generic[Member]):
         del loss, count, epsilon, log_delta
         return None
 
+    def schedule(self, losses: Sequence[Member], counts: Array) -> Any:
+        """Return many different losses as a `Schedule`, whose sure events split off; or None.
+
+        `Schedule` is that of `accountant.composition.schedule_contour`.
+        """
+        del losses, counts
+        return None
+
     def rough_epsilon(self, loss: Member, count: int, delta: float) -> float | None:
         """Return an estimate of epsilon, to start searches from; None by default."""
         del loss, count, delta

@@ -163,7 +163,7 @@ class SimilarSampledGaussians:
             each = (2 + 4 * np.abs(self.mean[part])) * grown * mean + 2 * nats[part]
             growing += float(ordered_dot(each, count))
             for row in range(rows.size):
-                product[row] *= _product_of_powers(_products(factor, first[row] * second), count)
+                product[row] *= product_of_powers(_products(factor, first[row] * second), count)
         fixed += 4 * QUADRATURE_ERROR / ULP * float(np.sum(counts))
         height_error = ULP * (fixed + 4 * abs(power) * float(ordered_dot(nats, counts)))
         return height, height_error, product, ULP * (fixed + growing * np.abs(z.imag))
@@ -244,11 +244,13 @@ def _blocks(members: int, width: int) -> list[slice]:
     return [slice(first, first + step) for first in range(0, members, step)]
 
 
-def _product_of_powers(ratio: Complex, counts: Array) -> Complex:
+def product_of_powers(ratio: Complex, counts: Array) -> Complex:
     """Return ``prod_i ratio[i]^counts[i]``."""
     many = counts != 1
+    if not many.any():
+        plain: Complex = np.multiply.reduce(ratio, axis=0)
+        return plain
     product: Complex = np.multiply.reduce(ratio[~many], axis=0)
-    if many.any():
-        log_ratio = np.log(np.where(ratio[many] == 0, 1e-300, ratio[many]))
-        product = product * np.exp(np.einsum("i,i...->...", counts[many], log_ratio))
-    return product
+    log_ratio = np.log(np.where(ratio[many] == 0, 1e-300, ratio[many]))
+    result: Complex = product * np.exp(np.einsum("i,i...->...", counts[many], log_ratio))
+    return result

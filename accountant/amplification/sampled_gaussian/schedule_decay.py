@@ -15,17 +15,20 @@ import numpy as np
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
 
-CELLS = 12  # on either side of the mode
-CELL_WIDTH = 0.25  # in deviations
+CELLS = 16  # on either side of the mode
+# their ends, in deviations: what lies far to the right is long, and decays first
+CELL_ENDS = 0.2 * np.arange(CELLS + 1.0) * (1 + np.arange(CELLS + 1.0) / CELLS)
 BINS_PER_OCTAVE = 16
 MAX_ONE_BY_ONE = 200
 FIRST_LOBE = 0.21724  # |sin x / x| is below it from where it first falls to it
 
 
-def uniform_parts(mu: Array, log_odds: Array, power: float, log_mass: Array) -> tuple[Array, Array]:
+def uniform_parts(
+    mu: Array, log_odds: Array, power: float, log_mass: Array, cut: float = math.inf
+) -> tuple[Array, Array]:
     """Return masses and lengths of uniform laws below the tilted laws, a row for each loss.
 
-    ``log_mass`` is at least ``ln E (1 + e^Y)^p``.
+    ``log_mass`` is at least ``ln E[(1 + e^Y)^p; Y <= cut]``.
     """
     # the density of ln(1 + e^y) is n(y; m, mu^2) (1 + e^y)^{p+1} e^{-y} / E (1 + e^Y)^p
     mean, square = log_odds - mu * mu / 2, mu * mu
@@ -37,8 +40,10 @@ def uniform_parts(mu: Array, log_odds: Array, power: float, log_mass: Array) -> 
         step = (mode - mean + square * (1 - (power + 1) * share)) / np.maximum(slope, 0.5)
         mode = mode - np.clip(step, -3 * mu, 3 * mu)
     peak = (power + 1) * np.logaddexp(0.0, mode) - mode - (mode - mean) ** 2 / (2 * square)
-    mode = np.where(peak[0] >= peak[1], mode[0], mode[1])
-    edges = mode[:, None] + CELL_WIDTH * mu[:, None] * np.arange(-CELLS, CELLS + 1)
+    # below a cut the mass is near the lower one
+    mode = np.where((peak[0] >= peak[1]) | math.isfinite(cut), mode[0], mode[1])
+    away = np.concatenate([-CELL_ENDS[:0:-1], CELL_ENDS])
+    edges = np.minimum(mode[:, None] + mu[:, None] * away, cut)
     size = np.logaddexp(0.0, edges)
     normal = -(((edges - mean[:, None]) / mu[:, None]) ** 2) / 2
     normal -= np.log(mu * math.sqrt(2 * math.pi))[:, None]

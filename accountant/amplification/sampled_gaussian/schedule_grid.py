@@ -65,12 +65,12 @@ def _range(mu: Array, log_odds: Array, powers: Array) -> tuple[float, float]:
         nats = a * float(np.logaddexp(0.0, np.max(log_odds)))
         reach = min(most * a, math.sqrt(DEVIATIONS**2 + 2 * nats) - DEVIATIONS)
         return first - most * (DEVIATIONS + reach), last + most * DEVIATIONS
-    return first - most * DEVIATIONS, _right_end(
+    return first - most * DEVIATIONS, right_end(
         last, most, float(np.max(powers)), float(np.min(log_odds))
     )
 
 
-def _right_end(mean: float, mu: float, power: float, least_log_odds: float) -> float:
+def right_end(mean: float, mu: float, power: float, least_log_odds: float) -> float:
     """Return where the mass ``n(y) (1 + e^y)^p`` to the right is negligible."""
     # on a cell the normal density falls and the power grows; beyond all cells
     # (1 + e^y)^p <= (1 + e^{-end})^p e^{py}, a shifted normal; that end is always enough

@@ -11,9 +11,14 @@ from accountant.amplification import sampled_family
 from accountant.amplification.sampled_cgf import SampledCGF
 from accountant.amplification.sampled_gaussian import sampled_schedule
 from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import SampledGaussian
+from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import TruncatedSampledGaussian
 from accountant.amplification.sampled_gaussian.sampled_schedule import SimilarSampledGaussians
 from accountant.amplification.sampled_gaussian.schedule_decay import UniformParts, uniform_parts
+from accountant.amplification.sampled_gaussian.similar_below_cut import SimilarBelowCut
+from accountant.amplification.truncated_schedule import SampledSchedule, TruncatedSchedule
+from accountant.composition.schedule_contour import certify_schedule, estimate_schedule
 from accountant.numerics.exponential_sums import cf_ratios_from_cgf
+from accountant.numerics.quadrature import gauss_legendre_panels
 
 KINDS = ("noise falls", "noise falls by a factor", "rate rises", "both random", "two phases")
 
@@ -114,6 +119,12 @@ def test_the_decay_is_a_bound_at_every_higher_frequency(added, copies):
 
 def one_by_one(patch):
     patch.setattr(sampled_family, "MIN_SHARED", 10**9)
+    whole(patch)
+
+
+def whole(patch):
+    """Answer by the contour of all outputs alone."""
+    patch.setattr(SampledCGF, "schedule", lambda *_: None)
 
 
 @pytest.mark.parametrize("kind", ["noise falls by a factor", "both random"])
@@ -216,6 +227,7 @@ def right():
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_wrong_shared_sums_disagree_with_one_by_one(mutant, right, monkeypatch):
     steps, right = right
+    whole(monkeypatch)
     mutant(monkeypatch)
     wrong = Tight().certify(steps, 1e-5)
     assert wrong.lower > right.upper or wrong.upper < right.lower
@@ -226,3 +238,115 @@ def test_wrong_shared_sums_disagree_with_one_by_one(mutant, right, monkeypatch):
 def test_a_hundred_thousand_different_steps_are_narrow(kind):
     found = Tight().certify(plan(*schedule(kind, 100_000)), 1e-6)
     assert found.width <= 1e-6 * found.upper
+
+
+def below(mu, rate, counts, cut, tolerance=1e-13):
+    log_odds = np.log(rate) - np.log1p(-rate)
+    return SimilarBelowCut(mu, log_odds, counts, cut, greatest_power=8.0, tolerance=tolerance)
+
+
+def true_moment(mu, rate, cut, power):
+    """``E[(1 + e^Y)^p; Y <= cut]`` by Gauss's rule on the real line."""
+    mean = math.log(rate / (1 - rate)) - mu * mu / 2
+    edges = mean + mu * np.arange(-13, 40, 0.25)
+    y, weight, _ = gauss_legendre_panels(np.append(edges[edges < cut], cut))
+    weight = weight * np.exp(-(((y - mean) / mu) ** 2) / 2) / (mu * math.sqrt(2 * math.pi))
+    return complex(np.sum(weight * np.exp(power * np.logaddexp(0.0, y))))
+
+
+BELOW = [(0.6, 0.002, 2.0, 6.0), (1.9, 0.0003, 1.0, 4.0), (0.3, 0.2, 0.5, 3.0), (0.05, 0.3, 9.0, 8)]
+
+
+@pytest.mark.parametrize(("mu", "rate", "cut", "power"), BELOW)
+@pytest.mark.parametrize("tolerance", [1e-13, 1e-2])
+def test_moments_below_a_cut_are_within_their_errors(mu, rate, cut, power, tolerance):
+    counts = np.array([2.0, 1.0, 1.0])
+    mus, rates = mu * np.array([1, 1.2, 0.999]), rate * np.array([1, 0.5, 1.01])
+    group = below(mus, rates, counts, cut, tolerance)
+    turns = 1j * np.array([0.0, 2.0, 11.0])
+    truth = [
+        [true_moment(m, q, cut, power + t) for t in turns] for m, q in zip(mus, rates, strict=True)
+    ]
+    height, off = group.log_height(power)
+    whole = sum(n * np.log(one[0]) for n, one in zip(counts, truth, strict=True))
+    assert abs(height - float(whole.real)) <= off + 1e-13
+    ratio, missed = group.ratios(power, np.array([power + 0j]), turns)
+    for at in (1, 2):
+        exact = 1.0
+        for n, one in zip(counts, truth, strict=True):
+            exact *= (one[at] / one[0]) ** int(n)
+        assert abs(ratio[at] - exact) <= missed[at] + 1e-13
+    if tolerance < 1e-12:
+        assert off <= 3e-9
+        assert np.max(missed) <= 3e-8
+    assert group.upper_sum(np.array([power]))[0] >= height
+
+
+def test_the_decay_below_a_cut_is_a_bound_at_every_higher_frequency():
+    found = small_rates(100).without_sure_events(0.4)
+    u = np.geomspace(1.0, 3000.0, 30)
+    bound = found.log_cf_bound(12.0, u)
+    z = 12.0 + 1j * np.linspace(0, 3000, 400).reshape(20, 20)
+    ratio, missed = found.cf_ratio(z)
+    size = np.log(np.abs(ratio) + 1e-300).ravel()
+    for limit, one in zip(u, bound, strict=True):
+        some = (z.imag.ravel() >= limit) & (size > -18)
+        assert np.all(size[some] <= one + 1e-6)
+    assert bound[-1] < -5
+    assert np.max(missed) < 1e-8
+
+
+def small_rates(steps):
+    noise, rates = schedule("small rates", steps)
+    return SampledSchedule(1 / noise, np.log(rates) - np.log1p(-rates), np.ones(steps))
+
+
+def test_sure_events_of_a_schedule_are_those_of_equal_losses():
+    mu, rate = 1.3, 0.002
+    equal = SampledSchedule(np.full(3, mu), np.full(3, math.log(rate / (1 - rate))), np.ones(3))
+    found = TruncatedSchedule(equal, 1.5, 20.0)
+    one = TruncatedSampledGaussian(
+        mu, rate, (1.5 - math.log(rate / (1 - rate)) + mu * mu / 2) / mu, 3
+    )
+    for epsilon in (0.1, 1.0):
+        ours, other = found.sure_delta(epsilon), one.sure_delta(epsilon)
+        assert ours[0] <= other[1]
+        assert other[0] <= ours[1]
+        assert abs(ours[1] / other[1] - 1) < 1e-9
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), [(0.8, 2e-4, 100), (1.5, 0.001, 200)])
+def test_nearly_equal_losses_cost_what_equal_ones_cost(noise, rate, steps):
+    # every one of them is at least `noise`, and at most a little more
+    spread = 1 + 1e-10 * np.arange(steps)
+    found = Tight().certify(plan(noise * spread, np.full(steps, rate)), 1e-6)
+    least = Tight().certify(steps * PoissonSampled(GaussianLoss(1 / noise), rate), 1e-6)
+    assert found.lower <= least.upper
+    assert found.upper >= least.lower * (1 - 1e-5)
+    assert found.width <= 1e-8 * found.upper
+
+
+def test_small_rates_are_narrow():
+    found = Tight().certify(plan(*schedule("small rates", 150)), 1e-6)
+    assert found.engine == "truncated contour"
+    assert found.width <= 1e-8 * found.upper
+
+
+LEFT_OUT = {  # what a bound leaves out: the interval must be found wrong
+    "sure events": (TruncatedSchedule, "sure_delta", lambda self, epsilon: (0.0, 0.0)),
+    "what others give back": (SampledSchedule, "least_return", -0.3),
+    "what is lost": (SimilarBelowCut, "tails", property(lambda self: (0 * self.mu, 0 * self.mu))),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+@np.errstate(over="ignore", invalid="ignore")  # as `CertifiedComposition` asks for them
+def test_bounds_that_leave_something_out_are_wrong(name, monkeypatch):
+    given = small_rates(12)
+    log_delta = (math.log(1e-6),) * 2
+    estimate = estimate_schedule(given, log_delta[0])
+    right = certify_schedule(given, log_delta, estimate)
+    owner, attribute, instead = LEFT_OUT[name]
+    monkeypatch.setattr(owner, attribute, instead)
+    wrong = certify_schedule(small_rates(12), log_delta, (1.3 * estimate[0], estimate[1]))
+    assert wrong is None or wrong.lower > right.upper or wrong.upper < right.lower
