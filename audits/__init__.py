@@ -2,8 +2,8 @@
 
 Attacks on one release, exact densities, replays of algorithms, known faults of other libraries, a
 zoo of broken specimens, and minimax lower bounds.  Rooms, lowest first: `statistics`; `claims`,
-`runs`, `neighbours`; `classifiers`, `known_densities`; `algorithm_runs`, `attacks`; `results`,
-`adapters`; `libraries`, `papers`, `zoo`, `minimax`; `runner`, `utility`; `report`,
+`runs`, `neighbours`; `classifiers`, `known_densities`; `algorithm_runs`, `attacks`, `one_run`;
+`results`, `adapters`; `libraries`, `papers`, `zoo`, `minimax`; `runner`, `utility`; `report`,
 `pytest_support`; `cli`.  Imports run towards the lower rooms.
 """
 

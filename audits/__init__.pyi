@@ -22,6 +22,9 @@ from .claims.findings import Outcome as Outcome
 from .known_densities.hockey_stick import exact as exact
 from .neighbours.patterns import candidate_pairs as candidate_pairs
 from .neighbours.value_spaces import Box as Box
+from .one_run.canaries import Canaries as Canaries
+from .one_run.findings import OneRunFinding as OneRunFinding
+from .one_run.scores import audit_scores as audit_scores
 from .utility.accuracy import Decoded as Decoded
 from .utility.accuracy import audit_accuracy as audit_accuracy
 from .utility.tracing import Traced as Traced
