@@ -18,7 +18,7 @@ from accountant.plans.plan import Plan
 from accountant.randomness import Rng
 from audits.claims.arguments import seed_and_generator
 from audits.one_run.findings import OneRunFinding
-from audits.one_run.scores import LEAST_COINS, audit_scores, checked_scores
+from audits.one_run.scores import LEAST_COINS, audit_in_order, checked_scores
 
 COUNT = IntegerRange(LEAST_COINS, 100_000_000)
 SCHEMA = 1
@@ -237,7 +237,7 @@ class Canaries:
         """
         found = checked_scores("scores", scores)
         self._check_length(found)
-        return audit_scores(found[self.coins], found[~self.coins], claim, delta, confidence)
+        return audit_in_order(found, self.coins, claim, delta, confidence)
 
     def _chosen(self, data: Any, indices: NDArray[np.int64]) -> Any:
         self._check_length(data)

@@ -32,7 +32,7 @@ class OneRunFinding:
     seconds : float
         Duration of the audit of the scores.
     seed : int or None
-        The seed that repeats it; None if the caller passed a generator.
+        The seed that repeats it; None if the caller passed a generator, or none was needed.
     claim : Plan or None
         What was claimed.
     right : int
@@ -40,7 +40,9 @@ class OneRunFinding:
     guesses : int
         Number of its guesses.
     provable : float
-        The epsilon that the same rules would have proved had every guess been right.
+        The epsilon at ``delta`` that so many coins would have proved had every guess been right.
+    decisive : bool
+        Whether the claim would have been falsified then; True if there is no claim.
     mu_lower : float, optional
         For a Gaussian claim: every smaller mu is refuted at the same confidence, rounded down.
 
@@ -66,4 +68,5 @@ class OneRunFinding:
     right: int
     guesses: int
     provable: float
+    decisive: bool
     mu_lower: float | None = None

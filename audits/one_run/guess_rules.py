@@ -62,15 +62,13 @@ class RankedCoins:
         return int(self.highest[top] + self.lowest[rule.guesses - top])
 
 
-def ranked_coins(inside: Array, outside: Array, rng: np.random.Generator) -> RankedCoins:
-    """Coins of their own: equal scores are put in random order, so that no coin decides it."""
-    scores = np.concatenate([inside, outside])
-    mixed = rng.permutation(scores.size)
-    order = mixed[np.argsort(-scores[mixed], kind="stable")]
-    is_in = (order < inside.size).astype(np.int64)
+def ranked_coins(scores: Array, is_in: NDArray[np.bool_]) -> RankedCoins:
+    """Coins of their own.  Equal scores stay in the given order, which no coin may have decided."""
+    order = np.argsort(-scores, kind="stable")
+    inside = is_in[order].astype(np.int64)
     return RankedCoins(
-        np.append(0, np.cumsum(is_in)),
-        np.append(0, np.cumsum(1 - is_in[::-1])),
+        np.append(0, np.cumsum(inside)),
+        np.append(0, np.cumsum(1 - inside[::-1])),
         _split(scores[order]),
     )
 

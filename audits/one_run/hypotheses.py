@@ -103,14 +103,16 @@ class Evidence:
 
         Inside a block the rules are fixed, so what refutes its end refutes all of it.
         """
+        fixed = ladder(self.coins.coins, one_way=self.one_way)
+        least = greatest_float_that(lambda x: refuted(x, fixed), 0.0, most, relative=1e-3)
         low, high = 0.0, start
-        while True:
-            rules = self._rules(lines(high))
-            if not refuted(high, rules):
+        while high < most:
+            # the ladder is in the rules of every block: below its own bound all are refuted
+            rules = self._rules(lines(high)) if high > least else fixed
+            if high > least and not refuted(high, rules):
                 break
-            if high >= most:
-                return most
             low, high = high, min(high * BLOCK, most)
+        rules = self._rules(lines(high))
         return greatest_float_that(lambda x: refuted(x, rules), low, high, relative=1e-6)
 
 

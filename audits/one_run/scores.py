@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from accountant.domains import DELTA, OneOf, OrNone
 from accountant.errors import ParameterError
@@ -43,7 +43,7 @@ def audit_scores(
     confidence: float = 0.95,
     *,
     split: str = "coins",
-    rng: Rng = 0,
+    rng: Rng = None,
 ) -> OneRunFinding:
     """Audit one training run from the scores of canaries inside and outside of its data.
 
@@ -68,7 +68,8 @@ def audit_scores(
         "fixed" if the number inside was fixed, and which ones drawn at random.  Then the coin is
         which of two canaries is inside, and a claim is one of replaced records.
     rng : int, Generator or None, optional
-        Puts equal scores in random order, and matches canaries of a fixed split.
+        Puts equal scores in random order, and matches canaries of a fixed split.  The error rate
+        counts on these draws, so a seed is only for repeating an audit (`seed` of the finding).
 
     Returns
     -------
@@ -108,9 +109,25 @@ def audit_scores(
     at = _delta_of(claimed) if own is None else float(own)  # type: ignore[arg-type]
     seed, source = seed_and_generator(rng)
     _check_sizes(scores[0].size, scores[1].size, paired=paired)
-    ranked = ranked_pairs if paired else ranked_coins
-    evidence = Evidence(ranked(*scores, source), 1 - level, one_way=not paired)
-    found = _audited(evidence, claimed, at, seed)
+    if paired:
+        ranked = ranked_pairs(*scores, source)
+    else:
+        mixed = source.permutation(scores[0].size + scores[1].size)
+        ranked = ranked_coins(np.concatenate(scores)[mixed], mixed < scores[0].size)
+    found = _audited(Evidence(ranked, 1 - level, one_way=not paired), claimed, at, seed)
+    return replace(found, seconds=time.perf_counter() - start)
+
+
+def audit_in_order(
+    scores: Array, is_in: NDArray[np.bool_], claim: Any, delta: Any, confidence: Any
+) -> OneRunFinding:
+    """Audit scores in the order of the coins, which puts equal scores in order without a draw."""
+    start = time.perf_counter()
+    claimed, level = checked_plan(claim), CONFIDENCE.check("confidence", confidence)
+    own = OrNone(DELTA).check("delta", delta)
+    at = _delta_of(claimed) if own is None else float(own)  # type: ignore[arg-type]
+    evidence = Evidence(ranked_coins(scores, is_in), 1 - level, one_way=True)
+    found = _audited(evidence, claimed, at, None)
     return replace(found, seconds=time.perf_counter() - start)
 
 
@@ -179,24 +196,26 @@ def _audited(
     """The verdict, the bound, and the rule that shows most."""
     lower = evidence.epsilon_lower(delta)
     mu = evidence.mu_lower() if isinstance(claim, GaussianLoss) else None
-    if claim is None:
-        wrong = False
-    elif isinstance(claim, GaussianLoss):
-        wrong = mu is not None and mu > claim.mu
-    elif isinstance(claim, (PureLoss, ApproxLoss)) and claim.infinity == delta:
-        wrong = lower > claim.epsilon_at(delta)
-    else:
-        wrong = evidence.refutes(claim)
+    wrong = claim is not None and _refutes(evidence, claim, delta, lower, mu)
     every = np.arange(evidence.coins.coins + 1)
     perfect = replace(evidence, coins=RankedCoins(every, every, evidence.coins.split))
     rule, provable = _most_revealing(evidence, delta, lower), perfect.epsilon_lower(delta)
-    outcome = Outcome.FALSIFIED if wrong else Outcome.SURVIVED
     right = evidence.coins.right(rule)
     return OneRunFinding(
-        outcome, lower, delta, evidence.coins.coins, 1 - evidence.alpha,
-        _witness(evidence, rule, right, provable), 0.0, seed, claim, right, rule.guesses,
-        provable, mu,
+        Outcome.FALSIFIED if wrong else Outcome.SURVIVED, lower, delta, evidence.coins.coins,
+        1 - evidence.alpha, _witness(evidence, rule, right, provable), 0.0, seed, claim,
+        right, rule.guesses, provable,
+        wrong or claim is None or _refutes(perfect, claim, delta, provable, None), mu,
     )  # fmt: skip
+
+
+def _refutes(evidence: Evidence, claim: Plan, delta: float, lower: float, mu: float | None) -> bool:
+    """The verdict: by the bound where the claim is one epsilon at its delta, else by its curve."""
+    if isinstance(claim, GaussianLoss) and mu is not None:
+        return mu > claim.mu
+    if isinstance(claim, (PureLoss, ApproxLoss)) and claim.infinity == delta:
+        return lower > claim.epsilon_at(delta)
+    return evidence.refutes(claim)
 
 
 def _most_revealing(evidence: Evidence, delta: float, lower: float) -> GuessRule:

@@ -19,7 +19,6 @@ Mahloujifar, Melis & Chaudhuri (2024) for curves; docs/proofs/one_run.md for bot
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from accountant.numerics import Array
@@ -59,7 +58,7 @@ def tail_of_right_guesses(
 
     v, r = np.maximum(right, 1.0), np.asarray(guesses, dtype=float)
     q = 1 / (1 + np.exp(-epsilons))
-    tail = np.minimum(bdtrc(v - 1, r, q) * (1 + FLOAT_ERROR), 1.0)
+    tail = np.minimum(bdtrc(v - 1, r.astype(np.int64), q) * (1 + FLOAT_ERROR), 1.0)
     # the tail over its first mass: 1 + s + s s' + ..., with falling factors s = (r-v) e^eps/(v+1)
     first = (r - v) / (v + 1) * np.exp(epsilons)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -72,9 +71,7 @@ def tail_of_right_guesses(
     return bound
 
 
-def refutes_curve(
-    right: int, guesses: int, epsilons: Array, leaks: Array, alpha: float
-) -> bool:
+def refutes_curve(right: int, guesses: int, epsilons: Array, leaks: Array, alpha: float) -> bool:
     """Whether so many right guesses have a chance of at most ``alpha`` under the whole curve.
 
     The curve is given by lines, ``epsilons`` falling, each with its leak.
