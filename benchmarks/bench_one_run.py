@@ -64,7 +64,7 @@ def power(seeds, coins):
 
 
 def responses(coins, chance, rng):
-    """The coins, each turned with the chance that it is not told."""
+    """The coins, each turned with the chance that it is not seen."""
     return np.where(rng.random(coins.size) < chance, coins, ~coins) * 1.0
 
 
@@ -81,7 +81,7 @@ def gaussian(coins, rng):
 
 
 def one_loss_for_all(coins, rng):
-    """Every coin is told with the odds of one Gaussian loss, which all of them share."""
+    """Every coin is seen with the odds of one Gaussian loss, which all of them share."""
     loss = abs(MU * MU / 2 + MU * rng.normal())
     return responses(coins, 1 / (1 + math.exp(-loss)), rng)
 
@@ -101,13 +101,13 @@ def worst_of_the_planned_rule(coins, rng):
     chance = float(leak[0]) * tail / (v * mass)
     scores = 2 * responses(coins, q, rng) - 1
     extreme = rng.permutation(coins.size)[: rule.guesses]
-    told = rng.random(rule.guesses) < q
+    seen = rng.random(rule.guesses) < q
     if rng.random() < chance:  # so many right that the rule refutes
         law = binom.pmf(np.arange(v, rule.guesses + 1), rule.guesses, q)
-        told = rng.permutation(rule.guesses) < rng.choice(
+        seen = rng.permutation(rule.guesses) < rng.choice(
             np.arange(v, rule.guesses + 1), p=law / law.sum()
         )
-    scores[extreme] = 10 * np.where(told, 1, -1) * (2 * coins[extreme] - 1)
+    scores[extreme] = 10 * np.where(seen, 1, -1) * (2 * coins[extreme] - 1)
     return scores
 
 

@@ -96,7 +96,7 @@ def audit_scores(
     >>> inside, outside = rng.normal(2, 1, 5010), rng.normal(0, 1, 4990)
     >>> found = audit_scores(inside, outside, ApproxLoss(3.0, 1e-6))
     >>> found.outcome.name, found.right, found.guesses
-    ('FALSIFIED', 511, 512)
+    ('FALSIFIED', 1021, 1024)
     >>> audit_scores(inside, outside, GaussianLoss(2.0)).outcome.name
     'SURVIVED'
     """

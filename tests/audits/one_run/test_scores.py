@@ -58,7 +58,7 @@ def test_all_rules_together_refute_responses_at_most_as_often_as_allowed(coins, 
 
 
 def test_one_gaussian_loss_for_all_coins_is_refuted_at_most_as_often_as_allowed():
-    """Every coin is told with the odds of one loss: mu-GDP, and as dependent as can be."""
+    """Every coin is seen with the odds of one loss: mu-GDP, and as dependent as can be."""
     mu, coins, alpha = 1.5, 1000, 0.05
     epsilons, deltas = curve_lines(GaussianLoss(mu), coins, alpha)
     rules = planned_rule(coins, epsilons, coins * deltas, alpha), *ladder(coins, one_way=True)
@@ -81,8 +81,8 @@ def test_honest_runs_fall_at_their_rate():
     rng, fell = np.random.default_rng(2), 0
     for _ in range(60):
         coins = rng.random(100) < 0.5
-        told = np.where(rng.random(100) < 1 / (1 + math.exp(-1.0)), coins, ~coins) * 1
-        found = audit_scores(told[coins], told[~coins], PureLoss(1.0), rng=rng)
+        seen = np.where(rng.random(100) < 1 / (1 + math.exp(-1.0)), coins, ~coins) * 1
+        found = audit_scores(seen[coins], seen[~coins], PureLoss(1.0), rng=rng)
         fell += found.outcome is Outcome.FALSIFIED
         assert found.decisive
     assert binom.sf(14, 60, 0.05) < 1e-6
@@ -128,15 +128,15 @@ def test_claims_of_every_kind(claim, outcome):
 
 
 def test_a_fixed_split_is_audited_in_pairs_of_replaced_records():
-    """Each canary is told with the odds of epsilon: two of them replaced tell 2 epsilon."""
+    """Each canary is seen with the odds of epsilon: two of them replaced tell 2 epsilon."""
     rng, epsilon = np.random.default_rng(1), 1.0
     inside = rng.permutation(2000) < 1000
-    told = np.where(rng.random(2000) < 1 / (1 + math.exp(-epsilon)), inside, ~inside) * 1
-    honest = audit_scores(told[inside], told[~inside], PureLoss(2 * epsilon), split="fixed", rng=0)
+    seen = np.where(rng.random(2000) < 1 / (1 + math.exp(-epsilon)), inside, ~inside) * 1
+    honest = audit_scores(seen[inside], seen[~inside], PureLoss(2 * epsilon), split="fixed", rng=0)
     assert honest.coins == 1000
     assert honest.outcome is Outcome.SURVIVED
     assert epsilon < honest.epsilon_lower < 2 * epsilon
-    broken = audit_scores(told[inside], told[~inside], PureLoss(1.2), split="fixed", rng=0)
+    broken = audit_scores(seen[inside], seen[~inside], PureLoss(1.2), split="fixed", rng=0)
     assert broken.outcome is Outcome.FALSIFIED
     pairs = ranked_pairs(np.arange(20.0), np.full(12, -1.0), rng)
     assert isinstance(pairs, RankedCoins)
