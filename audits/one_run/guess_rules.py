@@ -36,7 +36,7 @@ class GuessRule:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RankedCoins:
     """The coins in the order of their scores: how many of the first guesses are right.
 

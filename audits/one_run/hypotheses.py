@@ -28,7 +28,7 @@ LEAST_EPSILON, LEAST_MU, MOST_MU = 0.02, 0.01, 30.0
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
     """Ranked coins, the error allowed, and whether rules guess "in" alone as well."""
 

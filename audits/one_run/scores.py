@@ -6,6 +6,7 @@ docs/proofs/one_run.md for the bounds.
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from dataclasses import replace
@@ -21,14 +22,15 @@ from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.numerics import Array
+from accountant.numerics.search import furthest_that
 from accountant.plans.plan import Plan
 from accountant.randomness import Rng
 from audits.claims.arguments import CONFIDENCE, claimed_delta, seed_and_generator
 from audits.claims.findings import Outcome
 from audits.one_run.findings import OneRunFinding
 from audits.one_run.guess_rules import GuessRule, RankedCoins, ranked_coins, ranked_pairs
-from audits.one_run.hypotheses import Evidence
-from audits.statistics.single_run import epsilon_lower_of_guesses
+from audits.one_run.hypotheses import LEAST_EPSILON, Evidence
+from audits.statistics.single_run import MOST_EPSILON, tail_of_right_guesses
 
 LEAST_COINS = 10
 UNLIKELY = 1e-9  # chance of numbers of canaries that fair coins are not believed to give
@@ -197,9 +199,8 @@ def _audited(
     lower = evidence.epsilon_lower(delta)
     mu = evidence.mu_lower() if isinstance(claim, GaussianLoss) else None
     wrong = claim is not None and _refutes(evidence, claim, delta, lower, mu)
-    every = np.arange(evidence.coins.coins + 1)
-    perfect = replace(evidence, coins=RankedCoins(every, every, evidence.coins.split))
-    rule, provable = _most_revealing(evidence, delta, lower), perfect.epsilon_lower(delta)
+    perfect = _all_right(evidence.coins.coins, evidence.alpha, evidence.one_way)
+    rule, provable = _most_revealing(evidence, delta, lower), _provable(perfect, delta)
     right = evidence.coins.right(rule)
     return OneRunFinding(
         Outcome.FALSIFIED if wrong else Outcome.SURVIVED, lower, delta, evidence.coins.coins,
@@ -218,15 +219,36 @@ def _refutes(evidence: Evidence, claim: Plan, delta: float, lower: float, mu: fl
     return evidence.refutes(claim)
 
 
+@functools.lru_cache(maxsize=16)
+def _all_right(coins: int, alpha: float, one_way: bool) -> Evidence:
+    """The evidence of so many coins had every guess been right."""
+    every = np.arange(coins + 1)
+    return Evidence(RankedCoins(every, every, coins // 2), alpha, one_way)
+
+
+@functools.lru_cache(maxsize=16)
+def _provable(perfect: Evidence, delta: float) -> float:
+    """The bound on epsilon of that evidence."""
+    return perfect.epsilon_lower(delta)
+
+
 def _most_revealing(evidence: Evidence, delta: float, lower: float) -> GuessRule:
     """The rule that alone bounds epsilon best."""
-
-    def bound(rule: GuessRule) -> float:
-        leak = float(evidence.leaks(np.array(delta), both=rule.both))
-        right = evidence.coins.right(rule)
-        return epsilon_lower_of_guesses(right, rule.guesses, leak, evidence.alpha * rule.share)
-
-    return max(evidence.rules_at(max(lower, 0.02), delta), key=bound)
+    rules = evidence.rules_at(max(lower, LEAST_EPSILON), delta)
+    right, guesses, leaks, errors = np.array(
+        [
+            (
+                evidence.coins.right(rule), rule.guesses,
+                evidence.leaks(np.array(delta), both=rule.both), evidence.alpha * rule.share,
+            )
+            for rule in rules
+        ]
+    ).T  # fmt: skip
+    bounds = furthest_that(
+        lambda e: tail_of_right_guesses(right, guesses, e, leaks) <= errors,
+        np.zeros(len(rules)), np.full(len(rules), MOST_EPSILON),
+    )  # fmt: skip
+    return rules[int(np.argmax(bounds))]
 
 
 def _witness(evidence: Evidence, rule: GuessRule, right: int, provable: float) -> str:
