@@ -104,7 +104,9 @@ class Evidence:
         Inside a block the rules are fixed, so what refutes its end refutes all of it.
         """
         fixed = ladder(self.coins.coins, one_way=self.one_way)
-        least = greatest_float_that(lambda x: refuted(x, fixed), 0.0, most, relative=1e-3)
+        least = 0.0
+        if refuted(start, fixed):
+            least = greatest_float_that(lambda x: refuted(x, fixed), start, most, relative=1e-3)
         low, high = 0.0, start
         while high < most:
             # the ladder is in the rules of every block: below its own bound all are refuted
@@ -113,7 +115,7 @@ class Evidence:
                 break
             low, high = high, min(high * BLOCK, most)
         rules = self._rules(lines(high))
-        return greatest_float_that(lambda x: refuted(x, rules), low, high, relative=1e-6)
+        return greatest_float_that(lambda x: refuted(x, rules), low, high, relative=1e-6, steps=40)
 
 
 def curve_lines(claim: Plan, coins: int, alpha: float) -> tuple[Array, Array]:

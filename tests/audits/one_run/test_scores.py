@@ -95,8 +95,10 @@ def test_equal_scores_are_not_put_in_order_by_the_coins():
     coins = ranked_coins(scores, is_in[mixed])
     assert coins.split == 500
     assert abs(int(coins.highest[500]) - 250) < 60
-    found = audit_scores(np.zeros(500), np.zeros(500), rng=0)
-    assert found.epsilon_lower == 0.0
+    for claim in (None, GaussianLoss(1.0)):  # nothing is refuted, not even the least mu
+        found = audit_scores(np.zeros(500), np.zeros(500), claim, rng=0)
+        assert found.epsilon_lower == 0.0
+        assert not found.mu_lower
 
 
 def test_a_claim_of_two_answers_is_split_between_them():
