@@ -2,9 +2,9 @@
 
 Attacks on one release, exact densities, replays of algorithms, known faults of other libraries, a
 zoo of broken specimens, and minimax lower bounds.  Rooms, lowest first: `statistics`, `values`;
-`claims`, `runs`, `neighbours`; `classifiers`, `known_densities`; `algorithm_runs`, `attacks`;
-`results`, `adapters`, `recorded_runs`; `libraries`, `papers`, `zoo`, `minimax`; `runner`,
-`utility`; `report`, `pytest_support`; `cli`.  Imports run towards the lower rooms.
+`claims`, `runs`, `neighbours`; `classifiers`, `known_densities`; `algorithm_runs`, `attacks`,
+`one_run`; `results`, `adapters`, `recorded_runs`; `libraries`, `papers`, `zoo`, `minimax`;
+`runner`, `utility`; `report`, `pytest_support`; `cli`.  Imports run towards the lower rooms.
 """
 
 import lazy_loader

@@ -15,13 +15,15 @@ from audits.cli.power import power
 from audits.cli.record import record
 from audits.cli.replay import replay
 from audits.cli.run import list_, run
+from audits.cli.scores import scores
 from audits.cli.target import target
 from audits.cli.zoo import zoo
 
 PROGRAM = "python -m audits"
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": run, "list": list_, "papers": papers, "libraries": libraries, "target": target,
-    "replay": replay, "record": record, "power": power, "zoo": zoo, "bounds": bounds,
+    "scores": scores, "replay": replay, "record": record, "power": power, "zoo": zoo,
+    "bounds": bounds,
 }  # fmt: skip
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,

@@ -74,7 +74,12 @@ def _cases(
             name = request.names[0] if request.names else ""
             raise ParameterError("--allow-import", name, "given, for this file names code to run")
         return target_cases(TargetRequest.from_request(request), limits), ()
-    raise ParameterError(f"{FILE}: command", request.command, "run, papers, libraries or target")
+    if request.command == "scores":
+        from audits.runner.scores import ScoresRequest, scores_cases
+
+        return scores_cases(ScoresRequest.from_request(request)), ()
+    commands = "run, papers, libraries, target or scores"
+    raise ParameterError(f"{FILE}: command", request.command, commands)
 
 
 def _cases_again(before: Result, every: list[AuditCase]) -> list[AuditCase]:

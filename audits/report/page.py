@@ -9,7 +9,7 @@ from accountant.reports.html_document import render
 from accountant.reports.svg_figures import Figure
 from audits.report.figure import power_figure, profile_figure
 from audits.report.intervals import VERDICTS, epsilon_axis, interval_bar, verdict_shape
-from audits.report.words import format_number, format_percent
+from audits.report.words import error_sentence, format_number, format_percent
 from audits.results.facts import CLOSING, PROFILE_HEAD, profile_rows, title_of
 from audits.results.result_file import Result
 from audits.results.rows import FAMILY_ERROR
@@ -42,9 +42,11 @@ def to_html(result: Result) -> str:
         if (some := [row for row in rows if row.kind == kind and row.as_expected])
     ]
     shown = set(map(verdict_shape, rows))
+    guessed = [row for row in rows if row.kind != "scores"]  # one run: its bounds are its own
     return render(
         "findings.html", "audits.report", result=result, tables=tables, head=HEAD, closing=CLOSING,
-        wrong=wrong, power=_power(result) if rows else None, share=POWER,
+        wrong=wrong, sure=error_sentence(rows), share=POWER,
+        power=_power(result) if guessed else None,
         axis=epsilon_axis(rows), interval=interval_bar, shape=verdict_shape,
         shapes={name: words for name, words in VERDICTS.items() if name in shown},
         profile_figure=profile_figure, profile_head=PROFILE_HEAD, profile_rows=profile_rows,

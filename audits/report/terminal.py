@@ -12,13 +12,10 @@ from rich.text import Text
 
 from accountant.formatting import escape_control, format_lower, format_short
 from audits.claims.findings import Outcome
-from audits.report.words import format_number, format_percent
+from audits.report.words import error_sentence, format_number, format_percent
 from audits.results.facts import CLOSING, PROFILE_HEAD, profile_rows, title_of
 from audits.results.result_file import Result
 from audits.results.rows import ReportRow
-
-# rows.FAMILY_ERROR in words: the error rate that all verdicts of a run share
-ERROR_SENTENCE = "The chance that any verdict here is wrong is at most one in a million."
 
 ABOVE_CLAIM = (
     'A bound "at least" may exceed a true claim: it holds for its row alone, at the confidence in '
@@ -52,7 +49,7 @@ def print_report(result: Result, console: Console) -> None:
         console.print(Text(sentence, "bold red"))
     if any(row.outcome is not Outcome.FALSIFIED and _above_claim(row) for row in rows):
         console.print(ABOVE_CLAIM)
-    console.print(f"{ERROR_SENTENCE} Repeat with --seed {seed}.")
+    console.print(f"{error_sentence(rows)} Repeat with --seed {seed}.")
     console.print(CLOSING, style="dim")
 
 
@@ -100,7 +97,8 @@ def _table(title: str, rows: Sequence[ReportRow]) -> Table:
     table = borderless_table(f"{title} ({format_percent(rows[0].confidence)})")
     kind = rows[0].kind
     # evidence stands under its subject: in a column of its own it is too narrow to read
-    below = {"specimen": "what caught it", "paper": "why", "library": "seen", "target": "seen"}
+    below = {"specimen": "what caught it", "paper": "why", "library": "seen", "target": "seen",
+             "scores": "seen"}  # fmt: skip
     table.add_column(f"subject, {below[kind]}" if kind in below else "subject", overflow="fold")
     exact = "provable" if kind == "paper" else "exact"
     for name in ("claimed", exact, "at least", "verdict"):

@@ -15,6 +15,7 @@ TITLES = {
     "paper": "Published claims: printed, provable, attacked",
     "library": "Other libraries: known faults (must be found), sound controls (must survive)",
     "target": "Your function",
+    "scores": "One training run, by the scores of its canaries",
 }
 CLOSING = "SURVIVED: the runs saw no violation. That is no proof of privacy."
 PROFILE_HEAD = ("epsilon", "empirical delta", "band", "accountant's delta")

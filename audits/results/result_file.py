@@ -39,7 +39,8 @@ class Request:
     def repeat_command(self) -> str:
         """The command line that repeats the request."""
         words = ["python", "-m", "audits", *([] if self.command == "run" else [self.command])]
-        words += [*self.names, "--seed", str(self.seed), "--samples", str(self.samples)]
+        words += [*self.names, "--seed", str(self.seed)]
+        words += [] if self.command == "scores" else ["--samples", str(self.samples)]
         if self.confidence != 0.95:
             words += ["--confidence", f"{self.confidence!r}"]
         for name, value in self.options.items():

@@ -1,32 +1,107 @@
 """Many coins in one run: epsilon from guesses of bits that one output hides together.
 
-Record i of a data set is chosen between two candidates by a fair coin S_i of its own.  Given the
-coins before, the output is (epsilon, delta)-DP in S_i, so a guess of S_i from the output is right
-with probability at most q = e^eps / (1 + e^eps), except for a part of its mass whose mean is at
-most (1 - q) delta.  Without that part the number of right guesses is dominated by Bin(m, q), and
+Record i is put into the data by a fair coin S_i of its own.  A rule guesses some of the coins from
+the output; for any event B of the output and the other coins, and a claim (epsilon, delta),
 
-    P(right >= v) <= P(Bin(m, q) >= v) + m (1 - q) delta,
+    P(right about i, B) <= e^eps P(wrong about i, B) + leak / m,
 
-for any dependence between the guesses.  References: Steinke, Nasr & Jagielski (2023),
-Theorem 5.2, whose term for delta is 2 m delta; docs/proofs/audits_by_coins.md for this one.
+leak = m delta if a rule guesses both ways, m delta / 2 if it only guesses "in" or only "out".  Of
+r guesses R are right.  Two bounds follow for any dependence between the guesses; r may not depend
+on the coins, but which coins are guessed, and how, may depend on all scores.
+
+- At one (epsilon, delta), q = e^eps / (1 + e^eps) and B, b the tail and the mass of Bin(r, q),
+  P(R >= v) <= B(v) + (1 - B(v)) min(1, leak B(v) / (v b(v))), which a mechanism attains.
+- For a whole curve, all its lines together bound P(R >= v), from v downwards.
+
+References: Steinke, Nasr & Jagielski (2023), Theorem 5.2, for the first with a larger leak term;
+Mahloujifar, Melis & Chaudhuri (2024) for curves; docs/proofs/one_run.md for both.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from audits.statistics.binomial_bounds import clopper_pearson_lower
+from accountant.numerics import Array
+from accountant.numerics.search import furthest_that
+
+MOST_EPSILON = 60.0  # no number of guesses proves more
+FLOAT_ERROR = 1e-6  # relative, on the safe side: far more than tails, masses and sums are off by
 
 
-def epsilon_lower_one_run(right: int, coins: int, delta: float, alpha: float) -> float:
-    """Lower bound on epsilon at ``delta``, of confidence ``1 - alpha``; every coin is guessed."""
-    # q >= 1/2, so m delta / 2 bounds the last term whatever epsilon is
-    left = alpha - coins * delta / 2
-    if coins == 0 or left <= 0:
+def epsilon_lower_one_run(
+    right: int, coins: int, delta: float, alpha: float, guesses: int | None = None
+) -> float:
+    """Lower bound on epsilon at ``delta``, of confidence ``1 - alpha``; every coin is guessed.
+
+    With ``guesses``, that many of the coins are, both ways.
+    """
+    made = coins if guesses is None else guesses
+    return epsilon_lower_of_guesses(right, made, coins * delta, alpha)
+
+
+def epsilon_lower_of_guesses(right: int, guesses: int, leak: float, alpha: float) -> float:
+    """Lower bound on epsilon, of confidence ``1 - alpha``, from ``guesses`` fixed beforehand."""
+    if guesses == 0 or alpha <= 0:
         return 0.0
-    chance = float(clopper_pearson_lower(np.array(float(right)), np.array(float(coins)), left))
-    # in float the bound is good to about 1e-12 relative, which is taken off
-    chance *= 1 - 1e-12
-    return max(math.log(chance) - math.log1p(-chance), 0.0) if chance > 0 else 0.0
+    found = furthest_that(
+        lambda e: tail_of_right_guesses(right, guesses, e, np.full(e.shape, leak)) <= alpha,
+        np.zeros(1), np.full(1, MOST_EPSILON),
+    )  # fmt: skip
+    return float(found[0])
+
+
+def tail_of_right_guesses(
+    right: Array | int, guesses: Array | int, epsilons: Array, leaks: Array
+) -> Array:
+    """Upper bound on the chance of so many right guesses, elementwise; 1 if none is right."""
+    from scipy.special import bdtrc
+
+    v, r = np.maximum(right, 1.0), np.asarray(guesses, dtype=float)
+    q = 1 / (1 + np.exp(-epsilons))
+    tail = np.minimum(bdtrc(v - 1, r.astype(np.int64), q) * (1 + FLOAT_ERROR), 1.0)
+    # the tail over its first mass: 1 + s + s s' + ..., with falling factors s = (r-v) e^eps/(v+1)
+    first = (r - v) / (v + 1) * np.exp(epsilons)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        geometric = np.where(first < 1, 1 / (1 - first), np.inf)
+        mass = np.exp(_log_mass(v, r, epsilons))
+        exact = np.where(mass > 1e-280, tail / mass, np.inf)
+        share = leaks / v * np.minimum(exact, geometric) * (1 + FLOAT_ERROR)
+    share = np.where(leaks > 0, np.minimum(share, 1.0), 0.0)
+    bound: Array = np.where(np.asarray(right) > 0, np.minimum(tail + (1 - tail) * share, 1.0), 1.0)
+    return bound
+
+
+def refutes_curve(right: int, guesses: int, epsilons: Array, leaks: Array, alpha: float) -> bool:
+    """Whether so many right guesses have a chance of at most ``alpha`` under the whole curve.
+
+    The curve is given by lines, ``epsilons`` falling, each with its leak.
+    """
+    if np.any(tail_of_right_guesses(right, guesses, epsilons, leaks) <= alpha):
+        return True  # one line is enough
+    slopes, offsets = np.exp(-epsilons).tolist(), leaks.tolist()
+    # if P(R >= right) were alpha: the sums of right and of wrong guesses over R >= k
+    rights, wrongs = right * alpha, (guesses - right) * alpha
+    last, at, spare = len(slopes) - 1, 0, 1 - FLOAT_ERROR
+    for k in range(right - 1, -1, -1):
+        least = (rights * spare - offsets[at]) * slopes[at]
+        while at < last:
+            following = (rights * spare - offsets[at + 1]) * slopes[at + 1]
+            if following < least:
+                break
+            at, least = at + 1, following
+        if least <= wrongs:
+            return False  # the curve allows it: nothing changes from here on
+        rights += k / (guesses - k) * (least - wrongs)
+        wrongs = least
+        if rights + wrongs > guesses * (1 + FLOAT_ERROR):
+            return True  # the chances would sum to more than one
+    return False
+
+
+def _log_mass(right: Array, guesses: Array, epsilons: Array) -> Array:
+    """``ln P(Bin(guesses, q) = right)``, q = e^eps / (1 + e^eps)."""
+    from scipy.special import gammaln
+
+    ways = gammaln(guesses + 1) - gammaln(right + 1) - gammaln(guesses - right + 1)
+    mass: Array = ways + right * epsilons - guesses * np.logaddexp(0.0, epsilons)
+    return mass

@@ -64,8 +64,9 @@ def test_what_is_judged_is_still_there(name):
 
 
 PATH = "audits/statistics/single_run.py"
-FALLS = "left = alpha - coins * delta / 2", "left = alpha + coins * delta / 2"
-EQUIVALENT = "if coins == 0 or left <= 0:", "if coins == 0 or left < 0:"
+LINE = "if guesses == 0 or alpha <= 0:"
+FALLS = "return 0.0", "return 1.0"
+EQUIVALENT = LINE, LINE.replace("<=", "<")
 CODE = """
 import json, sys
 from pathlib import Path

@@ -5,9 +5,15 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from scipy.stats import binom
 
-from audits.statistics.single_run import epsilon_lower_one_run
+from accountant import GaussianLoss
+from audits.statistics.single_run import (
+    epsilon_lower_one_run,
+    refutes_curve,
+    tail_of_right_guesses,
+)
 
 
 def _response(epsilon, delta):
@@ -22,19 +28,98 @@ def test_the_bound_inverts_the_tail(right, coins, delta):
     alpha = 0.05
     lower = epsilon_lower_one_run(right, coins, delta, alpha)
     q = 1 / (1 + math.exp(-lower))
-    tail = binom.sf(right - 1, coins, q) + coins * (1 - q) * delta
+    tail, mass = binom.sf(right - 1, coins, q), binom.pmf(right, coins, q)
     if lower > 0:
-        assert tail <= alpha * (1 + 1e-9)
-        # not much is given away: at a tenth more epsilon it could happen
-        more = 1 / (1 + math.exp(-1.1 * lower - 0.01))
-        assert binom.sf(right - 1, coins, more) > alpha - coins * delta / 2
+        assert tail + (1 - tail) * coins * delta * tail / (right * mass) <= alpha
+        # not much is given away: at a little more epsilon it could happen
+        more = 1 / (1 + math.exp(-1.01 * lower - 0.001))
+        tail, mass = binom.sf(right - 1, coins, more), binom.pmf(right, coins, more)
+        assert tail + (1 - tail) * coins * delta * tail / (right * mass) > alpha
     else:
         assert right <= coins / 2 + 3 * math.sqrt(coins)
 
 
 def test_no_coins_and_no_error_left():
     assert epsilon_lower_one_run(0, 0, 0.0, 0.05) == 0.0
-    assert epsilon_lower_one_run(100, 100, 1e-3, 0.05) == 0.0  # 100 delta / 2 is all of alpha
+    assert epsilon_lower_one_run(100, 100, 0.0, 0.0) == 0.0
+    assert epsilon_lower_one_run(10, 10, 1.0, 0.05) == 0.0  # every coin may leak
+
+
+def test_ten_thousand_coins_prove_something_at_a_small_delta():
+    # with m delta / 2 charged whole this was 0
+    assert epsilon_lower_one_run(8000, 10_000, 1e-5, 0.05) > 1.3
+
+
+def worst_chance(m, v, claim):
+    """The largest P(R >= v) of a channel under the lines (epsilon, delta), all coins guessed.
+
+    Channels may be averaged over turned coins and over their order, so that only the chances of
+    0 ... m right guesses matter: a linear program.
+    """
+    lines, k = len(claim), np.arange(m + 1)
+    ways = np.array([math.comb(m, one) for one in k], dtype=float)
+    count = m + 1 + 2 * m * lines
+    aim, rows, limits = np.zeros(count), [], []
+    aim[v : m + 1] = -1
+    for line, (epsilon, delta) in enumerate(claim):
+        whole = np.zeros(count)
+        for one in range(1, m + 1):
+            for turned, (up, down) in enumerate(((one, one - 1), (one - 1, one))):
+                row, at = np.zeros(count), m + 1 + 2 * m * line + m * turned + one - 1
+                row[up], row[down], row[at] = 1 / ways[up], -math.exp(epsilon) / ways[down], -1
+                rows.append(row)
+                limits.append(0.0)
+                whole[at] = math.comb(m - 1, one - 1)
+        rows.append(whole)
+        limits.append(delta)
+    total = np.zeros((1, count))
+    total[0, : m + 1] = 1
+    return -linprog(aim, np.array(rows), limits, total, [1.0]).fun
+
+
+@pytest.mark.parametrize(
+    ("m", "epsilon", "delta"), [(3, 1.0, 0.0), (5, 0.5, 0.02), (8, 2.0, 0.003)]
+)
+def test_the_worst_channel_attains_the_bound(m, epsilon, delta):
+    for v in range(m // 2 + 1, m + 1):
+        bound = tail_of_right_guesses(v, m, np.array([epsilon]), np.array([m * delta]))[0]
+        worst = worst_chance(m, v, [(epsilon, delta)])
+        assert worst <= bound <= worst * (1 + 1e-5)
+
+
+def test_the_worst_of_all_channels_is_no_worse():
+    """Without averaging: every channel of three coins, with its eight outputs as guesses."""
+    m, epsilon, delta, v = 3, 1.0, 0.05, 3
+    told = list(itertools.product((0, 1), repeat=m))
+    n, edges = len(told), [(s, s ^ (1 << i)) for s in range(2**m) for i in range(m)]
+    rows = np.zeros((len(edges) * (n + 1), n * n + len(edges) * n))
+    limits = np.zeros(len(rows))
+    for j, (s, t) in enumerate(edges):
+        for o in range(n):
+            rows[j * (n + 1) + o, [s * n + o, t * n + o]] = 1, -math.exp(epsilon)
+            rows[j * (n + 1) + o, n * n + j * n + o] = -1
+            rows[j * (n + 1) + n, n * n + j * n + o] = 1
+        limits[j * (n + 1) + n] = delta
+    sums = np.zeros((n, rows.shape[1]))
+    aim = np.zeros(rows.shape[1])
+    for s in range(n):
+        sums[s, s * n : (s + 1) * n] = 1
+        for o in range(n):
+            aim[s * n + o] = -(sum(x == y for x, y in zip(told[s], told[o], strict=True)) >= v) / n
+    worst = -linprog(aim, rows, limits, sums, np.ones(n)).fun
+    bound = tail_of_right_guesses(v, m, np.array([epsilon]), np.array([m * delta]))[0]
+    assert worst <= bound <= worst * (1 + 1e-5)
+
+
+@pytest.mark.parametrize(("m", "v"), [(4, 4), (6, 6), (9, 9)])
+def test_a_curve_bounds_the_worst_channel_and_is_sharp(m, v):
+    claim = [(e, GaussianLoss(1.0).delta_at(e)) for e in (2.5, 2.0, 1.5, 1.0, 0.5, 0.0)]
+    epsilons, deltas = np.array(claim).T
+    worst = worst_chance(m, v, claim)
+    assert not refutes_curve(v, m, epsilons, m * deltas, worst * (1 - 1e-6))
+    assert refutes_curve(v, m, epsilons, m * deltas, worst * (1 + 1e-3))
+    # all lines together say more than the best of them
+    assert tail_of_right_guesses(v, m, epsilons, m * deltas).min() > worst * 1.01
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0])

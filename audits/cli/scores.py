@@ -1,0 +1,79 @@
+"""``python -m audits scores``: one training run, audited by the scores of its canaries."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from audits.cli.options import Options, takes
+
+
+@takes("confidence", "seed", "json", "html", "junit", "strict")
+def scores(
+    inside: Annotated[
+        str, typer.Argument(metavar="INSIDE.npy", help="Scores of canaries in the data.")
+    ],
+    outside: Annotated[
+        str, typer.Argument(metavar="OUTSIDE.npy", help="Scores of canaries left out.")
+    ],
+    epsilon: Annotated[
+        str | None, typer.Option(metavar="E", help="The claim, with --delta.")
+    ] = None,
+    delta: Annotated[
+        str | None, typer.Option(metavar="D", help="Of the claim, and of the bound.")
+    ] = None,
+    mu: Annotated[
+        str | None, typer.Option(metavar="M", help="The claim is the curve of GaussianLoss(mu).")
+    ] = None,
+    plan: Annotated[
+        str | None, typer.Option(metavar="PLAN.toml", help="The claim is the curve of a plan.")
+    ] = None,
+    split: Annotated[
+        str, typer.Option(metavar="HOW", help="coins, or fixed: so many inside, drawn at random.")
+    ] = "coins",
+    *,
+    options: Options,
+) -> None:
+    """Audit one training run from the scores of its canaries, inside and outside of its data.
+
+    Before training, a fair coin decides for each of many canaries whether it goes into the data
+    (audits.Canaries flips them and hands them to any trainer). After training, each canary gets a
+    score from what was released, such as minus its loss, or the product of the sum of noisy
+    gradients with its own; greater says "in the data". The most extreme scores are guessed, and
+    the others abstain. How many to guess is decided without a look at who was in.
+
+    The bound on epsilon holds for any training, also if one noise is in all scores. --mu and --plan
+    test a claim by its whole curve, which proves more than its epsilon at one delta. Without a
+    claim the bound alone is printed. --split fixed is for trainers that drew exactly so many
+    canaries: their coins are not independent, and the claim is then one of replaced records.
+
+    Examples: python -m audits scores inside.npy outside.npy --epsilon 8 --delta 1e-5;
+    python -m audits scores inside.npy outside.npy --mu 1 --delta 1e-5 --html run.html
+
+    Exit status: 0 survived, 1 falsified, 2 bad usage or input, 3 inconclusive under --strict,
+    130 interrupted.
+    """  # fmt: skip
+    from accountant.cli.exit_status import parse_number
+    from accountant.domains import IntegerRange
+    from audits.claims.arguments import CONFIDENCE, seed_and_generator
+    from audits.cli.perform import check_reports, exit_status, write_reports
+    from audits.results.result_file import Request, Result, versions
+    from audits.results.rows import Settings
+    from audits.runner.scores import ScoresRequest, count_scores, scores_cases
+
+    level = CONFIDENCE.check("--confidence", parse_number(options.confidence))
+    start = None
+    if options.seed is not None:
+        start = IntegerRange(0).check("--seed", parse_number(options.seed))
+    seed = seed_and_generator(start)[0] or 0
+    more = {"epsilon": epsilon, "delta": delta, "mu": mu, "plan": plan, "split": split}
+    check_reports(options)
+    asked = Request("scores", (inside, outside), 0, level, seed, False, more)
+    todo = scores_cases(ScoresRequest.from_request(asked))
+    count = count_scores(asked.names)
+    request = Request("scores", (inside, outside), count, level, seed, False, more)
+    settings = Settings(count, level, seed)
+    result = Result(request, [case.run(settings) for case in todo], versions())
+    write_reports(result, options)
+    raise typer.Exit(exit_status(result.rows, options.strict))

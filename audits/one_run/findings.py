@@ -1,0 +1,70 @@
+"""What the audit of one run returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from accountant.plans.plan import Plan
+from audits.claims.findings import Outcome
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OneRunFinding:
+    """The result of an audit of one training run by its canaries.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        FALSIFIED if the claim is contradicted at ``confidence``, INCONCLUSIVE if so few coins
+        could not have contradicted it.
+    epsilon_lower : float
+        Lower bound on the true epsilon at ``delta``, rounded down; it holds with probability
+        ``confidence``.
+    delta : float
+        The delta in [0, 1) of the bound.
+    coins : int
+        Number of coins: canaries, or pairs of canaries of a fixed split.
+    confidence : float
+        Probability in (0, 1) with which the bound holds, and with which a true claim survives.
+    witness : str
+        What was seen, in words.
+    seconds : float
+        Duration of the audit of the scores.
+    seed : int or None
+        The seed that repeats it; None if the caller passed a generator, or none was needed.
+    claim : Plan or None
+        What was claimed.
+    right : int
+        Number of right guesses of the most revealing rule.
+    guesses : int
+        Number of its guesses.
+    provable : float
+        The epsilon at ``delta`` that so many coins would have proved had every guess been right.
+    mu_lower : float, optional
+        For a Gaussian claim: every smaller mu is refuted at the same confidence, rounded down.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from audits import OneRunFinding, audit_scores
+    >>> rng = np.random.default_rng(0)
+    >>> found = audit_scores(rng.normal(3, 1, 500), rng.normal(0, 1, 480), delta=1e-5)
+    >>> isinstance(found, OneRunFinding), found.coins, found.epsilon_lower > 2
+    (True, 980, True)
+    """
+
+    outcome: Outcome
+    epsilon_lower: float
+    delta: float
+    coins: int
+    confidence: float
+    witness: str
+    seconds: float
+    seed: int | None
+    claim: Plan | None
+    right: int
+    guesses: int
+    provable: float
+    mu_lower: float | None = None

@@ -1,0 +1,158 @@
+"""Which coins are guessed from the scores: rules that no coin has a part in.
+
+A rule guesses a number of coins that is fixed beforehand: those with the most extreme scores, both
+ways or "in" alone.  Rules share the error by fixed weights.  Half of it goes to the rule that is
+best for the hypothesis if scores are normal, as those of gradients are; the rest to a ladder of
+rules for scores of any shape.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+from accountant.numerics.search import furthest_that
+from audits.statistics.single_run import tail_of_right_guesses
+
+PLANNED, EVERY = 0.5, 0.125  # shares of the error: the planned rule, and a guess of every coin
+LEAST_GUESSES, LADDER_STEP = 8, 4
+PLANNED_LINES = 32  # of a curve, for a plan
+SHIFTS = np.geomspace(0.02, 12.0, 160)  # of the normal scores that a rule is planned for
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GuessRule:
+    """Guess ``guesses`` coins, ``both`` ways or "in" alone, for a share of the error."""
+
+    guesses: int
+    both: bool
+    share: float
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedCoins:
+    """The coins in the order of their scores: how many of the first guesses are right.
+
+    Entry k of ``highest`` counts the k highest scores that are "in", of ``lowest`` the k lowest
+    that are "out"; the split is where the scores change from guessed "in" to guessed "out".
+    """
+
+    highest: NDArray[np.int64]
+    lowest: NDArray[np.int64]
+    split: int
+
+    @property
+    def coins(self) -> int:
+        """The number of coins."""
+        return self.highest.size - 1
+
+    def right(self, rule: GuessRule) -> int:
+        """The number of right guesses of a rule."""
+        top = rule.guesses
+        if rule.both:
+            below = self.coins - self.split
+            top = min(max((rule.guesses + 1) // 2, rule.guesses - below), self.split)
+        return int(self.highest[top] + self.lowest[rule.guesses - top])
+
+
+def ranked_coins(scores: Array, is_in: NDArray[np.bool_]) -> RankedCoins:
+    """Coins of their own.  Equal scores stay in the given order, which no coin may have decided."""
+    order = np.argsort(-scores, kind="stable")
+    inside = is_in[order].astype(np.int64)
+    return RankedCoins(
+        np.append(0, np.cumsum(inside)),
+        np.append(0, np.cumsum(1 - inside[::-1])),
+        _split(scores[order]),
+    )
+
+
+def ranked_pairs(inside: Array, outside: Array, rng: np.random.Generator) -> RankedCoins:
+    """Pairs of one that is in and one that is not, matched at random: a coin tells which is which.
+
+    The greater score is guessed to be "in"; the greater the difference, the earlier.
+    """
+    pairs = min(inside.size, outside.size)
+    difference = rng.permutation(inside)[:pairs] - rng.permutation(outside)[:pairs]
+    right = np.where(difference == 0, rng.random(pairs) < 0.5, difference > 0)
+    order = np.argsort(-np.abs(difference), kind="stable")
+    counts = np.append(0, np.cumsum(right[order].astype(np.int64)))
+    return RankedCoins(counts, np.zeros(1, dtype=np.int64), pairs)
+
+
+def _split(falling: Array) -> int:
+    """The middle, or the end next to it of the equal scores there."""
+    middle = falling.size // 2
+    here = falling[middle]
+    first = int(np.searchsorted(-falling, -here, side="left"))
+    last = int(np.searchsorted(-falling, -here, side="right"))
+    ends = [end for end in (first, last) if 0 < end < falling.size]
+    return min(ends, key=lambda end: abs(end - middle), default=middle)
+
+
+@functools.lru_cache(maxsize=64)
+def ladder(coins: int, *, one_way: bool) -> tuple[GuessRule, ...]:
+    """The rules for scores of any shape; ``one_way`` says whether to guess "in" alone as well."""
+    both = _steps(coins // LADDER_STEP)
+    alone = _steps(coins // 2) if one_way else []
+    rest = (1 - PLANNED - EVERY) / max(len(both) + len(alone), 1)
+    return (
+        GuessRule(coins, True, EVERY),
+        *(GuessRule(count, True, rest) for count in both),
+        *(GuessRule(count, False, rest) for count in alone),
+    )
+
+
+def _steps(most: int) -> list[int]:
+    """``most`` and a fourth of the one before, as long as there are enough."""
+    found = []
+    while most >= LEAST_GUESSES:
+        found.append(most)
+        most //= LADDER_STEP
+    return found
+
+
+def planned_rule(coins: int, epsilons: Array, leaks: Array, alpha: float) -> GuessRule:
+    """The rule that refutes a curve at the smallest shift of normal scores, nearly.
+
+    No score has a part in it.
+    """
+    sizes, accuracy = _normal_accuracy(coins)
+    share, thin = alpha * PLANNED, max(1, epsilons.size // PLANNED_LINES)
+
+    def not_enough(right: Array) -> NDArray[np.bool_]:
+        tails = tail_of_right_guesses(
+            np.floor(right)[:, None], sizes[:, None], epsilons[::thin], leaks[::thin]
+        )
+        found: NDArray[np.bool_] = tails.min(axis=1) > share
+        return found
+
+    # the least number of right guesses that refutes, more than there are if none does
+    most = np.where(not_enough(sizes), 2 * sizes, sizes)
+    needed = np.where(most > sizes, most, furthest_that(not_enough, sizes / 2, sizes, steps=12))
+    enough = accuracy * sizes >= needed - 0.5  # a row for each shift
+    least = np.where(enough.any(axis=0), np.argmax(enough, axis=0), SHIFTS.size)
+    return GuessRule(int(sizes[int(np.argmin(least))]), True, PLANNED)
+
+
+@functools.lru_cache(maxsize=16)
+def _normal_accuracy(coins: int) -> tuple[Array, Array]:
+    """Numbers of guesses, and the share that is right at each shift, one row per shift."""
+    from scipy.special import ndtr
+
+    half_octaves = LEAST_GUESSES * 2.0 ** np.arange(0, 40, 0.5)
+    sizes = np.unique(np.append(np.round(half_octaves[half_octaves < coins]), coins))
+    cut = np.linspace(0.0, 20.0, 4001)
+    rows = []
+    for shift in SHIFTS:
+        right, wrong = ndtr(shift / 2 - cut), ndtr(-shift / 2 - cut)
+        made = np.interp(sizes / coins, (right + wrong)[::-1], cut[::-1])
+        right, wrong = ndtr(shift / 2 - made), ndtr(-shift / 2 - made)
+        rows.append(right / np.maximum(right + wrong, 1e-300))
+    return sizes, np.array(rows)

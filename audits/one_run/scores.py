@@ -1,0 +1,263 @@
+"""The audit of one training run from the scores of its canaries.
+
+References: Steinke, Nasr & Jagielski (2023); Mahloujifar, Melis & Chaudhuri (2024);
+docs/proofs/one_run.md for the bounds.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accountant.domains import DELTA, OneOf, OrNone
+from accountant.errors import ParameterError
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from accountant.numerics import Array
+from accountant.numerics.search import furthest_that
+from accountant.plans.plan import Plan
+from accountant.randomness import Rng
+from audits.claims.arguments import CONFIDENCE, claimed_delta, seed_and_generator
+from audits.claims.findings import Outcome
+from audits.one_run.findings import OneRunFinding
+from audits.one_run.guess_rules import GuessRule, RankedCoins, ranked_coins, ranked_pairs
+from audits.one_run.hypotheses import LEAST_EPSILON, Evidence
+from audits.statistics.single_run import MOST_EPSILON, tail_of_right_guesses
+
+LEAST_COINS = 10
+UNLIKELY = 1e-9  # chance of numbers of canaries that fair coins are not believed to give
+SPLITS = OneOf(("coins", "fixed"))
+
+
+def audit_scores(
+    inside: ArrayLike | str | Path,
+    outside: ArrayLike | str | Path,
+    claim: Plan | None = None,
+    delta: float | None = None,
+    confidence: float = 0.95,
+    *,
+    split: str = "coins",
+    rng: Rng = None,
+) -> OneRunFinding:
+    """Audit one training run from the scores of canaries inside and outside of its data.
+
+    Each canary was put into the data by a fair coin of its own, and got a score from what the run
+    released, such as minus its loss: a greater score says "inside".  The best scores are guessed.
+    The bounds hold for any training and any scores that do not depend on the coins otherwise.
+
+    Parameters
+    ----------
+    inside : array or path
+        Scores of the canaries that were in the data, finite; or a .npy file of them.
+    outside : array or path
+        Scores of those that were not.
+    claim : Plan, optional
+        What is claimed of a canary that is added or removed: a loss or a plan.  Pure and
+        approximate claims are tested at their delta, others by their whole curve.
+    delta : float, optional
+        The delta in [0, 1) of the bound; by default the claim's, and 1e-5 if it has none.
+    confidence : float, optional
+        Probability in (0, 1) with which the bound holds and a true claim survives.
+    split : {"coins", "fixed"}, optional
+        "fixed" if the number inside was fixed, and which ones drawn at random.  Then the coin is
+        which of two canaries is inside, and a claim is one of replaced records.
+    rng : int, Generator or None, optional
+        Puts equal scores in random order, and matches canaries of a fixed split.  The error rate
+        counts on these draws, so a seed is only for repeating an audit (`seed` of the finding).
+
+    Returns
+    -------
+    OneRunFinding
+        The verdict and a lower bound on epsilon, rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If scores are no finite numbers or fewer than 10, or if fair coins would not have put so
+        many canaries inside.
+
+    References
+    ----------
+    Steinke, Nasr & Jagielski (2023) and Mahloujifar, Melis & Chaudhuri (2024), with smaller terms
+    for delta and for the choice of guesses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from accountant import ApproxLoss, GaussianLoss
+    >>> from audits import audit_scores
+    >>> rng = np.random.default_rng(0)
+    >>> inside, outside = rng.normal(2, 1, 5010), rng.normal(0, 1, 4990)
+    >>> found = audit_scores(inside, outside, ApproxLoss(3.0, 1e-6))
+    >>> found.outcome.name, found.right, found.guesses
+    ('FALSIFIED', 1021, 1024)
+    >>> audit_scores(inside, outside, GaussianLoss(2.0)).outcome.name
+    'SURVIVED'
+    """
+    start = time.perf_counter()
+    scores = checked_scores("inside", inside), checked_scores("outside", outside)
+    claimed = checked_plan(claim)
+    level = CONFIDENCE.check("confidence", confidence)
+    own = OrNone(DELTA).check("delta", delta)
+    paired = SPLITS.check("split", split) == "fixed"
+    at = _delta_of(claimed) if own is None else float(own)  # type: ignore[arg-type]
+    seed, source = seed_and_generator(rng)
+    _check_sizes(scores[0].size, scores[1].size, paired=paired)
+    if paired:
+        ranked = ranked_pairs(*scores, source)
+    else:
+        mixed = source.permutation(scores[0].size + scores[1].size)
+        ranked = ranked_coins(np.concatenate(scores)[mixed], mixed < scores[0].size)
+    found = _audited(Evidence(ranked, 1 - level, one_way=not paired), claimed, at, seed)
+    return replace(found, seconds=time.perf_counter() - start)
+
+
+def audit_in_order(
+    scores: Array, is_in: NDArray[np.bool_], claim: Any, delta: Any, confidence: Any
+) -> OneRunFinding:
+    """Audit scores in the order of the coins, which puts equal scores in order without a draw."""
+    start = time.perf_counter()
+    claimed, level = checked_plan(claim), CONFIDENCE.check("confidence", confidence)
+    own = OrNone(DELTA).check("delta", delta)
+    at = _delta_of(claimed) if own is None else float(own)  # type: ignore[arg-type]
+    evidence = Evidence(ranked_coins(scores, is_in), 1 - level, one_way=True)
+    found = _audited(evidence, claimed, at, None)
+    return replace(found, seconds=time.perf_counter() - start)
+
+
+def checked_scores(argument: str, scores: Any) -> Array:
+    """Scores as finite floats along one axis, also from a .npy file."""
+    if isinstance(scores, (str, Path)):
+        scores = load_numbers(argument, scores)
+    try:
+        raw = np.asarray(scores)
+    except ValueError:  # ragged
+        raw = np.empty(0, dtype=object)
+    if raw.dtype.kind not in "iuf" or raw.ndim != 1 or raw.size == 0:
+        shown = f"an array of {raw.dtype}, shape {raw.shape}"
+        raise ParameterError(argument, shown, "real numbers along one axis: one score a canary")
+    found: Array = raw.astype(float)
+    if not np.isfinite(found).all():
+        wrong = int(np.count_nonzero(~np.isfinite(found)))
+        raise ParameterError(argument, f"{wrong} scores that are NaN or infinite",
+                             "finite: put a number in their place that does not depend on the "
+                             "coins")  # fmt: skip
+    return found
+
+
+def load_numbers(argument: str, path: str | Path) -> Any:
+    """The array in a .npy file that holds no objects."""
+    try:
+        return np.load(path, allow_pickle=False)
+    except OSError as error:
+        why = error.strerror or "not a .npy file"
+        raise ParameterError(argument, str(path), f"a .npy file to read ({why})") from None
+    except (ValueError, EOFError, SyntaxError, MemoryError):
+        raise ParameterError(argument, str(path), "a .npy file of numbers") from None
+
+
+def checked_plan(claim: Any) -> Plan | None:
+    """The claim as a plan or a loss; None stays None."""
+    if claim is None or isinstance(claim, Plan):
+        return claim
+    raise ParameterError("claim", claim, "a loss or a plan, such as ApproxLoss(8.0, 1e-5)")
+
+
+def _delta_of(claim: Plan | None) -> float:
+    """The delta of the bound where none is given."""
+    return claimed_delta(claim) if claim is None or isinstance(claim, Loss) else 1e-5
+
+
+def _check_sizes(inside: int, outside: int, *, paired: bool) -> None:
+    """Refuse too few canaries, and numbers that fair coins do not give."""
+    from scipy.special import bdtr
+
+    coins = min(inside, outside) if paired else inside + outside
+    if coins < LEAST_COINS:
+        what = "pairs of one inside and one outside" if paired else "canaries"
+        raise ParameterError("inside, outside", (inside, outside),
+                             f"scores of at least {LEAST_COINS} {what}")  # fmt: skip
+    if not paired and 2 * float(bdtr(min(inside, outside), coins, 0.5)) < UNLIKELY:
+        raise ParameterError(
+            "inside, outside", (inside, outside), "numbers that fair coins give: "
+            "each canary is inside by a coin of its own; split='fixed' is for fixed numbers"
+        )  # fmt: skip
+
+
+def _audited(
+    evidence: Evidence, claim: Plan | None, delta: float, seed: int | None
+) -> OneRunFinding:
+    """The verdict, the bound, and the rule that shows most."""
+    lower = evidence.epsilon_lower(delta)
+    mu = evidence.mu_lower() if isinstance(claim, GaussianLoss) else None
+    wrong = claim is not None and _refutes(evidence, claim, delta, lower, mu)
+    perfect = _all_right(evidence.coins.coins, evidence.alpha, evidence.one_way)
+    rule, provable = _most_revealing(evidence, delta, lower), _provable(perfect, delta)
+    right = evidence.coins.right(rule)
+    could_be = wrong or claim is None or _refutes(perfect, claim, delta, provable, None)
+    silent = Outcome.SURVIVED if could_be else Outcome.INCONCLUSIVE
+    return OneRunFinding(
+        Outcome.FALSIFIED if wrong else silent, lower, delta, evidence.coins.coins,
+        1 - evidence.alpha, _witness(evidence, rule, right, provable), 0.0, seed, claim,
+        right, rule.guesses, provable, mu,
+    )  # fmt: skip
+
+
+def _refutes(evidence: Evidence, claim: Plan, delta: float, lower: float, mu: float | None) -> bool:
+    """The verdict: by the bound where the claim is one epsilon at its delta, else by its curve."""
+    if isinstance(claim, GaussianLoss) and mu is not None:
+        return mu > claim.mu
+    if isinstance(claim, (PureLoss, ApproxLoss)) and claim.infinity == delta:
+        return lower > claim.epsilon_at(delta)
+    return evidence.refutes(claim)
+
+
+@functools.lru_cache(maxsize=16)
+def _all_right(coins: int, alpha: float, one_way: bool) -> Evidence:
+    """The evidence of so many coins had every guess been right."""
+    every = np.arange(coins + 1)
+    return Evidence(RankedCoins(every, every, coins // 2), alpha, one_way)
+
+
+@functools.lru_cache(maxsize=16)
+def _provable(perfect: Evidence, delta: float) -> float:
+    """The bound on epsilon of that evidence."""
+    return perfect.epsilon_lower(delta)
+
+
+def _most_revealing(evidence: Evidence, delta: float, lower: float) -> GuessRule:
+    """The rule that alone bounds epsilon best."""
+    rules = evidence.rules_at(max(lower, LEAST_EPSILON), delta)
+    right, guesses, leaks, errors = np.array(
+        [
+            (
+                evidence.coins.right(rule), rule.guesses,
+                evidence.leaks(np.array(delta), both=rule.both), evidence.alpha * rule.share,
+            )
+            for rule in rules
+        ]
+    ).T  # fmt: skip
+    bounds = furthest_that(
+        lambda e: tail_of_right_guesses(right, guesses, e, leaks) <= errors,
+        np.zeros(len(rules)), np.full(len(rules), MOST_EPSILON),
+    )  # fmt: skip
+    return rules[int(np.argmax(bounds))]
+
+
+def _witness(evidence: Evidence, rule: GuessRule, right: int, provable: float) -> str:
+    """What the scores tell, and what so many coins could have told."""
+    which = "most extreme" if rule.both else "highest"
+    what = "scores" if evidence.one_way else "differences of scores"
+    allowed = "any epsilon" if math.isinf(provable) else f"epsilon {provable:.3g}"
+    return (
+        f"of the {rule.guesses:,} {which} {what} {right:,} say rightly which canaries are in the "
+        f"data; {evidence.coins.coins:,} coins could have proved {allowed} had all been right"
+    )
