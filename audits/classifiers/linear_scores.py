@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 from audits.classifiers.output_features import Codes
+from audits.classifiers.smoothed_log_odds import raw_log_odds
 
 FEW_VALUES = 8
 MAX_COLUMNS = 48  # columns of the additive model: those whose means differ most
@@ -64,12 +65,11 @@ class Pipeline:
 
 
 def fit_category_table(codes: Codes, labels: Array) -> Callable[[Codes], Array]:
-    """Log-odds of each distinct output, with 1.5 pseudo-runs a side; 0 for outputs never seen."""
+    """Log-odds of each distinct output, with half a pseudo-run a side; 0 for outputs never seen."""
     known, place = np.unique(codes, return_inverse=True)
     ones = np.bincount(place, labels, minlength=known.size)
     zeros = np.bincount(place, 1 - labels, minlength=known.size)
-    log_odds = np.log((ones + 1.5) / (zeros + 1.5))
-    return CategoryTable(known, log_odds - np.log((ones.sum() + 1.5) / (zeros.sum() + 1.5)))
+    return CategoryTable(known, raw_log_odds(ones, zeros))
 
 
 def mean_difference_weights(rows: Array, labels: Array) -> Array:

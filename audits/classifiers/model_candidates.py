@@ -20,7 +20,7 @@ from audits.classifiers.linear_scores import (
     fit_spline_basis,
     mean_difference_weights,
 )
-from audits.classifiers.smoothed_log_odds import StepFunction, histogram_cells
+from audits.classifiers.smoothed_log_odds import MAX_CATEGORIES, StepFunction, histogram_cells
 
 FOLDS = 3
 PENALTIES = (20.0, 500.0)
@@ -52,7 +52,9 @@ def _number_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandida
     yield ModelCandidate(
         "the output", [(first, second)], lambda _: _identity, as_numbers, is_number=True
     )
-    parts, smoothing = _split_folds(first, second), histogram_cells(first, second).smoothing
+    cells = histogram_cells(first, second)
+    parts = _split_folds(first, second) if cells.smoothing else [(first, second)]
+    smoothing = cells.smoothing
 
     def train(folds: list[int]) -> Callable[[Any], Array]:
         return StepFunction(histogram_cells(*_concatenate_folds(parts, folds), smoothing))
@@ -75,9 +77,11 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
     runs = len(atoms_a) + len(atoms_b)
     distinct = np.unique(np.concatenate([atoms_a, atoms_b])).size
     if distinct <= max(2, MAX_DISTINCT_SHARE * runs):
+        # the counts of a few outputs are their cells: folds would shrink a rare one three times
+        parts = [(atoms_a, atoms_b)] if distinct <= MAX_CATEGORIES else atoms
         yield ModelCandidate(
-            "log-odds of the whole output", atoms,
-            lambda folds: fit_category_table(*_with_labels(*_concatenate_folds(atoms, folds))),
+            "log-odds of the whole output", parts,
+            lambda folds: fit_category_table(*_with_labels(*_concatenate_folds(parts, folds))),
             layout.categories,
         )  # fmt: skip
     raw = _split_folds(raw_a, raw_b)

@@ -72,11 +72,34 @@ class Objective:
             near = np.flatnonzero(bound >= bound[at] - EQUAL_MARGIN * error)
             at = int(near[np.argmax(made[near])])
         if self.epsilon is not None:
-            surest = int(np.argmax(sureness))
+            surest = int(np.argmax(sureness - self._learning_error(right, made, both)))
             if sureness[surest] > Z_IN_REACH and sureness[at] < Z_CERTAIN:
                 at = surest
         share = float(right[at] / max(made[at], 1e-300))
         return at, ExpectedOutcome(float(bound[at]), float(sureness[at]), float(made[at]), share)
+
+    def _learning_error(self, right: Array, made: Array, both: NDArray[np.bool_]) -> Array:
+        """The standard error, in z-scores, that the learning runs leave to each rule at a delta.
+
+        Rare guesses that all seem right may have been lucky on one side; it is the same for all
+        rules where no leaks are counted.
+        """
+        if self.learning_runs is None or self.delta == 0 or self.every_run:
+            return np.zeros(right.shape)
+        allowed = max_correct_probability(self.epsilon or 0.0)
+        # a run adds 1 - allowed if the guess is right, takes allowed if it is wrong
+        rate = right * (1 - allowed) ** 2 + (made - right) * allowed**2
+        error: Array = self.runs * np.sqrt(rate / self.learning_runs) / self._spread(made, both)
+        return error
+
+    def _spread(self, made: Array, both: NDArray[np.bool_]) -> Array:
+        """The standard deviation of right guesses if the claim holds with equality."""
+        allowed = max_correct_probability(self.epsilon or 0.0)
+        leaks = self.runs * self.delta * np.where(both, 1.0, 0.5)
+        guesses = np.maximum(made * self.runs - leaks, 1.0)
+        variance = guesses * max(allowed * (1 - allowed), 1e-12) + leaks * (1 - allowed) ** 2
+        spread: Array = np.sqrt(variance)
+        return spread
 
     def _bounds_and_z_scores(
         self, right: Array, made: Array, both: NDArray[np.bool_]
@@ -104,8 +127,7 @@ class Objective:
         if self.epsilon is None:
             return bound, np.full(bound.shape, -np.inf)
         allowed = max_correct_probability(self.epsilon)
-        variance = guesses * max(allowed * (1 - allowed), 1e-12) + leaks * (1 - allowed) ** 2
-        sureness = guesses * (share - allowed) / np.sqrt(variance)
+        sureness = guesses * (share - allowed) / self._spread(made, both)
         return bound, np.where(some, sureness, -np.inf)
 
     def _z_scores_every_run(self, right: Array, made: Array) -> tuple[Array, Array]:
