@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from audits.claims.findings import ClaimPoint, GuessCounts
 from audits.classifiers.decision_rules import DecisionRule
+from audits.classifiers.objective import Objective
+from audits.classifiers.training import TrainedScore
 from audits.runs.parallel_runs import map_pieces
 from audits.runs.release_functions import Draw
 
@@ -92,3 +94,16 @@ def _as_array(value: Any) -> Any:
         return np.asarray(value)
     except ValueError:  # ragged
         return np.empty(0, dtype=object)
+
+
+def most_refutable_point(
+    found: TrainedScore, objective: Objective, points: Sequence[tuple[float, float]]
+) -> Objective | None:
+    """The point of the claim that the learned score is expected to refute most surely."""
+    objectives = [
+        Objective(objective.runs, delta, objective.alpha, epsilon, every_run=epsilon == 0)
+        for epsilon, delta in points
+    ]
+    best = max(objectives, key=found.z_score, default=None)
+    # the bound itself is a test at its own delta
+    return None if best is None or best.delta == objective.delta else best

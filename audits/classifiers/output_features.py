@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 from audits.runs.release_functions import RaisedOutcome
 
-MAX_NUMBERS = 4096  # numbers of one output that are used
+MAX_NUMBERS = 1 << 20  # numbers of one output that are used
 RAW_COLUMNS = 64  # numbers with a column of their own
 MAX_DEPTH = 16  # nested containers; deeper ones and cycles are cut off
 Codes = NDArray[np.uint64]

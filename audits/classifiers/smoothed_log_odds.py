@@ -84,9 +84,7 @@ def histogram_cells(
     place = total / np.maximum(ones + zeros, 1.0)
     rare = np.isin(np.append(edges, values[-1]), _rare_atoms(values, counts))
     some = (~rare).astype(float)
-    chosen = (
-        best_smoothing(ones * some, zeros * some, place) if smoothing is None else smoothing
-    )
+    chosen = best_smoothing(ones * some, zeros * some, place) if smoothing is None else smoothing
     log_odds = smoothed_log_odds(ones * some, zeros * some, place, chosen)
     if rare.any():
         runs = ones + zeros
