@@ -36,7 +36,7 @@ MAX_TABLE_WIDTH = 1 << 14  # wider outputs are not compared as a whole
 # Shares of the runs that screen, at most and at least, and runs a number: a sum of d numbers with
 # weights from n runs reaches 1 / sqrt(1 + 4 d / (n mu^2)) of its best mu.
 MIN_SCREENED, MAX_SCREENED, SCREENED_PER_NUMBER = 0.1, 0.3, 20
-TRAINED_SHARE, MAX_TRAINED = 0.1, 20_000
+TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000
 MAX_TRAINED_NUMBERS = 1 << 23  # their summaries cost most
 
 

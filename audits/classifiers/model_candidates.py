@@ -34,6 +34,7 @@ from audits.classifiers.smoothed_log_odds import MAX_CATEGORIES, StepFunction, h
 
 FOLDS = 3
 PENALTIES = (20.0, 500.0)
+REDUCED_PENALTIES = (100.0,)  # of the columns of a reduction
 NUMBERS_ALONE = 3  # numbers of a wide output that are scores by themselves
 MAX_DISTINCT_SHARE = 0.1  # largest share of distinct outputs for a table of them
 Folds = Sequence[tuple[Any, Any]]
@@ -93,19 +94,19 @@ def reduced_candidates(
     ``read`` makes rows of outputs, in which the named columns are needed.
     """
     sums = len(reduction.sums)
-    for column in range(sums + min(NUMBERS_ALONE, reduction.chosen.size)):
-        extract = Pipeline((read(frozenset([column])), Column(column)))
+    alone = range(sums, sums + min(NUMBERS_ALONE, reduction.chosen.size))
+    for column in (*alone, *range(sums)):
         found = _number_candidates(
-            reduction.describe(column), first[:, column], second[:, column], extract,
-            columns=frozenset([column]),
+            reduction.describe(column), first[:, column], second[:, column],
+            Pipeline((read(frozenset([column])), Column(column))), columns=frozenset([column]),
         )  # fmt: skip
         yield from itertools.islice(found, 1 if column < sums else None)
     labels = np.append(np.ones(len(first)), np.zeros(len(second)))
     basis = fit_spline_basis(np.concatenate([first, second]), labels, first.shape[1])
     used = frozenset([*(column for column, *_ in basis.columns), *basis.missing])
     yield from _additive_candidates(
-        "additive log-odds of features", PENALTIES, _split_folds(basis(first), basis(second)),
-        Pipeline((read(used), basis)), used,
+        "additive log-odds of features", REDUCED_PENALTIES,
+        _split_folds(basis(first), basis(second)), Pipeline((read(used), basis)), used,
     )  # fmt: skip
 
 

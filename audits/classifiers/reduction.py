@@ -23,8 +23,9 @@ from audits.classifiers.screening import (
     number_rows,
 )
 
-CHOSEN_NUMBERS = 24  # numbers with a column of their own: those that differ most
+CHOSEN_NUMBERS = 16  # numbers with a column of their own: those that differ most
 CLEAR = 2.5  # standard errors beyond which a number is in the sums of the clear ones
+MAX_NOISE_SHARE = 0.8  # of squared correlations, above which they count as noise
 MAX_WHITENED_WIDTH = 2048  # widest outputs of which all covariances are estimated
 SUMMARIES = 14
 
@@ -154,23 +155,46 @@ def _whitened_weights(
     runs, width = len(first) + len(second), reference.width
     if width > MAX_WHITENED_WIDTH or runs < width or min(len(first), len(second)) < 2:
         return None
-    with np.errstate(invalid="ignore", over="ignore"):
-        sides = [(x - reference.middle) / reference.spread for x in (first, second)]
-    if not all(np.isfinite(x).all() and np.abs(x).max() < 1e6 for x in sides):
+    if not all(np.isfinite(x).all() and np.abs(x).max() < 1e100 for x in (first, second)):
         return None
-    gap = sides[0].mean(axis=0) - sides[1].mean(axis=0)
-    x = np.concatenate([x - x.mean(axis=0) for x in sides])
-    deviation = np.maximum(x.std(axis=0), 1e-12)
-    x /= deviation
-    correlation = x.T @ x / runs
-    # Schaefer & Strimmer (2005): the share of sampling noise in the squares off the diagonal
-    off = correlation - np.diag(np.diag(correlation))
-    squares = float(np.sum(off * off))
-    noise = (width * (width - 1)) / runs
+    few = 2 * width + 200  # enough to see whether numbers are correlated at all
+    if _shrunk_correlation(_standardised(first[:few], second[:few])) is None:
+        return None
+    correlation = _shrunk_correlation(_standardised(first, second))
+    if correlation is None:
+        return None
+    gap = np.mean(first, axis=0) - np.mean(second, axis=0)
+    deviation = _deviation(first, second)
+    solved: Array = cho_solve(cho_factor(correlation), gap / deviation)
+    return solved * reference.spread / deviation
+
+
+def _deviation(first: NDArray[Any], second: NDArray[Any]) -> Array:
+    """The standard deviation of each number about the mean of its side; 1 where it is 0."""
+    runs = len(first) + len(second)
+    square = (first.var(axis=0) * len(first) + second.var(axis=0) * len(second)) / runs
+    return np.where(square > 0, np.sqrt(square), 1.0)
+
+
+def _standardised(first: NDArray[Any], second: NDArray[Any]) -> Array:
+    """Rows of both sides about their means, over their deviations."""
+    centred = np.concatenate([x - x.mean(axis=0) for x in (first, second)])
+    return centred / _deviation(first, second)
+
+
+def _shrunk_correlation(x: Array) -> Array | None:
+    """The correlations of standardised rows, shrunk; None if they are hardly above their noise.
+
+    The share of sampling noise in the squares off the diagonal is taken off (Schaefer & Strimmer
+    2005).
+    """
+    runs, width = x.shape
+    correlation: Array = x.T @ x / runs
+    correlation[np.diag_indices(width)] = 0.0
+    squares, noise = float(np.sum(correlation * correlation)), width * (width - 1) / runs
     shrunk = min(max(noise / max(squares, 1e-300), 1e-6), 1.0)
-    if shrunk > 0.5:  # hardly correlated: the plain sum is as good, and has less noise
+    if shrunk > MAX_NOISE_SHARE:  # the plain sum is as good, and has less noise
         return None
-    correlation = (1 - shrunk) * correlation
+    correlation *= 1 - shrunk
     correlation[np.diag_indices(width)] = 1.0 + 1e-9
-    solved: Array = cho_solve(cho_factor(correlation), gap / deviation) / deviation
-    return solved
+    return correlation
