@@ -28,6 +28,7 @@ from audits.claims.arguments import (
 from audits.claims.claims import checked_claim, claim_points
 from audits.claims.findings import Finding, Outcome
 from audits.classifiers.objective import Objective
+from audits.classifiers.scored_outputs import ScoredDraw
 from audits.runs.release_functions import vectorised
 from mechanisms.base.mechanism import Mechanism
 
@@ -59,7 +60,12 @@ def distinguish(
         done = audit_declared(release, one, claim, objective, points, source, executor)
     else:
         done = audit_black_box(
-            vectorised(release), checked_pair(pair), objective, points, source, executor
+            release if isinstance(release, ScoredDraw) else vectorised(release),
+            checked_pair(pair),
+            objective,
+            points,
+            source,
+            executor,
         )
     finding = Finding(
         outcome=Outcome.SURVIVED,

@@ -99,7 +99,8 @@ class SplineBasis:
             if spread == 0.0:  # few values
                 groups[column] = [x == value for value in knots]
             else:
-                z = np.clip((np.nan_to_num(x, nan=middle) - middle) / spread, -3.0, 3.0)
+                with np.errstate(over="ignore"):  # of a number that hardly moves
+                    z = np.clip((np.nan_to_num(x, nan=middle) - middle) / spread, -3.0, 3.0)
                 groups[column] = [z, *(np.maximum(z - knot, 0.0) for knot in knots), z > 0.0]
         parts = [part for group in groups.values() for part in group]
         few = [column for column in groups if column < self.crossed]

@@ -59,8 +59,9 @@ def model_candidates(
     """Candidates for the score of such outputs; with ``cut_only`` they are scores themselves."""
     alike = first.dtype.kind == second.dtype.kind or not (len(first) and len(second))
     if alike and single_numbers(first) and single_numbers(second):
-        found = _number_candidates("the output", first, second, as_numbers, is_number=True)
-        return itertools.islice(found, 1 if cut_only else None)
+        if cut_only:
+            return itertools.islice(_number_candidates("the score", first, second, as_numbers), 1)
+        return _number_candidates("the output", first, second, as_numbers, is_number=True)
     return _row_candidates(first, second)
 
 
@@ -96,9 +97,10 @@ def reduced_candidates(
     sums = len(reduction.sums)
     alone = range(sums, sums + min(NUMBERS_ALONE, reduction.chosen.size))
     for column in (*alone, *range(sums)):
+        take, needed = Column(column), frozenset([column])
         found = _number_candidates(
-            reduction.describe(column), first[:, column], second[:, column],
-            Pipeline((read(frozenset([column])), Column(column))), columns=frozenset([column]),
+            reduction.describe(column), take(first), take(second),
+            Pipeline((read(needed), take)), columns=needed,
         )  # fmt: skip
         yield from itertools.islice(found, 1 if column < sums else None)
     labels = np.append(np.ones(len(first)), np.zeros(len(second)))
@@ -113,13 +115,14 @@ def reduced_candidates(
 @final
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of rows."""
+    """One column of rows, in which what is not a number is above every number."""
 
     place: int
 
     def __call__(self, rows: Array) -> Array:
         """The column."""
-        return rows[:, self.place]
+        column = rows[:, self.place]
+        return np.where(np.isnan(column), np.inf, column)
 
 
 @final

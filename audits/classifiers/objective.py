@@ -17,8 +17,9 @@ from audits.statistics.binomial_bounds import max_correct_probability
 
 # Standard errors of the count between which a verdict, not the bound, is the objective.
 Z_IN_REACH, Z_CERTAIN = 2.0, 9.0
-SELECTION_MARGIN = 1.2  # standard errors of the learning runs: the bias of choosing the best rule
-EQUAL_MARGIN = 0.2  # standard errors within which rules count as equal
+# Standard errors of the learning runs: the bias of choosing the best rule.  With a delta the best
+# guesses are rare, and a rule of more runs is no better.
+SELECTION_MARGIN, SELECTION_MARGIN_WITH_LEAKS = 3.0, 0.6
 
 
 @final
@@ -64,13 +65,6 @@ class Objective:
         """
         bound, sureness = self._bounds_and_z_scores(right, made, both)
         at = int(np.argmax(bound))
-        if self.learning_runs is not None and self.delta == 0 and bound[at] > -np.inf:
-            # what is hardly worse on more runs was less likely chosen by luck (with delta the best
-            # guesses are rare, and more runs are no better)
-            share = np.clip(right[at] / made[at], 0.01, 0.99)
-            error = 1 / np.sqrt(made[at] * self.learning_runs * share * (1 - share))
-            near = np.flatnonzero(bound >= bound[at] - EQUAL_MARGIN * error)
-            at = int(near[np.argmax(made[near])])
         if self.epsilon is not None:
             surest = int(np.argmax(sureness - self._learning_error(right, made, both)))
             if sureness[surest] > Z_IN_REACH and sureness[at] < Z_CERTAIN:
@@ -118,7 +112,8 @@ class Objective:
         excess = leaks * (1 - share) / share / guesses
         errors = -float(ndtri(self.alpha)) * np.sqrt((1 + excess) / guesses)
         if self.learning_runs is not None:
-            errors = errors + SELECTION_MARGIN / np.sqrt(np.maximum(made * self.learning_runs, 1.0))
+            margin = SELECTION_MARGIN_WITH_LEAKS if self.delta else SELECTION_MARGIN
+            errors = errors + margin / np.sqrt(np.maximum(made * self.learning_runs, 1.0))
         # Wilson (1927): the chance c with (share - c)^2 = errors^2 c (1 - c), the lower one
         half = errors * errors / 2
         root = errors * np.sqrt(share * (1 - share) + half / 2)

@@ -6,6 +6,7 @@ others.  Any function of an output costs no more privacy than the output.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -25,6 +26,7 @@ from audits.classifiers.screening import (
 
 CHOSEN_NUMBERS = 16  # numbers with a column of their own: those that differ most
 CLEAR = 2.5  # standard errors beyond which a number is in the sums of the clear ones
+CLEAR_CORRELATION = 6.0  # standard errors
 MAX_NOISE_SHARE = 0.8  # of squared correlations, above which they count as noise
 MAX_WHITENED_WIDTH = 2048  # widest outputs of which all covariances are estimated
 SUMMARIES = 14
@@ -150,7 +152,7 @@ def _whitened_weights(
     first: NDArray[Any], second: NDArray[Any], reference: Reference
 ) -> Array | None:
     """Weights of the linear discriminant, its covariances shrunk to their diagonal."""
-    from scipy.linalg import cho_factor, cho_solve
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
     runs, width = len(first) + len(second), reference.width
     if width > MAX_WHITENED_WIDTH or runs < width or min(len(first), len(second)) < 2:
@@ -165,7 +167,10 @@ def _whitened_weights(
         return None
     gap = np.mean(first, axis=0) - np.mean(second, axis=0)
     deviation = _deviation(first, second)
-    solved: Array = cho_solve(cho_factor(correlation), gap / deviation)
+    try:
+        solved: Array = cho_solve(cho_factor(correlation), gap / deviation)
+    except LinAlgError:  # numbers that are sums of each other
+        return None
     return solved * reference.spread / deviation
 
 
@@ -183,18 +188,22 @@ def _standardised(first: NDArray[Any], second: NDArray[Any]) -> Array:
 
 
 def _shrunk_correlation(x: Array) -> Array | None:
-    """The correlations of standardised rows, shrunk; None if they are hardly above their noise.
+    """The correlations of standardised rows, shrunk; None if none is clearly above its noise.
 
     The share of sampling noise in the squares off the diagonal is taken off (Schaefer & Strimmer
-    2005).
+    2005) of the correlations that are not clear.
     """
     runs, width = x.shape
     correlation: Array = x.T @ x / runs
     correlation[np.diag_indices(width)] = 0.0
-    squares, noise = float(np.sum(correlation * correlation)), width * (width - 1) / runs
-    shrunk = min(max(noise / max(squares, 1e-300), 1e-6), 1.0)
-    if shrunk > MAX_NOISE_SHARE:  # the plain sum is as good, and has less noise
-        return None
-    correlation *= 1 - shrunk
+    clear = np.abs(correlation) > CLEAR_CORRELATION / math.sqrt(runs)
+    squares = float(np.sum(correlation[~clear] ** 2))
+    noise = float(np.count_nonzero(~clear) - width) / runs
+    shrunk = min(max(noise / max(squares, 1e-300), 0.0), 1.0)
+    if shrunk > MAX_NOISE_SHARE:
+        if not clear.any():  # the plain sum is as good, and has less noise
+            return None
+        shrunk = 1.0
+    correlation[~clear] *= 1 - shrunk
     correlation[np.diag_indices(width)] = 1.0 + 1e-9
     return correlation

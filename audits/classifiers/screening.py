@@ -53,7 +53,8 @@ class Reference:
 
 def reference_of(rows: NDArray[Any]) -> Reference:
     """The reference of some rows; a number that hardly moves has the spread of its deviations."""
-    x = np.nan_to_num(rows[:MAX_REFERENCE_ROWS], nan=0.0, posinf=1e300, neginf=-1e300)
+    few = rows[:MAX_REFERENCE_ROWS].astype(float)
+    x = np.nan_to_num(few, nan=0.0, posinf=1e300, neginf=-1e300)
     x = np.sort(x, axis=0)
     low, middle, high = (x[int(share * (len(x) - 1))] for share in (0.25, 0.5, 0.75))
     with np.errstate(over="ignore", invalid="ignore"):

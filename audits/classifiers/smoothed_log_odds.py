@@ -16,9 +16,9 @@ from accountant.numerics import Array
 
 MAX_CATEGORIES = 64
 MIN_MEAN_COUNT = 4  # least mean count of a value with a cell of its own
-# Tail shares of the quantile cells; between the last two, 2 % steps.
+# Tail shares of the quantile cells; between the last two, 1 % steps.
 TAIL_SHARES = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.08])
-QUANTILE_SHARES = np.concatenate([TAIL_SHARES, np.arange(0.1, 0.9001, 0.02), 1 - TAIL_SHARES[::-1]])
+QUANTILE_SHARES = np.concatenate([TAIL_SHARES, np.arange(0.1, 0.9001, 0.01), 1 - TAIL_SHARES[::-1]])
 RIDGE = 0.01
 MIN_CELL_RUNS = 8  # runs in a cell, on average
 # A number seen so often, of the most frequent ones, has a cell of its own, however rare it is.

@@ -60,7 +60,7 @@ def leak_error_budget(
         law: Array = ndtr((leaks + others * q - right) / np.sqrt(others * q * (1 - q)))
         return law
 
-    # the greatest share that half a standard error below the expected count refutes: the bound's own
+    # the greatest share that the expected count, half a standard error less, refutes
     count, allowed = max(expected[0] - 0.5 * math.sqrt(expected[0]), 1.0) * share, alpha - rare
     q = greatest_float_that(
         lambda q: float(chance @ error(q, count)) <= allowed, 0.01, share, steps=40
