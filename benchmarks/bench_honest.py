@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from accountant import ApproxLoss, GaussianLoss, PureLoss
 from audits import Outcome, audit
-from benchmarks.measure import options
+from benchmarks.measure import beside, options
 
 ONE = PureLoss(1.0)
 KEEP = 1 / (1 + math.exp(-1.0))
@@ -89,6 +89,13 @@ def alarms(name, sessions):
     return sum(one.outcome is Outcome.FALSIFIED for one in found)
 
 
+def line(name, count, sessions):
+    """Print a count of false alarms beside the edge of its band."""
+    edge = binom.ppf(1 - 1e-3, sessions, 1 - CONFIDENCE)
+    print(f"{name:34} {count}/{sessions} false alarms, at most {edge:.0f} with chance .999 "
+          f"({beside(edge, (1 - CONFIDENCE) * sessions, 'the nominal count')})", flush=True)  # fmt: skip
+
+
 def main():
     given = options(__doc__, seeds=200)
     sessions = 5 if given.quick else given.seeds
@@ -96,10 +103,8 @@ def main():
     for name in KINDS:
         count = alarms(name, sessions)
         total += count
-        print(f"{name:34} {count}/{sessions} false alarms, "
-              f"at most {binom.ppf(1 - 1e-3, sessions, 0.05):.0f} with chance .999", flush=True)  # fmt: skip
-    runs = sessions * len(KINDS)
-    print(f"{'all':34} {total}/{runs}, at most {binom.ppf(1 - 1e-3, runs, 0.05):.0f}")
+        line(name, count, sessions)
+    line("all", total, sessions * len(KINDS))
 
 
 if __name__ == "__main__":

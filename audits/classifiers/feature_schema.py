@@ -62,7 +62,8 @@ class FeatureSchema:
 
     def shapes(self, found: Features) -> Array:
         """One column for each frequent structure."""
-        return (found.structure[:, None] == self.structures).astype(float)
+        columns: Array = (found.structure[:, None] == self.structures).astype(float)
+        return columns
 
     def padded(self, found: Features) -> Array:
         """The numbers of each output, padded with NaN to the width."""

@@ -65,10 +65,10 @@ class Pipeline:
 
 
 def fit_category_table(codes: Codes, labels: Array) -> Callable[[Codes], Array]:
-    """Log-odds of each distinct output, with half a pseudo-run a side; 0 for outputs never seen."""
+    """Log-odds of each distinct output, as `raw_log_odds` has them; 0 for outputs never seen."""
     known, place = np.unique(codes, return_inverse=True)
-    ones = np.bincount(place, labels, minlength=known.size)
-    zeros = np.bincount(place, 1 - labels, minlength=known.size)
+    ones = np.bincount(place, labels, minlength=known.size).astype(float)
+    zeros = np.bincount(place, 1 - labels, minlength=known.size).astype(float)
     return CategoryTable(known, raw_log_odds(ones, zeros))
 
 

@@ -30,7 +30,7 @@ from audits.classifiers.linear_scores import (
 from audits.classifiers.output_features import RAW_COLUMNS, Features
 from audits.classifiers.reduction import Reduction, fit_reduction
 from audits.classifiers.screening import MAX_REFERENCE_ROWS, reference_of, screening_sums
-from audits.classifiers.smoothed_log_odds import MAX_CATEGORIES, StepFunction, histogram_cells
+from audits.classifiers.smoothed_log_odds import FEW_CELLS, StepFunction, histogram_cells
 
 FOLDS = 3
 PENALTIES = (20.0, 500.0)
@@ -75,7 +75,8 @@ def _number_candidates(
 ) -> Iterator[ModelCandidate]:
     yield ModelCandidate(words, [(first, second)], lambda _: _identity, extract, is_number, columns)
     cells = histogram_cells(first, second)
-    parts = _split_folds(first, second) if cells.smoothing else [(first, second)]
+    few = cells.smoothing is None and cells.mass.size <= FEW_CELLS
+    parts = [(first, second)] if few else _split_folds(first, second)
 
     def train(folds: list[int]) -> Callable[[Any], Array]:
         return StepFunction(histogram_cells(*_concatenate_folds(parts, folds), cells.smoothing))
@@ -151,8 +152,8 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
     runs = len(atoms_a) + len(atoms_b)
     distinct = np.unique(np.concatenate([atoms_a, atoms_b])).size
     if distinct <= max(2, MAX_DISTINCT_SHARE * runs):
-        # the counts of a few outputs are their cells: folds would shrink a rare one three times
-        few = distinct <= MAX_CATEGORIES
+        # folds would shrink a rare output of a few three times; of many some are best by luck
+        few = distinct <= FEW_CELLS
         parts = [(atoms_a, atoms_b)] if few else _split_folds(atoms_a, atoms_b)
         yield ModelCandidate(
             "log-odds of the whole output", parts,

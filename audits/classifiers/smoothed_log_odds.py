@@ -20,6 +20,7 @@ MIN_MEAN_COUNT = 4  # least mean count of a value with a cell of its own
 TAIL_SHARES = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.08])
 QUANTILE_SHARES = np.concatenate([TAIL_SHARES, np.arange(0.1, 0.9001, 0.01), 1 - TAIL_SHARES[::-1]])
 RIDGE = 0.01
+FEW_CELLS = 8
 MIN_CELL_RUNS = 8  # runs in a cell, on average
 # A number seen so often, of the most frequent ones, has a cell of its own, however rare it is.
 MIN_ATOM_RUNS, MAX_RARE_ATOMS = 8, 32
@@ -93,7 +94,7 @@ def histogram_cells(
         unlike = rare & (np.abs(ones - runs * share) > UNLIKE * error)
         some = (~unlike).astype(float)
         log_odds = smoothed_log_odds(ones * some, zeros * some, place, chosen)
-        log_odds = np.where(unlike, raw_log_odds(ones, zeros), log_odds)
+        log_odds = np.where(unlike, raw_log_odds(ones, zeros, 0.5), log_odds)
     return HistogramCells(edges, log_odds, mass, chosen)
 
 
@@ -102,13 +103,16 @@ def edges_between(values: NDArray[Any]) -> NDArray[Any]:
     return values[:-1]
 
 
-def raw_log_odds(ones: Array, zeros: Array) -> Array:
-    """Log-odds of each cell, with half a pseudo-run a side, of sides drawn equally often.
+def raw_log_odds(ones: Array, zeros: Array, pseudo_runs: float | None = None) -> Array:
+    """Log-odds of each cell, with some pseudo-runs a side, of sides drawn equally often.
 
-    Half a pseudo-run is Jeffreys' prior; more of them hide cells that are rare and one-sided.
+    Half a pseudo-run of a few cells is Jeffreys' prior, which leaves one that is rare and one-sided
+    to be seen; of many cells the luckiest would be chosen, so there are 1.5.
     """
-    total_odds = np.log((ones.sum() + 0.5) / (zeros.sum() + 0.5))
-    odds: Array = np.log((ones + 0.5) / (zeros + 0.5)) - total_odds
+    if pseudo_runs is None:
+        pseudo_runs = 0.5 if ones.size <= FEW_CELLS else 1.5
+    total_odds = np.log((ones.sum() + pseudo_runs) / (zeros.sum() + pseudo_runs))
+    odds: Array = np.log((ones + pseudo_runs) / (zeros + pseudo_runs)) - total_odds
     return odds
 
 
