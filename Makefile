@@ -17,6 +17,9 @@ NEWEST_PYTHON ?= $(shell for minor in 14 13 12 11; do \
   for one in python3.$$minor $${PYENV_ROOT:-$$HOME/.pyenv}/versions/3.$$minor.*/bin/python; do \
   "$$one" -c "" 2>/dev/null && echo "$$one" && exit; done; done)
 
+# a worker of the tests has a core: threads of its linear algebra would wait for the others'
+test thorough lowest newest: export OPENBLAS_NUM_THREADS = 1
+
 .PHONY: audits test thorough lowest newest bench mutants table numbers clean
 
 audits: $(READY)  ## audit everything on the embedded data; ARGS="Laplace --seed 7" to choose

@@ -13,7 +13,7 @@ from typing import final
 from accountant.domains import OneOf
 from accountant.errors import ParameterError
 from accountant.plans.adjacency import Adjacency, check_relation, common_relation
-from accountant.plans.plan import Item, Plan, Sequential, as_plan, checked_parts
+from accountant.plans.plan import Item, Plan, Sequential, as_plan, checked_parts, distinct_objects
 
 GROUPING = OneOf(("index", "value"))
 
@@ -91,7 +91,8 @@ class Parallel(Item):
             for j, into in enumerate(self.moves)
             if i != j
         ]
-        return tuple(dict.fromkeys(_without_parallels([*self.parts, *crossed])))
+        each = [*distinct_objects(self.parts), *crossed]
+        return tuple(dict.fromkeys(_without_parallels(each)))
 
     def losses(self) -> Iterator[tuple[Item, int]]:
         """Yield this plan once: accountants take the maximum over what a user may pay for."""
@@ -106,9 +107,11 @@ class Parallel(Item):
     @property
     def reversed(self) -> Parallel:
         """The same plan with every part reversed; equal parts are reversed once."""
-        backwards = {part: part.reversed for part in {*self.parts, *self.moves}}
-        moves = (backwards[move] for move in self.moves)
-        return Parallel((backwards[part] for part in self.parts), self.by, moves)
+        each = distinct_objects([*self.parts, *self.moves])
+        equal = {part: part.reversed for part in dict.fromkeys(each)}
+        backwards = {id(part): equal[part] for part in each}
+        moves = (backwards[id(move)] for move in self.moves)
+        return Parallel((backwards[id(part)] for part in self.parts), self.by, moves)
 
 
 def _without_parallels(parts: Iterable[Plan]) -> Iterator[Plan]:

@@ -7,7 +7,7 @@ Losses and mechanisms are plans of one release, so ``500 * a + b`` and
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -324,7 +324,15 @@ def checked_parts(parts: Iterable[Plan]) -> tuple[Plan, ...]:
     zero_dimensional = getattr(parts, "shape", None) == ()  # iterable by its type alone
     if isinstance(parts, (str, Plan)) or not isinstance(parts, Iterable) or zero_dimensional:
         raise ParameterError("parts", parts, "a list of plans, losses or mechanisms")
-    return tuple(as_plan(part) for part in parts)
+    checked = tuple(parts)
+    for part in distinct_objects(checked):
+        as_plan(part)
+    return checked
+
+
+def distinct_objects(parts: Sequence[Plan]) -> Iterable[Plan]:
+    """Return each object once: a million equal parts are often one, and hashes take long."""
+    return dict(zip(map(id, parts), parts, strict=True)).values()
 
 
 def _merge_equal_losses(pairs: Iterable[tuple[Item, int]]) -> Iterator[tuple[Item, int]]:

@@ -21,6 +21,7 @@ MAX_CHECKS = 50  # the verdicts of all libraries together hold at 1 - FAMILY_ERR
 VERDICT_CONFIDENCE = 1 - FAMILY_ERROR / MAX_CHECKS
 NOT_A_NUMBER = float("nan")
 DELTA = 1e-5  # of accountants
+NOT_REPORTED = "no report that we know of"
 
 
 @final
@@ -42,7 +43,10 @@ CheckFunction = Callable[[Settings, np.random.Generator], CheckResult]
 @final
 @dataclass(frozen=True, slots=True)
 class LibraryCheck:
-    """One claim of a library; ``faulty`` are the versions known to break it, empty if sound."""
+    """One claim of a library; ``faulty`` are the versions known to break it, empty if sound.
+
+    ``reported`` says where a fault was reported first, as a thread or a paper.
+    """
 
     library: str
     name: str
@@ -50,6 +54,7 @@ class LibraryCheck:
     function: CheckFunction
     faulty: tuple[str, ...] = ()
     fixed_since: tuple[str, ...] = ()
+    reported: str = NOT_REPORTED
 
     def expected(self, version: str) -> Outcome | None:
         """The expected outcome for a version; None for one in which a fault may be fixed."""
@@ -67,12 +72,14 @@ def result_of_finding(finding: Finding, claim: Loss) -> CheckResult:
     )  # fmt: skip
 
 
-def compare_with_certified(found: float, plan: Plan, name: str) -> CheckResult:
+def compare_with_certified(
+    found: float, plan: Plan, name: str, delta: float = DELTA
+) -> CheckResult:
     """Compare a library's upper bound on epsilon with a certified lower bound."""
-    proof = Tight().certify(plan, DELTA)
-    words = f"{name} says {found:.6g}, the truth is in [{proof.lower:.6g}, {proof.upper:.6g}]"
+    proof = Tight().certify(plan, delta)
+    words = f"{name} says {found:.7g}, the truth is in [{proof.lower:.8g}, {proof.upper:.8g}]"
     false = bool(found < proof.lower * (1 - 1e-6))
-    return CheckResult(false, words, None, 1, (found, DELTA), proof.lower)
+    return CheckResult(false, words, None, 1, (found, delta), proof.lower)
 
 
 def check_row(
@@ -93,4 +100,5 @@ def check_row(
         name, "library", seen.claim, seen.exact, seen.lower, settings.confidence, seen.runs,
         outcome, outcome if expected is None else expected, f"{check.about}: {seen.witness}",
         check.about + known, round(time.perf_counter() - start, 6), True,
+        facts=(("reported", check.reported),) if check.faulty else (),
     )  # fmt: skip

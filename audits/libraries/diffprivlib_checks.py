@@ -147,7 +147,7 @@ def _snapping() -> Any:
     return mechanisms.Snapping(epsilon=1.0, sensitivity=1.0, lower=-10.0, upper=10.0)
 
 
-FAULTY_VERSIONS = ("0.6.6",)
+FAULTY_VERSIONS, ISSUES = ("0.6.6",), "IBM/differential-privacy-library"
 PURE_CLAIM, APPROXIMATE_CLAIM = PureLoss(1.0), ApproxLoss(1.0, 1e-6)
 CHECKS = [
     LibraryCheck(
@@ -158,6 +158,7 @@ CHECKS = [
             lambda: mechanisms.Laplace(epsilon=1.0, sensitivity=1.0), PURE_CLAIM, audit_bits
         ),
         FAULTY_VERSIONS,
+        reported=f"{ISSUES}#19, {ISSUES}#94",
     ),
     LibraryCheck(
         "diffprivlib",
@@ -169,6 +170,7 @@ CHECKS = [
             audit_bits,
         ),
         FAULTY_VERSIONS,
+        reported=f"{ISSUES}#94",
     ),
     LibraryCheck(
         "diffprivlib",
@@ -176,6 +178,7 @@ CHECKS = [
         "equality with the answer",
         regression,
         FAULTY_VERSIONS,
+        reported=f"{ISSUES}#104, {ISSUES}#105",
     ),
     LibraryCheck(
         "diffprivlib",
@@ -183,6 +186,7 @@ CHECKS = [
         "rounding of a float sum",
         rounded_sum,
         FAULTY_VERSIONS,
+        reported="Casacuberta, Shoemate, Vadhan & Wagaman (2022), for libraries of this kind",
     ),
     LibraryCheck(
         "diffprivlib", "accountant, 8 threads", "stress of the ledger", accountant, FAULTY_VERSIONS

@@ -69,6 +69,33 @@ def _sampled() -> Any:
     return library.SelfComposedDpEvent(inner, 200)
 
 
+def small_delta(settings: Settings, rng: np.random.Generator) -> CheckResult:
+    """Training with much noise, at a small delta."""
+    del settings, rng
+    rate, noise, steps, delta = 0.05, 6.0, 10_000, 1e-10
+    event = library.PoissonSampledDpEvent(rate, library.GaussianDpEvent(noise))
+    found = make_accountant("pld").compose(event, steps).get_epsilon(delta)
+    plan = Repeat(PoissonSampled(Gaussian(noise), rate), steps)
+    return compare_with_certified(found, plan, "pld", delta)
+
+
+def renyi_of_order_one_and_a_half(settings: Settings, rng: np.random.Generator) -> CheckResult:
+    """Renyi divergences of sampled Gaussians at an order that is no integer."""
+    del settings, rng
+    order, rate, noise = 1.5, 0.3, 10.0
+    rdp = importlib.import_module("dp_accounting.rdp")
+    event = library.PoissonSampledDpEvent(rate, library.GaussianDpEvent(noise))
+    logging.disable(logging.CRITICAL)
+    try:
+        made = rdp.RdpAccountant(orders=[order]).compose(event)
+        found = float(made._rdp[0])  # no public name  # noqa: SLF001
+    finally:
+        logging.disable(logging.NOTSET)
+    truth = PoissonSampled(Gaussian(noise), rate).renyi(order)
+    words = f"order {order}, rate {rate}, noise {noise:g}: {found:.6g} where {truth:.6g} is true"
+    return CheckResult(not abs(found / truth - 1) < 1e-3, words)
+
+
 PLANS: dict[str, tuple[Any, Plan]] = {
     "100 Gaussians": (_gaussian, Repeat(Gaussian(10.0), 100)),
     "100 Laplaces": (_laplace, Repeat(Laplace(20.0), 100)),
@@ -77,6 +104,20 @@ PLANS: dict[str, tuple[Any, Plan]] = {
 CHECKS = [
     LibraryCheck(
         "dp-accounting", "noise NaN", "parameters that are no numbers", nan_noise, ("0.6.0",)
+    ),
+    LibraryCheck(
+        "dp-accounting",
+        "pld, delta 1e-10",
+        "its bound against a certified one",
+        small_delta,
+        ("0.6.0",),
+    ),
+    LibraryCheck(
+        "dp-accounting",
+        "Renyi divergence of order 1.5",
+        "its value against the exact one",
+        renyi_of_order_one_and_a_half,
+        ("0.6.0",),
     ),
     *(
         LibraryCheck(

@@ -153,6 +153,7 @@ CHECKS = [
         "sensitivity of the deterministic part",
         squared_deviations,
         FAULTY_VERSIONS,
+        reported="opendp/opendp#2923",
     ),
     LibraryCheck(
         "opendp",
@@ -160,6 +161,7 @@ CHECKS = [
         "delta of one-person keys",
         threshold_delta,
         FAULTY_VERSIONS,
+        reported="opendp/opendp#2922",
     ),
     LibraryCheck(
         "opendp",
@@ -168,6 +170,7 @@ CHECKS = [
         _bit_vector_check((b"\x80", b"\x00")),
         ("0.14.2",),
         FAULTY_VERSIONS,
+        reported="opendp/opendp#2707",
     ),
     LibraryCheck(
         "opendp",
@@ -175,6 +178,7 @@ CHECKS = [
         "the length of the output",
         _bit_vector_check((b"\x01", b"\x01\x00")),
         FAULTY_VERSIONS,
+        reported="opendp/opendp#2930",
     ),
     LibraryCheck(
         "opendp",

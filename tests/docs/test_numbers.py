@@ -13,8 +13,9 @@ from experiments.datasets import SHARED
 from tests.docs import numbers
 from tests.docs.numbers import DOCS, DRAWN, PAGES, RECORDS, ROOT, Block, Printed, blocks_of
 
-# proofs argue with their numbers; `make bench` writes the page of benchmarks
-EXAMINED = [one for one in PAGES if "proofs" not in one.parts and one.stem != "benchmarks"]
+# proofs argue with their numbers; commands write the pages of benchmarks and of faults
+WHOLE = {"benchmarks", "faults"}
+EXAMINED = [one for one in PAGES if "proofs" not in one.parts and one.stem not in WHOLE]
 BLOCKS = [pytest.param(block, id=f"{page.stem}-{i}")
           for page in PAGES for i, block in enumerate(blocks_of(page))]  # fmt: skip
 CLOSED = re.compile(r"<!-- (?:measured|written|stated|tested): |<!-- end -->")

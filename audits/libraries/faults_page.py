@@ -1,0 +1,97 @@
+"""The page of the faults that were found in released libraries: docs/faults.md."""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Iterator
+
+from audits.claims.findings import Outcome
+from audits.libraries import LIBRARIES, version
+from audits.results.result_file import Result
+from audits.results.rows import ReportRow
+from mechanisms.base.marked_table import markdown_table
+
+WIDTH = 100
+THREAD = re.compile(r"\b([\w-]+/[\w-]+)#(\d+)")  # owner/repository#number
+INTRODUCTION = """\
+# Faults of released libraries
+
+Each fault below was found again when this page was written, by
+`{command}`.
+Its own command shows it alone. A lower bound on ε holds with probability {confidence:g}; all
+verdicts together hold with probability 1 − 10⁻⁶. Some libraries draw their own randomness, so
+bounds differ a little from run to run. `pip install 'dp-attest[libraries]'` installs these
+versions.
+
+"""
+
+
+def faults_page(result: Result) -> str:
+    """The page of the rows that fell, library by library; the absent libraries are named."""
+    by_library = {
+        library: [row for row in result.rows if row.subject.startswith(f"{library}: ")]
+        for library in LIBRARIES
+    }
+    parts = [_introduction(result), _summary(by_library)]
+    for library, rows in by_library.items():
+        parts += ["".join(_section(library, row)) for row in rows if _fell(row)]
+    if result.absent:
+        parts.append("\n## Not looked at\n\n")
+        parts += [f"- {library}: {why}\n" for library, why in result.absent.items()]
+    return "".join(parts).rstrip("\n") + "\n"
+
+
+def _introduction(result: Result) -> str:
+    asked = result.request
+    command = f"python -m audits libraries --samples {asked.samples} --seed {asked.seed} "
+    return INTRODUCTION.format(
+        confidence=asked.confidence, command=command + "--faults docs/faults.md"
+    )
+
+
+def _summary(by_library: dict[str, list[ReportRow]]) -> str:
+    rows = [
+        (
+            f"{library} {version(library)}",
+            str(sum(map(_fell, rows))),
+            "; ".join(_name(row) for row in rows if not _fell(row)) or "none",
+        )
+        for library, rows in by_library.items()
+        if rows
+    ]
+    return markdown_table(("library", "faults", "survived, which proves nothing"), rows)
+
+
+def _section(library: str, row: ReportRow) -> Iterator[str]:
+    epsilon, delta = row.claim
+    yield f"\n## {library} {version(library)}: {_name(row)}\n\n"
+    if not math.isnan(epsilon):
+        yield _item("claimed", f"ε {epsilon:.7g}" + (f", δ {delta:g}" if delta else ""))
+    yield _item("found", row.witness)
+    if row.epsilon_lower is not None:
+        yield _item("bound", f"ε is at least {row.epsilon_lower:.3g}")
+    yield _item("reported", THREAD.sub(_link, dict(row.facts).get("reported", "")))
+    yield f"- command: `python -m audits libraries '{row.subject}'`\n"
+
+
+def _item(name: str, text: str) -> str:
+    words = f"- {name}: {' '.join(text.split())}"
+    lines = textwrap.wrap(
+        words, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _link(thread: re.Match[str]) -> str:
+    repository, number = thread.groups()
+    return f"[{repository}#{number}](https://github.com/{repository}/issues/{number})"
+
+
+def _fell(row: ReportRow) -> bool:
+    return row.outcome is Outcome.FALSIFIED
+
+
+def _name(row: ReportRow) -> str:
+    return row.subject.split(": ", 1)[1]
