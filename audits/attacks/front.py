@@ -92,7 +92,7 @@ def audit(
     ...     return value + rng.laplace(scale=0.5, size=size)
     >>> found = audit(half_the_noise, (0.0, 1.0), PureLoss(1.0), runs=5000, rng=0)
     >>> found.outcome.name, round(found.epsilon_lower, 2)
-    ('FALSIFIED', 1.88)
+    ('FALSIFIED', 1.89)
     """
     if score is not None:
         if isinstance(release, Mechanism) or isinstance(claim, Sensitivity):
