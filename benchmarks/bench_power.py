@@ -5,11 +5,12 @@ Pearson's against the nearest pair that keeps it, `neyman_pearson_runs`); below 
 """
 
 import math
+import time
 
 import numpy as np
 from scipy.special import expit
 
-from accountant import PureLoss
+from accountant import ApproxLoss, PureLoss
 from audits import audit
 from audits.attacks.sequential import watch
 from audits.claims.arguments import claimed_delta
@@ -115,6 +116,52 @@ def power(seeds, quick):
                   f"median of {len(parts)}")  # fmt: skip
 
 
+def hidden_laplace(width):
+    """Laplace noise on many numbers, of which one, at a place of its own, moves."""
+
+    def release(value, rng, size):
+        noise = rng.laplace(size=(size, width))
+        noise[:, 2 * width // 3] += value
+        return noise
+
+    return release
+
+
+def dense_gaussian(width, shift):
+    """Gaussian noise on numbers that all move, up or down, by a norm of ``shift`` together."""
+    direction = np.random.default_rng(5).normal(size=width)
+    direction *= shift / np.linalg.norm(direction)
+
+    def release(value, rng, size):
+        return value * direction + rng.normal(size=(size, width))
+
+    return release
+
+
+def wide(seeds, quick):
+    """Print bounds for vectors, and the runs a processor second, their noise included."""
+    print(f"vectors, bounds at 95 %, medians of {seeds} seeds, and runs a processor second")
+    shares = []
+    sizes = ((100, 200_000), (1000, 100_000), (10_000, 20_000))
+    for width, runs in ((100, 20_000),) if quick else sizes:
+        for name, release, pair, claim in (
+            ("one number", hidden_laplace(width), laplace_pair(), ONE),
+            ("dense, 4", dense_gaussian(width, 4.0), worst_outcome_pair(Gaussian(0.25), 1.0),
+             ApproxLoss(1.0, 1e-3)),
+        ):  # fmt: skip
+            start = time.process_time()
+            found = [audit(release, (0.0, 1.0), claim, runs, rng=s) for s in range(seeds)]
+            rate = seeds * runs / (time.process_time() - start)
+            bound = float(np.median([one.epsilon_lower for one in found]))
+            delta = found[0].delta
+            part = neyman_pearson_runs(pair, bound, delta, 0.05, 0.5) / runs if bound else 0.0
+            shares.append(part)
+            print(f"  {name} of {width:6,}, {runs:7,} runs: bound {bound:.4f}, "
+                  f"{beside(1, part, 'the best test of the known direction') if part else '-'}, "
+                  f"{rate:,.0f} runs a second", flush=True)  # fmt: skip
+    print(f"  vectors: the best test needs {np.median(shares):.0%} of the runs, median")
+
+
 def shifted_laplace(epsilon):
     """The release of Laplace noise that costs epsilon."""
     return lambda value, rng, size: value + rng.laplace(scale=1 / epsilon, size=size)
@@ -171,7 +218,7 @@ def _beside_answers(one, runs):
 def main():
     given = options(__doc__, seeds=5)
     seeds = 1 if given.quick else given.seeds
-    for part in (power, stop, broken):
+    for part in (power, wide, stop, broken):
         part(seeds, given.quick)
 
 

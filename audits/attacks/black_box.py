@@ -9,12 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from audits.attacks.evaluation import RuleResult, count_correct, guess_counts
+from audits.attacks.evaluation import (
+    RuleResult,
+    count_correct,
+    guess_counts,
+    most_refutable_point,
+)
+from audits.attacks.wide_outputs import audit_wide, few_outputs, kept_runs, output_width
 from audits.claims.findings import ClaimPoint, GuessCounts, pool
 from audits.classifiers.decision_rules import DecisionRule
 from audits.classifiers.objective import Objective
-from audits.classifiers.output_features import ReadDraw, unseen_parts
-from audits.classifiers.training import TrainedScore, train_score
+from audits.classifiers.output_features import RAW_COLUMNS, ReadDraw, unseen_parts
+from audits.classifiers.scored_outputs import ScoredDraw
+from audits.classifiers.training import train_score
 from audits.runs.parallel_runs import collect_both
 from audits.runs.release_functions import Draw, concatenate_outputs
 from audits.statistics.combined_tests import block_schedule
@@ -35,9 +42,16 @@ def audit_black_box(
     Outputs are read as they are drawn.  The runs that a first rule is tested on are known when the
     second is learned.
     """
-    draw = ReadDraw(draw)
+    is_scored = isinstance(draw, ScoredDraw)
+    draw = draw if is_scored else ReadDraw(draw)
+    width = 1 if is_scored else output_width(draw, pair[0])
+    if width > RAW_COLUMNS:
+        known = collect_both(draw, pair, kept_runs(objective.runs, width), rng, executor)
+        if not few_outputs(known):
+            return audit_wide(draw, pair, known, objective, points, rng, executor)
+        objective = replace(objective, runs=objective.runs - len(known[0]) - len(known[1]))
     blocks = block_schedule(objective.runs, objective.delta == 0 and not points)
-    known: LearningRuns = collect_both(draw, pair, blocks[0][0], rng, executor)
+    known = collect_both(draw, pair, blocks[0][0], rng, executor)
     done: list[tuple[DecisionRule, GuessCounts]] = []
     point = point_rule = None
     for block, (learned, tested) in enumerate(blocks):
@@ -45,9 +59,9 @@ def audit_black_box(
         if learned > seen:
             known = _append_runs(known, collect_both(draw, pair, learned - seen, rng, executor))
         tested_objective = replace(objective, runs=tested)
-        found = train_score(*known, tested_objective)
+        found = train_score(*known, tested_objective, is_scored)
         rules = [found.rule(tested_objective)]
-        best = _most_refutable_point(found, tested_objective, points)
+        best = most_refutable_point(found, tested_objective, points)
         if best is not None:
             rules.append(found.rule(best))
         last = block == len(blocks) - 1
@@ -69,16 +83,3 @@ def audit_black_box(
 
 def _append_runs(known: LearningRuns, more: LearningRuns) -> LearningRuns:
     return concatenate_outputs([known[0], more[0]]), concatenate_outputs([known[1], more[1]])
-
-
-def _most_refutable_point(
-    found: TrainedScore, objective: Objective, points: Sequence[tuple[float, float]]
-) -> Objective | None:
-    """The point of the claim that the learned score is expected to refute most surely."""
-    objectives = [
-        Objective(objective.runs, delta, objective.alpha, epsilon, every_run=epsilon == 0)
-        for epsilon, delta in points
-    ]
-    best = max(objectives, key=found.z_score, default=None)
-    # the bound itself is a test at its own delta
-    return None if best is None or best.delta == objective.delta else best

@@ -28,6 +28,7 @@ from audits.claims.arguments import (
 from audits.claims.claims import ClaimLike, checked_claim, claim_points
 from audits.claims.findings import Finding, Outcome, outcome_at
 from audits.classifiers.objective import Objective
+from audits.classifiers.scored_outputs import ScoredDraw
 from audits.runs.release_functions import vectorised
 from audits.runs.release_notes import release_notes
 from mechanisms.base.mechanism import Mechanism
@@ -60,7 +61,12 @@ def distinguish(
         done = audit_declared(release, one, claim, objective, points, source, executor)
     else:
         done = audit_black_box(
-            vectorised(release), checked_pair(pair), objective, points, source, executor
+            release if isinstance(release, ScoredDraw) else vectorised(release),
+            checked_pair(pair),
+            objective,
+            points,
+            source,
+            executor,
         )
     finding = Finding(
         outcome=Outcome.SURVIVED,
@@ -83,4 +89,5 @@ def noted(finding: Finding, release: Any, pair: Any) -> Finding:
     """The finding with notes on its release, which a few more calls show."""
     if isinstance(release, Mechanism):
         return finding
-    return replace(finding, notes=release_notes(vectorised(release), pair, finding.runs))
+    draw = release.draw if isinstance(release, ScoredDraw) else vectorised(release)
+    return replace(finding, notes=release_notes(draw, pair, finding.runs))

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from audits.claims.findings import ClaimPoint, GuessCounts
 from audits.classifiers.decision_rules import DecisionRule
+from audits.classifiers.objective import Objective
+from audits.classifiers.training import TrainedScore
 from audits.runs.parallel_runs import map_pieces
 from audits.runs.release_functions import Draw
 from audits.values.descriptions import describe_hidden_pair, describe_value, pair_names
@@ -93,3 +95,16 @@ def guess_counts(rule: DecisionRule, right: int, made: int, runs: int) -> GuessC
     """The guesses of a rule, with what was expected of it before the runs."""
     expected = rule.expected.guess_rate * runs, rule.expected.correct_rate
     return GuessCounts(right, made, runs, rule.guessed_values, rule.every_run, expected)
+
+
+def most_refutable_point(
+    found: TrainedScore, objective: Objective, points: Sequence[tuple[float, float]]
+) -> Objective | None:
+    """The point of the claim that the learned score is expected to refute most surely."""
+    objectives = [
+        Objective(objective.runs, delta, objective.alpha, epsilon, every_run=epsilon == 0)
+        for epsilon, delta in points
+    ]
+    best = max(objectives, key=found.z_score, default=None)
+    # the bound itself is a test at its own delta
+    return None if best is None or best.delta == objective.delta else best

@@ -13,6 +13,8 @@ from audits.attacks.sensitivity import audit_sensitivity
 from audits.attacks.sequential import watch
 from audits.claims.claims import ClaimLike, Sensitivity
 from audits.claims.findings import Finding
+from audits.classifiers.scored_outputs import Score, scored_draw
+from audits.runs.release_functions import vectorised
 from mechanisms.base.mechanism import Mechanism
 
 
@@ -26,6 +28,7 @@ def audit(
     rng: Rng = None,
     early: bool = False,
     executor: Executor | None = None,
+    score: Score | None = None,
 ) -> Finding:
     """Try to falsify a privacy claim by guessing which value of a pair was released.
 
@@ -64,6 +67,10 @@ def audit(
         Spreads the runs over threads, processes or a cluster, with the same result bit by bit.
         Other processes receive ``release`` pickled.  Between threads a function must not share
         state that it changes.
+    score : array-like or callable, optional
+        A score of a function's outputs, of which only the cut is learned: a direction, of one
+        weight for each number of an output, or a function of an array of outputs that returns one
+        number for each.  None learns a score.
 
     Returns
     -------
@@ -89,8 +96,13 @@ def audit(
     ...     return value + rng.laplace(scale=0.5, size=size)
     >>> found = audit(half_the_noise, (0.0, 1.0), PureLoss(1.0), runs=5000, rng=0)
     >>> found.outcome.name, round(found.epsilon_lower, 2)
-    ('FALSIFIED', 1.88)
+    ('FALSIFIED', 1.89)
     """
+    if score is not None:
+        if isinstance(release, Mechanism) or isinstance(claim, Sensitivity):
+            shown = "a score where the release is a mechanism or the claim a sensitivity"
+            raise ParameterError("score", shown, "left out; it is for the outputs of a function")
+        release = scored_draw(vectorised(release), score)
     if isinstance(claim, Sensitivity):
         if early:
             raise ParameterError("early", early, "left out where the claim is a sensitivity")

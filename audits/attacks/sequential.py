@@ -37,6 +37,7 @@ from audits.classifiers.feature_schema import Outputs
 from audits.classifiers.likelihood_ratio import likelihood_ratio_score
 from audits.classifiers.objective import NO_GUESS, Objective
 from audits.classifiers.output_features import ReadDraw, unseen_parts
+from audits.classifiers.scored_outputs import ScoredDraw
 from audits.classifiers.training import train_score
 from audits.runs.parallel_runs import collect_both, draw_both
 from audits.runs.release_functions import CHUNK, Draw, concatenate_outputs, vectorised
@@ -57,6 +58,7 @@ FIRST_RUNS, LEARNING_GROWTH = (
     1.2,
 )  # runs before the first bet; growth of what is learned from after
 BETTING_ERROR_SHARE = 0.8  # share of the error for the bets
+MAX_KEPT_NUMBERS = 1 << 25  # numbers of all outputs that are learned from: 256 MiB
 LEARNING_SHARE = 1 / 3  # share of the horizon after which the last rule is fixed
 
 
@@ -171,7 +173,8 @@ def watch(
         draw: Draw = release.release
         exact: ScoreFunction | None = likelihood_ratio_score(release, pair)
     else:
-        pair, draw, exact = checked_pair(pair), ReadDraw(vectorised(release)), None
+        pair, exact = checked_pair(pair), None
+        draw = release if isinstance(release, ScoredDraw) else ReadDraw(vectorised(release))
     proof = -math.log(BETTING_ERROR_SHARE * error)
     table = _BettingState(epsilon, at, proof, initial_wealth(1 if exact else len(EXPERT_EXCESSES)))
     rule, guesses, unseen = _bet_until_stopped(
@@ -198,7 +201,7 @@ def watch(
         guesses=guesses,
         stopped=table.stopped,
         unseen=unseen,
-        notes=release_notes(draw, pair, table.runs),
+        notes=release_notes(getattr(draw, "draw", draw), pair, table.runs),
     )
 
 
@@ -213,14 +216,15 @@ def _bet_until_stopped(
 ) -> tuple[DecisionRule, GuessCounts, tuple[str, ...]]:
     """Bet until the wealth is a proof or the runs are used: the last rule, its guesses, unseen."""
     unseen: tuple[str, ...] = ()
+    width = 1
     if exact is None:
         known = collect_both(draw, pair, min(FIRST_RUNS, objective.runs // 2), rng, executor)
         table.runs = len(known[0]) + len(known[1])
-        while (
-            table.runs < min(LEARNING_SHARE * objective.runs, MAX_LEARNING_RUNS)
-            and table.stopped is None
-        ):
-            found = train_score(*known, objective)
+        cut_only = isinstance(draw, ScoredDraw)
+        width = max(side[:1].size for side in known)
+        most = min(LEARNING_SHARE * objective.runs, MAX_LEARNING_RUNS, MAX_KEPT_NUMBERS // width)
+        while table.runs < most and table.stopped is None:
+            found = train_score(*known, objective, cut_only)
             size = max(int((LEARNING_GROWTH - 1) * table.runs), 10)
             more = collect_both(draw, pair, size, rng, executor)
             table.bet(*_shuffle_scores(found.log_odds, *more, rng), exact=False)
@@ -230,7 +234,8 @@ def _bet_until_stopped(
             )
     left = replace(objective, runs=objective.runs - table.runs)
     if exact is None:
-        last, unseen = train_score(*known, left), unseen_parts(*known)
+        last = train_score(*known, left, isinstance(draw, ScoredDraw))
+        unseen = unseen_parts(*known)
         rule: DecisionRule = last.rule(left)
         score: ScoreFunction = last.log_odds
     else:
@@ -239,7 +244,8 @@ def _bet_until_stopped(
         score, rule = exact, ThresholdRule(exact, least, NO_GUESS, SCORE_DESCRIPTION)
     counts = np.zeros(2, dtype=np.int64)
     while table.runs < objective.runs and table.stopped is None:
-        size = min(max(table.runs // 10, 64), CHUNK, objective.runs - table.runs)
+        most = max(MAX_KEPT_NUMBERS // width, 1)
+        size = min(max(table.runs // 10, 64), CHUNK, objective.runs - table.runs, most)
         for fresh in draw_both(draw, pair, size, rng, executor):
             counts += rule.counts(*fresh)
             table.bet(*_shuffle_scores(score, *fresh, rng), exact=exact is not None)

@@ -44,7 +44,7 @@ class FeatureSchema:
 
     def numbers(self, outputs: Outputs) -> Array:
         """The numbers of each output, padded with NaN."""
-        return self._padded(self.features_of(outputs))
+        return self.padded(self.features_of(outputs))
 
     def categories(self, outputs: Outputs) -> Codes:
         """A code of each output as a whole."""
@@ -52,12 +52,21 @@ class FeatureSchema:
 
     def feature_matrix(self, outputs: Outputs) -> Array:
         """Columns to learn from: numbers, their summaries, frequent structures."""
-        found = self.features_of(outputs)
-        numbers = self._padded(found)
-        shapes = (found.structure[:, None] == self.structures).astype(float)
-        return np.hstack([numbers[:, :RAW_COLUMNS], summary_columns(numbers), shapes])
+        return self.columns(self.features_of(outputs))
 
-    def _padded(self, found: Features) -> Array:
+    def columns(self, found: Features) -> Array:
+        """The columns of features that are known."""
+        numbers = self.padded(found)
+        raw = numbers[:, :RAW_COLUMNS]
+        return np.hstack([raw, summary_columns(numbers), self.shapes(found)])
+
+    def shapes(self, found: Features) -> Array:
+        """One column for each frequent structure."""
+        columns: Array = (found.structure[:, None] == self.structures).astype(float)
+        return columns
+
+    def padded(self, found: Features) -> Array:
+        """The numbers of each output, padded with NaN to the width."""
         numbers = found.numbers[:, : self.width]
         short = self.width - numbers.shape[1]
         return np.hstack([numbers, np.full((len(numbers), short), np.nan)]) if short else numbers

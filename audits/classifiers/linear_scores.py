@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 from audits.classifiers.output_features import Codes
+from audits.classifiers.smoothed_log_odds import raw_log_odds
 
 FEW_VALUES = 8
 MAX_COLUMNS = 48  # columns of the additive model: those whose means differ most
@@ -64,12 +65,11 @@ class Pipeline:
 
 
 def fit_category_table(codes: Codes, labels: Array) -> Callable[[Codes], Array]:
-    """Log-odds of each distinct output, with 1.5 pseudo-runs a side; 0 for outputs never seen."""
+    """Log-odds of each distinct output, as `raw_log_odds` has them; 0 for outputs never seen."""
     known, place = np.unique(codes, return_inverse=True)
-    ones = np.bincount(place, labels, minlength=known.size)
-    zeros = np.bincount(place, 1 - labels, minlength=known.size)
-    log_odds = np.log((ones + 1.5) / (zeros + 1.5))
-    return CategoryTable(known, log_odds - np.log((ones.sum() + 1.5) / (zeros.sum() + 1.5)))
+    ones = np.bincount(place, labels, minlength=known.size).astype(float)
+    zeros = np.bincount(place, 1 - labels, minlength=known.size).astype(float)
+    return CategoryTable(known, raw_log_odds(ones, zeros))
 
 
 def mean_difference_weights(rows: Array, labels: Array) -> Array:
@@ -99,7 +99,8 @@ class SplineBasis:
             if spread == 0.0:  # few values
                 groups[column] = [x == value for value in knots]
             else:
-                z = np.clip((np.nan_to_num(x, nan=middle) - middle) / spread, -3.0, 3.0)
+                with np.errstate(over="ignore"):  # of a number that hardly moves
+                    z = np.clip((np.nan_to_num(x, nan=middle) - middle) / spread, -3.0, 3.0)
                 groups[column] = [z, *(np.maximum(z - knot, 0.0) for knot in knots), z > 0.0]
         parts = [part for group in groups.values() for part in group]
         few = [column for column in groups if column < self.crossed]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -9,7 +10,13 @@ from typing import Any, final
 import numpy as np
 
 from accountant.numerics import Array
-from audits.classifiers.feature_schema import Outputs, as_numbers, infer_schema, single_numbers
+from audits.classifiers.feature_schema import (
+    FeatureSchema,
+    Outputs,
+    as_numbers,
+    infer_schema,
+    single_numbers,
+)
 from audits.classifiers.linear_scores import (
     LinearScore,
     Pipeline,
@@ -20,10 +27,15 @@ from audits.classifiers.linear_scores import (
     fit_spline_basis,
     mean_difference_weights,
 )
-from audits.classifiers.smoothed_log_odds import StepFunction, histogram_cells
+from audits.classifiers.output_features import RAW_COLUMNS, Features
+from audits.classifiers.reduction import Reduction, fit_reduction
+from audits.classifiers.screening import MAX_REFERENCE_ROWS, reference_of, screening_sums
+from audits.classifiers.smoothed_log_odds import FEW_CELLS, StepFunction, histogram_cells
 
 FOLDS = 3
 PENALTIES = (20.0, 500.0)
+REDUCED_PENALTIES = (100.0,)  # of the columns of a reduction
+NUMBERS_ALONE = 3  # numbers of a wide output that are scores by themselves
 MAX_DISTINCT_SHARE = 0.1  # largest share of distinct outputs for a table of them
 Folds = Sequence[tuple[Any, Any]]
 
@@ -38,28 +50,95 @@ class ModelCandidate:
     train: Callable[[list[int]], Callable[[Any], Array]]
     extract: Callable[[Outputs], Any]
     is_number: bool = False
+    columns: frozenset[int] | None = None  # of a reduction; None for all
 
 
-def model_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]:
-    """Candidates for the score of such outputs."""
+def model_candidates(
+    first: Outputs, second: Outputs, cut_only: bool = False
+) -> Iterator[ModelCandidate]:
+    """Candidates for the score of such outputs; with ``cut_only`` they are scores themselves."""
     alike = first.dtype.kind == second.dtype.kind or not (len(first) and len(second))
     if alike and single_numbers(first) and single_numbers(second):
-        return _number_candidates(first, second)
+        if cut_only:
+            return itertools.islice(_number_candidates("the score", first, second, as_numbers), 1)
+        return _number_candidates("the output", first, second, as_numbers, is_number=True)
     return _row_candidates(first, second)
 
 
-def _number_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]:
-    yield ModelCandidate(
-        "the output", [(first, second)], lambda _: _identity, as_numbers, is_number=True
-    )
-    parts, smoothing = _split_folds(first, second), histogram_cells(first, second).smoothing
+def _number_candidates(
+    words: str,
+    first: Outputs,
+    second: Outputs,
+    extract: Callable[[Outputs], Any],
+    is_number: bool = False,
+    columns: frozenset[int] | None = None,
+) -> Iterator[ModelCandidate]:
+    yield ModelCandidate(words, [(first, second)], lambda _: _identity, extract, is_number, columns)
+    cells = histogram_cells(first, second)
+    few = cells.smoothing is None and cells.mass.size <= FEW_CELLS
+    parts = [(first, second)] if few else _split_folds(first, second)
 
     def train(folds: list[int]) -> Callable[[Any], Array]:
-        return StepFunction(histogram_cells(*_concatenate_folds(parts, folds), smoothing))
+        return StepFunction(histogram_cells(*_concatenate_folds(parts, folds), cells.smoothing))
 
-    yield ModelCandidate(
-        "smoothed log-odds of the output", parts, train, as_numbers, is_number=True
-    )
+    words = f"smoothed log-odds of {words}"
+    yield ModelCandidate(words, parts, train, extract, is_number, columns)
+
+
+def reduced_candidates(
+    reduction: Reduction,
+    first: Array,
+    second: Array,
+    read: Callable[[frozenset[int] | None], Callable[[Outputs], Array]],
+) -> Iterator[ModelCandidate]:
+    """Candidates for rows of a reduction, and maybe columns after it: each sum, the numbers, all.
+
+    ``read`` makes rows of outputs, in which the named columns are needed.
+    """
+    sums = len(reduction.sums)
+    alone = range(sums, sums + min(NUMBERS_ALONE, reduction.chosen.size))
+    for column in (*alone, *range(sums)):
+        take, needed = Column(column), frozenset([column])
+        found = _number_candidates(
+            reduction.describe(column), take(first), take(second),
+            Pipeline((read(needed), take)), columns=needed,
+        )  # fmt: skip
+        yield from itertools.islice(found, 1 if column < sums else None)
+    labels = np.append(np.ones(len(first)), np.zeros(len(second)))
+    basis = fit_spline_basis(np.concatenate([first, second]), labels, first.shape[1])
+    used = frozenset([*(column for column, *_ in basis.columns), *basis.missing])
+    yield from _additive_candidates(
+        "additive log-odds of features", REDUCED_PENALTIES,
+        _split_folds(basis(first), basis(second)), Pipeline((read(used), basis)), used,
+    )  # fmt: skip
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of rows, in which what is not a number is above every number."""
+
+    place: int
+
+    def __call__(self, rows: Array) -> Array:
+        """The column."""
+        column = rows[:, self.place]
+        return np.where(np.isnan(column), np.inf, column)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReducedOutputs:
+    """Rows of outputs: a reduction of their numbers, and their frequent structures."""
+
+    layout: FeatureSchema
+    reduction: Reduction
+
+    def __call__(self, outputs: Outputs) -> Array:
+        """The rows."""
+        found = self.layout.features_of(outputs)
+        numbers = self.reduction(self.layout.padded(found))
+        return np.hstack([numbers, self.layout.shapes(found)])
 
 
 def _identity(numbers: Any) -> Any:
@@ -68,42 +147,79 @@ def _identity(numbers: Any) -> Any:
 
 def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]:
     layout = infer_schema(first, second)
-    rows_a, rows_b = layout.feature_matrix(first), layout.feature_matrix(second)
-    raw_a, raw_b = layout.numbers(first), layout.numbers(second)
-    atoms_a, atoms_b = layout.categories(first), layout.categories(second)
-    atoms = _split_folds(atoms_a, atoms_b)
+    found = [layout.features_of(side) for side in (first, second)]
+    atoms_a, atoms_b = (one.category for one in found)
     runs = len(atoms_a) + len(atoms_b)
     distinct = np.unique(np.concatenate([atoms_a, atoms_b])).size
     if distinct <= max(2, MAX_DISTINCT_SHARE * runs):
+        # folds would shrink a rare output of a few three times; of many some are best by luck
+        few = distinct <= FEW_CELLS
+        parts = [(atoms_a, atoms_b)] if few else _split_folds(atoms_a, atoms_b)
         yield ModelCandidate(
-            "log-odds of the whole output", atoms,
-            lambda folds: fit_category_table(*_with_labels(*_concatenate_folds(atoms, folds))),
+            "log-odds of the whole output", parts,
+            lambda folds: fit_category_table(*_with_labels(*_concatenate_folds(parts, folds))),
             layout.categories,
         )  # fmt: skip
-    raw = _split_folds(raw_a, raw_b)
-    if raw_a.shape[1] > 1:
+    if layout.width > RAW_COLUMNS:
+        yield from _screened_candidates(layout, *found)
+        return
+    raw = _split_folds(*(layout.padded(one) for one in found))
+    if layout.width > 1:
 
         def summed(folds: list[int]) -> Callable[[Array], Array]:
             weights = mean_difference_weights(*_with_labels(*_concatenate_folds(raw, folds)))
             return Pipeline((_replace_nonfinite, LinearScore(weights)))
 
         yield ModelCandidate("a weighted sum", raw, summed, layout.numbers)
-    labels = np.append(np.ones(len(rows_a)), np.zeros(len(rows_b)))
-    if raw_a.shape[1] > 1:
-        steps = fit_pooled_steps(np.concatenate([raw_a, raw_b]), labels)
-        yield from _additive_candidates(
-            "pooled log-odds of numbers", PENALTIES[:1], _split_folds(steps(raw_a), steps(raw_b)),
-            Pipeline((layout.numbers, steps)),
-        )  # fmt: skip
-    basis = fit_spline_basis(np.concatenate([rows_a, rows_b]), labels, layout.width)
+        yield _pooled_candidate(raw, layout.numbers)
+    rows = [layout.columns(one) for one in found]
+    basis = fit_spline_basis(*_with_labels(*rows), layout.width)
     yield from _additive_candidates(
-        "additive log-odds of features", PENALTIES, _split_folds(basis(rows_a), basis(rows_b)),
+        "additive log-odds of features", PENALTIES, _split_folds(*map(basis, rows)),
         Pipeline((layout.feature_matrix, basis)),
     )  # fmt: skip
 
 
+def _pooled_candidate(raw: Folds, extract: Callable[[Outputs], Any]) -> ModelCandidate:
+    """Step functions summed over numbers; the steps too are learned without the fold they score."""
+
+    def train(folds: list[int]) -> Callable[[Any], Array]:
+        first, second = _concatenate_folds(raw, folds)
+        steps = fit_pooled_steps(*_with_labels(first, second))
+        block = design_block(steps(first), steps(second))
+        weights = fit_logistic([block], PENALTIES[0]).astype(np.float32)
+        return Pipeline((steps, LinearScore(weights)))
+
+    return ModelCandidate("pooled log-odds of numbers", raw, train, extract)
+
+
+def _screened_candidates(
+    layout: FeatureSchema, first: Features, second: Features
+) -> Iterator[ModelCandidate]:
+    """Candidates for many numbers: a third of the runs screens them, the others are in folds."""
+    third = [-(-len(side) // 3) for side in (first.structure, second.structure)]
+    numbers = [layout.padded(side) for side in (first, second)]
+    screened = [x[:count] for x, count in zip(numbers, third, strict=True)]
+    reference = reference_of(np.concatenate([x[:MAX_REFERENCE_ROWS] for x in screened]))
+    sums = [screening_sums(x, reference) for x in screened]
+    reduction = fit_reduction(sums[0], sums[1], reference, (screened[0], screened[1]))
+
+    def read(columns: frozenset[int] | None) -> Callable[[Outputs], Array]:
+        return ReducedOutputs(layout, reduction.only(columns))
+
+    rows = [
+        np.hstack([reduction(x[count:]), layout.shapes(side)[count:]])
+        for x, count, side in zip(numbers, third, (first, second), strict=True)
+    ]
+    yield from reduced_candidates(reduction, rows[0], rows[1], read)
+
+
 def _additive_candidates(
-    words: str, penalties: Sequence[float], parts: Folds, extract: Callable[[Outputs], Any]
+    words: str,
+    penalties: Sequence[float],
+    parts: Folds,
+    extract: Callable[[Outputs], Any],
+    columns: frozenset[int] | None = None,
 ) -> Iterator[ModelCandidate]:
     blocks = [design_block(a, b) for a, b in parts]
 
@@ -114,7 +230,8 @@ def _additive_candidates(
 
         return train
 
-    yield from (ModelCandidate(words, parts, trained(penalty), extract) for penalty in penalties)
+    for penalty in penalties:
+        yield ModelCandidate(words, parts, trained(penalty), extract, columns=columns)
 
 
 def _replace_nonfinite(rows: Array) -> Array:

@@ -17,8 +17,9 @@ from audits.statistics.binomial_bounds import max_correct_probability
 
 # Standard errors of the count between which a verdict, not the bound, is the objective.
 Z_IN_REACH, Z_CERTAIN = 2.0, 9.0
-SELECTION_MARGIN = 1.2  # standard errors of the learning runs: the bias of choosing the best rule
-EQUAL_MARGIN = 0.2  # standard errors within which rules count as equal
+# Standard errors of the learning runs: the bias of choosing the best rule.  With a delta the best
+# guesses are rare, and a rule of more runs is no better.
+SELECTION_MARGIN, SELECTION_MARGIN_WITH_LEAKS = 2.0, 0.6
 
 
 @final
@@ -64,19 +65,35 @@ class Objective:
         """
         bound, sureness = self._bounds_and_z_scores(right, made, both)
         at = int(np.argmax(bound))
-        if self.learning_runs is not None and self.delta == 0 and bound[at] > -np.inf:
-            # what is hardly worse on more runs was less likely chosen by luck (with delta the best
-            # guesses are rare, and more runs are no better)
-            share = np.clip(right[at] / made[at], 0.01, 0.99)
-            error = 1 / np.sqrt(made[at] * self.learning_runs * share * (1 - share))
-            near = np.flatnonzero(bound >= bound[at] - EQUAL_MARGIN * error)
-            at = int(near[np.argmax(made[near])])
         if self.epsilon is not None:
-            surest = int(np.argmax(sureness))
+            surest = int(np.argmax(sureness - self._learning_error(right, made, both)))
             if sureness[surest] > Z_IN_REACH and sureness[at] < Z_CERTAIN:
                 at = surest
         share = float(right[at] / max(made[at], 1e-300))
         return at, ExpectedOutcome(float(bound[at]), float(sureness[at]), float(made[at]), share)
+
+    def _learning_error(self, right: Array, made: Array, both: NDArray[np.bool_]) -> Array:
+        """The standard error, in z-scores, that the learning runs leave to each rule at a delta.
+
+        Rare guesses that all seem right may have been lucky on one side; it is the same for all
+        rules where no leaks are counted.
+        """
+        if self.learning_runs is None or self.delta == 0 or self.every_run:
+            return np.zeros(right.shape)
+        allowed = max_correct_probability(self.epsilon or 0.0)
+        # a run adds 1 - allowed if the guess is right, takes allowed if it is wrong
+        rate = right * (1 - allowed) ** 2 + (made - right) * allowed**2
+        error: Array = self.runs * np.sqrt(rate / self.learning_runs) / self._spread(made, both)
+        return error
+
+    def _spread(self, made: Array, both: NDArray[np.bool_]) -> Array:
+        """The standard deviation of right guesses if the claim holds with equality."""
+        allowed = max_correct_probability(self.epsilon or 0.0)
+        leaks = self.runs * self.delta * np.where(both, 1.0, 0.5)
+        guesses = np.maximum(made * self.runs - leaks, 1.0)
+        variance = guesses * max(allowed * (1 - allowed), 1e-12) + leaks * (1 - allowed) ** 2
+        spread: Array = np.sqrt(variance)
+        return spread
 
     def _bounds_and_z_scores(
         self, right: Array, made: Array, both: NDArray[np.bool_]
@@ -95,7 +112,8 @@ class Objective:
         excess = leaks * (1 - share) / share / guesses
         errors = -float(ndtri(self.alpha)) * np.sqrt((1 + excess) / guesses)
         if self.learning_runs is not None:
-            errors = errors + SELECTION_MARGIN / np.sqrt(np.maximum(made * self.learning_runs, 1.0))
+            margin = SELECTION_MARGIN_WITH_LEAKS if self.delta else SELECTION_MARGIN
+            errors = errors + margin / np.sqrt(np.maximum(made * self.learning_runs, 1.0))
         # Wilson (1927): the chance c with (share - c)^2 = errors^2 c (1 - c), the lower one
         half = errors * errors / 2
         root = errors * np.sqrt(share * (1 - share) + half / 2)
@@ -104,8 +122,7 @@ class Objective:
         if self.epsilon is None:
             return bound, np.full(bound.shape, -np.inf)
         allowed = max_correct_probability(self.epsilon)
-        variance = guesses * max(allowed * (1 - allowed), 1e-12) + leaks * (1 - allowed) ** 2
-        sureness = guesses * (share - allowed) / np.sqrt(variance)
+        sureness = guesses * (share - allowed) / self._spread(made, both)
         return bound, np.where(some, sureness, -np.inf)
 
     def _z_scores_every_run(self, right: Array, made: Array) -> tuple[Array, Array]:

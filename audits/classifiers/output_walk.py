@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from accountant.numerics import Array
 
-MAX_NUMBERS = 4096  # numbers of one output that are used
+MAX_NUMBERS = 1 << 20  # numbers of one output that are used
 MAX_WORDS = 8192  # words of the structure of one output, and items that an iterator is asked for
 MAX_DEPTH = 16  # nested containers; deeper ones are cut off
 MAX_UNSEEN = 8  # parts of one output that are named

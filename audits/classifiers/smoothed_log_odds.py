@@ -16,11 +16,15 @@ from accountant.numerics import Array
 
 MAX_CATEGORIES = 64
 MIN_MEAN_COUNT = 4  # least mean count of a value with a cell of its own
-# Tail shares of the quantile cells; between the last two, 2 % steps.
+# Tail shares of the quantile cells; between the last two, 1 % steps.
 TAIL_SHARES = np.array([0.0005, 0.001, 0.002, 0.004, 0.008, 0.015, 0.025, 0.04, 0.06, 0.08])
-QUANTILE_SHARES = np.concatenate([TAIL_SHARES, np.arange(0.1, 0.9001, 0.02), 1 - TAIL_SHARES[::-1]])
+QUANTILE_SHARES = np.concatenate([TAIL_SHARES, np.arange(0.1, 0.9001, 0.01), 1 - TAIL_SHARES[::-1]])
 RIDGE = 0.01
+FEW_CELLS = 8
 MIN_CELL_RUNS = 8  # runs in a cell, on average
+# A number seen so often, of the most frequent ones, has a cell of its own, however rare it is.
+MIN_ATOM_RUNS, MAX_RARE_ATOMS = 8, 32
+UNLIKE = 4.0  # standard errors beyond which a rare number is not smoothed with its neighbours
 Smoothing = tuple[bool, float]
 SMOOTHING_WEIGHTS = (0.1, 2.0, 40.0, 800.0, 20_000.0)
 
@@ -79,8 +83,19 @@ def histogram_cells(
         minlength=edges.size + 1,
     )  # fmt: skip
     place = total / np.maximum(ones + zeros, 1.0)
-    chosen = best_smoothing(ones, zeros, place) if smoothing is None else smoothing
-    return HistogramCells(edges, smoothed_log_odds(ones, zeros, place, chosen), mass, chosen)
+    rare = np.isin(np.append(edges, values[-1]), _rare_atoms(values, counts))
+    some = (~rare).astype(float)
+    chosen = best_smoothing(ones * some, zeros * some, place) if smoothing is None else smoothing
+    log_odds = smoothed_log_odds(ones * some, zeros * some, place, chosen)
+    if rare.any():
+        runs = ones + zeros
+        share = 1 / (1 + np.exp(-log_odds - np.log((ones.sum() + 1.0) / (zeros.sum() + 1.0))))
+        error = np.sqrt(np.maximum(runs * share * (1 - share), 1e-12))
+        unlike = rare & (np.abs(ones - runs * share) > UNLIKE * error)
+        some = (~unlike).astype(float)
+        log_odds = smoothed_log_odds(ones * some, zeros * some, place, chosen)
+        log_odds = np.where(unlike, raw_log_odds(ones, zeros, 0.5), log_odds)
+    return HistogramCells(edges, log_odds, mass, chosen)
 
 
 def edges_between(values: NDArray[Any]) -> NDArray[Any]:
@@ -88,10 +103,16 @@ def edges_between(values: NDArray[Any]) -> NDArray[Any]:
     return values[:-1]
 
 
-def raw_log_odds(ones: Array, zeros: Array) -> Array:
-    """Log-odds of each cell, with 1.5 pseudo-runs a side, of sides drawn equally often."""
-    total_odds = np.log((ones.sum() + 1.5) / (zeros.sum() + 1.5))
-    odds: Array = np.log((ones + 1.5) / (zeros + 1.5)) - total_odds
+def raw_log_odds(ones: Array, zeros: Array, pseudo_runs: float | None = None) -> Array:
+    """Log-odds of each cell, with some pseudo-runs a side, of sides drawn equally often.
+
+    Half a pseudo-run of a few cells is Jeffreys' prior, which leaves one that is rare and one-sided
+    to be seen; of many cells the luckiest would be chosen, so there are 1.5.
+    """
+    if pseudo_runs is None:
+        pseudo_runs = 0.5 if ones.size <= FEW_CELLS else 1.5
+    total_odds = np.log((ones.sum() + pseudo_runs) / (zeros.sum() + pseudo_runs))
+    odds: Array = np.log((ones + pseudo_runs) / (zeros + pseudo_runs)) - total_odds
     return odds
 
 
@@ -136,10 +157,19 @@ def _edges(values: NDArray[Any], counts: NDArray[np.intp], pooled: NDArray[Any])
     shares = QUANTILE_SHARES[:: max(1, -(-QUANTILE_SHARES.size * MIN_CELL_RUNS // pooled.size))]
     cuts = np.sort(pooled)[np.ceil(shares * pooled.size).astype(int) - 1]
     own = np.flatnonzero(counts >= max(0.005 * pooled.size, 2.0))
+    own = np.union1d(own, np.searchsorted(values, _rare_atoms(values, counts)))
     below = values[own[own > 0] - 1]
     ends: NDArray[Any] = np.unique(np.concatenate([cuts, values[own], below]))
     edges: NDArray[Any] = ends[ends <= values[-2]]  # the greatest value ends the last cell
     return edges
+
+
+def _rare_atoms(values: NDArray[Any], counts: NDArray[np.intp]) -> NDArray[Any]:
+    """The most frequent of the numbers that repeat, though in less than 0.5 % of the runs."""
+    rare = np.flatnonzero((counts >= MIN_ATOM_RUNS) & (counts < 0.005 * counts.sum()))
+    most = rare[np.argsort(-counts[rare], kind="stable")[:MAX_RARE_ATOMS]]
+    atoms: NDArray[Any] = values[np.sort(most)]
+    return atoms
 
 
 def _fit_log_odds(ones: Array, zeros: Array, penalty: Array) -> Array:

@@ -8,7 +8,7 @@ in its two tails, either of which may be empty.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -116,13 +116,23 @@ class NumericRule:
         return self.intervals.describe(first, second)
 
 
-def train_score(first: Outputs, second: Outputs, objective: Objective) -> TrainedScore:
-    """The candidate with the largest out-of-fold bound, trained on all runs."""
-    runs = len(first) + len(second)
-    objective = replace(objective, learning_runs=runs)
-    margin = CANDIDATE_MARGIN / math.sqrt(0.2 * runs)
-    best, most = None, -math.inf
-    for one in model_candidates(first, second):
+def train_score(
+    first: Outputs, second: Outputs, objective: Objective, cut_only: bool = False
+) -> TrainedScore:
+    """The candidate with the largest out-of-fold bound, trained on all runs.
+
+    With ``cut_only`` the outputs are scores, of which only the cut is learned.
+    """
+    return best_candidate(model_candidates(first, second, cut_only), objective)
+
+
+def best_candidate(candidates: Iterable[ModelCandidate], objective: Objective) -> TrainedScore:
+    """The candidate with the largest out-of-fold bound, trained on all its folds."""
+    best, most, runs = None, -math.inf, 0
+    for one in candidates:
+        runs = sum(len(a) + len(b) for a, b in one.folds)
+        objective = replace(objective, learning_runs=runs)
+        margin = CANDIDATE_MARGIN / math.sqrt(0.2 * runs)
         cells = histogram_cells(*_out_of_fold(one))
         expected = best_tails(cells, objective)[3].bound
         if best is None or expected > most + margin:

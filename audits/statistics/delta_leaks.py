@@ -4,16 +4,19 @@ Under (epsilon, delta)-DP a run reveals its value with probability delta, indepe
 Every other guess is right with probability at most ``e^eps / (1 + e^eps)``, for any pattern of
 guesses and leaks.  Let a budget h(l) be fixed beforehand with ``E h(L) <= alpha``.  The test that
 rejects only if the binomial tail without l leaks is at most h(l), for every l, errs with
-probability at most ``E h(L)``.  A budget shaped like the tail of leaks and guesses together loses
-no power by their separation.  Reference for the leaks: Kairouz, Oh & Viswanath (2015).
+probability at most ``E h(L)``.  A budget shaped like the tail of leaks and guesses together, with
+the share of right guesses that the expected counts only just refute, loses no power by their
+separation.  Reference for the leaks: Kairouz, Oh & Viswanath (2015).
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from accountant.numerics import Array
-from accountant.numerics.search import least_float_that
+from accountant.numerics.search import greatest_float_that, least_float_that
 from audits.statistics.binomial_bounds import clopper_pearson_lower, leak_count_quantile
 
 MAX_LEAK_COUNTS = 64
@@ -48,12 +51,22 @@ def leak_error_budget(
     low = min(leak_count_quantile(runs, delta, 0.999), top)
     leaks = np.unique(np.round(np.linspace(low, top, MAX_LEAK_COUNTS)))
     chance = np.diff(np.append(0.0, bdtr(leaks, runs, delta)))
-    made, share = max(expected[0], top + 1.0), min(max(expected[1], 0.01), 0.99)
-    mean = leaks + (made - leaks) * share
-    spread = np.sqrt((made - leaks) * share * (1 - share))
-    # h(l) = P(l + Bin(made - l, share) >= t) by the normal law; t makes it alpha on average
-    least, most = float(mean[0] - 40 * spread[0]), float(mean[-1] + 40 * spread[0])
-    t = least_float_that(
-        lambda t: float(chance @ ndtr((mean - t) / spread)) <= alpha - rare, least, most, steps=80
+    # a guess that leaks do not explain; as many leaks as guesses leave none
+    others = np.maximum(expected[0] - leaks, 1.0)
+    share = min(max(expected[1], 0.01), 0.99)
+
+    def error(q: float, right: float) -> Array:
+        """P(l + Bin(made - l, q) >= right) for each count of leaks, by the normal law."""
+        law: Array = ndtr((leaks + others * q - right) / np.sqrt(others * q * (1 - q)))
+        return law
+
+    # the greatest share that the expected count, half a standard error less, refutes
+    count, allowed = max(expected[0] - 0.5 * math.sqrt(expected[0]), 1.0) * share, alpha - rare
+    q = greatest_float_that(
+        lambda q: float(chance @ error(q, count)) <= allowed, 0.01, share, steps=40
     )
-    return leaks, np.clip(ndtr((mean - t) / spread), 1e-300, 1.0)
+    mean, spread = leaks + others * q, np.sqrt(others * q * (1 - q))
+    least, most = float(np.min(mean - 40 * spread)), float(np.max(mean + 40 * spread))
+    # where the threshold is such that the error is alpha on average
+    t = least_float_that(lambda t: float(chance @ error(q, t)) <= allowed, least, most, steps=80)
+    return leaks, np.clip(error(q, t), 1e-300, 1.0)

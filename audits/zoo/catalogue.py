@@ -7,6 +7,7 @@ from audits.zoo import honest as zoo_honest
 from audits.zoo import noise as zoo_noise
 from audits.zoo import selection as zoo_selection
 from audits.zoo import side_channels as zoo_channels
+from audits.zoo import wide_outputs as zoo_wide
 from audits.zoo.specimen import Specimen
 
 SPECIMENS: tuple[Specimen, ...] = tuple(
@@ -20,3 +21,5 @@ ZOO: tuple[Specimen, ...] = tuple(
     for one in SPECIMENS
     if not one.honest and one.caught_by in {"guess test", "replay", "privacy losses"}
 )
+# vectors of hundreds of numbers and more, too slow for the scorecard's many repeats
+WIDE: tuple[Specimen, ...] = tuple(zoo_wide.specimens())

@@ -98,6 +98,11 @@ def rare_key(count: int, rng: Generator) -> list[float]:
     return [noisy] if count and noisy > 1 + math.log(0.5 / 0.013) else []
 
 
+def leak_and_shame(answer: int, rng: Generator, size: int) -> Output:
+    """Publishes the answer twice as often as its delta allows, else nothing."""
+    return np.where(rng.random(size) < 0.004, 1 + answer, 0)
+
+
 def slow_for_one(value: float, rng: Generator) -> float:
     """Works longer for the greater value."""
     for _ in range(int(200 + 400 * value)):
@@ -157,6 +162,7 @@ def specimens() -> list[Specimen]:
         specimen(missing_tells, numbers, None, "atoms"),
         specimen(bare_answer, numbers, None, "atoms"),
         specimen(rare_key, answers, None, "atoms", ApproxLoss(1.0, 0.0049)),
+        specimen(leak_and_shame, answers, None, claim=ApproxLoss(1.0, 0.002)),
         specimen(slow_for_one, numbers, None, "timing"),
         specimen(slow_for_noise, answers, None, "timing"),
         query_specimen(Query(sum_of_floats, large, 1.0)),

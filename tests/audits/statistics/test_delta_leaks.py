@@ -57,6 +57,12 @@ def test_a_budget_gains_on_one_count_of_leaks():
     assert plain + 0.005 < shaped < math.log(share / (1 - share))
 
 
+def test_guesses_of_leaks_alone_refute_where_leaks_are_too_many():
+    # 77 guesses, all right, where 35 leaks are expected: more than 60 have a chance below 1e-4
+    assert epsilon_lower_with_leaks(77, 77, 35_000, 1e-3, 0.05, (66.0, 0.99)) > 1.0
+    assert epsilon_lower_with_leaks(45, 45, 35_000, 1e-3, 0.05, (66.0, 0.99)) == 0.0
+
+
 def test_a_guess_in_every_run_needs_no_leaks():
     # Gaussian of mu = 1 at epsilon 0: the share of right guesses is Phi(1/2)
     right = int(100_000 * norm.cdf(0.5))

@@ -5,7 +5,7 @@ import pytest
 from accountant import ParameterError
 from audits import Outcome
 from audits.zoo import honest as zoo_honest
-from audits.zoo.catalogue import SPECIMENS
+from audits.zoo.catalogue import SPECIMENS, WIDE
 from audits.zoo.scorecard import DETECTION_RUNS, GUESS_AUDITS, audit_specimen, score_zoo, totals
 
 SURE = 1 - 1e-8  # 22 honest specimens: together they raise an alarm with chance 2.2e-7
@@ -27,6 +27,7 @@ RUNS = {
     "gaussian_as_pure": 20_000,
     "value_of_noisy_max": 10_000,
     "grid_of_gaussians": 10_000,
+    "leak_and_shame": 50_000,
 }
 
 
@@ -41,6 +42,13 @@ def test_the_broken_are_caught(one):
     verdict = audit_specimen(one, RUNS.get(one.name, 5000), 0.95, 3)
     assert verdict.outcome is Outcome.FALSIFIED, verdict.witness
     assert verdict.witness
+
+
+@pytest.mark.parametrize("one", WIDE, ids=lambda s: s.name)
+def test_wide_outputs_are_judged_as_they_deserve(one):
+    sure = 0.95 if not one.honest else SURE
+    verdict = audit_specimen(one, 5000, sure, 3)
+    assert verdict.outcome is one.expected, verdict.witness
 
 
 NAMED = {one.name: one for one in SPECIMENS}

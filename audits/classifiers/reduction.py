@@ -1,0 +1,209 @@
+"""Wide outputs in few columns: sums of all their numbers, the numbers that differ most, summaries.
+
+What is summed and chosen depends on screening runs alone; the runs that a score is learned from are
+others.  Any function of an output costs no more privacy than the output.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+from audits.classifiers.output_features import summary_columns
+from audits.classifiers.screening import (
+    CLIP,
+    STEP,
+    Reference,
+    block_rows,
+    contrasts,
+    number_rows,
+)
+
+CHOSEN_NUMBERS = 16  # numbers with a column of their own: those that differ most
+CLEAR = 2.5  # standard errors beyond which a number is in the sums of the clear ones
+CLEAR_CORRELATION = 6.0  # standard errors
+MAX_NOISE_SHARE = 0.8  # of squared correlations, above which they count as noise
+MAX_WHITENED_WIDTH = 2048  # widest outputs of which all covariances are estimated
+SUMMARIES = 14
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WeightedSum:
+    """A sum over all numbers of an output: of themselves, or of their "mean", "step", "size"."""
+
+    feature: str
+    weights: Array
+    description: str
+
+    def __call__(self, rows: NDArray[Any], reference: Reference) -> Array:
+        """The sums of rows."""
+        x, middle, spread = rows, reference.middle, reference.spread
+        weights = self.weights / spread
+        with np.errstate(invalid="ignore", over="ignore"):
+            if self.feature in ("mean", "step"):
+                reach = (CLIP if self.feature == "mean" else STEP) * spread
+                x = np.clip(x, middle - reach, middle + reach)
+            elif self.feature == "size":
+                x = np.abs(x - middle)
+                np.minimum(x, CLIP * spread, out=x)
+            # not BLAS: its bits may depend on its threads
+            sums: Array = np.einsum("ij,j->i", x, weights)
+            if self.feature != "number" and np.isnan(sums).any():
+                sums = np.einsum("ij,j->i", np.where(np.isnan(x), middle, x), weights)
+        return sums
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """Columns of wide outputs: sums, chosen numbers, summaries; those not ``needed`` are 0."""
+
+    reference: Reference
+    sums: tuple[WeightedSum, ...]
+    chosen: NDArray[np.intp]
+    needed: frozenset[int] | None = None
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.sums) + self.chosen.size + SUMMARIES
+
+    def only(self, needed: frozenset[int] | None) -> Reduction:
+        """The reduction that computes only the needed columns."""
+        return replace(self, needed=needed)
+
+    def describe(self, column: int) -> str:
+        """A column in words."""
+        if column < len(self.sums):
+            return self.sums[column].description
+        return f"number {self.chosen[column - len(self.sums)]} of the output"
+
+    def __call__(self, outputs: NDArray[Any]) -> Array:
+        """The columns of outputs, read in blocks."""
+        table, block = np.zeros((len(outputs), self.width)), block_rows(self.reference.width)
+        for done in range(0, len(outputs), block):
+            rows = number_rows(outputs[done : done + block], self.reference.width)
+            self._fill(table[done : done + block], rows)
+        return table
+
+    def _fill(self, table: Array, rows: NDArray[Any]) -> None:
+        first, last = len(self.sums), len(self.sums) + self.chosen.size
+        for column, one in enumerate(self.sums):
+            if self.needed is None or column in self.needed:
+                table[:, column] = one(rows, self.reference)
+        table[:, first:last] = rows[:, self.chosen]
+        if self.needed is None or any(column >= last for column in self.needed):
+            table[:, last:] = summary_columns(rows)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReducedDraw:
+    """A draw whose outputs are rows of a reduction, drawn and read in blocks."""
+
+    draw: Any
+    reduction: Reduction
+
+    def __call__(self, value: Any, rng: np.random.Generator, size: int) -> Array:
+        """The reduced outputs of ``size`` runs."""
+        block = block_rows(self.reduction.reference.width)
+        parts = [
+            self.reduction(self.draw(value, rng, min(block, size - done)))
+            for done in range(0, size, block)
+        ]
+        return np.concatenate(parts) if parts else np.zeros((0, self.reduction.width))
+
+
+def fit_reduction(
+    first: Array, second: Array, reference: Reference, rows: tuple[Any, Any] | None = None
+) -> Reduction:
+    """The reduction that the sums of screening runs choose; ``rows`` estimate covariances."""
+    found = contrasts(first, second)
+    width = reference.width
+    sums = []
+    whitened = None if rows is None else _whitened_weights(*rows, reference)
+    if whitened is not None:
+        sums.append(WeightedSum("number", whitened, f"a discriminant of {width:,} numbers"))
+    for feature, of, words in (
+        ("number", "mean", "numbers"), ("mean", "mean", "clipped numbers"),
+        ("step", "step", "steps of numbers"), ("size", "size", "sizes of numbers"),
+    ):  # fmt: skip
+        one = found[of]
+        clear = np.abs(one.z_scores) > CLEAR
+        sums.append(WeightedSum(feature, one.weights, f"a weighted sum of {width:,} {words}"))
+        if 0 < clear.sum() < width:
+            some = np.where(clear, one.weights, 0.0)
+            sums.append(WeightedSum(feature, some, f"a weighted sum of {clear.sum():,} {words}"))
+    same = np.ones(width)
+    sums.append(WeightedSum("number", same, f"the sum of {width:,} numbers"))
+    sums.append(WeightedSum("size", same, f"the sum of {width:,} sizes of numbers"))
+    strength = np.max([np.abs(one.z_scores) for one in found.values()], axis=0)
+    chosen = np.argsort(-strength, kind="stable")[:CHOSEN_NUMBERS]
+    return Reduction(reference, tuple(sums), chosen)
+
+
+def _whitened_weights(
+    first: NDArray[Any], second: NDArray[Any], reference: Reference
+) -> Array | None:
+    """Weights of the linear discriminant, its covariances shrunk to their diagonal."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+    runs, width = len(first) + len(second), reference.width
+    if width > MAX_WHITENED_WIDTH or runs < width or min(len(first), len(second)) < 2:
+        return None
+    if not all(np.isfinite(x).all() and np.abs(x).max() < 1e100 for x in (first, second)):
+        return None
+    few = 2 * width + 200  # enough to see whether numbers are correlated at all
+    if _shrunk_correlation(_standardised(first[:few], second[:few])) is None:
+        return None
+    correlation = _shrunk_correlation(_standardised(first, second))
+    if correlation is None:
+        return None
+    gap = np.mean(first, axis=0) - np.mean(second, axis=0)
+    deviation = _deviation(first, second)
+    try:
+        solved: Array = cho_solve(cho_factor(correlation), gap / deviation)
+    except LinAlgError:  # numbers that are sums of each other
+        return None
+    return solved * reference.spread / deviation
+
+
+def _deviation(first: NDArray[Any], second: NDArray[Any]) -> Array:
+    """The standard deviation of each number about the mean of its side; 1 where it is 0."""
+    runs = len(first) + len(second)
+    square = (first.var(axis=0) * len(first) + second.var(axis=0) * len(second)) / runs
+    return np.where(square > 0, np.sqrt(square), 1.0)
+
+
+def _standardised(first: NDArray[Any], second: NDArray[Any]) -> Array:
+    """Rows of both sides about their means, over their deviations."""
+    centred = np.concatenate([x - x.mean(axis=0) for x in (first, second)])
+    return centred / _deviation(first, second)
+
+
+def _shrunk_correlation(x: Array) -> Array | None:
+    """The correlations of standardised rows, shrunk; None if none is clearly above its noise.
+
+    The share of sampling noise in the squares off the diagonal is taken off (Schaefer & Strimmer
+    2005) of the correlations that are not clear.
+    """
+    runs, width = x.shape
+    correlation: Array = x.T @ x / runs
+    correlation[np.diag_indices(width)] = 0.0
+    clear = np.abs(correlation) > CLEAR_CORRELATION / math.sqrt(runs)
+    squares = float(np.sum(correlation[~clear] ** 2))
+    noise = float(np.count_nonzero(~clear) - width) / runs
+    shrunk = min(max(noise / max(squares, 1e-300), 0.0), 1.0)
+    if shrunk > MAX_NOISE_SHARE:
+        if not clear.any():  # the plain sum is as good, and has less noise
+            return None
+        shrunk = 1.0
+    correlation[~clear] *= 1 - shrunk
+    correlation[np.diag_indices(width)] = 1.0 + 1e-9
+    return correlation

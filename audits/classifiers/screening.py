@@ -1,0 +1,139 @@
+"""Screening of wide outputs: two-sample statistics of every number, in one pass over runs.
+
+Each number is measured from the middle of a few runs in quartile ranges, and clipped, so that no
+tail matters.  The sums of one piece of runs are added to those of the others in order: memory is a
+few numbers a coordinate, however many runs there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.numerics import Array
+from audits.classifiers.output_features import extract_features
+
+BLOCK_NUMBERS = 1 << 17  # numbers at a time: they stay in the processor's cache
+CLIP, STEP = 6.0, 0.4  # quartile ranges from the middle: beyond it all is one; ends of the step
+MAX_REFERENCE_ROWS = 256
+
+
+def block_rows(width: int) -> int:
+    """Runs of outputs of ``width`` numbers that are read at a time."""
+    return max(BLOCK_NUMBERS // max(width, 1), 1)
+
+
+def number_rows(outputs: NDArray[Any], width: int) -> NDArray[Any]:
+    """The numbers of each output, ``width`` of them; NaN where an output has fewer."""
+    if outputs.dtype.kind in "biuf" and outputs[:1].size == width * len(outputs[:1]):
+        flat = outputs.reshape(len(outputs), width)
+        return flat if flat.dtype.kind == "f" else flat.astype(float)
+    numbers = extract_features(outputs).numbers[:, :width]
+    rows = np.full((len(outputs), width), np.nan)
+    rows[:, : numbers.shape[1]] = numbers
+    return rows
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The middle and the quartile range of each number, from a few runs."""
+
+    middle: Array
+    spread: Array
+
+    @property
+    def width(self) -> int:
+        """The number of coordinates."""
+        return self.middle.size
+
+
+def reference_of(rows: NDArray[Any]) -> Reference:
+    """The reference of some rows; a number that hardly moves has the spread of its deviations."""
+    few = rows[:MAX_REFERENCE_ROWS].astype(float)
+    x = np.nan_to_num(few, nan=0.0, posinf=1e300, neginf=-1e300)
+    x = np.sort(x, axis=0)
+    low, middle, high = (x[int(share * (len(x) - 1))] for share in (0.25, 0.5, 0.75))
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = high - low
+        deviation = np.clip(x, -1e150, 1e150).std(axis=0)
+    spread = np.where(spread > 0, spread, np.where(deviation > 0, deviation, 1.0))
+    return Reference(middle.astype(float), np.where(np.isfinite(spread), spread, 1e300))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScreeningSums:
+    """A draw that returns sums over its runs: rows z, |z|, z^2, step, step^2, missing, runs."""
+
+    draw: Any
+    reference: Reference
+
+    def __call__(self, value: Any, rng: np.random.Generator, size: int) -> Array:
+        """The sums over ``size`` runs, drawn and read in blocks."""
+        width = self.reference.width
+        sums, block = np.zeros((7, width)), block_rows(width)
+        for done in range(0, size, block):
+            outputs = self.draw(value, rng, min(block, size - done))
+            sums += screening_sums(number_rows(outputs, width), self.reference)
+        return sums
+
+
+def screening_sums(rows: NDArray[Any], reference: Reference) -> Array:
+    """Sums over rows of z, |z|, z^2, the step of z, its square, missing numbers, and runs."""
+    sums, block = np.zeros((7, reference.width)), block_rows(reference.width)
+    sums[6] = len(rows)
+    for done in range(0, len(rows), block):
+        part = rows[done : done + block]
+        with np.errstate(invalid="ignore", over="ignore"):
+            z = ((part - reference.middle) / reference.spread).astype(np.float32)
+        np.clip(z, -CLIP, CLIP, out=z)
+        total = z.sum(axis=0)
+        if np.isnan(total).any():
+            gone = np.isnan(z)
+            sums[5] += gone.sum(axis=0)
+            z[gone] = 0.0
+            total = z.sum(axis=0)
+        sums[0] += total
+        step = np.clip(z, -STEP, STEP)
+        sums[3] += step.sum(axis=0)
+        np.multiply(step, step, out=step)
+        sums[4] += step.sum(axis=0)
+        np.multiply(z, z, out=step)
+        sums[2] += step.sum(axis=0)
+        np.abs(z, out=z)
+        sums[1] += z.sum(axis=0)
+    return sums
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """The weight of each number in the best sum of a feature, and its difference in errors."""
+
+    weights: Array
+    z_scores: Array
+
+
+def contrasts(first: Array, second: Array) -> dict[str, Contrast]:
+    """The contrasts of the mean, of the step and of the size of each number, and of its absence."""
+    runs = np.maximum(np.array([first[6, 0], second[6, 0]]), 1.0)
+    return {
+        name: _contrast(first[one], second[one], first[square], second[square], runs)
+        for name, one, square in (("mean", 0, 2), ("step", 3, 4), ("size", 1, 2), ("absence", 5, 5))
+    }
+
+
+def _contrast(a: Array, b: Array, squares_a: Array, squares_b: Array, runs: Array) -> Contrast:
+    """Difference of means over the variance, and over its standard error."""
+    gap = a / runs[0] - b / runs[1]
+    total = runs.sum()
+    variance = (squares_a + squares_b) / total - ((a + b) / total) ** 2
+    # the spread of a number that is nearly constant is known to within a run
+    variance = np.where(variance > 0, variance + 1.0 / total**2, 0.0)
+    weights = np.divide(gap, variance, out=np.zeros_like(gap), where=variance > 0)
+    error = np.sqrt(variance * (1 / runs[0] + 1 / runs[1]))
+    return Contrast(weights, np.divide(gap, error, out=np.zeros_like(gap), where=error > 0))

@@ -1,0 +1,136 @@
+"""Outputs of many numbers: what leaks is found wherever it is, within memory, on honest scores."""
+
+import tracemalloc
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from accountant import ApproxLoss, GaussianLoss, ParameterError, PureLoss
+from audits import Outcome, audit
+from audits.attacks.wide_outputs import split_runs
+from audits.classifiers.model_candidates import model_candidates
+from audits.classifiers.objective import Objective
+from audits.classifiers.training import best_candidate
+
+ONE = PureLoss(1.0)
+WIDTH = 150
+DIRECTION = np.cos(np.arange(WIDTH) ** 2)
+DIRECTION *= 3 / np.linalg.norm(DIRECTION)
+
+
+def dense(value, rng, size):
+    return value * DIRECTION + rng.normal(size=(size, WIDTH))
+
+
+def one_number(width, place, shift=4.0):
+    def release(value, rng, size):
+        noise = rng.random((size, width), dtype=np.float32)
+        noise[:, place] += shift * value * rng.random(size)
+        return noise
+
+    return release
+
+
+def same_noise(value, rng, size):
+    noise = rng.normal(size=(size, WIDTH))
+    noise[:, 90] = noise[:, 20] + 0.3 * value + 0.1 * rng.normal(size=size)
+    return noise
+
+
+def sometimes_raises(value, rng):
+    if rng.random() < 0.4 * value:
+        raise ValueError("no convergence")
+    return rng.normal(size=100)
+
+
+def named_noise(value, rng):
+    """An object of ninety numbers, of which the eightieth tells."""
+    noise = rng.normal(size=90)
+    noise[80] += 4 * value
+    return {"name": "noise", "noise": noise}
+
+
+@pytest.mark.parametrize(
+    ("release", "runs"),
+    [(dense, 3000), (one_number(5000, 4321), 1500), (same_noise, 12_000),
+     (sometimes_raises, 1500), (named_noise, 600)],
+    ids=["dense", "one number of 5,000", "one difference", "an exception", "an object"],
+)  # fmt: skip
+def test_a_leak_is_found_wherever_it_is(release, runs):
+    found = audit(release, (0.0, 1.0), ONE, runs, rng=1)
+    assert found.outcome is Outcome.FALSIFIED, found.witness
+    assert found.runs == runs
+
+
+@pytest.mark.parametrize(
+    ("width", "most"), [(20_000, 100), pytest.param(10**6, 1200, marks=pytest.mark.slow)]
+)
+def test_a_leak_among_very_many_numbers_is_found_in_little_memory(width, most):
+    place = 765 * width // 1000
+    tracemalloc.start()
+    found = audit(one_number(width, place, 9.0), (0.0, 1.0), ONE, 200, rng=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.outcome is Outcome.FALSIFIED, found.witness
+    assert f"number {place}" in found.witness or "sum" in found.witness
+    assert peak < most * 2**20
+
+
+@pytest.mark.parametrize(("claim", "pool"), [(ONE, ProcessPoolExecutor),
+                                            (ApproxLoss(1.0, 1e-3), ThreadPoolExecutor),
+                                            (GaussianLoss(1.0), ThreadPoolExecutor)])  # fmt: skip
+def test_any_executor_gives_the_same_bits(claim, pool):
+    alone = audit(dense, (0.0, 1.0), claim, 3000, rng=3)
+    with pool(2) as workers:
+        found = audit(dense, (0.0, 1.0), claim, 3000, rng=3, executor=workers)
+    assert (found.guesses, found.point) == (alone.guesses, alone.point)
+    assert (found.epsilon_lower, found.witness) == (alone.epsilon_lower, alone.witness)
+
+
+def test_screening_training_and_test_are_different_runs():
+    for runs in (10, 100, 5000, 10**6):
+        for width in (65, 1000, 10**6):
+            screened, trained, tested = split_runs(runs, width)
+            assert screened + trained + tested == runs
+            assert min(screened, trained, tested) > 0
+            assert tested >= 0.3 * runs
+
+
+def test_a_score_is_judged_on_runs_it_did_not_see():
+    # noise alone, in fifty numbers: no candidate may expect to be right more often than a coin
+    rng = np.random.default_rng(7)
+    first, second = rng.normal(size=(2, 400, 50))
+    objective = Objective(10_000, 0.0, 0.05, None, None)
+    for one in model_candidates(first, second):
+        cells = best_candidate([one], objective).cells
+        right = cells.mass @ (1 / (1 + np.exp(-np.abs(cells.log_odds))))
+        assert right < 0.62, one.description
+
+
+def test_a_direction_and_a_function_are_scores():
+    by_sum = audit(dense, (0.0, 1.0), ONE, 2000, rng=2, score=DIRECTION)
+    by_function = audit(dense, (0.0, 1.0), ONE, 2000, rng=2, score=lambda rows: rows @ DIRECTION)
+    learned = audit(dense, (0.0, 1.0), ONE, 2000, rng=2)
+    assert by_sum.guesses.correct == by_function.guesses.correct
+    assert by_sum.epsilon_lower > learned.epsilon_lower
+    assert "the score" in by_sum.witness
+    early = audit(dense, (0.0, 1.0), ONE, 2000, rng=2, score=DIRECTION, early=True)
+    assert early.stopped < 500
+
+
+@pytest.mark.parametrize(
+    "score", [np.ones(3), [float("nan")] * WIDTH, np.zeros(WIDTH), "x", [], lambda rows: 1.0,
+              lambda rows: rows],
+    ids=["short", "not a number", "nothing", "a word", "empty", "one number", "rows"],
+)  # fmt: skip
+def test_what_is_no_score_is_refused(score):
+    with pytest.raises(ParameterError, match="score must be"):
+        audit(dense, (0.0, 1.0), ONE, 100, rng=1, score=score)
+
+
+def test_a_mechanism_has_a_score_of_its_own():
+    from mechanisms import Laplace
+
+    with pytest.raises(ParameterError, match="score must be left out"):
+        audit(Laplace(1.0), score=[1.0])
