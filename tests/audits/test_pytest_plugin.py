@@ -1,7 +1,6 @@
 """The pytest plugin: what passes, what fails and how it reads, the flake rate, the start-up."""
 
 import dataclasses
-import enum
 import inspect
 import json
 import math
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from audits.claims.findings import Outcome
 from audits.pytest_plugin import FLAKE_RATE, confidence_of, flake_rate, seed_of
 from audits.pytest_support import assertions
 from audits.pytest_support.assertions import assert_returned
@@ -209,11 +209,10 @@ def test_a_mark_and_a_test_take_every_form_of_a_claim(session):
 def test_a_test_that_expects_a_violation_has_none_if_the_audit_is_inconclusive(
     session, monkeypatch
 ):
-    class Third(enum.Enum):
-        UNDECIDED = "an output could not be looked into"
-
     found = assertions.audit(Laplace(1.0), runs=20_000, rng=1)
-    undecided = dataclasses.replace(found, outcome=Third.UNDECIDED)
+    undecided = dataclasses.replace(
+        found, outcome=Outcome.INCONCLUSIVE, unseen=("output[1]: Handle",)
+    )
     monkeypatch.setattr(assertions, "audit", lambda *given: undecided)
     done = session(
         """
@@ -224,7 +223,7 @@ def test_a_test_that_expects_a_violation_has_none_if_the_audit_is_inconclusive(
         """
     )
     done.assert_outcomes(failed=1)
-    assert "UNDECIDED: honest, an output could not be looked into" in said(done)
+    assert "the audit cannot look into output[1]: Handle" in said(done)
 
 
 def test_nothing_is_said_where_nothing_is_audited(session):

@@ -121,8 +121,10 @@ def test_runs_of_the_search_never_enter_the_final_test():
         return value + rng.laplace(size=size)
 
     found = search_pairs(release, Box(0.0, 1.0), PureLoss(1.0), 10_000, 1)
-    noted = 3 * MAX_CALLS  # draws that show what the notes say, after the runs
-    assert sum(drawn) - noted == found.finding.runs == 10_000
+    # draws that show what the notes say, after the runs, and how wide outputs are, before an audit
+    noted, widths = 3 * MAX_CALLS, drawn.count(1)
+    assert widths < 10
+    assert sum(drawn) - noted - widths == found.finding.runs == 10_000
     assert 0 < found.search_runs <= SEARCH_SHARE * 10_000
     assert found.finding.guesses.runs <= 10_000 - found.search_runs
     again = search_pairs(release, Box(0.0, 1.0), PureLoss(1.0), 10_000, 1)

@@ -228,7 +228,9 @@ def test_false_alarms_of_code_that_works_in_place_keep_their_rate():
 def test_frames_are_copied_for_each_call():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": np.arange(5.0)})
-    found = audit(frame_in_place, (frame, frame.iloc[1:]), 1.0, runs=40, confidence=1 - 1e-6, rng=1)
+    found = audit(
+        frame_in_place, (frame, frame.iloc[1:]), 1.0, runs=100, confidence=1 - 1e-6, rng=1
+    )
     assert found.outcome is Outcome.SURVIVED
     assert frame.shape == (5, 1)
     assert len(found.notes) == 1
