@@ -1,0 +1,1 @@
+"""Runs of whole audits: `python -m examples.NAME`."""
