@@ -20,7 +20,7 @@ NEWEST_PYTHON ?= $(shell for minor in 14 13 12 11; do \
 # a worker of the tests has a core: threads of its linear algebra would wait for the others'
 test thorough lowest newest: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: audits test thorough lowest newest bench mutants table numbers clean
+.PHONY: audits test thorough lowest newest peers bench mutants table numbers clean
 
 audits: $(READY)  ## audit everything on the embedded data; ARGS="Laplace --seed 7" to choose
 	$(BIN)/python -m audits $(ARGS)
@@ -50,6 +50,12 @@ newest:  ## the same tests on the newest Python here and the newest versions
 	  --upgrade --upgrade-strategy eager --editable ".[$(ENDS_EXTRAS)]" $(ENDS_TOOLS)
 	.venv-newest/bin/python -m pytest -q -n auto --dist loadfile $(ENDS_TESTS)
 
+peers:  ## audit training by Opacus on PyTorch, in an environment of its own
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --editable ".[training]"
+	.venv-peers/bin/python -m examples.audit_opacus --write examples/audit_opacus.txt $(ARGS)
+
 bench: $(READY)  ## ratios to a peer or a physical limit, measured now and kept in docs/
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md $(ARGS)
 
@@ -71,4 +77,4 @@ numbers: $(READY)  ## run experiments in full, write what the pages show; ARGS="
 	$(BIN)/python -m tests.docs.numbers $(ARGS)
 
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-newest .mutants
+	rm -rf $(VENV) .venv-lowest .venv-newest .venv-peers .mutants

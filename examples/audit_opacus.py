@@ -1,4 +1,4 @@
-"""DP-SGD by Opacus on scikit-learn's digits, with the canaries and the claim of audit_training.
+"""DP-SGD by Opacus on scikit-learn's digits, with the canaries and the claim of digits_sgd.
 
 The privacy engine is used as its users do.  A canary is an item of the data set; after the backward
 pass its row of the gradients of single records is set to its own gradient, before any clipping.
@@ -21,8 +21,9 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from accountant import Tight, from_opacus
 from audits import Canaries, OneRunFinding
-from examples import audit_training
-from examples.audit_training import CLIP, LEARNING_RATE, LENGTH, PARAMETERS, RATE, STEPS, Run, row
+from examples import digits_sgd
+from examples.audit_training import row
+from examples.digits_sgd import CLIP, LEARNING_RATE, LENGTH, PARAMETERS, RATE, STEPS, Run
 
 NONE = -1  # the canary number of an image
 
@@ -35,7 +36,7 @@ def network(seed: int) -> torch.nn.Sequential:
 
 def records() -> tuple[TensorDataset, TensorDataset]:
     """Return the images and all canaries; an item is pixels, label and number of the canary."""
-    images, labels = (torch.as_tensor(one) for one in audit_training.digits())
+    images, labels = (torch.as_tensor(one) for one in digits_sgd.digits())
     number = torch.full((len(images),), NONE)
     blank, zero = torch.zeros(PARAMETERS, 64), torch.zeros(PARAMETERS, dtype=torch.long)
     return (TensorDataset(images.float(), labels, number),
@@ -128,9 +129,9 @@ def audit_run(run: Run, seed: int = 0) -> tuple[OneRunFinding, float]:
     """Flip the coins, train once, and audit what is declared: also its epsilon by `Tight`."""
     canaries = Canaries.flip(PARAMETERS, rng=seed)
     scores, history = train(run, canaries, seed + 1_000_000)
-    declared = from_opacus([(audit_training.NOISE, rate, steps) for _, rate, steps in history])
-    found = canaries.audit(scores, declared, audit_training.DELTA)
-    return found, Tight().epsilon(declared, audit_training.DELTA)
+    declared = from_opacus([(digits_sgd.NOISE, rate, steps) for _, rate, steps in history])
+    found = canaries.audit(scores, declared, digits_sgd.DELTA)
+    return found, Tight().epsilon(declared, digits_sgd.DELTA)
 
 
 def main() -> None:
@@ -141,7 +142,7 @@ def main() -> None:
     chosen = parser.parse_args()
     warnings.filterwarnings("ignore", module="opacus|torch")
     lines = []
-    for run in audit_training.RUNS:
+    for run in digits_sgd.RUNS:
         found, claimed = audit_run(run, chosen.seed)
         lines.append(row(run.name, found, claimed))
         print(lines[-1], flush=True)

@@ -1,8 +1,8 @@
-"""DP-SGD in numpy on scikit-learn's digits, and the audit of one run by thousands of canaries.
+"""Audits of DP-SGD on scikit-learn's digits, each of one run with thousands of canaries.
 
-Each canary is a record whose gradient points along one parameter and is 10 times as long as the
-clipping length.  A fair coin puts it into the data.  Its score is what the released noisy sums
-moved along its parameter, less what the images are expected to.
+White box: a fair coin puts each gradient canary into the data.  Its score is what the released
+noisy sums moved along its parameter, less what the images are expected to.  Black box: the
+canaries are images with a wrong label, and a score is minus the loss at the end.
 
     python -m examples.audit_training
 """
@@ -10,129 +10,39 @@ moved along its parameter, less what the images are expected to.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import log_softmax
 
-from accountant import GaussianLoss, Plan, PoissonSampled, Repeat, Tight
-from audits import Canaries, OneRunFinding
+from accountant import GaussianLoss, PoissonSampled, Tight
+from audits import Canaries, Finding, OneRunFinding, audit
+from examples.digits_sgd import (
+    CLIP,
+    DELTA,
+    NOISE,
+    PARAMETERS,
+    RATE,
+    RUNS,
+    STEPS,
+    Array,
+    Run,
+    claim,
+    digits,
+    gradients,
+    start,
+    train,
+)  # fmt: skip
 
-Array = NDArray[np.float64]
-RATE, STEPS, NOISE, CLIP, DELTA = 0.5, 64, 4.0, 1.0, 1e-5
-HIDDEN, PIXELS, DIGITS, LEARNING_RATE = 64, 64, 10, 2.0
-FIRST = (PIXELS + 1) * HIDDEN  # parameters of the first layer
-PARAMETERS = FIRST + (HIDDEN + 1) * DIGITS
-LENGTH = 10.0  # of a canary's gradient, before it is clipped
-
-
-@dataclass(frozen=True)
-class Run:
-    """A training run: the honest one by default, or with one fault."""
-
-    name: str = "honest"
-    noise: float = NOISE
-    unclipped_layer: bool = False  # the first layer is not clipped
-    clips_average: bool = False  # the average is clipped, not each gradient
-    shuffles: bool = False  # each record once an epoch, though Poisson samples are claimed
-    divides_by_batch: bool = False  # the sum is divided by the size of the batch that was drawn
-
-
-RUNS = (
-    Run(),
-    Run("half the noise", noise=NOISE / 2),
-    Run("one layer is not clipped", unclipped_layer=True),
-    Run("clipped after averaging", clips_average=True),
-    Run("shuffled, not Poisson", shuffles=True),
-    Run("divided by the batch drawn", divides_by_batch=True),
-)
+IMAGES = 797  # the other 1,000 digits are black-box canaries
+STEP_RUNS = 4_000  # of one step that is repeated
+NO_NOISE = Run("clipped after averaging, no noise", 0.0, clips_average=True)
+BLACK_BOX = (Run(), RUNS[1], RUNS[3], NO_NOISE)
 
 
-def claim(share: float = 1.0) -> Plan:
-    """Return the plan that every run claims to keep, or that of a share of its noise."""
-    return Repeat(PoissonSampled(GaussianLoss(1 / (share * NOISE)), RATE), STEPS)
-
-
-def digits() -> tuple[Array, NDArray[np.int64]]:
-    """Return the 1,797 images, pixels in [0, 1], and what they show."""
-    from sklearn.datasets import load_digits
-
-    found: Any = load_digits()
-    return found.data / 16.0, found.target
-
-
-def gradients(
-    weights: Array, images: Array, labels: NDArray[np.int64], run: Run
-) -> tuple[Array, Array]:
-    """Return the sum of the images' gradients, each clipped as the run does, and their losses.
-
-    The gradient of a layer is (inputs, 1) times the derivatives at its outputs, so its length is
-    the product of theirs.
-    """
-    first, last = weights[:FIRST].reshape(-1, HIDDEN), weights[FIRST:].reshape(-1, DIGITS)
-    inputs = np.column_stack([images, np.ones(len(images))])
-    hidden = np.column_stack([np.tanh(inputs @ first), np.ones(len(images))])
-    logits = log_softmax(hidden @ last, axis=1)
-    at_last = np.exp(logits) - np.eye(DIGITS)[labels]
-    at_first = (at_last @ last[:-1].T) * (1 - hidden[:, :-1] ** 2)
-    pairs = ((inputs, at_first), (hidden, at_last))
-    squared = sum((left**2).sum(axis=1) * (right**2).sum(axis=1) for left, right in pairs)
-    factor = np.ones(len(images))
-    if not run.clips_average:
-        factor = np.minimum(1.0, CLIP / np.sqrt(np.maximum(squared, 1e-30)))
-    first_factor = np.ones(len(images)) if run.unclipped_layer else factor
-    scaled = (at_first * first_factor[:, None], at_last * factor[:, None])
-    added = [left.T @ right for (left, _), right in zip(pairs, scaled, strict=True)]
-    losses = -logits[np.arange(len(images)), labels]
-    return np.concatenate([one.ravel() for one in added]), losses
-
-
-def canary_gradients(chosen: NDArray[np.int64], run: Run) -> Array:
-    """Return the sum of the gradients of the canaries along the parameters that are chosen."""
-    found, clipped = np.zeros(PARAMETERS), min(LENGTH, CLIP)
-    found[chosen] = LENGTH if run.clips_average else clipped
-    if run.unclipped_layer:
-        found[chosen[chosen < FIRST]] = LENGTH
-    return found
-
-
-def batches(count: int, run: Run, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Return the records of every step: Poisson samples, or the parts of shuffled epochs."""
-    if not run.shuffles:
-        return [np.flatnonzero(rng.random(count) < RATE) for _ in range(STEPS)]
-    parts = round(1 / RATE)
-    epochs = (np.array_split(rng.permutation(count), parts) for _ in range(STEPS // parts))
-    return [part for epoch in epochs for part in epoch]
-
-
-def train(
-    run: Run, images: Array, labels: NDArray[np.int64], inside: NDArray[np.int64], seed: int
-) -> tuple[Array, Array]:
-    """Train on the images and the canaries inside; return what was released and the points."""
-    rng = np.random.default_rng(seed)
-    weights = rng.normal(scale=0.1, size=PARAMETERS)
-    expected = RATE * (len(images) + inside.size)
-    released, points = np.empty((STEPS, PARAMETERS)), np.empty((STEPS, PARAMETERS))
-    for step, batch in enumerate(batches(len(images) + inside.size, run, rng)):
-        points[step] = weights
-        drawn = batch[batch < len(images)]
-        total, _ = gradients(weights, images[drawn], labels[drawn], run)
-        total += canary_gradients(inside[batch[batch >= len(images)] - len(images)], run)
-        if run.clips_average:
-            total *= min(1.0, CLIP * expected / float(np.linalg.norm(total)))
-        total += rng.normal(scale=run.noise * CLIP, size=PARAMETERS)
-        size = max(batch.size, 1) if run.divides_by_batch else expected
-        released[step] = total / size * expected
-        weights = weights - LEARNING_RATE * total / size
-    return released, points
-
-
-def scores(released: Array, points: Array, images: Array, labels: NDArray[np.int64]) -> Array:
+def scores(released: Array, points: Array, images: Array, labels: Any) -> Array:
     """Return the score of each canary: what was released along it, less what images give there."""
     honest = Run()
-    known = [RATE * gradients(point, images, labels, honest)[0] for point in points]
+    known = [RATE * gradients(point, images, labels, honest)[0] for point in points[:-1]]
     found: Array = (released - np.array(known)).sum(axis=0)
     return found
 
@@ -144,6 +54,35 @@ def audit_run(run: Run, seed: int = 0) -> OneRunFinding:
     inside = canaries.included(np.arange(PARAMETERS))
     released, points = train(run, images, labels, inside, seed + 1_000_000)
     return canaries.audit(scores(released, points, images, labels), claim(), DELTA)
+
+
+def audit_black_box(run: Run, seed: int = 0) -> OneRunFinding:
+    """Train with wrong labels on the canaries inside, and audit by the losses at the end."""
+    images, labels = digits()
+    rng = np.random.default_rng(seed)
+    wrong = (labels[IMAGES:] + rng.integers(1, 10, labels.size - IMAGES)) % 10
+    canaries = Canaries.flip(wrong.size, rng=seed)
+    pixels = np.concatenate([images[:IMAGES], canaries.included(images[IMAGES:])])
+    shown = np.concatenate([labels[:IMAGES], canaries.included(wrong)])
+    none = np.empty(0, dtype=np.int64)
+    end = train(run, pixels, shown, none, seed + 1_000_000)[1][-1]
+    return canaries.audit(-gradients(end, images[IMAGES:], wrong, run)[1], claim(), DELTA)
+
+
+def audit_step(run: Run, seed: int = 0) -> Finding:
+    """Repeat one step with three or four images, and audit the length of what it releases."""
+    images, labels = digits()
+    weights = start(seed)
+
+    def length(count: int, rng: np.random.Generator) -> float:
+        drawn = np.flatnonzero(rng.random(count) < RATE)
+        total = gradients(weights, images[drawn], labels[drawn], run)[0]
+        total += rng.normal(scale=run.noise * CLIP, size=PARAMETERS)
+        size = max(drawn.size, 1) if run.divides_by_batch else 2.0
+        return float(np.linalg.norm(total)) / size
+
+    step = PoissonSampled(GaussianLoss(1 / NOISE), RATE)
+    return audit(length, (4, 3), step, runs=STEP_RUNS, delta=DELTA, rng=seed)
 
 
 def least_noise_seen(count: int = PARAMETERS, seed: int = 0) -> float:
@@ -162,26 +101,32 @@ def least_noise_seen(count: int = PARAMETERS, seed: int = 0) -> float:
     return low
 
 
-def row(name: str, found: OneRunFinding, claimed: float) -> str:
-    """Return one row of the table of the page."""
-    guesses = f"{found.right:,} of {found.guesses:,}"
-    return (f"| {name} | {claimed:.2f} | {found.epsilon_lower:.2f} | {guesses} | "
-            f"{found.outcome.name} |")  # fmt: skip
+def row(name: str, found: Finding | OneRunFinding, claimed: float) -> str:
+    """Return one row of a table of the page."""
+    seen = f"{found.right:,} of {found.guesses:,}" if isinstance(found, OneRunFinding) else "-"
+    return f"| {name} | {claimed:.2f} | {found.epsilon_lower:.2f} | {seen} | {found.outcome.name} |"
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     seed = parser.parse_args().seed
+    claimed = Tight().epsilon(claim(), DELTA)
+    print("gradient canaries, one run")
     for run in RUNS:
-        print(row(run.name, audit_run(run, seed), Tight().epsilon(claim(), DELTA)), flush=True)
+        print(row(run.name, audit_run(run, seed), claimed), flush=True)
     share = least_noise_seen(seed=seed)
     true = Tight().epsilon(claim(share), DELTA)
-    print(
-        f"convicted down from {share:.2f} of the noise, whose true epsilon is {true:.2f}; "
-        f"{PARAMETERS:,} coins could have proved {audit_run(Run(), seed).provable:.2f}"
-    )
+    print(f"least violation seen: {share:.2f} of the noise, epsilon {true:.2f}")
+    print(f"provable had every guess been right: {audit_run(Run(), seed).provable:.2f}")
+    print("wrong labels, one run")
+    for run in BLACK_BOX:
+        print(row(run.name, audit_black_box(run, seed), claimed), flush=True)
+    print(f"one step, {STEP_RUNS:,} runs")
+    once = Tight().epsilon(PoissonSampled(GaussianLoss(1 / NOISE), RATE), DELTA)
+    for run in (Run(), RUNS[5]):
+        print(row(run.name, audit_step(run, seed), once), flush=True)
 
 
 if __name__ == "__main__":
