@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,7 @@ def train(run: Run, canaries: Canaries, seed: int) -> tuple[np.ndarray, Any]:
     images, gradients = records()
     plain, twin, engine = network(seed), network(seed), PrivacyEngine()
     data = canaries.dataset(gradients, base=images)
-    loader = DataLoader(data, batch_size=round(RATE * len(data)), shuffle=True)
+    loader = DataLoader(data, batch_size=math.ceil(RATE * len(data)), shuffle=True)
     model, optimizer, loader = engine.make_private(
         module=plain, optimizer=torch.optim.SGD(plain.parameters(), lr=LEARNING_RATE),
         data_loader=loader, noise_multiplier=run.noise, max_grad_norm=CLIP,

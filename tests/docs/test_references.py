@@ -154,11 +154,14 @@ def test_commands_exist(page):
         "audits": {*audits.__main__.COMMANDS, "low"},  # "low bits" is the name of a row
     }
     for program, word in re.findall(r"python -m (\w+)((?: +\"?[a-z]+(?=[\s`\"|]|$))?)", text):
-        assert program in (*PACKAGES, "pytest", "experiments", "benchmarks"), program
+        programs = (*PACKAGES, "pytest", "experiments", "benchmarks", "examples")
+        assert program in programs, program
         if word.strip() and program in known:
             assert word.strip(' "') in known[program], word
     for name in re.findall(r"python -m experiments ([\w$-]+)", text):
         assert any(re.fullmatch(re.sub(r"\$\w", r"\\w+", name), figure) for figure in FIGURES), name
+    for name in re.findall(r"python -m examples\.(\w+)", text):
+        assert (ROOT / "examples" / f"{name}.py").is_file(), name
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     wanted = set(re.findall(r"(?:`|\$ )make (\w+)", text))
     assert wanted <= targets

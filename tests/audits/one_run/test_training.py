@@ -63,14 +63,14 @@ def test_the_training_learns_digits():
 
 
 @pytest.mark.slow
-def test_what_could_have_been_seen_is_on_the_page():
+def test_what_could_be_seen_is_on_the_page():
     share = example.least_noise_seen()
     assert f"all else honest | {share:.2f} |" in page()
     assert f"with that noise | {Tight().epsilon(claim(share), DELTA):.2f} |" in page()
 
 
 @pytest.mark.slow
-def test_a_repeated_step_convicts_the_private_size():
+def test_a_repeated_step_falls():
     claimed = Tight().epsilon(PoissonSampled(GaussianLoss(1 / NOISE), RATE), DELTA)
     for run in (Run(), RUNS[-1]):
         row = example.row(run.name, example.audit_step(run), claimed).replace(" | - | ", " | ")
