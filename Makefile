@@ -53,7 +53,7 @@ newest:  ## the same tests on the newest Python here and the newest versions
 peers:  ## audit training by Opacus on PyTorch, in an environment of its own
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check \
-	  --editable ".[training]"
+	  torch==2.13.0 --editable ".[training]"
 	.venv-peers/bin/python -m examples.audit_opacus --write examples/audit_opacus.txt $(ARGS)
 
 bench: $(READY)  ## ratios to a peer or a physical limit, measured now and kept in docs/
