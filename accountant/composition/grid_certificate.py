@@ -90,7 +90,8 @@ class _GridSearch:
             low, high = bracket_epsilon(engine.bounds, ends, epsilon, tilt, self._most)
             low -= 2 * self._rounding
             lower, upper = max(lower, low), min(upper, high)
-            before, gap = gap, (upper - lower) / upper if upper > 0 else 0.0
+            share = (upper - lower) / upper if 0 < upper < math.inf else float(upper > 0)
+            before, gap = gap, share
             # no step helps where the bounds on the profile are wide
             if gap <= width or (finer > 4 and gap > 0.9 * before):
                 break

@@ -91,6 +91,8 @@ def estimate_schedule(schedule: Schedule, log_delta: float) -> tuple[float, floa
         found = engine.certify((log_delta, log_delta))
         if math.isinf(found.upper):
             epsilon = engine.next_guess * MARGIN
+        elif found.upper == 0:  # the same contour may prove it
+            return epsilon / MARGIN, engine.tilt
         elif epsilon <= CLOSE * MARGIN * found.upper:
             return found.upper, engine.tilt
         else:

@@ -350,3 +350,20 @@ def test_bounds_that_leave_something_out_are_wrong(name, monkeypatch):
     monkeypatch.setattr(owner, attribute, instead)
     wrong = certify_schedule(small_rates(12), log_delta, (1.3 * estimate[0], estimate[1]))
     assert wrong is None or wrong.lower > right.upper or wrong.upper < right.lower
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-3])
+def test_a_schedule_that_costs_no_epsilon_has_an_answer(delta):
+    # total variation is some 2e-5 at most: at 1e-3 nothing is left, at 1e-6 little is
+    rates, mus = np.geomspace(1.5e-6, 1.6e-6, 120), np.linspace(0.10, 0.14, 120)
+    parts = [PoissonSampled(GaussianLoss(mu), q) for mu, q in zip(mus, rates, strict=True)]
+    found = Tight().certify(Sequential(parts), delta)
+    assert found.lower <= found.upper < 0.01
+    assert found.upper == 0.0 or delta < 1e-3
+
+
+def test_a_lattice_without_an_upper_end_is_tried_again():
+    # the first lattice sees no upper end; delta is as large as `Tight` takes them
+    plan = 81_836 * PoissonSampled(GaussianLoss(0.1348314270804099), 0.48004403354800657)
+    found = Tight().certify(plan, 0.9999)
+    assert 0 <= found.lower <= found.upper < 200
