@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from accountant.formatting import format_short
 from accountant.reports.svg_figures import Figure
@@ -12,6 +13,9 @@ from audits.report.figure import power_figure
 from audits.report.words import format_percent
 from audits.results.result_file import Result
 from audits.results.rows import FAMILY_ERROR, ReportRow
+
+if TYPE_CHECKING:
+    from audits.known_densities.sample_size import RunsNeeded
 
 # true epsilons where 1 is claimed; of another claim, so many times it
 TRUE_EPSILONS = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)
@@ -55,13 +59,7 @@ class Power:
 
     def figure(self) -> Figure:
         """Runs that each violation takes, beside the runs that there were."""
-        from audits.known_densities.outcome_models import laplace
-        from audits.known_densities.sample_size import runs_needed
-
-        found = [
-            runs_needed(laplace(truth), self.claim, self.delta, self.alpha, POWER)
-            for truth in self.truths
-        ]
+        found = _runs_needed(self.claim, self.delta, self.alpha)
         learnt = self.runs / max(self.tested, 1)
         guess = [(x, one.guess * learnt) for x, one in zip(self.truths, found, strict=True)]
         limit = [(x, one.limit) for x, one in zip(self.truths, found, strict=True)]
@@ -89,6 +87,15 @@ def power_of(result: Result) -> Power | None:
          if guess_test_sees(laplace(truth), tested, claim, delta, alpha, POWER)), None,
     )  # fmt: skip
     return Power(claim, delta, runs, tested, alpha, least)
+
+
+@functools.cache
+def _runs_needed(claim: float, delta: float, alpha: float) -> list[RunsNeeded]:
+    """The runs of every true epsilon of a figure."""
+    from audits.known_densities.outcome_models import laplace
+    from audits.known_densities.sample_size import runs_needed
+
+    return [runs_needed(laplace(x), claim, delta, alpha, POWER) for x in _truths(claim)]
 
 
 def _claim(rows: Sequence[ReportRow]) -> tuple[float, float]:

@@ -86,6 +86,8 @@ def power_sentence(result: Result, power: Power | None) -> str:
 
 def confidence_sentence(rows: Sequence[ReportRow]) -> str:
     """What the confidence of the column "at least" is."""
+    if len(rows) == 1:
+        return f'The bound "at least" holds with {bound_percent(rows)} confidence.'
     return f'Bounds "at least" hold with {bound_percent(rows)} confidence, all of them together.'
 
 
