@@ -13,7 +13,7 @@ from accountant.errors import ParameterError
 from accountant.files import check_writable, write_text
 from audits.cli.options import Options
 from audits.cli.resume import RowFormat, run_remaining
-from audits.results.result_file import Request, Result, read_result, to_json, versions
+from audits.results.result_file import Request, Result, new_result, read_result, to_json
 from audits.results.rows import AuditCase, ReportRow
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def run_cases(
     """Run the remaining cases; an interruption keeps the finished rows in FILE.part."""
 
     def result(request: Request, rows: list[ReportRow]) -> Result:
-        return Result(request, rows, versions(extra), absent or {})
+        return new_result(request, rows, extra, absent)
 
     def begun(path: str, argument: str) -> tuple[Request, list[ReportRow]]:
         left = read_result(path, argument)

@@ -58,7 +58,7 @@ def scores(
     from accountant.domains import IntegerRange
     from audits.claims.arguments import CONFIDENCE, seed_and_generator
     from audits.cli.perform import check_reports, exit_status, write_reports
-    from audits.results.result_file import Request, Result, versions
+    from audits.results.result_file import Request, new_result
     from audits.results.rows import Settings
     from audits.runner.scores import ScoresRequest, count_scores, scores_cases
 
@@ -74,6 +74,6 @@ def scores(
     count = count_scores(asked.names)
     request = Request("scores", (inside, outside), count, level, seed, False, more)
     settings = Settings(count, level, seed)
-    result = Result(request, [case.run(settings) for case in todo], versions())
+    result = new_result(request, [case.run(settings) for case in todo])
     write_reports(result, options)
     raise typer.Exit(exit_status(result.rows, options.strict))

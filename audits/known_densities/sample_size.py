@@ -45,6 +45,16 @@ def runs_needed(
     return RunsNeeded(pair.name, power, min(limit, guess), guess)
 
 
+def guess_test_sees(
+    pair: OutcomePair, runs: int, claim: float, delta: float, alpha: float, power: float
+) -> bool:
+    """Whether the guess test detects the violation with probability ``power`` in so many runs."""
+    return any(
+        guess_test_power(runs, *guess_rates(pair, cut), claim, delta, alpha) >= power
+        for cut in _promising_cuts(pair, claim, delta, alpha, power)
+    )
+
+
 def neyman_pearson_runs(
     pair: OutcomePair, claim: float, delta: float, alpha: float, power: float
 ) -> float:

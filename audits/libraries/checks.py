@@ -27,7 +27,7 @@ NOT_REPORTED = "no report that we know of"
 @final
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of a check: whether the claim is false, a bound if any, and the witness."""
+    """The result of a check: whether the claim is false, bounds if any, and the witness."""
 
     falsified: bool
     witness: str
@@ -35,6 +35,7 @@ class CheckResult:
     runs: int = 1
     claim: tuple[float, float] = (NOT_A_NUMBER, NOT_A_NUMBER)
     exact: float | None = None
+    verdict_lower: float | None = None
 
 
 CheckFunction = Callable[[Settings, np.random.Generator], CheckResult]
@@ -68,7 +69,8 @@ def result_of_finding(finding: Finding, claim: Loss) -> CheckResult:
     delta = claimed_delta(claim)
     return CheckResult(
         finding.refutes(VERDICT_CONFIDENCE), finding.witness, finding.epsilon_lower, finding.runs,
-        (claim.epsilon_at(delta), delta),
+        (claim.epsilon_at(delta), delta), None,
+        finding.guesses.epsilon_lower(delta, VERDICT_CONFIDENCE),
     )  # fmt: skip
 
 
@@ -99,6 +101,6 @@ def check_row(
     return ReportRow(
         name, "library", seen.claim, seen.exact, seen.lower, settings.confidence, seen.runs,
         outcome, outcome if expected is None else expected, f"{check.about}: {seen.witness}",
-        check.about + known, round(time.perf_counter() - start, 6),
+        check.about + known, round(time.perf_counter() - start, 6), seen.verdict_lower,
         facts=(("reported", check.reported),) if check.faulty else (),
     )  # fmt: skip

@@ -6,6 +6,7 @@ import importlib
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,13 +86,7 @@ def rounded_sum(settings: Settings, rng: np.random.Generator) -> CheckResult:
         release, (first, second), claim, min(settings.samples, 4000), settings.confidence, rng=rng
     )
     seen = result_of_finding(found, claim)
-    return CheckResult(
-        seen.falsified,
-        f"one record moves the sum by {moved:g} of 1; {seen.witness}",
-        seen.lower,
-        seen.runs,
-        seen.claim,
-    )
+    return replace(seen, witness=f"one record moves the sum by {moved:g} of 1; {seen.witness}")
 
 
 def _rounding_pair() -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from typing import ClassVar, final
 from accountant.formatting import format_short
 from accountant.reports.svg_axes import Tick
 from audits.claims.findings import Outcome
-from audits.report.words import format_number
+from audits.report.words import format_bound, format_number
 from audits.results.rows import ReportRow
 
 MIN_TICK_GAP = 24  # in units of the viewBox: labels such as 0.5 and 1 do not touch
@@ -76,13 +76,13 @@ def epsilon_axis(rows: Iterable[ReportRow]) -> EpsilonAxis:
 
 def interval_bar(row: ReportRow, axis: EpsilonAxis) -> IntervalBar | None:
     """The bar of a row; None where the row has no bound."""
-    lower, claim, exact = row.epsilon_lower, row.claim[0], row.exact_epsilon
+    lower, claim, exact = row.verdict_lower, row.claim[0], row.exact_epsilon
     if lower is None or not math.isfinite(lower):
         return None
     return IntervalBar(
         axis.across(lower), axis.across(claim) if math.isfinite(claim) else None,
         axis.across(exact) if exact is not None and math.isfinite(exact) else None,
-        f"{verdict_shape(row)}: at least {format_number(lower)}, claimed {format_number(claim)}, "
+        f"{verdict_shape(row)}: at least {format_bound(lower)}, claimed {format_number(claim)}, "
         f"exact {format_number(exact)}",
     )  # fmt: skip
 
@@ -95,9 +95,9 @@ def verdict_shape(row: ReportRow) -> str:
 
 
 def _values(row: ReportRow) -> Sequence[float]:
-    if row.epsilon_lower is None:
+    if row.verdict_lower is None:
         return ()
-    values = (row.epsilon_lower, row.claim[0], row.exact_epsilon)
+    values = (row.verdict_lower, row.claim[0], row.exact_epsilon)
     return [value for value in values if value is not None and math.isfinite(value)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree as Xml
 
 from accountant.formatting import escape_control
-from audits.report.words import format_number
+from audits.report.words import format_bound, format_number
 from audits.results.facts import CLOSING
 from audits.results.result_file import Result
 from audits.results.rows import ReportRow
@@ -21,7 +21,7 @@ def to_junit(result: Result) -> str:
     })  # fmt: skip
     properties = Xml.SubElement(suite, "properties")
     facts = {"command": result.request.repeat_command, "seed": result.request.seed, "note": CLOSING,
-            **result.versions}  # fmt: skip
+            "date": result.date, "code": result.code, **result.versions}  # fmt: skip
     for name, value in facts.items():
         Xml.SubElement(
             properties, "property", {"name": escape_control(name), "value": escape_control(value)}
@@ -45,19 +45,20 @@ def _case(suite: Xml.Element, row: ReportRow) -> None:
         "classname": f"audits.{escape_control(row.kind)}", "name": escape_control(row.subject),
         "time": f"{row.seconds:.6f}",
     })  # fmt: skip
+    message = row.outcome.name.lower()
+    message += "" if row.own else f", expected {row.expected.name.lower()}"
     lines = [
         f"claim: epsilon {format_number(row.claim[0])}, delta {format_number(row.claim[1])}",
         f"exact: {format_number(row.exact_epsilon)}",
-        f"at least: {format_number(row.epsilon_lower)} (confidence {row.confidence:g}, "
-        f"{row.runs:,} runs)",
-        f"outcome: {row.outcome.name.lower()}, expected {row.expected.name.lower()}",
+        f"at least: {format_bound(row.verdict_lower)} at the confidence of the verdict, "
+        f"{format_bound(row.epsilon_lower)} at {row.confidence:g}, {row.runs:,} runs",
+        f"outcome: {message}",
         f"witness: {escape_control(row.witness)}",
         *(f"note: {escape_control(note)}" for note in row.notes),
     ]
     if not row.decisive:
         lines.append(f"inconclusive: {escape_control(row.why_inconclusive)}")
     if not row.as_expected:
-        message = f"{row.outcome.name.lower()}, expected {row.expected.name.lower()}"
         failure = Xml.SubElement(case, "failure", {"message": message, "type": row.outcome.name})
         failure.text = "\n".join(lines)
     Xml.SubElement(case, "system-out").text = "\n".join(lines)

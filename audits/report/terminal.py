@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from accountant.formatting import escape_control, format_lower, format_short
+from accountant.formatting import escape_control
 from audits.claims.findings import Outcome
-from audits.report.words import error_sentence, format_number, format_percent
+from audits.report.power import power_of
+from audits.report.summary import (
+    closest_sentences,
+    confidence_sentence,
+    first_rows,
+    needs_summary,
+    power_sentence,
+    verdict_sentence,
+)
+from audits.report.words import (
+    bound_percent,
+    claim_text,
+    error_sentence,
+    format_bound,
+    format_number,
+)
 from audits.results.facts import CLOSING, PROFILE_HEAD, profile_rows, title_of
 from audits.results.result_file import Result
 from audits.results.rows import ReportRow
-
-ABOVE_CLAIM = (
-    'A bound "at least" may exceed a true claim: it holds for its row alone, at the confidence in '
-    "the title. A verdict needs more confidence."
-)
+from audits.results.short_names import short_name
 
 
 def print_report(result: Result, console: Console) -> None:
-    """Print tables by kind, the algorithms' facts, and a closing verdict."""
-    rows, seed = result.rows, result.request.seed
-    for kind in dict.fromkeys(row.kind for row in rows):
-        console.print(_table(title_of(kind), [row for row in rows if row.kind == kind]))
+    """Print the verdict, what the runs could have seen, a summary, and tables by kind."""
+    rows = result.rows
+    _print_verdict(result, console)
+    first = first_rows(rows) if needs_summary(rows) else []
+    if needs_summary(rows):
+        for sentence in closest_sentences(rows):
+            console.print(Text(sentence))
         console.print()
+        console.print(_counts(rows))
+        console.print()
+    tables = [("Look at these first", first)]
+    for kind in dict.fromkeys(row.kind for row in rows):
+        some = [row for row in rows if row.kind == kind and row not in first]
+        # what is wrong stands above what is not
+        tables.append((title_of(kind), sorted(some, key=lambda row: row.as_expected)))
+    for title, some in tables:
+        if some:
+            console.print(_table(title, some))
+            console.print()
     for row in rows:
         if row.facts:
             _print_facts(row, console)
@@ -37,47 +61,45 @@ def print_report(result: Result, console: Console) -> None:
             console.print(literal_text(f"note on {row.subject}: {note}"), style="yellow")
     for library, why in result.absent.items():
         console.print(literal_text(f"not audited: {library}, {why}"), style="yellow")
-    right = sum(row.as_expected for row in rows)
-    weak = [row for row in rows if not row.decisive]
-    line = Text(f"{right} of {len(rows)} as expected", "green" if right == len(rows) else "red")
-    line.append(f", {len(weak)} inconclusive" if weak else "", "default")
-    console.print(line.append(".", "default"))
-    for why in dict.fromkeys(row.why_inconclusive for row in weak):
-        names = ", ".join(row.subject for row in weak if row.why_inconclusive == why)
-        console.print(literal_text(f"inconclusive, {why}: {names}."), style="yellow")
-    for sentence in _unexpected(rows):
-        console.print(Text(sentence, "bold red"))
-    if any(row.outcome is not Outcome.FALSIFIED and _above_claim(row) for row in rows):
-        console.print(ABOVE_CLAIM)
-    console.print(f"{error_sentence(rows)} Repeat with --seed {seed}.")
     console.print(CLOSING, style="dim")
 
 
-def _unexpected(rows: Sequence[ReportRow]) -> Iterator[str]:
-    """Sentences about rows that are not as expected: violated claims, and faults not found."""
-    wrong = [row for row in rows if not row.as_expected]
-    false = [row for row in wrong if row.outcome is Outcome.FALSIFIED]
-    missed = [row for row in wrong if row.outcome is not Outcome.FALSIFIED]
-    if false:
-        plural = "s" if len(false) > 1 else ""
-        yield f"{len(false)} violation{plural}: {'; '.join(map(_violation, false))}."
-    if missed:
-        names = ", ".join(escape_control(row.subject) for row in missed)
-        yield f"{len(missed)} known fault{'s' if len(missed) > 1 else ''} not found: {names}."
+def _print_verdict(result: Result, console: Console) -> None:
+    """The first lines of a report."""
+    rows, seed = result.rows, result.request.seed
+    right = all(row.as_expected for row in rows)
+    style = "bold red" if not right else "bold yellow" if not rows or not all(
+        row.decisive for row in rows) else "bold"  # fmt: skip
+    console.print(Text(verdict_sentence(rows), style))
+    for sentence in (power_sentence(result, power_of(result)), _expected_sentence(rows)):
+        if sentence:
+            console.print(Text(sentence))
+    if rows:
+        console.print(Text(confidence_sentence(rows)))
+    console.print(Text(f"{error_sentence(rows)} Repeat with --seed {seed}."))
+    console.print()
 
 
-def _violation(row: ReportRow) -> str:
-    """The epsilon that a row leaks at the confidence of its verdict, else that its claim fails."""
-    subject, (epsilon, delta), lower = escape_control(row.subject), row.claim, row.verdict_lower
-    claimed = f"{epsilon:.4g}" + (f" at δ = {format_short(delta)}" if delta > 0 else "")
-    if lower is not None and lower > epsilon:
-        return f"{subject} leaks ε ≥ {format_lower(lower)}, claimed {claimed}"
-    return f"{subject} breaks its claim" + ("" if math.isnan(epsilon) else f", ε = {claimed}")
+def _expected_sentence(rows: Sequence[ReportRow]) -> str:
+    """How many rows are as expected; of one's own code nothing is."""
+    known = [row for row in rows if not row.own]
+    right = sum(row.as_expected for row in known)
+    return f"{right} of {len(known)} as expected." if known else ""
 
 
-def _above_claim(row: ReportRow) -> bool:
-    """True if the bound of a row, at the confidence of its title, exceeds the claim."""
-    return row.epsilon_lower is not None and row.epsilon_lower > row.claim[0]
+def _counts(rows: Sequence[ReportRow]) -> Table:
+    """How many rows of each kind fell and survived."""
+    table = borderless_table("Counts")
+    table.add_column("kind", overflow="fold")
+    for name in ("audits", *(one.name for one in Outcome), "as expected"):
+        table.add_column(name.lower(), justify="right", no_wrap=True)
+    for kind in dict.fromkeys(row.kind for row in rows):
+        some = [row for row in rows if row.kind == kind]
+        found = [str(sum(row.outcome is one for row in some)) for one in Outcome]
+        right = "-" if some[0].own else str(sum(row.as_expected for row in some))
+        name = title_of(kind).partition(":")[0].partition(" (")[0]
+        table.add_row(literal_text(name), str(len(some)), *found, right)
+    return table
 
 
 def literal_text(words: object) -> Text:
@@ -94,28 +116,28 @@ def borderless_table(title: str, *, head: bool = True) -> Table:
 
 
 def _table(title: str, rows: Sequence[ReportRow]) -> Table:
-    table = borderless_table(f"{title} ({format_percent(rows[0].confidence)})")
-    kind = rows[0].kind
+    table = borderless_table(f"{title} ({bound_percent(rows)})")
     # evidence stands under its subject: in a column of its own it is too narrow to read
     below = {"specimen": "what caught it", "paper": "why", "library": "seen", "target": "seen",
              "scores": "seen"}  # fmt: skip
-    table.add_column(f"subject, {below[kind]}" if kind in below else "subject", overflow="fold")
-    exact = "provable" if kind == "paper" else "exact"
+    kinds = {row.kind for row in rows}
+    shown = {below[kind] for kind in kinds if kind in below}
+    table.add_column(", ".join(["subject", *sorted(shown)[:1]]), overflow="fold")
+    exact = "provable" if kinds == {"paper"} else "exact"
     for name in ("claimed", exact, "at least", "verdict"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
-        colour = "bold red" if not row.as_expected else "green" if row.decisive else "yellow"
-        epsilon, delta = row.claim
-        claimed = format_number(epsilon) + (f", {format_short(delta)}" if delta > 0 else "")
-        exact, lower = (
-            format_number(row.exact_epsilon, ".4f"),
-            format_number(row.epsilon_lower, ".4f"),
-        )
-        word = row.outcome.name
-        subject = literal_text(row.subject)
-        if kind in below:
+        wrong = not row.as_expected
+        colour = "bold red" if wrong else "green" if row.decisive else "yellow"
+        subject = literal_text(short_name(row.subject))
+        if not row.decisive:
+            subject.append("\n").append(literal_text(row.why_inconclusive))
+        if row.kind in below:
             subject.append("\n").append(literal_text(row.evidence)).append("\n")
-        table.add_row(subject, claimed, exact, lower, Text(word, colour))
+        table.add_row(
+            subject, claim_text(row.claim), format_number(row.exact_epsilon, ".4f"),
+            format_bound(row.verdict_lower), Text(row.outcome.name, colour),
+        )  # fmt: skip
     return table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import importlib.metadata
 import json
 import math
@@ -14,6 +15,7 @@ from typing import Any, final
 
 from accountant.errors import ParameterError
 from audits.claims.findings import Outcome
+from audits.results.code_digest import code_digest
 from audits.results.rows import ProfileCurve, ReportRow
 
 SCHEMA = 1
@@ -53,12 +55,29 @@ class Request:
 @final
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Rows, their request, versions of the software, and libraries that could not be audited."""
+    """Rows, their request, versions of the software, and libraries that could not be audited.
+
+    ``date`` is when it was made, ``code`` the digest of the audited code; empty in older files.
+    """
 
     request: Request
     rows: list[ReportRow]
     versions: dict[str, str]
     absent: dict[str, str] = field(default_factory=dict)
+    date: str = ""
+    code: str = ""
+
+
+def new_result(
+    request: Request,
+    rows: list[ReportRow],
+    extra: tuple[str, ...] = (),
+    absent: dict[str, str] | None = None,
+) -> Result:
+    """A result of now, with versions also of the packages ``extra``."""
+    now = datetime.datetime.now(datetime.UTC).isoformat(" ", "seconds")
+    code = code_digest(request.names[0] if request.command == "target" else None)
+    return Result(request, rows, versions(extra), absent or {}, now, code)
 
 
 def versions(extra: tuple[str, ...] = ()) -> dict[str, str]:
@@ -82,6 +101,8 @@ def document(result: Result) -> dict[str, Any]:
         "command": result.request.repeat_command,
         "versions": result.versions,
         "absent": result.absent,
+        "date": result.date,
+        "code": result.code,
         "details": [_detail(row) for row in result.rows],
     }
 
@@ -132,7 +153,9 @@ def read_result(path: str, argument: str) -> Result:
         rows = [
             _row(one, more) for one, more in zip(found["findings"], found["details"], strict=True)
         ]
-        return Result(request_of(found), rows, dict(found["versions"]), dict(found["absent"]))
+        made = str(found.get("date", "")), str(found.get("code", ""))
+        absent = dict(found["absent"])
+        return Result(request_of(found), rows, dict(found["versions"]), absent, *made)
     except MALFORMED:
         raise ParameterError(argument, path, EXPECTED_DOCUMENT) from None
 

@@ -14,6 +14,7 @@ import numpy as np
 from audits.claims.findings import Outcome, as_expected
 
 FAMILY_ERROR = 1e-6  # chance that any honest row of a whole run is called falsified
+OWN_KINDS = frozenset({"target", "scores", "record"})  # of one's own code: nothing is expected
 
 
 def no_progress(subject: str) -> None:
@@ -96,7 +97,14 @@ class ReportRow:
     @property
     def as_expected(self) -> bool:
         """True if an honest subject was not falsified, or a broken one was caught."""
+        if self.own:
+            return self.outcome is not Outcome.FALSIFIED
         return as_expected(self.outcome, self.expected)
+
+    @property
+    def own(self) -> bool:
+        """True if the subject is the reader's: a violation is never what was expected."""
+        return self.kind in OWN_KINDS
 
     @property
     def decisive(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from accountant.errors import ParameterError
 from audits.results.rows import Settings, no_progress
+from audits.results.short_names import short_name
 from audits.runner.cases import cases
 
 # where other processes find a case again by its name
@@ -70,7 +71,7 @@ def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[A
 
 def _cases_named(name: str, every: list[Any]) -> list[Any]:
     """The case of that subject, else the first of that mechanism, else all with that part."""
-    exact = [case for case in every if name == case.subject]
+    exact = [case for case in every if name in {case.subject, short_name(case.subject)}]
     first = [case for case in every if name == case.subject.split("(")[0]][:1]
     return exact or first or [case for case in every if name.lower() in case.subject.lower()]
 

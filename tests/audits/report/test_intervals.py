@@ -48,14 +48,14 @@ class Pictures(HTMLParser):
 
 
 ROWS = [
-    row("honest", epsilon_lower=0.9, exact_epsilon=0.95),
-    row("nothing seen", kind="bits", epsilon_lower=0.0, exact_epsilon=None),
+    row("honest", verdict_lower=0.9, exact_epsilon=0.95),
+    row("nothing seen", kind="bits", verdict_lower=0.0, exact_epsilon=None),
     row("broken", kind="specimen", outcome=Outcome.FALSIFIED, expected=Outcome.FALSIFIED,
-        epsilon_lower=9.3, exact_epsilon=10.0),
-    row("wrong", wrong=True, epsilon_lower=2.5, claim=(0.5, 1e-5), exact_epsilon=None),
-    row("few", outcome=Outcome.INCONCLUSIVE, epsilon_lower=0.1),
-    row("no bound", epsilon_lower=None),
-    row("any claim", epsilon_lower=1.5, claim=(math.inf, 0.0)),
+        verdict_lower=9.3, exact_epsilon=10.0),
+    row("wrong", wrong=True, verdict_lower=2.5, claim=(0.5, 1e-5), exact_epsilon=None),
+    row("few", outcome=Outcome.INCONCLUSIVE, verdict_lower=0.1),
+    row("no bound", verdict_lower=None),
+    row("any claim", verdict_lower=1.5, claim=(math.inf, 0.0)),
 ]  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def position(shape):
 
 def test_all_bars_of_a_page_share_one_scale():
     page = Pictures(to_html(result(*ROWS)))
-    shown = [one for one in ROWS if one.epsilon_lower is not None]
+    shown = [one for one in ROWS if one.verdict_lower is not None]
     assert len(page.bars) == len(shown)
     # a table of what is not as expected, and one of each kind
     assert len(page.axes) == 4
@@ -87,7 +87,7 @@ def test_all_bars_of_a_page_share_one_scale():
     for one in shown:
         (bar,) = [
             bar for words, bar in by_words.items()
-            if f"at least {one.epsilon_lower:.4g}, claimed {one.claim[0]:.4g}" in words
+            if f"at least {one.verdict_lower:.4f}, claimed {one.claim[0]:.4g}" in words
         ]  # fmt: skip
         claims = [position(each) for each in bar["shapes"] if "claim" in each[1]]
         dots = [position(each) for each in bar["shapes"] if each[0] == "circle"]
@@ -98,7 +98,7 @@ def test_all_bars_of_a_page_share_one_scale():
         ]  # fmt: skip
         finite = [one.claim[0]] if math.isfinite(one.claim[0]) else []
         exact = [] if one.exact_epsilon is None else [one.exact_epsilon]
-        assert starts == pytest.approx([place(one.epsilon_lower)], abs=0.1)
+        assert starts == pytest.approx([place(one.verdict_lower)], abs=0.1)
         assert claims == pytest.approx([place(value) for value in finite], abs=0.1)
         assert dots == pytest.approx([place(value) for value in exact], abs=0.1)
         assert lines == pytest.approx(places, abs=0.1)
@@ -153,8 +153,8 @@ def test_ticks_are_round_in_order_and_apart(high):
 
 
 def test_the_axis_has_room_for_every_value_and_for_none():
-    assert epsilon_axis([]).high == epsilon_axis([row(epsilon_lower=None)]).high
-    nothing = row(epsilon_lower=0.0, claim=(0.0, 0.0), exact_epsilon=0.0)
+    assert epsilon_axis([]).high == epsilon_axis([row(verdict_lower=None)]).high
+    nothing = row(verdict_lower=0.0, claim=(0.0, 0.0), exact_epsilon=0.0)
     assert interval_bar(nothing, epsilon_axis([nothing])).start == EpsilonAxis.left
     axis = epsilon_axis(ROWS)
     for one in ROWS[:5]:
@@ -162,4 +162,4 @@ def test_the_axis_has_room_for_every_value_and_for_none():
         places = [x for x in (bar.start, bar.claim, bar.exact) if x is not None]
         assert all(axis.left <= x <= axis.end for x in places)
     assert interval_bar(ROWS[5], axis) is None
-    assert interval_bar(row(epsilon_lower=math.nan), axis) is None
+    assert interval_bar(row(verdict_lower=math.nan), axis) is None

@@ -24,3 +24,9 @@ def test_an_undecided_row_says_why():
     (suite,) = Xml.fromstring(to_junit(result(why)).encode())
     assert suite.get("failures") == "0"
     assert "inconclusive: not looked into: output: Handle" in suite.find(".//system-out").text
+
+
+def test_of_ones_own_function_nothing_is_expected():
+    (suite,) = Xml.fromstring(to_junit(result(row("f", True, kind="target"))).encode())
+    assert suite.find(".//failure").get("message") == "falsified"
+    assert "expected" not in suite.find(".//failure").text

@@ -5,6 +5,7 @@ import json
 import math
 import re
 import xml.etree.ElementTree as Xml
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -70,3 +71,33 @@ def test_no_report_says_private():
     results = result(row("a"), row("b", wrong=True, kind="target"), row("c", kind="library"))
     for text in (to_html(results), to_junit(results), to_json(results)):
         assert "private" not in text.lower()
+
+
+def test_the_page_says_when_of_what_code_and_how_to_repeat_it():
+    made = replace(result(row()), date="2026-01-02 03:04:05+00:00", code="SHA-256 abc of x")
+    html = to_html(made)
+    for words in ("<td>2026-01-02 03:04:05+00:00", "<td>SHA-256 abc of x", "<code>python -m audits",
+                  "code { user-select: all"):  # fmt: skip
+        assert words in html
+    assert "<th>date" not in to_html(result(row()))
+    assert {"date": made.date, "code": made.code}.items() <= json.loads(to_json(made)).items()
+
+
+def test_the_page_begins_with_the_verdict_and_its_bounds():
+    own = row("f", True, kind="target", epsilon_lower=2.0, verdict_lower=1.98765)
+    html = to_html(result(own))
+    words = Checked(html).words
+    first = [one.strip() for one in words if one.strip()]
+    assert first[first.index("dp-attest audit", 1) + 1] == (
+        "1 violation: f leaks ε ≥ 1.987, claimed 1."
+    )
+    assert "No violation of epsilon 1 up to 3" in html
+    assert "Violations (99.9999 %)" in html
+    assert "expected" not in html
+    assert ">1.987</span>" in html
+    assert "at 95 %, this row says that epsilon is at least\n2.0000" in html
+    known = to_html(
+        result(row("low bits of Laplace(scale=1.0, sensitivity=1.0, arithmetic=EXACT)"))
+    )
+    assert "<strong>low bits of Laplace(scale=1.0)</strong>" in known
+    assert "<p>low bits of Laplace(scale=1.0, sensitivity=1.0, arithmetic=EXACT)</p>" in known

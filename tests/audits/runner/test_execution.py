@@ -59,6 +59,7 @@ def document(path):
     found = json.loads(path.read_text())
     key = "scores" if "scores" in found else "findings"
     found[key] = [{**row, "seconds": 0.0} for row in found[key]]
+    found.pop("date", None)
     return found
 
 

@@ -1,0 +1,111 @@
+"""The smallest violation that the runs of a report would have seen."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from accountant.formatting import format_short
+from accountant.reports.svg_figures import Figure
+from audits.report.figure import power_figure
+from audits.report.words import format_percent
+from audits.results.result_file import Result
+from audits.results.rows import FAMILY_ERROR, ReportRow
+
+if TYPE_CHECKING:
+    from audits.known_densities.sample_size import RunsNeeded
+
+# true epsilons where 1 is claimed; of another claim, so many times it
+TRUE_EPSILONS = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)
+POWER = 0.95
+MAX_CLAIM = 15.0  # beyond, Laplace noise is as good as none
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Power:
+    """The smallest of `TRUE_EPSILONS` that ``runs`` detect against a claim, None if none is.
+
+    ``tested`` is how many of the runs test, the others learn; ``alpha`` the error of one verdict.
+    """
+
+    claim: float
+    delta: float
+    runs: int
+    tested: int
+    alpha: float
+    least: float | None
+
+    @property
+    def truths(self) -> tuple[float, ...]:
+        """True epsilons that are tried."""
+        return _truths(self.claim)
+
+    @property
+    def sentence(self) -> str:
+        """What the runs would have seen, for Laplace noise."""
+        claim = f"epsilon {self.claim:g}"
+        claim += f" at delta {format_short(self.delta)}" if self.delta else ""
+        runs = f"{self.runs:,} runs"
+        if self.least is None:
+            return f"No violation of {claim} up to {self.truths[-1]:g} by Laplace noise would " \
+                   f"have been seen in {runs}."  # fmt: skip
+        return (
+            f"Violations of {claim} from {self.least:g} on by Laplace noise would have been seen "
+            f"with {format_percent(POWER)} probability in {runs}."
+        )
+
+    def figure(self) -> Figure:
+        """Runs that each violation takes, beside the runs that there were."""
+        found = _runs_needed(self.claim, self.delta, self.alpha)
+        learnt = self.runs / max(self.tested, 1)
+        guess = [(x, one.guess * learnt) for x, one in zip(self.truths, found, strict=True)]
+        limit = [(x, one.limit) for x, one in zip(self.truths, found, strict=True)]
+        return power_figure(guess, limit, self.runs, f"{self.claim:g}")
+
+
+def power_of(result: Result) -> Power | None:
+    """What the runs of a report could have seen; None if it has no guess tests."""
+    from audits.known_densities.outcome_models import laplace
+    from audits.known_densities.sample_size import guess_test_sees
+    from audits.runner.cases import verdict_confidence
+
+    rows, runs = [row for row in result.rows if row.kind != "scores"], result.request.samples
+    if not rows:
+        return None
+    claim, delta = _claim(rows)
+    # a named row has the error of one among all, a target's that of its own few
+    own = all(row.own for row in rows)
+    alpha = FAMILY_ERROR / len(rows)
+    alpha = alpha if own else min(alpha, 1 - verdict_confidence())
+    shares = [row.guesses[2] / row.runs for row in rows if row.guesses and row.runs]
+    tested = max(1, int(runs * min([*shares, 1.0])))
+    least = next(
+        (truth for truth in _truths(claim)
+         if guess_test_sees(laplace(truth), tested, claim, delta, alpha, POWER)), None,
+    )  # fmt: skip
+    return Power(claim, delta, runs, tested, alpha, least)
+
+
+@functools.cache
+def _runs_needed(claim: float, delta: float, alpha: float) -> list[RunsNeeded]:
+    """The runs of every true epsilon of a figure."""
+    from audits.known_densities.outcome_models import laplace
+    from audits.known_densities.sample_size import runs_needed
+
+    return [runs_needed(laplace(x), claim, delta, alpha, POWER) for x in _truths(claim)]
+
+
+def _claim(rows: Sequence[ReportRow]) -> tuple[float, float]:
+    """The claim of one's own function; of many subjects, epsilon 1."""
+    claims = {row.claim for row in rows if row.own}
+    if len(claims) != 1:
+        return 1.0, 0.0
+    epsilon, delta = claims.pop()
+    return (epsilon, delta) if 0 < epsilon <= MAX_CLAIM and delta < 1 else (1.0, 0.0)
+
+
+def _truths(claim: float) -> tuple[float, ...]:
+    return tuple(float(f"{claim * one:.4g}") for one in TRUE_EPSILONS)

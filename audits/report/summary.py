@@ -1,0 +1,137 @@
+"""What a report says first: the verdict in a sentence, and what is worth a look."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from accountant.formatting import escape_control, format_lower, format_short
+from audits.claims.findings import Outcome
+from audits.report.power import Power
+from audits.report.words import bound_percent
+from audits.results.result_file import Result
+from audits.results.rows import ReportRow
+from audits.results.short_names import short_name
+
+MAX_NAMES = 3  # in a sentence
+MAX_FIRST = 8  # rows of a summary
+FEW_ROWS = 20  # that need no summary
+
+
+def verdict_sentence(rows: Sequence[ReportRow]) -> str:
+    """The verdict of all rows: violations, known faults not found, what is inconclusive."""
+    if not rows:
+        return "Nothing was audited."
+    wrong = [row for row in rows if not row.as_expected]
+    false = [row for row in wrong if row.outcome is Outcome.FALSIFIED]
+    missed = [row for row in wrong if row.outcome is not Outcome.FALSIFIED]
+    weak = [row for row in rows if not row.decisive and row.as_expected]
+    said = []
+    if false:
+        said.append(f"{_count(len(false), 'violation')}: {_some(map(violation, false), '; ')}.")
+    if missed:
+        names = _some((_name(row) for row in missed), ", ")
+        said.append(f"{_count(len(missed), 'known fault')} not found: {names}.")
+    if weak:
+        said.append(_inconclusive(weak, len(rows)))
+    return " ".join(said) or " ".join(_no_violation(rows))
+
+
+def _no_violation(rows: Sequence[ReportRow]) -> Iterator[str]:
+    """The verdict where nothing is wrong and nothing undecided."""
+    if all(math.isnan(row.claim[0]) and row.own for row in rows):  # scores without a claim
+        for row in rows:
+            lower, delta = row.verdict_lower or 0.0, format_short(row.claim[1])
+            yield f"ε ≥ {format_lower(lower)} at δ = {delta}; no claim was tested."
+        return
+    broken = sum(row.outcome is Outcome.FALSIFIED for row in rows)
+    if broken < len(rows):
+        yield f"No violation seen in {_count(len(rows) - broken, 'audit')}."
+    if broken:
+        known = "The known fault was found" if broken == 1 else f"All {broken} known faults found"
+        yield f"{known}."
+
+
+def _inconclusive(weak: Sequence[ReportRow], count: int) -> str:
+    """How many rows are inconclusive, why, and their names."""
+    parts = []
+    for why in dict.fromkeys(row.why_inconclusive for row in weak):
+        names = _some((_name(row) for row in weak if row.why_inconclusive == why), ", ")
+        parts.append(f"{escape_control(why)} ({names})")
+    verb, whole = "is" if len(weak) == 1 else "are", _count(count, "audit")
+    return f"{len(weak)} of {whole} {verb} inconclusive: {_some(parts, '; ')}."
+
+
+def violation(row: ReportRow) -> str:
+    """The epsilon that a row leaks at the confidence of its verdict, else that its claim fails."""
+    (epsilon, delta), lower = row.claim, row.verdict_lower
+    claimed = f"{epsilon:.4g}" + (f" at δ = {format_short(delta)}" if delta > 0 else "")
+    if lower is not None and lower > epsilon:
+        return f"{_name(row)} leaks ε ≥ {format_lower(lower)}, claimed {claimed}"
+    return f"{_name(row)} breaks its claim" + ("" if math.isnan(epsilon) else f", ε = {claimed}")
+
+
+def power_sentence(result: Result, power: Power | None) -> str:
+    """What so many runs, or coins, would have seen."""
+    if power is not None:
+        return power.sentence
+    shown = [
+        f"{row.runs:,} coins could have proved {value}."
+        for row in result.rows
+        for name, value in row.facts
+        if name == "could have proved"
+    ]
+    return " ".join(shown)
+
+
+def confidence_sentence(rows: Sequence[ReportRow]) -> str:
+    """What the confidence of the column "at least" is."""
+    if len(rows) == 1:
+        return f'The bound "at least" holds with {bound_percent(rows)} confidence.'
+    return f'Bounds "at least" hold with {bound_percent(rows)} confidence, all of them together.'
+
+
+def first_rows(rows: Sequence[ReportRow]) -> list[ReportRow]:
+    """Rows that are shown before the tables of kinds: what is wrong, and what is undecided."""
+    wrong = [row for row in rows if not row.as_expected]
+    weak = [row for row in rows if row.as_expected and not row.decisive]
+    return [*wrong, *weak][:MAX_FIRST]
+
+
+def needs_summary(rows: Sequence[ReportRow]) -> bool:
+    """Whether there is so much that its tables do not fit one screen."""
+    return len(rows) > FEW_ROWS
+
+
+def closest_sentences(rows: Sequence[ReportRow]) -> Iterator[str]:
+    """The row that survived nearest to its claim, and the fault that exceeds it by least."""
+    judged = [row for row in rows if row.verdict_lower is not None and row.claim[0] > 0]
+    shares = {id(row): (row.verdict_lower or 0.0) / row.claim[0] for row in judged}
+    held = [row for row in judged if row.outcome is Outcome.SURVIVED]
+    fell = [row for row in judged if row.outcome is Outcome.FALSIFIED and shares[id(row)] > 1]
+    if held:
+        yield _closest("Nearest to its claim of those that survived", max(
+            held, key=lambda row: shares[id(row)]))  # fmt: skip
+    if fell:
+        yield _closest("Above its claim by least of those that fell", min(
+            fell, key=lambda row: shares[id(row)]))  # fmt: skip
+
+
+def _closest(words: str, row: ReportRow) -> str:
+    lower = format_lower(row.verdict_lower or 0.0)
+    return f"{words}: {_name(row)}, at least {lower} where {row.claim[0]:.4g} is claimed."
+
+
+def _name(row: ReportRow) -> str:
+    return escape_control(short_name(row.subject))
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _some(words: Iterator[str] | Sequence[str], between: str) -> str:
+    """The first few, and how many more there are."""
+    every = list(words)
+    rest = [f"and {len(every) - MAX_NAMES} more"] if len(every) > MAX_NAMES else []
+    return between.join([*every[:MAX_NAMES], *rest])

@@ -1,0 +1,65 @@
+"""Names of subjects in tables: a constructor's call without what it would do by itself."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+
+LONG = 58  # characters that a table of 100 columns has for a name
+DIGITS = 4
+MAX_NAME = 1000  # characters of a name that is read as a call
+
+
+@functools.cache
+def short_name(subject: str) -> str:
+    """The subject without arguments at their default, numbers to four digits.
+
+    Of a name that is still long, leading arguments lose their names, then the arithmetic does.  A
+    subject that is no call of a mechanism stays what it is, and so do names in result files.
+    """
+    prefix, start = "", subject.partition("(")[0]
+    if " " in start:  # "low bits of Laplace(...)"
+        prefix = start.rpartition(" ")[0] + " "
+    if "(" not in subject or not start.isascii() or len(subject) > MAX_NAME:
+        return subject
+    try:
+        call = ast.parse(subject.removeprefix(prefix), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return subject
+    if not isinstance(call, ast.Call) or _fields(call) is None:
+        return subject
+    named, bare = (prefix + _written(call, names=names) for names in (True, False))
+    if len(named) <= LONG:
+        return named
+    return bare if len(bare) <= LONG else bare.replace("arithmetic=", "")
+
+
+def _written(node: ast.expr, *, names: bool) -> str:
+    """A call in short; any other value as it is."""
+    fields = _fields(node)
+    if isinstance(node, ast.Constant) and isinstance(node.value, float):
+        return repr(float(f"{node.value:.{DIGITS}g}"))
+    if not isinstance(node, ast.Call) or fields is None or node.args:
+        return ast.unparse(node)
+    parts, order = [], list(fields)
+    for place, given in enumerate(node.keywords):
+        if given.arg is None or ast.unparse(given.value) == fields.get(given.arg):
+            order = order[:place]
+            continue
+        # without its name only as long as none before it is left out
+        bare = not names and order[place : place + 1] == [given.arg]
+        value = _written(given.value, names=names)
+        parts.append(value if bare else f"{given.arg}={value}")
+    return f"{ast.unparse(node.func)}({', '.join(parts)})"
+
+
+def _fields(node: ast.expr) -> dict[str, str] | None:
+    """The arguments of a mechanism's constructor and their defaults as text; None for others."""
+    import mechanisms
+
+    name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+    kind = getattr(mechanisms, name, None) if name else None
+    if not isinstance(kind, type) or not dataclasses.is_dataclass(kind):
+        return None
+    return {one.name: repr(one.default) for one in dataclasses.fields(kind) if one.init}

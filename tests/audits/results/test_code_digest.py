@@ -1,0 +1,24 @@
+"""Digests of code: of a module's file, without an import."""
+
+import hashlib
+
+from audits.results.code_digest import NOT_FOUND, code_digest
+
+
+def test_the_digest_is_that_of_the_file_which_is_not_imported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    package = tmp_path / "pack"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise SystemExit")
+    file = package / "mine.py"
+    file.write_text("raise SystemExit")
+    found = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert code_digest("pack.mine:f") == f"SHA-256 {found} of pack.mine"
+    file.write_text("changed")
+    assert found not in code_digest("pack.mine:f")
+    assert code_digest("no.such:f") == f"no.such: {NOT_FOUND}"
+
+
+def test_the_digest_of_the_package_counts_its_modules():
+    assert code_digest() == code_digest()
+    assert code_digest().endswith(" modules of dp-attest")
