@@ -183,7 +183,7 @@ def test_a_function_that_always_raises_is_refused_with_its_place():
     def broken(v, rng):
         raise KeyError("no such column")
 
-    with pytest.raises(ParameterError, match="KeyError in every run, at test_output_features.py:"):
+    with pytest.raises(ParameterError, match=r"KeyError in every run, at test_output_features\.py:"):
         audit(broken, (0, 1), ONE, runs=1000, rng=1)
 
 
@@ -191,7 +191,7 @@ def test_a_vectorised_function_that_raises_is_refused_with_its_place():
     def broken(v, rng, size):
         raise ZeroDivisionError("twice")
 
-    with pytest.raises(ParameterError, match="ZeroDivisionError at test_output_features.py:"):
+    with pytest.raises(ParameterError, match=r"ZeroDivisionError at test_output_features\.py:"):
         audit(broken, (0, 1), ONE, runs=1000, rng=1)
 
 
