@@ -87,7 +87,7 @@ def _(output: Iterator, walk: OutputWalk) -> None:  # type: ignore[type-arg]
         read_items(output, walk)
 
 
-def _with_result(output: Iterator[Any], returned: list[Any]) -> Iterator[Any]:
+def _with_result(output: Any, returned: list[Any]) -> Iterator[Any]:
     """The items of a generator; what it returns at its end goes to the list."""
     returned.append((yield from output))
 

@@ -74,9 +74,8 @@ def read_fields(output: Any, walk: OutputWalk) -> None:
 
 def _has_own_state(kind: type) -> bool:
     """Whether a type says itself what a copy is made from: that may be more than its fields."""
-    return (
-        kind.__reduce__ is not object.__reduce__ or kind.__reduce_ex__ is not object.__reduce_ex__
-    )
+    own = ("__reduce__", "__reduce_ex__")
+    return any(name in vars(base) for base in kind.__mro__[:-1] for name in own)
 
 
 def _read_conversion(output: Any, walk: OutputWalk) -> None:

@@ -84,7 +84,7 @@ def read_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
     left = []
     for place, one in enumerate(listed):
         array[place] = one
-        kind = type(one)
+        kind: Any = type(one)
         stays = issubclass(kind, (*AS_THEY_ARE, OutputFeatures)) and kind is not np.timedelta64
         if kind not in PLAIN and not stays:
             left.append(place)
