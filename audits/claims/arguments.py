@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.randomness import Rng, generator
+from audits.values.copies import is_shared
 from audits.values.descriptions import describe_pair, describe_value
 from audits.values.digests import equal_values
 
@@ -44,6 +46,9 @@ def checked_pair(pair: Any) -> tuple[Any, Any]:
     if len(pair) != 2:
         raise ParameterError("pair", f"{len(pair)} values", "two neighbouring values")
     first, second = pair
+    if any(isinstance(one, Iterator) and is_shared(one) for one in pair):
+        shown = describe_pair(first, second)
+        raise ParameterError("pair", shown, "values that every call can read: lists, no iterators")
     if equal_values(first, second):
         shown = f"{describe_value(first)} twice"
         raise ParameterError("pair", shown, "two values that differ: no audit can tell equal apart")

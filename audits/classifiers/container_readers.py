@@ -6,6 +6,7 @@ import array
 import collections
 import io
 import itertools
+import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
@@ -30,10 +31,14 @@ def _(output: Mapping, walk: OutputWalk) -> None:  # type: ignore[type-arg]
     keys = list(itertools.islice(output, MAX_WORDS))
     words = [key_word(key, walk) for key in keys]
     mapping_words(type_name(output), words, walk)
-    if len(output) > len(keys):
+    if isinstance(output, dict) and type(output).__iter__ is not dict.__iter__:
+        walk.part(".stored", list(dict.items(output)))  # its own methods may hide some
+    elif len(output) > len(keys):
         walk.blind(f"{type(output).__name__} with more than {MAX_WORDS:,} keys")
     for at in sorted(range(len(keys)), key=words.__getitem__):
         walk.part(f"[{words[at]}]", output[keys[at]])
+    if isinstance(output, collections.defaultdict):
+        walk.part(".default_factory", output.default_factory)
     read_own_fields(output, walk)
 
 
@@ -49,6 +54,12 @@ def _(output: Set, walk: OutputWalk) -> None:  # type: ignore[type-arg]
 @read_any.register(tuple)
 @read_any.register(list)
 def _(output: Any, walk: OutputWalk) -> None:
+    base = list if isinstance(output, list) else tuple
+    if type(output) is not base and type(output).__iter__ is not base.__iter__:
+        walk.part(".stored", base(base.__getitem__(output, slice(None))))  # it may hide some
+        read_items(output, walk)
+        read_own_fields(output, walk)
+        return
     numbers = equal_numbers([output])
     if numbers is None:
         walk.word(f"{type_name(output)} {len(output)}")
@@ -68,7 +79,17 @@ def _(output: collections.deque, walk: OutputWalk) -> None:  # type: ignore[type
 @read_any.register
 def _(output: Iterator, walk: OutputWalk) -> None:  # type: ignore[type-arg]
     walk.word(type_name(output))
-    read_items(output, walk)
+    if isinstance(output, types.GeneratorType):
+        returned: list[Any] = []
+        read_items(_with_result(output, returned), walk)
+        walk.part(".result", returned)
+    else:
+        read_items(output, walk)
+
+
+def _with_result(output: Any, returned: list[Any]) -> Iterator[Any]:
+    """The items of a generator; what it returns at its end goes to the list."""
+    returned.append((yield from output))
 
 
 @read_any.register
@@ -85,6 +106,8 @@ def _(output: io.IOBase, walk: OutputWalk) -> None:
 def _(output: BaseException, walk: OutputWalk) -> None:
     walk.word(type_name(output))
     walk.part(".args", output.args)
+    walk.part(".__cause__", output.__cause__)
+    walk.part(".__context__", output.__context__)
     read_fields(output, walk)
 
 
@@ -92,7 +115,18 @@ def _(output: BaseException, walk: OutputWalk) -> None:
 @read_any.register(types.ModuleType)
 @read_any.register(types.BuiltinFunctionType)
 def _(output: Any, walk: OutputWalk) -> None:
-    walk.word(f"{type_name(output)} {getattr(output, '__qualname__', output.__name__)}")
+    name = getattr(output, "__qualname__", output.__name__)
+    walk.word(f"{type_name(output)} {name}")
+    if isinstance(output, types.BuiltinFunctionType):
+        if not isinstance(output.__self__, types.ModuleType | None):
+            walk.part(".__self__", output.__self__)
+        return
+    home = getattr(output, "__module__", output.__name__)
+    known = sys.modules.get(home)
+    for step in name.split(".") if isinstance(output, type) else ():
+        known = getattr(known, step, None)
+    if known is not output:  # made by the release
+        walk.blind(type_name(output))
 
 
 @read_any.register

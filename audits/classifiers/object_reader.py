@@ -29,7 +29,8 @@ def read_any(output: Any, walk: OutputWalk) -> None:
         read_items(output, walk)
     elif any(hasattr(type(output), name) for name in ("__float__", "__int__", "__index__")):
         _read_conversion(output, walk)
-    if (len(walk.words), len(walk.numbers)) == before:
+    some = (len(walk.words), len(walk.numbers)) != before
+    if not some or _has_own_state(type(output)):
         _read_state(output, walk)
     if (len(walk.words), len(walk.numbers)) == before:
         walk.blind(type(output).__name__)
@@ -69,6 +70,12 @@ def read_fields(output: Any, walk: OutputWalk) -> None:
     for name in sorted(map(str, fields)):
         walk.word(name)
         walk.part(f".{name}", fields[name])
+
+
+def _has_own_state(kind: type) -> bool:
+    """Whether a type says itself what a copy is made from: that may be more than its fields."""
+    own = ("__reduce__", "__reduce_ex__")
+    return any(name in vars(base) for base in kind.__mro__[:-1] for name in own)
 
 
 def _read_conversion(output: Any, walk: OutputWalk) -> None:

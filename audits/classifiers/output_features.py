@@ -32,7 +32,8 @@ MIN_GROUP = 4  # outputs of one kind that are read together
 MAX_UNSEEN = 16  # parts that a finding names
 Codes = feature_codes.Codes
 # outputs that stay as they are: rules of single numbers look at them
-PLAIN = (bool, int, float, np.integer, np.floating, np.bool_, RaisedOutcome)
+PLAIN = {bool, int, float, RaisedOutcome}
+AS_THEY_ARE = (np.integer, np.floating, np.bool_)
 
 
 @final
@@ -83,7 +84,9 @@ def read_outputs(outputs: NDArray[Any]) -> NDArray[Any]:
     left = []
     for place, one in enumerate(listed):
         array[place] = one
-        if not isinstance(one, (*PLAIN, OutputFeatures)):
+        kind: Any = type(one)
+        stays = issubclass(kind, (*AS_THEY_ARE, OutputFeatures)) and kind is not np.timedelta64
+        if kind not in PLAIN and not stays:
             left.append(place)
     found = _features_of_each([listed[place] for place in left])
     for place, one in zip(left, found, strict=True):

@@ -31,7 +31,8 @@ def _(output: Any, walk: OutputWalk) -> None:
 
 @read_any.register
 def _(output: RaisedOutcome, walk: OutputWalk) -> None:
-    walk.word(f"raised {output.kind} {output.message}")
+    walk.word(f"raised {output.kind}")
+    walk.part(".message", output.message)
 
 
 @read_any.register(int)
@@ -39,7 +40,7 @@ def _(output: RaisedOutcome, walk: OutputWalk) -> None:
 @read_any.register(np.bool_)
 def _(output: Any, walk: OutputWalk) -> None:
     walk.word(type_name(output))
-    walk.whole(int(output))
+    walk.whole(int.__int__(output) if isinstance(output, int) else int(output))
     read_own_fields(output, walk)
 
 
@@ -49,7 +50,7 @@ def _(output: Any, walk: OutputWalk) -> None:
     walk.word(type_name(output))
     if isinstance(output, np.longdouble):
         walk.exact.append(output.tobytes())
-    walk.number(float(output))
+    walk.number(float.__float__(output) if isinstance(output, float) else float(output))
     read_own_fields(output, walk)
 
 
@@ -59,12 +60,15 @@ def _(output: Any, walk: OutputWalk) -> None:
     walk.word(type_name(output))
     walk.number(float(output.real))
     walk.number(float(output.imag))
+    read_own_fields(output, walk)
 
 
 @read_any.register(np.ndarray)
 @read_any.register(np.generic)
+@read_any.register(np.timedelta64)  # whose base is that of integers
 def _(output: Any, walk: OutputWalk) -> None:
     read_array(output, walk)
+    read_own_fields(output, walk)
 
 
 @read_any.register
@@ -87,6 +91,7 @@ def _(output: str, walk: OutputWalk) -> None:
 def _(output: Any, walk: OutputWalk) -> None:
     walk.word(type_name(output))
     _read_bytes(bytes(output), walk)
+    read_own_fields(output, walk)
 
 
 @read_any.register

@@ -17,6 +17,7 @@ from accountant.files import write_text
 from accountant.plans.plan import Plan
 from accountant.randomness import Rng
 from audits.claims.arguments import seed_and_generator
+from audits.claims.claims import ClaimLike
 from audits.one_run.findings import OneRunFinding
 from audits.one_run.scores import LEAST_COINS, audit_in_order, checked_scores
 
@@ -213,7 +214,7 @@ class Canaries:
     def audit(
         self,
         scores: ArrayLike | str | Path,
-        claim: Plan | None = None,
+        claim: Plan | ClaimLike | None = None,
         delta: float | None = None,
         confidence: float = 0.95,
     ) -> OneRunFinding:
@@ -223,7 +224,7 @@ class Canaries:
         ----------
         scores : array or path
             One for each canary, in order; greater says "in the data".  Or a .npy file.
-        claim : Plan, optional
+        claim : Plan, Budget, float or (float, float), optional
             As in `audit_scores`.
         delta : float, optional
             As in `audit_scores`.

@@ -26,6 +26,7 @@ from accountant.numerics.search import furthest_that
 from accountant.plans.plan import Plan
 from accountant.randomness import Rng
 from audits.claims.arguments import CONFIDENCE, claimed_delta, seed_and_generator
+from audits.claims.claims import ClaimLike, checked_claim
 from audits.claims.findings import Outcome
 from audits.one_run.findings import OneRunFinding
 from audits.one_run.guess_rules import GuessRule, RankedCoins, ranked_coins, ranked_pairs
@@ -40,7 +41,7 @@ SPLITS = OneOf(("coins", "fixed"))
 def audit_scores(
     inside: ArrayLike | str | Path,
     outside: ArrayLike | str | Path,
-    claim: Plan | None = None,
+    claim: Plan | ClaimLike | None = None,
     delta: float | None = None,
     confidence: float = 0.95,
     *,
@@ -59,9 +60,9 @@ def audit_scores(
         Scores of the canaries that were in the data, finite; or a .npy file of them.
     outside : array or path
         Scores of those that were not.
-    claim : Plan, optional
-        What is claimed of a canary that is added or removed: a loss or a plan.  Pure and
-        approximate claims are tested at their delta, others by their whole curve.
+    claim : Plan, Budget, float or (float, float), optional
+        What is claimed of a canary that is added or removed: a loss, a plan, epsilon, or (epsilon,
+        delta).  Pure and approximate claims are tested at their delta, others by their whole curve.
     delta : float, optional
         The delta in [0, 1) of the bound; by default the claim's, and 1e-5 if it has none.
     confidence : float, optional
@@ -166,9 +167,7 @@ def load_numbers(argument: str, path: str | Path) -> Any:
 
 def checked_plan(claim: Any) -> Plan | None:
     """The claim as a plan or a loss; None stays None."""
-    if claim is None or isinstance(claim, Plan):
-        return claim
-    raise ParameterError("claim", claim, "a loss or a plan, such as ApproxLoss(8.0, 1e-5)")
+    return claim if isinstance(claim, Plan) else checked_claim(claim)
 
 
 def _delta_of(claim: Plan | None) -> float:

@@ -134,7 +134,8 @@ def _attack(
 ) -> Finding:
     """Audit, and fail unless the claim survives a test that could have falsified it."""
     __tracebackhide__ = True
-    finding = audit(release, pair, claim, runs, trial.confidence, delta, trial.seed)
+    with report_parameter_errors():  # a traceback would show the pair
+        finding = audit(release, pair, claim, runs, trial.confidence, delta, trial.seed)
     point = finding.point
     if point is None and isinstance(claim, Loss):
         point = ClaimPoint(claim.epsilon_at(finding.delta), finding.delta, finding.guesses)

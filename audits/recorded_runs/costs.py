@@ -99,7 +99,11 @@ def _spend_forced(moves: dict[int, float], laws: Laws, spent: Spent) -> None:
                 spent.unknown.append(words)
         elif block.law == "uniform":
             for gap in needed[mine].tolist():
-                spent.losses[ApproxLoss(0.0, min(1.0, gap))] += 1
+                if gap < 1:
+                    spent.losses[ApproxLoss(0.0, gap)] += 1
+                else:
+                    words = "uniform noise is smaller than a move"
+                    spent.infinite.append((_event_at(block), words))
         elif block.law == "gumbel":
             spent.unknown.append(f"the loss of Gumbel noise that is released, at {block.site}")
         else:

@@ -29,7 +29,7 @@ def event_of(thing: Any) -> Event | None:
 
 def plain(thing: Any) -> Any:
     """The plain number, array or nest behind a followed one, without a trace of the use."""
-    if event_of(thing) is not None:
+    if hasattr(thing, "as_plain"):  # also one that is followed no more
         return thing.as_plain()
     if type(thing) in (tuple, list):
         return type(thing)(map(plain, thing))
@@ -41,6 +41,7 @@ def use(thing: Any) -> Any:
     event = event_of(thing)
     if event is not None:
         event.used = True
+    if hasattr(thing, "as_plain"):
         return thing.as_plain()
     if type(thing) in (tuple, list):
         return type(thing)(map(use, thing))

@@ -123,15 +123,14 @@ def _encode_output(output: Any) -> Any:
     if type(output) is int and abs(output) < SMALL:
         return output
     if type(output) is RaisedOutcome:
-        return {"raised": [output.kind, output.message]}
+        return {"raised": [output.kind, output.message, output.place]}
     found = output if isinstance(output, OutputFeatures) else output_features(output)
     return [found.structure, found.category, found.numbers.tolist(), *found.unseen]
 
 
 def _decode_output(output: Any) -> Any:
     if isinstance(output, dict):
-        kind, message = output["raised"]
-        return RaisedOutcome(str(kind), str(message))
+        return RaisedOutcome(*map(str, output["raised"]))
     if isinstance(output, list):
         structure, category, numbers, *unseen = output
         if not (0 <= structure < MAX_CODE and 0 <= category < MAX_CODE):

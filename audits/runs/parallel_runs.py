@@ -136,7 +136,7 @@ def collect_both(
     )
     outcomes = [*first[:1000].ravel(), *second[:1000].ravel()] if first.dtype == object else []
     if outcomes and all(isinstance(one, RaisedOutcome) for one in outcomes):
-        shown = f"{outcomes[0].kind}: {outcomes[0].message} in every run"
+        shown = f"{outcomes[0].kind} in every run, {outcomes[0].place}"
         raise ParameterError("release", shown, "a function that returns outputs")
     return first, second
 

@@ -8,6 +8,7 @@ an outcome like any other.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -19,18 +20,20 @@ from accountant.errors import ParameterError
 from audits.runs.release_calls import CallForm, IsolatedRelease, awaiting, call_form
 from audits.values.copies import copies
 
+MAX_CAUSES = 8  # exceptions before one that are read
 CHUNK = 1 << 15  # runs at a time: stays in the processor's cache, and bounds memory
 Draw = Callable[[Any, np.random.Generator, int], NDArray[Any]]
-ARRAY_TYPES = (bool, int, float, str, bytes, np.generic)  # types that arrays hold as they are
+ARRAY_TYPES = (bool, int, float, str, bytes)  # types that arrays hold as they are
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RaisedOutcome:
-    """The outcome of a run that raised: the exception's type and its message."""
+    """The outcome of a run that raised: the exception's type, its message, the line of code."""
 
     kind: str
     message: str = ""
+    place: str = ""
 
 
 def concatenate_outputs(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -70,9 +73,10 @@ class Vectorised:
                 found = many(release, next(values), rng, size)
         except Exception as error:
             # which of the runs failed is not known
-            shown = f"one that raised {type(error).__name__}: {error}"
+            # nor is its message shown, here or below: it may name records
+            shown = f"one that raised {type(error).__name__} {_place(error)}"
             allowed = "a function that does not raise; without size an exception is an outcome"
-            raise ParameterError("release", shown, allowed) from error
+            raise ParameterError("release", shown, allowed) from None
         return _checked_outputs(found, size)
 
 
@@ -88,14 +92,10 @@ def as_output_array(outputs: list[Any]) -> NDArray[Any]:
     kinds = {type(one) for one in outputs}
     if len(kinds) == 1:
         kind = kinds.pop()
-        if issubclass(kind, np.ndarray):
-            # a mask would be lost
-            if (
-                not issubclass(kind, np.ma.MaskedArray)
-                and len({(one.dtype, one.shape) for one in outputs}) == 1
-            ):
+        if kind is np.ndarray:  # a subclass may have a mask, or fields
+            if len({(one.dtype, one.shape) for one in outputs}) == 1:
                 return np.stack(outputs)
-        elif issubclass(kind, ARRAY_TYPES):
+        elif kind in ARRAY_TYPES or issubclass(kind, np.generic):
             array = np.asarray(outputs)
             # Python's integers may be too long; strings would lose their trailing nulls
             if array.dtype.kind in "biuf":
@@ -106,8 +106,30 @@ def as_output_array(outputs: list[Any]) -> NDArray[Any]:
 def _outcome(release: Callable[..., Any], value: Any, rng: np.random.Generator) -> Any:
     try:
         return release(value, rng)
-    except Exception as error:
-        return RaisedOutcome(type(error).__name__, str(error)[:200])
+    except (Exception, SystemExit) as error:
+        return RaisedOutcome(type(error).__name__, _message(error), _place(error))
+
+
+def _message(error: BaseException, depth: int = 0) -> str:
+    """What a traceback shows of an exception: message, notes, and the exceptions before it."""
+    try:
+        message = "\n".join([str(error), *map(str, getattr(error, "__notes__", ()))])[:200]
+    except Exception as failed:  # its own method may raise anything
+        message = f"unreadable: {type(failed).__name__}"
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if before is None or depth == MAX_CAUSES:
+        return message
+    return f"{message} from {type(before).__name__}: {_message(before, depth + 1)}"
+
+
+def _place(error: BaseException) -> str:
+    """The file and the line that raised an exception."""
+    last = error.__traceback__
+    if last is None:
+        return ""
+    while last.tb_next is not None:
+        last = last.tb_next
+    return f"at {os.path.basename(last.tb_frame.f_code.co_filename)}:{last.tb_lineno}"
 
 
 def _checked_outputs(many: Any, size: int) -> NDArray[Any]:

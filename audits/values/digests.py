@@ -22,7 +22,10 @@ FRAME_LIBRARIES = {"pandas", "polars"}
 
 def digest(value: Any) -> str | None:
     """The SHA-256 of a value in hexadecimal; None if a part of it can only be known by identity."""
-    found = _read(value, 0)
+    try:
+        found = _read(value, 0)
+    except Exception:  # its own methods may raise anything, and it may lie about its class
+        return None
     return None if found is None else hashlib.sha256(found).hexdigest()
 
 
@@ -51,9 +54,10 @@ def _read(value: Any, depth: int) -> bytes | None:
     if isinstance(value, (np.ndarray, np.generic)):
         return _read_array(np.asanyarray(value), depth)
     if isinstance(value, Mapping):
-        return _join_sorted("mapping", [_read_parts("item", one, depth) for one in value.items()])
+        items = (_read_parts("item", one, depth) for one in value.items())
+        return _join_sorted("mapping", items)
     if isinstance(value, Set):
-        return _join_sorted("set", [_read(one, depth + 1) for one in value])
+        return _join_sorted("set", (_read(one, depth + 1) for one in value))
     if type(value) in {list, tuple}:
         return _read_parts(type(value).__name__, value, depth)
     if isinstance(value, type):
@@ -67,7 +71,7 @@ def _read(value: Any, depth: int) -> bytes | None:
 
 
 def _read_parts(kind: str, parts: Iterable[Any], depth: int) -> bytes | None:
-    return _join(kind, [_read(one, depth + 1) for one in parts])
+    return _join(kind, _all_known(_read(one, depth + 1) for one in parts))
 
 
 def _read_array(array: NDArray[Any], depth: int) -> bytes | None:
@@ -158,14 +162,23 @@ def _text_bytes(value: Any) -> bytes:
     return f"{kind} ".encode() + body
 
 
-def _join_sorted(kind: str, parts: list[bytes | None]) -> bytes | None:
-    known = [part for part in parts if part is not None]
-    return _join(kind, [*sorted(known)]) if len(known) == len(parts) else None
+def _join_sorted(kind: str, parts: Iterable[bytes | None]) -> bytes | None:
+    known = _all_known(parts)
+    return None if known is None else _join(kind, sorted(known))
 
 
-def _join(kind: str, parts: list[bytes | None]) -> bytes | None:
-    if any(part is None for part in parts):
+def _all_known(parts: Iterable[bytes | None]) -> list[bytes] | None:
+    """The parts, or None at the first that is None: else a cycle would be walked for ever."""
+    known = []
+    for part in parts:
+        if part is None:
+            return None
+        known.append(part)
+    return known
+
+
+def _join(kind: str, known: list[bytes] | None) -> bytes | None:
+    if known is None:
         return None
-    known = [part for part in parts if part is not None]
     lengths = b"".join(len(part).to_bytes(8, "big") for part in known)
     return f"{kind} {len(known)} ".encode() + lengths + b"".join(known)

@@ -718,3 +718,18 @@ def test_the_page_runs(name, tests, pytester, warm):
     outcomes = done.parseoutcomes()
     assert set(outcomes) == {"passed", "xfailed"}, said(done)
     assert outcomes["xfailed"] == 1
+
+
+def test_no_traceback_of_a_refusal_shows_the_pair(session):
+    result = session("""
+        NAMES = ["a secret name"], ["another"]
+
+        @pytest.mark.dp(epsilon=1)
+        def test_raises():
+            def release(value, rng, size):
+                raise KeyError(value[0])
+            return release, NAMES
+    """)
+    result.assert_outcomes(failed=1)
+    assert "KeyError at" in result.stdout.str()
+    assert "a secret name" not in result.stdout.str()

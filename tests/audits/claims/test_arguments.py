@@ -140,3 +140,12 @@ def test_every_audit_takes_every_form_of_a_claim(audited):
         found, same = audited(claim), audited(loss)
         assert found.claim == loss
         assert (found.guesses, found.witness) == (same.guesses, same.witness)
+
+
+def test_a_pair_that_can_be_read_only_once_is_refused():
+    with pytest.raises(ParameterError, match="no iterators"):
+        audit(lambda v, rng: sum(v), (iter_of(3), iter_of(4)), 1.0, runs=1000, rng=0)
+
+
+def iter_of(count):
+    yield from range(count)

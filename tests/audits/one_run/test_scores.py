@@ -188,3 +188,11 @@ def test_what_cannot_be_audited_is_refused(wrong, remedy):
     given = {"inside": np.ones(20), "outside": np.zeros(20)} | wrong
     with pytest.raises(ParameterError, match=remedy):
         audit_scores(**given)
+
+
+def test_numbers_are_claims_of_a_training_run_too():
+    scores = np.arange(300.0, 600), np.arange(300.0)
+    for short, loss in [(1.0, PureLoss(1.0)), ((1.0, 1e-5), ApproxLoss(1.0, 1e-5))]:
+        found = audit_scores(*scores, short, rng=0)
+        assert found.outcome is Outcome.FALSIFIED
+        assert found.epsilon_lower == audit_scores(*scores, loss, rng=0).epsilon_lower

@@ -246,3 +246,26 @@ def test_lost_noise_is_named_and_is_no_result():
     found = record(hides, DATA, FEWER, claim=1.0)
     assert [finding.kind for finding in found.findings] == ["lost noise"]
     assert "primitives" in found.findings[0].sentence
+
+
+def test_a_noisy_array_that_was_used_and_written_is_computed_with():
+    def centres(data):
+        found = np.random.default_rng(5).uniform(-0.5, 0.5, (2, 3))
+        for _ in range(2):
+            nearest = ((data[:, None] - found) ** 2).sum(2).argmin(1)
+            for k in range(2):
+                total = data[nearest == k].sum(0) + np.random.laplace(scale=40.0, size=3)
+                found[k] = np.clip(total, -1, 1)
+        return found
+
+    data = np.random.default_rng(0).uniform(-0.5, 0.5, (20, 3))
+    found = record(centres, data, data[::-1], claim=8.0)
+    assert not any("RecursionError" in one for one in found.unchecked)
+
+
+def test_uniform_noise_smaller_than_a_move_hides_nothing():
+    def shifted(data):
+        return data.sum() + np.random.default_rng(0).uniform(-0.5, 0.5)
+
+    found = record(shifted, np.ones(5), np.array([1.0, 1, 1, 1, 9]), claim=1.0)
+    assert found.cost == float("inf")

@@ -91,3 +91,16 @@ def test_frames_are_read_by_names_index_and_columns():
     assert all(surely_differ(frame, other) for other in others)
     doubled = pandas.concat([frame, frame], axis=1)
     assert equal_values(doubled, doubled.copy())
+
+
+def test_a_value_with_many_cycles_is_unreadable_at_once():
+    items = [1]
+    items.extend([items, {"all": [items, items]}])
+    assert digest(items) is None
+
+
+def test_a_value_that_lies_about_its_class_is_unreadable():
+    class Liar:
+        __class__ = property(lambda self: int)
+
+    assert digest([Liar()]) is None

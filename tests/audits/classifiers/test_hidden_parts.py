@@ -1,0 +1,123 @@
+"""Outputs that hide the value: fields of numbers, containers that lie, causes, states in C."""
+
+import random
+import types
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from audits import Outcome, audit
+
+
+class HiddenFloat(float):
+    pass
+
+
+class HiddenArray(np.ndarray):
+    pass
+
+
+class EmptyList(list):
+    def __iter__(self):
+        return iter(())
+
+
+class EmptyDict(dict):
+    def __iter__(self):
+        return iter(())
+
+    def items(self):
+        return []
+
+
+class OtherClass:
+    __class__ = property(lambda self: int)
+
+    def __init__(self, value):
+        self.value = value
+
+
+class NoAttributes:
+    def __init__(self, value):
+        self.value = value
+
+    def __getattribute__(self, name):
+        raise RuntimeError(name)
+
+
+def with_field(output, value):
+    output.hidden = value
+    return output
+
+
+def generator_that_returns(value):
+    yield 1
+    return value
+
+
+def error_from(value):
+    error = ValueError("fixed")
+    error.__cause__ = KeyError(value)
+    return error
+
+
+def in_a_double_cycle(value):
+    items = [1]
+    items.extend([items, {"all": [items, value]}])
+    return items
+
+
+LEAKS = {
+    "float": lambda value: with_field(HiddenFloat(), value),
+    "array": lambda value: with_field(np.zeros(2).view(HiddenArray), value),
+    "list": lambda value: EmptyList([value]),
+    "dict": lambda value: EmptyDict(a=value),
+    "class": OtherClass,
+    "result": generator_that_returns,
+    "cause": error_from,
+    "default": lambda value: defaultdict(lambda: value),
+    "bound": lambda value: [value].append,
+    "cycle": in_a_double_cycle,
+    "state": lambda value: random.Random(value > 0.5),
+    "timedelta": lambda value: np.timedelta64(round(8 * value), "us"),
+}
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_what_an_output_hides_is_read(name):
+    def release(value, rng, scale):
+        return LEAKS[name](float(value + rng.laplace(scale=scale)))
+
+    found = audit(lambda v, rng: release(v, rng, 0.25), (0.0, 1.0), 1.0, runs=1000, rng=1)
+    assert found.outcome is Outcome.FALSIFIED
+    honest = audit(lambda v, rng: release(v, rng, 2.0), (0.0, 1.0), 1.0, 1000, 1 - 1e-6, rng=1)
+    assert honest.outcome is Outcome.SURVIVED
+    assert honest.unseen == ()
+
+
+@pytest.mark.parametrize(
+    "make", [lambda v: type("C", (), {"v": v}), lambda v: types.ModuleType("m"), NoAttributes]
+)
+def test_what_cannot_be_read_is_unseen(make):
+    found = audit(lambda v, rng: make(v + rng.laplace()), (0.0, 1.0), 1.0, runs=1000, rng=1)
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert found.unseen
+
+
+def test_an_exit_and_what_caused_an_error_are_outcomes():
+    def exits(value, rng):
+        raise SystemExit(int(rng.random() < 0.1 + 0.8 * value)) from None
+
+    def fails(value, rng):
+        if rng.random() < 0.5:
+            return 0.0
+        error = KeyError(float(value + rng.laplace(scale=0.25)))
+        raise ValueError("fixed") from error
+
+    def returns_or_exits(value, rng):
+        return 1.0 if rng.random() < 0.5 else exits(value, rng)
+
+    for release in (returns_or_exits, fails):
+        found = audit(release, (0, 1), 0.5, runs=2000, rng=1)
+        assert found.outcome is Outcome.FALSIFIED
