@@ -68,6 +68,7 @@ class TargetProcesses(IsolatedRelease):
         self._name, self._words, self._pair, self._limits = name, words, pair, limits
         self._lock = threading.Lock()
         self._report: bytes | None = None
+        self._takes_size: bool | None = None
         ends = [socket.socketpair() for _ in range(processes)]
         numbers = [theirs.fileno() for _, theirs in ends]
         work = {
@@ -102,6 +103,13 @@ class TargetProcesses(IsolatedRelease):
         seed = int.from_bytes(rng.bytes(16), "little")
         most = SMALL_ANSWER + self._limits.memory_bytes * size // MAX_LEARNING_RUNS
         return self._ask([which, seed, size], most, decode_outputs)
+
+    @property
+    def takes_size(self) -> bool:
+        """Whether one call of the function makes many runs, as a process of it says."""
+        if self._takes_size is None:
+            self._takes_size = self._ask([], SMALL_ANSWER, _decode_takes_size)
+        return self._takes_size
 
     def notes(self, runs: int) -> tuple[str, ...]:
         """Sentences on the function, by what a process saw after so many runs of it."""
@@ -165,6 +173,14 @@ class TargetProcesses(IsolatedRelease):
                     self._supervisor.kill()
                     self._report, _ = self._supervisor.communicate()
             return self._report
+
+
+def _decode_takes_size(answer: Any) -> bool:
+    """Whether the function takes a number of runs; it decides the sizes of pieces alone."""
+    try:
+        return bool(answer["takes_size"])
+    except MALFORMED as error:
+        raise BrokenMessage from error
 
 
 def _decode_notes(answer: Any) -> tuple[str, ...]:

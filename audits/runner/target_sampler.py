@@ -18,16 +18,17 @@ import numpy as np
 from accountant.errors import ParameterError
 from audits.runner.target_messages import Channel, encode_outputs
 from audits.runner.target_values import load_value
-from audits.runs.release_functions import Draw, vectorised
+from audits.runs.release_functions import Draw, calls_once_a_run, vectorised
 from audits.runs.release_notes import observations
 
 ANY_SIZE = 1 << 62  # the auditor is trusted
 
 
 def _serve(channel: Channel) -> None:
-    """Answer requests until the connection is closed: [which value, seed, runs], or [runs].
+    """Answer requests until the connection is closed: [which value, seed, runs], [runs], or [].
 
-    The second kind asks what a few more calls show of the function.
+    The second kind asks what a few more calls show of the function, the last whether it takes a
+    number of runs.
     """
     sys.path.insert(0, "")
     warnings.simplefilter("ignore")
@@ -49,6 +50,8 @@ def _serve(channel: Channel) -> None:
 
 
 def _answer(draw: Draw, values: list[Any], request: list[int]) -> Any:
+    if not request:
+        return {"takes_size": not calls_once_a_run(draw)}
     if len(request) == 1:
         return {"notes": observations(draw, values, request[0])}
     which, seed, size = request
