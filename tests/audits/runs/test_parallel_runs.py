@@ -62,7 +62,7 @@ class Bound:
 
 
 def inner_of(records):
-    def partly_bound(value, rng, size, scale, bound=Bound(records)):
+    def partly_bound(value, rng, size, scale, bound):
         return value + rng.laplace(scale=scale, size=size)
 
     return functools.partial(partly_bound, bound=Bound(records))
