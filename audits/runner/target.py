@@ -56,9 +56,9 @@ class TargetRequest:
         pair = given.get("pair")
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ParameterError("--pair", type(pair).__name__, "two numbers or files")
-        words = str(pair[0]), str(pair[1])
+        values = str(pair[0]), str(pair[1])
         bits, early = given.get("bits") is True, given.get("early") is True
-        found = cls(name, epsilon, delta, words, bits, early)
+        found = cls(name, epsilon, delta, values, bits, early)
         try:
             checked_pair(tuple(map(load_value, found.pair)))
         except ParameterError as error:
