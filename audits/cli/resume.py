@@ -67,9 +67,8 @@ def run_remaining(
             return "no rows were saved"
         part = f"{options.json}{PARTIAL_SUFFIX}"
         write_atomically(Path(part), form.write(request, done()))
-        also = f" and the outputs of {runs:,} runs" if runs else ""
-        verb = "are kept beside" if also else "are in"
-        return f"{len(done())} of {len(todo)} rows{also} {verb} {part}; continue with --resume"
+        also = f"outputs of {runs:,} runs are in {part}{SUFFIX}, " if runs else ""
+        return f"{also}{len(done())} of {len(todo)} rows are in {part}; continue with --resume"
 
     stopped = False
     if outputs is not None:
