@@ -1,10 +1,12 @@
 """Time as an output: does the time of a release depend on the value, or on the noise?
 
 Batches of releases are timed in pairs, one after the other, so that a drift of the machine's speed
-affects both.  A fair coin chooses the order.  If time does not depend on the value, the sign of
-each difference is a fair coin whatever the sizes, and the signed-rank sum has an exact
-distribution.  The same holds for two batches of one value and the noise that they drew, since
-noise that time does not depend on could as well have been drawn in the other order.
+affects both.  A fair coin chooses the order.  Another chooses which value is made again first
+before each pair, outside the clock, so that no value keeps the better place in memory.  If time
+does not depend on the value, the sign of each difference is a fair coin whatever the sizes, and the
+signed-rank sum has an exact distribution.  The same holds for two batches of one value and the
+noise that they drew, since noise that time does not depend on could as well have been drawn in the
+other order.
 
 References: Wilcoxon (1945); Spearman (1904); Jin, McMurtry, Rubinstein & Ohrimenko (2022).
 """
@@ -25,11 +27,14 @@ from accountant.numerics import Array
 from accountant.randomness import Rng
 from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
-from audits.runs.release_functions import vectorised
+from audits.runs.release_calls import release_name
+from audits.runs.release_functions import Vectorised, vectorised
+from audits.values.copies import remaker
 from mechanisms.base.mechanism import Mechanism
 
 PAIRS = IntegerRange(8, 100_000)
 BATCH = IntegerRange(1)
+Batch = Callable[[list[Any], np.random.Generator], Any]
 
 
 @final
@@ -67,9 +72,9 @@ def audit_timing(
 ) -> Timing:
     """Try to falsify that the time of a release depends on neither the value nor the noise.
 
-    Batches of the two values are timed in pairs, in an order that a fair coin chooses.  If time
-    does not depend on the value, the signs of the differences are fair coins, and the signed-rank
-    test is exact.
+    Batches of the two values are timed in pairs, in an order that a fair coin chooses, and on
+    copies made before each pair in the order of another coin.  If time does not depend on the
+    value, the signs of the differences are fair coins, and the signed-rank test is exact.
 
     Parameters
     ----------
@@ -119,8 +124,7 @@ def audit_timing(
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ParameterError("pair", type(pair).__name__, "two neighbouring values")
     seed, source = seed_and_generator(rng)
-    draw = release.release if isinstance(release, Mechanism) else vectorised(release)
-    spent, noise = _measure_times(draw, pair, pairs, batch, source, clock)
+    spent, noise = _Timer(_one_batch(release, batch), pair, source, clock).measure(pairs)
     value_p = signed_rank_p(spent[:, 1] - spent[:, 0])
     even = 2 * (pairs // 2)
     slower = spent[1:even:2] - spent[0:even:2]  # of two batches of one value, each value apart
@@ -177,32 +181,64 @@ def signed_rank_p(differences: Array) -> float:
     return min(1.0, 2 * float(chance[far:].sum()))
 
 
-def _measure_times(
-    draw: Callable[..., Any],
-    pair: Any,
-    pairs: int,
-    batch: int,
-    rng: np.random.Generator,
-    clock: Callable[[], float],
-) -> tuple[Array, Array]:
-    """Seconds and mean noise of every batch: a row for each pair, a column for each value."""
-    spent, noise = np.zeros((pairs, 2)), np.zeros((pairs, 2))
-    first = rng.integers(0, 2, pairs)
-    for value in pair:  # a warm-up: the first call would pay for one-time loading
-        draw(value, rng, batch)
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        for row in range(pairs):
-            for column in (int(first[row]), 1 - int(first[row])):
-                begin = clock()
-                output = draw(pair[column], rng, batch)
-                spent[row, column] = clock() - begin
-                noise[row, column] = _mean_noise(output, pair[column])
-    finally:
-        if collecting:
-            gc.enable()
-    return spent, noise
+def _one_batch(release: Mechanism | Callable[..., Any], batch: int) -> tuple[Batch, int]:
+    """A function of (copies, rng) that makes a batch of outputs, and the copies that it needs."""
+    if isinstance(release, Mechanism):
+        return lambda values, rng: release.release(values[0], rng, batch), 1
+    draw = vectorised(release)
+    if not isinstance(draw, Vectorised):
+        raise ParameterError("release", release_name(release), "a function of this process")
+    return lambda values, rng: draw.draw(iter(values), rng, batch), 1 if draw.form.size else batch
+
+
+@final
+class _Timer:
+    """Times batches of both values; what is outside the clock has no order of the values' own."""
+
+    def __init__(
+        self,
+        work: tuple[Batch, int],
+        pair: Any,
+        rng: np.random.Generator,
+        clock: Callable[[], float],
+    ) -> None:
+        self._draw, self._copies = work
+        self._pair, self._rng, self._clock = pair, rng, clock
+        self._make = remaker(pair[0]), remaker(pair[1])
+
+    def measure(self, pairs: int) -> tuple[Array, Array]:
+        """Seconds and mean noise of every batch: a row for each pair, a column for each value."""
+        spent, noise = np.zeros((pairs, 2)), np.zeros((pairs, 2))
+        coins = self._rng.integers(0, 2, (pairs, 2)).tolist()
+        self._row(0, 0)  # a warm-up: the first call would pay for one-time loading
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            for row, (made_first, timed_first) in enumerate(coins):
+                columns = [timed_first, 1 - timed_first]
+                spent[row, columns], noise[row, columns] = self._row(made_first, timed_first)
+        finally:
+            if collecting:
+                gc.enable()
+        return spent, noise
+
+    def _row(self, made_first: int, timed_first: int) -> tuple[list[float], list[float]]:
+        """Seconds and mean noise of both values, the one that is timed first before the other."""
+        made = [
+            [self._make[column]() for _ in range(self._copies)]
+            for column in (made_first, 1 - made_first)
+        ]  # in the order of this coin, and freed in it
+        spent, outputs = [], []
+        for column in (timed_first, 1 - timed_first):
+            values = made[column ^ made_first]
+            begin = self._clock()
+            output = self._draw(values, self._rng)
+            spent.append(self._clock() - begin)
+            outputs.append(output)
+        columns = (timed_first, 1 - timed_first)
+        # after both were timed, for it reads the values
+        found = zip(outputs, columns, strict=True)
+        return spent, [_mean_noise(output, self._pair[column]) for output, column in found]
 
 
 def _mean_noise(output: Any, value: Any) -> float:

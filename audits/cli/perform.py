@@ -17,6 +17,7 @@ from audits.results.result_file import Request, Result, new_result, read_result,
 from audits.results.rows import AuditCase, ReportRow
 
 if TYPE_CHECKING:
+    from audits.runner.kept_outputs import KeptOutputs
     from audits.runner.target_processes import TargetLimits
 
 FAILED, INCONCLUSIVE = 1, 3
@@ -82,6 +83,7 @@ def run_cases(
     options: Options,
     absent: dict[str, str] | None = None,
     extra: tuple[str, ...] = (),
+    kept: KeptOutputs | None = None,
 ) -> Result:
     """Run the remaining cases; an interruption keeps the finished rows in FILE.part."""
 
@@ -93,7 +95,7 @@ def run_cases(
         return left.request, left.rows
 
     form = RowFormat(begun, lambda request, rows: to_json(result(request, rows)))
-    return result(*run_remaining(family, todo, request, threads, options, form))
+    return result(*run_remaining(family, todo, request, threads, options, form, kept))
 
 
 def run_and_report(
@@ -104,9 +106,10 @@ def run_and_report(
     options: Options,
     absent: dict[str, str] | None = None,
     extra: tuple[str, ...] = (),
+    kept: KeptOutputs | None = None,
 ) -> NoReturn:
     """Run the cases, write every report, and exit with the status of the rows."""
-    result = run_cases(family, todo, request, threads, options, absent, extra)
+    result = run_cases(family, todo, request, threads, options, absent, extra, kept)
     write_reports(result, options)
     raise typer.Exit(exit_status(result.rows, options.strict))
 

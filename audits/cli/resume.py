@@ -16,7 +16,9 @@ from audits.results.result_file import PARTIAL_SUFFIX, Request
 from audits.results.rows import Settings
 from audits.runner import execution as running
 from audits.runner.execution import RunnableCase, WorkerFailed
+from audits.runner.kept_outputs import SUFFIX, KeptOutputs
 
+KEPT_SUFFIX = f"{PARTIAL_SUFFIX}{SUFFIX}"
 Row = TypeVar("Row")  # of a report, or a score: with the name of its subject
 
 
@@ -40,8 +42,12 @@ def run_remaining(
     threads: int,
     options: Options,
     form: RowFormat[Any],
+    outputs: KeptOutputs | None = None,
 ) -> tuple[Request, list[Any]]:
-    """Run the remaining cases; an interruption or a failure keeps finished rows in FILE.part."""
+    """Run the remaining cases; an interruption or a failure keeps finished rows in FILE.part.
+
+    ``outputs`` keeps those of rows that are not finished in a file beside it.
+    """
     rows, request = _partial_rows(request, options, form)
     left = [case for case in todo if case.subject not in rows]
     settings = Settings(
@@ -56,12 +62,17 @@ def run_remaining(
 
     def kept() -> str:
         """Which rows are saved, in words."""
-        if not rows or options.json in {None, "-"}:
+        runs = outputs.runs if outputs is not None else 0
+        if not (rows or runs) or options.json in {None, "-"}:
             return "no rows were saved"
         part = f"{options.json}{PARTIAL_SUFFIX}"
         write_atomically(Path(part), form.write(request, done()))
-        return f"{len(done())} of {len(todo)} rows are in {part}; continue with --resume"
+        also = f"outputs of {runs:,} runs are in {part}{SUFFIX}, " if runs else ""
+        return f"{also}{len(done())} of {len(todo)} rows are in {part}; continue with --resume"
 
+    stopped = False
+    if outputs is not None:
+        outputs.begin(again=options.resume)
     try:
         with (
             dask_executor(options.dask) as executor,
@@ -75,10 +86,17 @@ def run_remaining(
             ticking = dataclasses.replace(settings, tick=step)
             running.run_all(left, ticking, threads, add, executor, family)
     except KeyboardInterrupt:
+        stopped = True
         raise Interrupted(f"interrupted: {kept()}") from None
-    except WorkerFailed as error:
-        allowed = f"{error.allowed} ({kept()})"
-        raise WorkerFailed(error.argument, error.value, allowed) from error
+    except ParameterError as error:
+        stopped = outputs is not None and outputs.runs > 0
+        if not stopped and not isinstance(error, WorkerFailed):
+            raise
+        kind = WorkerFailed if isinstance(error, WorkerFailed) else ParameterError
+        raise kind(error.argument, error.value, f"{error.allowed} ({kept()})") from error
+    finally:
+        if outputs is not None:
+            outputs.close(remove=not (stopped and outputs.runs))
     if options.json not in {None, "-"}:
         Path(f"{options.json}{PARTIAL_SUFFIX}").unlink(missing_ok=True)
     return request, done()

@@ -27,6 +27,9 @@ def target(
     bits: Annotated[
         bool, typer.Option("--bits", help="Also look at the low-order bits of its numbers.")
     ] = False,
+    early: Annotated[
+        bool, typer.Option("--early", help="Stop at the first proof; N is the most runs.")
+    ] = False,
     *,
     options: Options,
 ) -> None:
@@ -45,6 +48,9 @@ def target(
     started. --dask is refused, for the code stays on this machine. For code that you do not trust,
     use a container as well.
 
+    Long runs are estimated on stderr first. Ctrl-C keeps the outputs that were drawn beside --json
+    FILE, up to 1 GiB in a file that you alone can read, and --resume goes on from them.
+
     Examples, for a file mycode.py in this folder:
 
     \b
@@ -60,10 +66,13 @@ def target(
     Exit status: 0 survived, 1 falsified, 2 bad usage or a target that cannot be audited,
     3 inconclusive under --strict, 130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
+    import functools
     from pathlib import Path
 
     from accountant.errors import ParameterError
     from audits.cli.perform import parse_limits, parse_request, run_and_report
+    from audits.cli.resume import KEPT_SUFFIX
+    from audits.runner.kept_outputs import KeptOutputs
     from audits.runner.target import TargetRequest, target_cases
 
     if not allow_import:
@@ -73,9 +82,11 @@ def target(
                              "where --jobs gives it processes")  # fmt: skip
     more = {
         "epsilon": epsilon, "delta": delta, "pair": [str(Path(one)) for one in pair],
-        "bits": bits, "allow-import": True,
+        "bits": bits, "allow-import": True, **({"early": True} if early else {}),
     }  # fmt: skip
     limits = parse_limits(options)
     request, threads = parse_request("target", [name], options, more)
-    todo = target_cases(TargetRequest.from_request(request), limits)
-    run_and_report("target", todo, request, threads, options)
+    kept = None if options.json in {None, "-"} else KeptOutputs(f"{options.json}{KEPT_SUFFIX}")
+    say = functools.partial(typer.echo, err=True)
+    todo = target_cases(TargetRequest.from_request(request), limits, kept, say)
+    run_and_report("target", todo, request, threads, options, kept=kept)

@@ -7,8 +7,9 @@ An imported module can print, exit, hang, crash, or write what it likes; none of
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -20,7 +21,9 @@ from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.claims.arguments import checked_pair
 from audits.claims.findings import Outcome
 from audits.results.result_file import Request
-from audits.results.rows import FAMILY_ERROR, AuditCase, ReportRow, Settings
+from audits.results.rows import FAMILY_ERROR, AuditCase, ReportRow, Settings, no_progress
+from audits.runner.kept_outputs import KeptOutputs
+from audits.runner.target_estimate import advice, estimate_seconds
 from audits.runner.target_processes import TARGET_METAVAR, TargetLimits, TargetProcesses
 from audits.runner.target_values import load_value
 
@@ -37,6 +40,7 @@ class TargetRequest:
     delta: float
     pair: tuple[str, str]
     bits: bool
+    early: bool = False
 
     @classmethod
     def from_request(cls, request: Request) -> TargetRequest:
@@ -52,7 +56,9 @@ class TargetRequest:
         pair = given.get("pair")
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ParameterError("--pair", type(pair).__name__, "two numbers or files")
-        found = cls(name, epsilon, delta, (str(pair[0]), str(pair[1])), given.get("bits") is True)
+        values = str(pair[0]), str(pair[1])
+        bits, early = given.get("bits") is True, given.get("early") is True
+        found = cls(name, epsilon, delta, values, bits, early)
         try:
             checked_pair(tuple(map(load_value, found.pair)))
         except ParameterError as error:
@@ -65,14 +71,22 @@ class TargetRequest:
         return ApproxLoss(self.epsilon, self.delta) if self.delta > 0 else PureLoss(self.epsilon)
 
 
-def target_cases(target: TargetRequest, limits: TargetLimits) -> list[AuditCase]:
-    """The guess test of the function's outputs, and on request of their low-order bits."""
+def target_cases(
+    target: TargetRequest,
+    limits: TargetLimits,
+    kept: KeptOutputs | None = None,
+    say: Callable[[str], None] = no_progress,
+) -> list[AuditCase]:
+    """The guess test of the function's outputs, and on request of their low-order bits.
+
+    ``kept`` has outputs of a run that was interrupted; ``say`` takes an estimate in words.
+    """
     verdict = 1 - FAMILY_ERROR / (2 if target.bits else 1)
     kinds = ["outputs", "bits"] if target.bits else ["outputs"]
     return [
         AuditCase(
             _subject(target, kind), "target", "a function of yours", Outcome.SURVIVED,
-            functools.partial(_audit, target, kind, verdict, limits),
+            functools.partial(_audit, target, kind, verdict, limits, kept, say),
         )
         for kind in kinds
     ]  # fmt: skip
@@ -83,22 +97,28 @@ def _audit(
     kind: str,
     verdict: float,
     limits: TargetLimits,
+    kept: KeptOutputs | None,
+    say: Callable[[str], None],
     settings: Settings,
     rng: np.random.Generator,
 ) -> ReportRow:
     """The row of outputs that other processes sent; they have no part in the verdict."""
     pair = (load_value(target.pair[0]), load_value(target.pair[1]))
     processes = settings.jobs if kind == "outputs" else 1
-    with TargetProcesses(target.name, target.pair, pair, limits, processes) as release:
+    with TargetProcesses(target.name, target.pair, pair, limits, processes, kept) as release:
         from audits.attacks.floating_point import audit_bits
         from audits.attacks.front import audit
         from audits.runner.cases import guess_test_row
 
-        known = (release, pair, target.claim, settings.samples, settings.confidence)
+        early = target.early and kind == "outputs"
+        # an early stop is a proof at one confidence alone, which must be the verdict's
+        confidence = verdict if early else settings.confidence
+        known = (release, pair, target.claim, settings.samples, confidence)
         try:
             if kind == "outputs":
+                _say_estimate(release, pair, settings, limits, say, early=early)
                 with settings.workers() as pool:
-                    finding = audit(*known, rng=rng, executor=pool)
+                    finding = audit(*known, rng=rng, early=early, executor=pool)
             else:
                 finding = audit_bits(*known, rng=rng)
             finding = replace(finding, notes=release.notes(finding.runs))
@@ -108,7 +128,29 @@ def _audit(
     row = guess_test_row(
         _subject(target, kind), "target", target.claim, finding, Outcome.SURVIVED, None, verdict
     )
+    if early:  # the bets and the last bound share the error
+        row = replace(row, outcome=finding.outcome, verdict_lower=finding.epsilon_lower)
+    if finding.stopped is not None:
+        row = replace(row, evidence=f"stopped at the first proof: {finding.witness}")
     return replace(row, witness=row.witness[:MAX_WITNESS])
+
+
+def _say_estimate(
+    release: TargetProcesses,
+    pair: tuple[Any, Any],
+    settings: Settings,
+    limits: TargetLimits,
+    say: Callable[[str], None],
+    *,
+    early: bool,
+) -> None:
+    """Say how long the runs will take, if that is long; these calls are not kept."""
+    left = max(settings.samples - (release.kept.runs if release.kept else 0), 1)
+    with release.without_keeping():
+        seconds = estimate_seconds(release, pair, left, settings.jobs)
+    words = advice(seconds, limits.seconds, early=early)
+    if words is not None:
+        say(words)
 
 
 def _subject(target: TargetRequest, kind: str) -> str:

@@ -49,12 +49,7 @@ class Channel:
 
     def send(self, message: Any) -> None:
         """Send an array, or what JSON takes; raises TimeoutError at the deadline."""
-        if isinstance(message, np.ndarray):
-            file = io.BytesIO()
-            np.lib.format.write_array(file, message, allow_pickle=False)
-            kind, body = ARRAY, file.getbuffer()
-        else:
-            kind, body = WORDS, memoryview(json.dumps(message).encode())
+        kind, body = pack_message(message)
         self._wait_until_deadline()
         self.connection.sendall(HEADER.pack(len(body), kind))
         self._wait_until_deadline()
@@ -69,12 +64,7 @@ class Channel:
         if size > most or kind not in {ARRAY, WORDS}:
             raise BrokenMessage
         body = self._read(size)
-        try:
-            if kind == WORDS:
-                return json.loads(bytes(body))
-            return np.lib.format.read_array(io.BytesIO(body), allow_pickle=False)
-        except MALFORMED as error:
-            raise BrokenMessage from error
+        return unpack_message(kind, body)
 
     def _read(self, size: int) -> memoryview:
         buffer = np.empty(size, np.uint8).data  # memory that is not written is not used
@@ -94,6 +84,25 @@ class Channel:
         if left <= 0:
             raise TimeoutError
         self.connection.settimeout(left)
+
+
+def pack_message(message: Any) -> tuple[int, memoryview]:
+    """The kind of a message and its bytes."""
+    if isinstance(message, np.ndarray):
+        file = io.BytesIO()
+        np.lib.format.write_array(file, message, allow_pickle=False)
+        return ARRAY, file.getbuffer()
+    return WORDS, memoryview(json.dumps(message).encode())
+
+
+def unpack_message(kind: int, body: bytes | memoryview) -> Any:
+    """The message of bytes; raises `BrokenMessage` if they are none."""
+    try:
+        if kind == WORDS:
+            return json.loads(bytes(body))
+        return np.lib.format.read_array(io.BytesIO(body), allow_pickle=False)
+    except MALFORMED as error:
+        raise BrokenMessage from error
 
 
 def encode_outputs(outputs: NDArray[Any]) -> Any:

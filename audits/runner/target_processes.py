@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar, final
 
@@ -22,10 +22,12 @@ from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from audits.runner import target_supervisor
+from audits.runner.kept_outputs import KeptOutputs, outputs_key
 from audits.runner.target_messages import MALFORMED, BrokenMessage, Channel, decode_outputs
 from audits.runs.release_calls import IsolatedRelease
 from audits.runs.release_notes import SENTENCES
 from audits.statistics.combined_tests import MAX_LEARNING_RUNS
+from audits.values.digests import digest
 
 TARGET_METAVAR = "PKG.MODULE:FUNCTION"
 SMALL_ANSWER = 1 << 20  # bytes that every answer may have
@@ -63,11 +65,15 @@ class TargetProcesses(IsolatedRelease):
         pair: tuple[Any, Any],
         limits: TargetLimits,
         processes: int,
+        kept: KeptOutputs | None = None,
     ) -> None:
+        self.kept = kept
         self.failure: ParameterError | None = None
         self._name, self._words, self._pair, self._limits = name, words, pair, limits
+        self._digests = tuple(map(digest, pair))
         self._lock = threading.Lock()
         self._report: bytes | None = None
+        self._facts: tuple[bool, str] | None = None
         ends = [socket.socketpair() for _ in range(processes)]
         numbers = [theirs.fileno() for _, theirs in ends]
         work = {
@@ -99,9 +105,41 @@ class TargetProcesses(IsolatedRelease):
         """Outputs of ``size`` runs, from a process that is idle; its seed is drawn from ``rng``."""
         which = 0 if value is self._pair[0] else 1
         # the generator itself stays here, for it also tosses the coins
-        seed = int.from_bytes(rng.bytes(16), "little")
+        request = [which, int.from_bytes(rng.bytes(16), "little"), size]
         most = SMALL_ANSWER + self._limits.memory_bytes * size // MAX_LEARNING_RUNS
-        return self._ask([which, seed, size], most, decode_outputs)
+        kept = self.kept
+        if kept is None:
+            return self._ask(request, most, decode_outputs)
+        key = outputs_key((self._name, self._describe()[1], *self._digests), request)
+        with contextlib.suppress(KeyError, BrokenMessage):
+            return decode_outputs(kept.find(key))
+
+        def keep(message: Any) -> NDArray[Any]:
+            outputs = decode_outputs(message)
+            kept.add(key, size, message)
+            return outputs
+
+        return self._ask(request, most, keep)
+
+    @contextlib.contextmanager
+    def without_keeping(self) -> Iterator[None]:
+        """Calls that are no part of the audit."""
+        kept, self.kept = self.kept, None
+        try:
+            yield
+        finally:
+            self.kept = kept
+
+    def _describe(self) -> tuple[bool, str]:
+        """Whether the function takes a number of runs, and the digest of its file."""
+        if self._facts is None:
+            self._facts = self._ask([], SMALL_ANSWER, _decode_facts)
+        return self._facts
+
+    @property
+    def takes_size(self) -> bool:
+        """Whether one call of the function makes many runs, as a process of it says."""
+        return self._describe()[0]
 
     def notes(self, runs: int) -> tuple[str, ...]:
         """Sentences on the function, by what a process saw after so many runs of it."""
@@ -165,6 +203,14 @@ class TargetProcesses(IsolatedRelease):
                     self._supervisor.kill()
                     self._report, _ = self._supervisor.communicate()
             return self._report
+
+
+def _decode_facts(answer: Any) -> tuple[bool, str]:
+    """Whether the function takes a number of runs, and the digest of its file."""
+    try:
+        return bool(answer["takes_size"]), str(answer["code"])[:MAX_ERROR]
+    except MALFORMED as error:
+        raise BrokenMessage from error
 
 
 def _decode_notes(answer: Any) -> tuple[str, ...]:

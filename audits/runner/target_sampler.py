@@ -6,6 +6,7 @@ The verdict is computed by the auditor, which never imports the function.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
 import os
 import socket
@@ -18,16 +19,17 @@ import numpy as np
 from accountant.errors import ParameterError
 from audits.runner.target_messages import Channel, encode_outputs
 from audits.runner.target_values import load_value
-from audits.runs.release_functions import Draw, vectorised
+from audits.runs.release_functions import Draw, calls_once_a_run, vectorised
 from audits.runs.release_notes import observations
 
 ANY_SIZE = 1 << 62  # the auditor is trusted
 
 
 def _serve(channel: Channel) -> None:
-    """Answer requests until the connection is closed: [which value, seed, runs], or [runs].
+    """Answer requests until the connection is closed: [which value, seed, runs], [runs], or [].
 
-    The second kind asks what a few more calls show of the function.
+    The second kind asks what a few more calls show of the function, the last whether it takes a
+    number of runs, and for a digest of its file.
     """
     sys.path.insert(0, "")
     warnings.simplefilter("ignore")
@@ -39,7 +41,7 @@ def _serve(channel: Channel) -> None:
         try:
             values = values or [load_value(word) for word in words]
             draw = draw or vectorised(_import_function(name))
-            answer = _answer(draw, values, request)
+            answer = _answer(name, draw, values, request)
         except ParameterError as error:
             answer = {"error": f"a release that can be audited: {error}"}
         except BaseException as error:  # any error of the code, sys.exit too
@@ -48,7 +50,10 @@ def _serve(channel: Channel) -> None:
         del answer
 
 
-def _answer(draw: Draw, values: list[Any], request: list[int]) -> Any:
+def _answer(name: str, draw: Draw, values: list[Any], request: list[int]) -> Any:
+    if not request:
+        code = _file_digest(name.partition(":")[0])
+        return {"takes_size": not calls_once_a_run(draw), "code": code}
     if len(request) == 1:
         return {"notes": observations(draw, values, request[0])}
     which, seed, size = request
@@ -63,6 +68,15 @@ def _import_function(name: str) -> Any:
     if not callable(found):
         raise ParameterError(name, type(found).__name__, "a function")
     return found
+
+
+def _file_digest(module: str) -> str:
+    """A digest of the module's file; "" if it has none."""
+    path = getattr(sys.modules.get(module), "__file__", None)
+    if not isinstance(path, str) or not os.path.isfile(path):
+        return ""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _error_text(error: BaseException) -> str:

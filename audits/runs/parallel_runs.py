@@ -17,13 +17,23 @@ from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.ledger.ordered_map import map_in_order
-from audits.runs.release_functions import CHUNK, Draw, RaisedOutcome, concatenate_outputs
+from audits.runs.release_calls import release_name
+from audits.runs.release_functions import (
+    CHUNK,
+    Draw,
+    RaisedOutcome,
+    calls_once_a_run,
+    concatenate_outputs,
+    underlying_release,
+)
 
 PIECES_PER_TEST = 32  # pieces of a test, so that slow functions keep many workers busy
 MIN_PIECE_RUNS, MAX_PIECE_RUNS = (
     1 << 10,
     8 * CHUNK,
-)  # runs of a piece: its generator costs as much as 500 draws
+)  # runs of a piece: its generator costs as much as 500 draws of a function that takes size
+MIN_PIECE_CALLS = 16  # calls of a function that makes one run a call, beside which it costs little
+WORKERS = 4  # a multiple of so many small pieces, so that two or four workers end together
 MAX_TASKS = 64  # pieces travel to workers in so many groups at most
 OutputPair = tuple[NDArray[Any], NDArray[Any]]  # outputs of the first and of the second value
 Result = TypeVar("Result")
@@ -32,17 +42,26 @@ Result = TypeVar("Result")
 @final
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """``runs`` runs of a release on a pair; ``root`` and the bit generator seed every piece."""
+    """``runs`` runs of a release on a pair; ``root`` and the bit generator seed every piece.
+
+    ``run_by_run`` says that the release is called once a run.  Nothing that is measured decides
+    the pieces: they are the same on any machine.
+    """
 
     draw: Draw
     pair: tuple[Any, Any]
     runs: int
     root: int
     bit_generator: type[np.random.BitGenerator]
+    run_by_run: bool = False
 
     @property
     def piece_size(self) -> int:
         """The number of runs of every piece but the last."""
+        if self.run_by_run:
+            count = min(max(self.runs // MIN_PIECE_CALLS, 1), PIECES_PER_TEST)
+            count -= count % WORKERS if count > WORKERS else 0
+            return min(max(-(-self.runs // count), 1), MAX_PIECE_RUNS)
         return min(max(self.runs // PIECES_PER_TEST, MIN_PIECE_RUNS), MAX_PIECE_RUNS)
 
     @property
@@ -87,7 +106,7 @@ def map_pieces(
     Without an executor it runs in this thread.  Only the root of the pieces is drawn from ``rng``.
     """
     root = int.from_bytes(rng.bytes(16), "little")
-    these = RunPlan(draw, pair, runs, root, type(rng.bit_generator))
+    these = RunPlan(draw, pair, runs, root, type(rng.bit_generator), calls_once_a_run(draw))
     task, count = _Task(work, these), these.piece_count
     if executor is None:
         yield from (work(*both) for place in range(count) for both in these.draw_piece(place))
@@ -154,12 +173,8 @@ def _check_picklable(task: _Task[Any], executor: Executor) -> None:
     try:
         pickle.dumps(task)
     except Exception as error:  # a value's own pickling may raise any error
-        shown = f"{_release_of(task.runs.draw)!r} ({type(error).__name__}: {error})"
+        shown = f"{release_name(underlying_release(task.runs.draw))} ({type(error).__name__})"
         allowed = "what pickle takes, as a function at the top level of a module is, to be run in "
         raise ParameterError(
             "release", shown, f"{allowed}other processes (threads run anything)"
         ) from error
-
-
-def _release_of(draw: Draw) -> Any:
-    return getattr(draw, "release", draw)

@@ -31,6 +31,11 @@ BY_PLACE, BY_NAME, BY_TRIAL = "by place", "by name", "by trial"
 class IsolatedRelease(ABC):
     """A release that runs elsewhere: it can change no value here, so it needs no copies."""
 
+    @property
+    @abstractmethod
+    def takes_size(self) -> bool:
+        """Whether one call of the function there makes many runs."""
+
     @abstractmethod
     def __call__(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
         """Outputs of ``size`` runs along the first axis."""

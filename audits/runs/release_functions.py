@@ -87,6 +87,27 @@ def vectorised(release: Callable[..., Any]) -> Draw:
     return Vectorised(release, call_form(release))
 
 
+def underlying_draw(draw: Draw) -> Draw:
+    """The draw of outputs themselves, where others read, score or reduce what it draws."""
+    while not isinstance(draw, (Vectorised, IsolatedRelease)) and hasattr(draw, "draw"):
+        draw = draw.draw
+    return draw
+
+
+def underlying_release(draw: Draw) -> Any:
+    """The function or declared mechanism that is drawn from."""
+    inner = underlying_draw(draw)
+    return getattr(inner, "release", getattr(inner, "__self__", inner))
+
+
+def calls_once_a_run(draw: Draw) -> bool:
+    """Whether a call of the release makes one run, as its signature says."""
+    inner = underlying_draw(draw)
+    if isinstance(inner, IsolatedRelease):
+        return not inner.takes_size
+    return isinstance(inner, Vectorised) and not inner.form.size
+
+
 def as_output_array(outputs: list[Any]) -> NDArray[Any]:
     """Outputs as an array of numbers or strings if all are alike, else of objects."""
     kinds = {type(one) for one in outputs}

@@ -47,6 +47,17 @@ def copier(value: Any) -> Callable[[], Any]:
     return functools.partial(copy.deepcopy, value)
 
 
+def remaker(value: Any) -> Callable[[], Any]:
+    """A function that makes the value again, in other memory: its parts too, as far as it can."""
+    if type(value) is not np.ndarray:
+        try:
+            if _is_plain(value, 0):
+                return functools.partial(pickle.loads, pickle.dumps(value, 4))
+        except Exception:  # its own methods may raise anything
+            return copier(value)
+    return copier(value)
+
+
 def copies(value: Any) -> Iterator[Any]:
     """Copies of the value without end, or the value itself if it cannot change."""
     if is_unchanging(value):

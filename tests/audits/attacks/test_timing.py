@@ -1,5 +1,6 @@
 """Timing: exact p-values by enumeration, leaks found by a clock of our own and by a real one."""
 
+import collections
 import gc
 import itertools
 import math
@@ -9,7 +10,9 @@ import pytest
 from scipy.stats import wilcoxon
 
 from accountant import ParameterError
+from audits.attacks import timing
 from audits.attacks.timing import audit_timing, signed_rank_p, spearman
+from audits.runs.release_calls import IsolatedRelease
 from mechanisms import Laplace
 
 SURE = 1 - 1e-9
@@ -107,6 +110,66 @@ def test_false_alarms_under_drift_are_at_most_nominal():
         for seed in range(300)
     )
     assert 0 < alarms <= binom.ppf(1 - 1e-6, 300, 0.2)
+
+
+class Made:
+    """A copy that knows its value and whether it was made before the other's."""
+
+    made = itertools.count()
+
+    def __init__(self, value):
+        self.value, self.late = value, next(Made.made) % 2
+
+
+def test_the_order_of_copies_is_a_coins_and_no_leak(monkeypatch):
+    monkeypatch.setattr(timing, "remaker", lambda value: lambda: Made(value))
+    Made.made, clock, seen = itertools.count(), Clock(), []
+
+    def release(made, rng, size):
+        seen.append((made.value, made.late))
+        clock.now += 1e-3 + 1e-3 * made.late + 1e-5 * rng.random()
+        return np.full(size, 0.0)
+
+    found = audit_timing(release, (0.0, 1.0), 200, 1, SURE, 1, clock)
+    assert found.outcome.name == "SURVIVED"
+    assert found.value_p > 1e-6
+    rows = [seen[at : at + 2] for at in range(2, len(seen), 2)]
+    assert all({value for value, _ in row} == {0.0, 1.0} for row in rows)
+    # which value is timed first and which is made first are coins of their own
+    kinds = collections.Counter((row[0][0], row[0][1]) for row in rows)
+    assert len(kinds) == 4
+    assert min(kinds.values()) > 20
+
+
+def test_each_row_has_copies_that_are_made_outside_the_clock():
+    value, given, log = np.zeros(3), [], []
+
+    def release(array, rng):
+        log.append("run")
+        given.append(array)
+        array += 1
+        return rng.laplace()
+
+    def clock():
+        log.append("tick")
+        return float(len(log))
+
+    audit_timing(release, (value, value.copy()), 8, 3, SURE, 1, clock)
+    assert len({id(array) for array in given}) == len(given) == 2 * 3 * 9
+    assert all((array == 1).all() for array in given)
+    assert not value.any()
+    assert log == ["tick", "run", "run", "run", "tick"] * 18
+
+
+def test_what_runs_elsewhere_is_refused():
+    class Elsewhere(IsolatedRelease):
+        takes_size = True
+
+        def __call__(self, value, rng, size):
+            raise AssertionError("called")
+
+    with pytest.raises(ParameterError, match="a function of this process"):
+        audit_timing(Elsewhere(), (0.0, 1.0))
 
 
 def test_a_real_clock():

@@ -74,6 +74,18 @@ def sleeps(value, rng, size):
     open("started", "w").close()
     time.sleep(600)
 
+def stalls(value, rng):
+    with open("calls", "a") as file:
+        file.write(".")
+    if os.path.getsize("calls") > 400 and not os.path.exists("go"):
+        open("started", "w").close()
+        time.sleep(600)
+    return value + rng.laplace(scale=0.1)
+
+def slow(value, rng):
+    time.sleep(0.02)
+    return value + rng.laplace(scale=0.1)
+
 class Handle:
     __slots__ = ()
     def __reduce_ex__(self, protocol):
@@ -284,3 +296,71 @@ def test_an_interrupt_takes_the_child_along(folder):
         _, err = interrupt(process)  # would wait for a child that holds its output
     assert process.returncode == 130
     assert err == "interrupted: no rows were saved\n"
+
+
+def settled(path):
+    """The file of a result without its durations."""
+    found = json.loads(path.read_text())
+    for row in found["findings"]:
+        row["seconds"] = 0
+    return json.dumps(found)
+
+
+@pytest.mark.parametrize("change", ["nothing", "the code"])
+def test_an_interrupted_target_goes_on_from_what_was_drawn(change, folder, capsys):
+    command = words("theirs:stalls", "--json", "r.json", "--samples", "600", "--jobs", "2")
+    with interruptible([sys.executable, "-m", "audits", *command]) as process:
+        while not (folder / "started").exists() and process.poll() is None:
+            time.sleep(0.1)
+        out, err = interrupt(process)
+    assert (process.returncode, out) == (130, "")
+    assert "outputs of" in err
+    assert "--resume" in err
+    kept = folder / "r.json.part.outputs"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    with kept.open("ab") as file:  # as if an interruption had cut the last record
+        file.write(kept.read_bytes()[:60])
+    (folder / "go").touch()
+    if change == "the code":
+        with (folder / "theirs.py").open("a") as file:
+            file.write("# another version\n")
+    before = (folder / "calls").stat().st_size
+    assert main([*command, "--resume"]) == 1
+    more = (folder / "calls").stat().st_size - before
+    assert not kept.exists()
+    assert not (folder / "r.json.part").exists()
+    assert main([*command, "--json", "whole.json"]) == 1
+    whole = (folder / "calls").stat().st_size - before - more
+    # what was kept is not drawn again, unless the code is another
+    assert more > whole - 50 if change == "the code" else 0 < more < whole - 200
+    assert settled(folder / "r.json") == settled(folder / "whole.json")
+    assert "stalls" in capsys.readouterr().out
+
+
+def test_a_limit_keeps_what_was_drawn(folder, capsys):
+    command = words("theirs:slow", "--json", "r.json", "--samples", "2000", "--max-seconds", "3")
+    assert main(command) == 2
+    err = capsys.readouterr().err
+    assert "continue with --resume" in err
+    assert err.startswith("about 4")
+    assert "more than --max-seconds 3; fewer --samples or" in err
+    assert (folder / "r.json.part.outputs").stat().st_size > 100
+
+
+def test_an_estimate_leaves_stdout_alone(folder, capsys):
+    command = words("theirs:slow", "--json", "-", "--samples", "600", "--early")
+    assert main(command) == 1
+    shown = capsys.readouterr()
+    assert shown.err.startswith("at most about 1")
+    (row,) = json.loads(shown.out)["findings"]
+    assert row["runs"] < 300
+
+
+@pytest.mark.parametrize(("name", "status"), [("theirs:honest", 0), ("theirs:half", 1)])
+def test_an_early_stop_has_the_confidence_of_the_verdict(name, status, folder):
+    assert main(words(name, "--early", "--json", "r.json")) == status
+    found = json.loads((folder / "r.json").read_text())
+    (row,) = found["findings"]
+    assert row["runs"] == 20_000 if status == 0 else row["runs"] < 10_000
+    assert row["confidence"] == 1 - 1e-6
+    assert "--early" in found["command"]

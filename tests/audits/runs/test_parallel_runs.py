@@ -1,6 +1,7 @@
 """The runs of one audit on any executor: same seed, same bits."""
 
 import dataclasses
+import functools
 import multiprocessing
 import os
 import threading
@@ -11,8 +12,10 @@ import pytest
 
 from accountant import GaussianLoss, ParameterError, PureLoss
 from audits import audit
+from audits.classifiers.output_features import ReadDraw
+from audits.classifiers.scored_outputs import ScoredDraw
 from audits.runs.parallel_runs import MAX_PIECE_RUNS, RunPlan, collect_both, map_pieces
-from audits.runs.release_functions import CHUNK
+from audits.runs.release_functions import CHUNK, calls_once_a_run, vectorised
 from mechanisms import Gaussian, Laplace, RandomizedResponse
 
 ONE = PureLoss(1.0)
@@ -43,6 +46,26 @@ def looped(value, rng):
     if rng.random() < 0.1:
         raise OSError("no disk")
     return [value, None][int(rng.random() < 0.4)]
+
+
+class Bound:
+    """Shows its data where it is printed or pickled."""
+
+    def __init__(self, records):
+        self.records = records
+
+    def __repr__(self):
+        return self.records
+
+    def __reduce__(self):
+        raise TypeError(f"no pickle of {self.records}")
+
+
+def inner_of(records):
+    def partly_bound(value, rng, size, scale, bound):
+        return value + rng.laplace(scale=scale, size=size)
+
+    return functools.partial(partly_bound, bound=Bound(records))
 
 
 def raising(value, rng, size):
@@ -175,8 +198,8 @@ def test_many_workers_have_work():
     assert len(seen) == 4
 
 
-def sizes(runs):
-    every = RunPlan(_counted, (0, 1), runs, 1, np.random.PCG64)
+def sizes(runs, run_by_run=False):
+    every = RunPlan(_counted, (0, 1), runs, 1, np.random.PCG64, run_by_run)
     return [
         [len(a) + len(b) for a, b in every.draw_piece(place)] for place in range(every.piece_count)
     ]
@@ -192,6 +215,44 @@ def test_pieces_are_all_runs_once(runs):
     assert sum(map(sum, found)) == runs
     assert max(map(max, found)) <= CHUNK
     assert len({sum(one) for one in found[:-1]}) <= 1
+
+
+@pytest.mark.parametrize("runs", [1, 15, 33, 200, 800, 20_000, 32 * MAX_PIECE_RUNS + 1])
+def test_a_function_called_once_a_run_has_small_pieces(runs):
+    found = sizes(runs, run_by_run=True)
+    assert sum(map(sum, found)) == runs
+    assert max(map(max, found)) <= CHUNK
+    assert min(runs // 16, 28) <= len(found) + 3
+    if runs in {200, 800}:  # a quarter of the runs for each of four workers, up to two pieces
+        assert -(-len(found) // 4) * sum(found[0]) <= runs / 4 + 8
+    assert all(sum(one) >= min(16, runs) for one in found[:-1])
+
+
+def test_four_workers_share_a_thousand_slow_runs():
+    """Each of four workers makes a quarter of the calls, however the release is wrapped."""
+    calls, gate = {}, threading.Barrier(4, timeout=20)
+
+    def slow(value, rng):
+        me = threading.get_ident()
+        if me not in calls and len(calls) < 4 and threading.current_thread() is not main:
+            calls[me] = 0
+            gate.wait()  # passed only if four pieces are under way at once
+        calls[me] = calls.get(me, 0) + 1
+        return value + rng.laplace()
+
+    main = threading.current_thread()
+    with ThreadPoolExecutor(4) as pool:
+        audit(slow, (0.0, 1.0), ONE, runs=1000, rng=1, executor=pool)
+    assert len([one for one in calls if one != main.ident]) == 4
+
+
+def test_pieces_depend_on_the_signature_alone():
+    """Not on what was measured: a function that sleeps has the pieces of one that does not."""
+    read = ReadDraw(vectorised(looped))
+    assert calls_once_a_run(read)
+    assert calls_once_a_run(ScoredDraw(read, np.ones(1)))
+    assert not calls_once_a_run(ReadDraw(vectorised(number)))
+    assert not calls_once_a_run(Laplace(1.0).release)
 
 
 def test_pieces_have_generators_of_their_own():
@@ -221,6 +282,11 @@ def test_a_closure_goes_to_threads_and_is_refused_by_processes(processes):
 
     with pytest.raises(ParameterError, match=r"release must be what pickle takes.*threads run"):
         audit(inner, (0.0, 1.0), ONE, executor=processes)
+    hidden = functools.partial(inner_of("Alice, 42"), scale=1.0)
+    with pytest.raises(ParameterError, match="must be what pickle takes") as refused:
+        audit(hidden, (0.0, 1.0), ONE, executor=processes)
+    assert "Alice" not in str(refused.value)
+    assert "partly_bound" in str(refused.value)
     with ThreadPoolExecutor(2) as pool:
         assert audit(inner, (0.0, 1.0), ONE, rng=1, executor=pool).runs == 200_000
 

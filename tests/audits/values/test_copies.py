@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from audits.values.copies import copier, is_shared, is_unchanging, own_copy
+from audits.values.copies import copier, is_shared, is_unchanging, own_copy, remaker
 from audits.values.digests import equal_values
 
 
@@ -79,3 +79,16 @@ def test_copies_keep_the_order_of_memory_and_the_shared_parts():
     changed.loc[0, "a"] = 5
     assert frame.loc[0, "a"] == 1
     assert own_copy(random.Random(1)).random() == random.Random(1).random()
+
+
+@pytest.mark.parametrize(
+    "value", [np.arange(3.0), [1.5, 2.5], (1.5, [2.5]), {"a": 1e9}, 12345.5, len, {1: lambda: 0}],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_a_value_is_made_again_with_its_parts(value):
+    make = remaker(value)
+    one, two = make(), make()
+    assert str(one) == str(two) == str(value)
+    if type(value) in {list, tuple}:
+        assert one[0] is not value[0]
+        assert one[0] is not two[0]
