@@ -295,7 +295,9 @@ def test_a_closure_goes_to_threads_and_is_refused_by_processes(processes):
 def test_a_release_that_raises_is_named(kind, processes):
     with ThreadPoolExecutor(2) as threads:
         pool = {"here": None, "threads": threads, "processes": processes}[kind]
-        with pytest.raises(ParameterError, match=r"release must be a .*RuntimeError at test_parallel"):
+        with pytest.raises(
+            ParameterError, match=r"release must be a .*RuntimeError at test_parallel"
+        ):
             audit(raising, (0.0, 1.0), ONE, executor=pool)
 
 
