@@ -6,6 +6,7 @@ counts of any rule on fresh runs are bounded exactly.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -20,7 +21,7 @@ Z_IN_REACH, Z_CERTAIN = 2.0, 9.0
 # Standard errors of the learning runs: the bias of choosing the best rule.  With a delta the best
 # guesses are rare, and a rule of more runs is no better.
 SELECTION_MARGIN, SELECTION_MARGIN_WITH_LEAKS = 2.0, 0.6
-BROAD_MARGIN, CLEARLY = 6.0, 2.0
+BROAD_MARGIN, CLEARLY = 6.0, 1.5
 
 
 @final
@@ -70,7 +71,9 @@ class Objective:
             at = self._broader(at, right, made, both)
         if self.epsilon is not None:
             surest = int(np.argmax(sureness - self._learning_error(right, made, both)))
-            if sureness[surest] > Z_IN_REACH and sureness[at] < Z_CERTAIN:
+            # scaled up from the learning runs, the luck of these is in it too
+            luck = math.sqrt(1 + self.runs / max(self.learning_runs or self.runs, 1))
+            if sureness[surest] > Z_IN_REACH * luck and sureness[at] < Z_CERTAIN:
                 at = surest
         share = float(right[at] / max(made[at], 1e-300))
         return at, ExpectedOutcome(float(bound[at]), float(sureness[at]), float(made[at]), share)
