@@ -110,7 +110,9 @@ def pair_of(one):
         return worst_outcome_pair(Gaussian(SIGMA), 1.0)
     if one.name == "parallel_laplaces":
         return sum_of_laplaces()
-    return OutcomePair(one.name, *(exact_outcomes(one.name) or outcomes(one.implementation, one.pair)))
+    return OutcomePair(
+        one.name, *(exact_outcomes(one.name) or outcomes(one.implementation, one.pair))
+    )
 
 
 def bare_laplace(value, rng, size):

@@ -84,7 +84,7 @@ def audit_black_box(
 
 
 def _is_promising(rule: DecisionRule) -> bool:
-    """Whether a rule is expected to prove most of the epsilon that its share of right guesses is."""
+    """Whether a rule is expected to prove most of the epsilon of its share of right guesses."""
     share = min(max(rule.expected.correct_rate, 0.5), 1 - 1e-9)
     return rule.expected.bound > PROMISING * (math.log(share) - math.log1p(-share))
 

@@ -65,7 +65,9 @@ class Objective:
 
         ``right`` and ``made`` are shares of all runs; ``both`` marks rules that guess both values.
         """
-        bound, sureness = self._bounds_and_z_scores(right, made, both, SELECTION_MARGIN_WITH_LEAKS if self.delta else SELECTION_MARGIN)
+        bound, sureness = self._bounds_and_z_scores(
+            right, made, both, SELECTION_MARGIN_WITH_LEAKS if self.delta else SELECTION_MARGIN
+        )
         at = int(np.argmax(bound))
         if self.learning_runs is not None and self.delta == 0 and not self.every_run:
             at = self._broader(at, right, made, both)
@@ -134,7 +136,7 @@ class Objective:
         if self.learning_runs is not None:  # of counts that are scaled up to the test's
             errors += margin * np.sqrt(self.runs / max(self.learning_runs, 1))
         # Wilson (1927): the greater chance u of a wrong guess with, where a leak in excess of the
-        # mean is a right guess, (u - wrong)^2 = errors^2 (u (1 - u) + u^2 leaks / guesses) / guesses
+        # mean is a right guess, (u - wrong)^2 guesses = errors^2 (u (1 - u) + u^2 leaks / guesses)
         square = errors * errors / guesses
         curve = 1 - square * (leaks / guesses - 1)
         linear = 2 * wrong + square

@@ -183,7 +183,10 @@ def best_tails(
     made = mass[low] + mass[-1] - mass[high]
     both = (low > 0) & (high < size)
     right = np.concatenate(
-        [below[low] + above[-1] - above[high] for below, above in ((second, first), (first, second))]
+        [
+            below[low] + above[-1] - above[high]
+            for below, above in ((second, first), (first, second))
+        ]
     )
     at, expected = objective.best_rule(right, np.tile(made, 2), np.tile(both, 2))
     if not expected.bound > -np.inf:
