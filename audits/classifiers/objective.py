@@ -134,7 +134,7 @@ class Objective:
         wrong = np.clip((made - right) * self.runs / guesses, 0.5 / (guesses + 1), 1 - 1e-9)
         errors = -float(ndtri(self.alpha))
         if self.learning_runs is not None:  # of counts that are scaled up to the test's
-            errors += margin * np.sqrt(self.runs / max(self.learning_runs, 1))
+            errors += margin * math.sqrt(self.runs / max(self.learning_runs, 1))
         # Wilson (1927): the greater chance u of a wrong guess with, where a leak in excess of the
         # mean is a right guess, (u - wrong)^2 guesses = errors^2 (u (1 - u) + u^2 leaks / guesses)
         square = errors * errors / guesses
