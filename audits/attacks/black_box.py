@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -26,6 +27,7 @@ from audits.runs.parallel_runs import collect_both
 from audits.runs.release_functions import Draw, concatenate_outputs
 from audits.statistics.combined_tests import block_schedule
 
+PROMISING = 0.75  # least share of its rule's own epsilon that a first bound is expected to prove
 LearningRuns = tuple[Any, Any]
 
 
@@ -72,13 +74,19 @@ def audit_black_box(
             rule = rules[0]
             guesses = [guess_counts(rule, *rule.counts(*fresh), tested)]
             known = _append_runs(known, fresh)
-        # a rule without an expected bound would only dilute the next one's evidence
-        if last or rules[0].expected.bound > 0:
+        # a rule whose expected bound is low would only dilute the next one's evidence
+        if last or _is_promising(rules[0]):
             done.append((rules[0], guesses[0]))
         if best is not None and best.epsilon is not None:
             point, point_rule = ClaimPoint(best.epsilon, best.delta, guesses[1]), rules[1]
     counts, unseen = pool([g for _, g in done]), unseen_parts(*known)
     return RuleResult(pair, done[-1][0], counts, point, point_rule, unseen)
+
+
+def _is_promising(rule: DecisionRule) -> bool:
+    """Whether a rule is expected to prove most of the epsilon of its share of right guesses."""
+    share = min(max(rule.expected.correct_rate, 0.5), 1 - 1e-9)
+    return rule.expected.bound > PROMISING * (math.log(share) - math.log1p(-share))
 
 
 def _append_runs(known: LearningRuns, more: LearningRuns) -> LearningRuns:

@@ -6,6 +6,7 @@ counts of any rule on fresh runs are bounded exactly.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -20,6 +21,7 @@ Z_IN_REACH, Z_CERTAIN = 2.0, 9.0
 # Standard errors of the learning runs: the bias of choosing the best rule.  With a delta the best
 # guesses are rare, and a rule of more runs is no better.
 SELECTION_MARGIN, SELECTION_MARGIN_WITH_LEAKS = 2.0, 0.6
+BROAD_MARGIN, CLEARLY = 6.0, 1.5
 
 
 @final
@@ -63,14 +65,36 @@ class Objective:
 
         ``right`` and ``made`` are shares of all runs; ``both`` marks rules that guess both values.
         """
-        bound, sureness = self._bounds_and_z_scores(right, made, both)
+        bound, sureness = self._bounds_and_z_scores(
+            right, made, both, SELECTION_MARGIN_WITH_LEAKS if self.delta else SELECTION_MARGIN
+        )
         at = int(np.argmax(bound))
+        if self.learning_runs is not None and self.delta == 0 and not self.every_run:
+            at = self._broader(at, right, made, both)
         if self.epsilon is not None:
             surest = int(np.argmax(sureness - self._learning_error(right, made, both)))
-            if sureness[surest] > Z_IN_REACH and sureness[at] < Z_CERTAIN:
+            # scaled up from the learning runs, the luck of these is in it too
+            luck = math.sqrt(1 + self.runs / max(self.learning_runs or self.runs, 1))
+            if sureness[surest] > Z_IN_REACH * luck and sureness[at] < Z_CERTAIN:
                 at = surest
         share = float(right[at] / max(made[at], 1e-300))
         return at, ExpectedOutcome(float(bound[at]), float(sureness[at]), float(made[at]), share)
+
+    def _broader(self, at: int, right: Array, made: Array, both: NDArray[np.bool_]) -> int:
+        """A rule of more guesses, unless rule ``at`` is clearly better in the learning runs.
+
+        Shares of right guesses of a rule and of a part of it differ by a standard error of
+        sqrt((1 / part - 1 / whole) share (1 - share)).
+        """
+        broad, _ = self._bounds_and_z_scores(right, made, both, BROAD_MARGIN)
+        other = int(np.argmax(broad))
+        if made[other] <= made[at] or not made[at] > 0:
+            return at
+        plain, _ = self._bounds_and_z_scores(right, made, both, 0.0)
+        share = right[other] / made[other]
+        error = np.sqrt((1 / made[at] - 1 / made[other]) / (self.learning_runs or 1))
+        error /= np.sqrt(max(share * (1 - share), 1e-12))
+        return other if plain[at] - plain[other] <= CLEARLY * error else at
 
     def _learning_error(self, right: Array, made: Array, both: NDArray[np.bool_]) -> Array:
         """The standard error, in z-scores, that the learning runs leave to each rule at a delta.
@@ -96,7 +120,7 @@ class Objective:
         return spread
 
     def _bounds_and_z_scores(
-        self, right: Array, made: Array, both: NDArray[np.bool_]
+        self, right: Array, made: Array, both: NDArray[np.bool_], margin: float
     ) -> tuple[Array, Array]:
         """The expected bound of each rule, and its z-score against the claim."""
         from scipy.special import ndtri
@@ -107,22 +131,23 @@ class Objective:
         guesses = made * self.runs - leaks
         some = guesses > 1.0
         guesses = np.where(some, guesses, 1.0)
-        share = np.clip((right * self.runs - leaks) / guesses, 1e-9, 1 - 0.5 / (guesses + 1))
-        # a leak in excess of the mean is a right guess instead of one with that chance
-        excess = leaks * (1 - share) / share / guesses
-        errors = -float(ndtri(self.alpha)) * np.sqrt((1 + excess) / guesses)
-        if self.learning_runs is not None:
-            margin = SELECTION_MARGIN_WITH_LEAKS if self.delta else SELECTION_MARGIN
-            errors = errors + margin / np.sqrt(np.maximum(made * self.learning_runs, 1.0))
-        # Wilson (1927): the chance c with (share - c)^2 = errors^2 c (1 - c), the lower one
-        half = errors * errors / 2
-        root = errors * np.sqrt(share * (1 - share) + half / 2)
-        chance = np.maximum(share + half - root, 1e-300) / (1 + 2 * half)
-        bound = np.where(some, np.log(chance) - np.log1p(-chance), -np.inf)
+        wrong = np.clip((made - right) * self.runs / guesses, 0.5 / (guesses + 1), 1 - 1e-9)
+        errors = -float(ndtri(self.alpha))
+        if self.learning_runs is not None:  # of counts that are scaled up to the test's
+            errors += margin * math.sqrt(self.runs / max(self.learning_runs, 1))
+        # Wilson (1927): the greater chance u of a wrong guess with, where a leak in excess of the
+        # mean is a right guess, (u - wrong)^2 guesses = errors^2 (u (1 - u) + u^2 leaks / guesses)
+        square = errors * errors / guesses
+        curve = 1 - square * (leaks / guesses - 1)
+        linear = 2 * wrong + square
+        root = np.sqrt(np.maximum(linear**2 - 4 * wrong**2 * curve, 0.0))
+        chance = np.where(curve > 0, (linear + root) / (2 * np.maximum(curve, 1e-300)), 1.0)
+        chance = np.clip(chance, 1e-300, 1 - 1e-9)
+        bound = np.where(some, np.log1p(-chance) - np.log(chance), -np.inf)
         if self.epsilon is None:
             return bound, np.full(bound.shape, -np.inf)
         allowed = max_correct_probability(self.epsilon)
-        sureness = guesses * (share - allowed) / self._spread(made, both)
+        sureness = guesses * (1 - wrong - allowed) / self._spread(made, both)
         return bound, np.where(some, sureness, -np.inf)
 
     def _z_scores_every_run(self, right: Array, made: Array) -> tuple[Array, Array]:

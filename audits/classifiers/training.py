@@ -27,7 +27,7 @@ from audits.classifiers.model_candidates import ModelCandidate, model_candidates
 from audits.classifiers.objective import NO_GUESS, ExpectedOutcome, Objective
 from audits.classifiers.smoothed_log_odds import HistogramCells, StepFunction, histogram_cells
 
-CANDIDATE_MARGIN = 0.3  # standard errors by which a candidate must beat those before it
+CANDIDATE_MARGIN = 1.0  # standard errors by which a candidate must beat those before it
 
 
 @final
@@ -56,10 +56,12 @@ class TrainedScore:
         # other processes receive the score, not the runs that it was learned from
         edges, words = self.cells.edges, self.candidate.description
         score = Pipeline((self.candidate.extract, self.score))
-        # the lower tail is at most, the upper tail above, an edge
-        least = -np.inf if low == 0 else np.inf if low > edges.size else float(edges[low - 1])
-        cut = np.inf if high > edges.size else -np.inf if high == 0 else float(edges[high - 1])
-        cut = float(np.nextafter(cut, np.inf)) if math.isfinite(cut) else cut
+        if isinstance(self.score, StepFunction):
+            least, cut = self._cuts_of_steps(self.score.cells, low, high)
+        else:  # the lower tail is at most, the upper tail above, an edge
+            least = -np.inf if low == 0 else np.inf if low > edges.size else float(edges[low - 1])
+            cut = np.inf if high > edges.size else -np.inf if high == 0 else float(edges[high - 1])
+            cut = float(np.nextafter(cut, np.inf)) if math.isfinite(cut) else cut
         if up < 0:
             return ThresholdRule(
                 Pipeline((score, np.negative)), -least, expected, f"minus {words}", -cut
@@ -79,10 +81,29 @@ class TrainedScore:
     ) -> IntervalRule:
         """The two tails as intervals of the number itself."""
         edges, at = self.cells.edges, np.arange(self.cells.edges.size + 1)
+        upper, lower = at >= high, at < low
         if isinstance(self.score, StepFunction):
-            edges, at = self.score.cells.edges, self.cells.cell_of(self.score.cells.log_odds)
-        labels = np.where(at >= high, up, np.where(at < low, -up, 0)).astype(np.int8)
+            steps = self.score.cells
+            least, cut = self._cuts_of_steps(steps, low, high)
+            edges, upper, lower = steps.edges, steps.log_odds >= cut, steps.log_odds <= least
+        labels = np.where(upper, up, np.where(lower, -up, 0)).astype(np.int8)
         return merge_intervals(edges, labels, expected)
+
+    def _cuts_of_steps(self, steps: HistogramCells, low: int, high: int) -> tuple[float, float]:
+        """(least, cut) of steps: the lower tail is at most, the upper tail at least.
+
+        Steps that were learned without a fold are not at the levels of those learned from all, so
+        the tails keep their shares of runs.
+        """
+        tails = self.cells.mass[:low].sum(), self.cells.mass[high:].sum()
+        found = []
+        for share, sign in zip(tails, (1, -1), strict=True):
+            order = np.argsort(sign * steps.log_odds, kind="stable")
+            mass = steps.mass[order]
+            count = int(np.count_nonzero(np.cumsum(mass) - mass / 2 <= share))
+            empty = share <= 0 or count == 0
+            found.append(-sign * np.inf if empty else float(steps.log_odds[order[count - 1]]))
+        return found[0], found[1]
 
 
 @final
@@ -161,13 +182,17 @@ def best_tails(
     low, high = np.triu_indices(size + 1)
     made = mass[low] + mass[-1] - mass[high]
     both = (low > 0) & (high < size)
-    best = (0, size, 1, NO_GUESS)
-    for up, below, above in ((1, second, first), (-1, first, second)):
-        right = below[low] + above[-1] - above[high]
-        at, expected = objective.best_rule(right, made, both)
-        if expected.bound > best[3].bound:
-            best = int(low[at]), int(high[at]), up, expected
-    return best
+    right = np.concatenate(
+        [
+            below[low] + above[-1] - above[high]
+            for below, above in ((second, first), (first, second))
+        ]
+    )
+    at, expected = objective.best_rule(right, np.tile(made, 2), np.tile(both, 2))
+    if not expected.bound > -np.inf:
+        return 0, size, 1, NO_GUESS
+    up, place = (1, at) if at < low.size else (-1, at - low.size)
+    return int(low[place]), int(high[place]), up, expected
 
 
 def _out_of_fold(one: ModelCandidate) -> tuple[Array, Array]:

@@ -147,3 +147,12 @@ def test_rare_and_certain_leaks_are_guessed(kind, seeds, least):
     claim = ApproxLoss(1.0, 0.002)
     found = [audit(leaking(kind), (0, 1), claim, 50_000, rng=seed) for seed in range(seeds)]
     assert sum(one.outcome is Outcome.FALSIFIED for one in found) >= least
+
+
+def test_guesses_that_leaks_explain_are_no_bound():
+    # a rule of few guesses, all right, 3 % more of them than delta, beside one of all runs
+    objective = Objective(140_000, 0.01, 0.05, learning_runs=60_000)
+    right, made = np.array([0.0103, 0.734]), np.array([0.0103, 1.0])
+    at, expected = objective.best_rule(right, made, np.array([True, True]))
+    assert at == 1
+    assert 0.9 < expected.bound < 1.1
