@@ -27,7 +27,8 @@ from audits.runs.parallel_runs import collect_both
 from audits.runs.release_functions import Draw, concatenate_outputs
 from audits.statistics.combined_tests import block_schedule
 
-PROMISING = 0.75  # least share of its rule's own epsilon that a first bound is expected to prove
+# least share of its rule's own epsilon that a first bound is expected to prove, in so many runs
+PROMISING, MANY_RUNS = 0.75, 50_000
 LearningRuns = tuple[Any, Any]
 
 
@@ -75,7 +76,7 @@ def audit_black_box(
             guesses = [guess_counts(rule, *rule.counts(*fresh), tested)]
             known = _append_runs(known, fresh)
         # a rule whose expected bound is low would only dilute the next one's evidence
-        if last or _is_promising(rules[0]):
+        if last or _is_promising(rules[0], objective.runs):
             done.append((rules[0], guesses[0]))
         if best is not None and best.epsilon is not None:
             point, point_rule = ClaimPoint(best.epsilon, best.delta, guesses[1]), rules[1]
@@ -83,8 +84,10 @@ def audit_black_box(
     return RuleResult(pair, done[-1][0], counts, point, point_rule, unseen)
 
 
-def _is_promising(rule: DecisionRule) -> bool:
-    """Whether a rule is expected to prove most of the epsilon of its share of right guesses."""
+def _is_promising(rule: DecisionRule, runs: int) -> bool:
+    """Whether a rule is expected to prove something; in many runs most of its share's epsilon."""
+    if runs < MANY_RUNS:
+        return rule.expected.bound > 0
     share = min(max(rule.expected.correct_rate, 0.5), 1 - 1e-9)
     return rule.expected.bound > PROMISING * (math.log(share) - math.log1p(-share))
 

@@ -71,6 +71,8 @@ class Vectorised:
         try:
             with awaiting(form.many_runs, awaited=form.awaited) as many:
                 found = many(release, next(values), rng, size)
+        except ParameterError:  # ours: it names the remedy
+            raise
         except Exception as error:
             # which of the runs failed is not known
             # nor is its message shown, here or below: it may name records

@@ -230,7 +230,8 @@ def test_low_order_bits_are_looked_at_on_request(folder, capsys):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("theirs:raises", "first"), ("theirs:raises_mute", "code that runs"),
+    [("theirs:raises", "raised RuntimeError at theirs.py:"),
+     ("theirs:raises_mute", "raised Mute at theirs.py:"),
      ("theirs:too_few", "shape (3,)"),
      ("theirs:leaves", "SystemExit: 7"), ("theirs:dies", "its process exited with 0"),
      ("theirs:crashes", "its process exited with -6"), ("theirs:number", "a function"),

@@ -175,7 +175,7 @@ def test_too_few_coins_cannot_refute_and_say_so():
         ({"inside": [1.0, [2.0]]}, "real numbers"),
         ({"inside": [1.0], "outside": [2.0]}, "at least 10"),
         ({"inside": np.ones(300), "outside": np.ones(100)}, "split='fixed'"),
-        ({"claim": 1.0}, "a loss or a plan"),
+        ({"claim": "a"}, "a loss such as"),
         ({"delta": math.nan}, "delta"),
         ({"delta": True}, "delta"),
         ({"confidence": 1.0}, "confidence"),
