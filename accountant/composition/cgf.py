@@ -37,11 +37,15 @@ class PlanCGF:
             for losses, counts in families.values()
         ]
         self.smoothing = smoothing
+        # at so many frequencies the decay is asked for at a time; None: at all
+        each = [cgf.frequencies_at_a_time for cgf, _, _ in self._families]
+        self.frequencies_at_a_time = None if None in each else max(filter(None, each), default=5)
 
     def with_smoothing(self, smoothing: float) -> PlanCGF:
         """Return the same cumulant with another smoothing."""
         other = PlanCGF([], smoothing)
         other._families = self._families
+        other.frequencies_at_a_time = self.frequencies_at_a_time
         return other
 
     def upper_at(self, a: Array) -> Array:

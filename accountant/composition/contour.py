@@ -20,7 +20,6 @@ from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.rounding import ULP
 
 MANY_EPSILONS = 256  # summed at a time
-SOME_FREQUENCIES = 5  # at which a decay is asked for at a time
 TABLE_SIZE = 2**19  # the least, of points of a period
 
 
@@ -64,9 +63,9 @@ class Contour:
         u = np.geomspace(1e-2, 1e12, 29) * max(min(1.0, a), 1e-6)
         for _ in range(2):
             # the bound falls: a few points at a time tell between which ends it is enough
-            below, at = -1, u.size
+            below, at, few = -1, u.size, self._cgf.frequencies_at_a_time or u.size
             while at - below > 1:
-                some = np.unique(np.linspace(below, at, SOME_FREQUENCIES + 2).astype(int)[1:-1])
+                some = np.unique(np.linspace(below, at, few + 2).astype(int)[1:-1])
                 some = some[some > below]
                 bound = self._cgf.log_cf_bound(a, u[some]) - np.log(math.pi * u[some])
                 first = int(np.argmax(np.append(bound <= target, True)))

@@ -19,10 +19,13 @@ Mahloujifar, Melis & Chaudhuri (2024) for curves; docs/proofs/one_run.md for bot
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
+from audits.statistics.binomial_bounds import clopper_pearson_lower
 
 MOST_EPSILON = 60.0  # no number of guesses proves more
 FLOAT_ERROR = 1e-6  # relative, on the safe side: far more than tails, masses and sums are off by
@@ -43,6 +46,10 @@ def epsilon_lower_of_guesses(right: int, guesses: int, leak: float, alpha: float
     """Lower bound on epsilon, of confidence ``1 - alpha``, from ``guesses`` fixed beforehand."""
     if guesses == 0 or alpha <= 0:
         return 0.0
+    if leak == 0:  # Clopper & Pearson (1934): exact in closed form
+        low = float(clopper_pearson_lower(np.array(float(right)), np.array(float(guesses)), alpha))
+        low *= 1 - 1e-12  # the float bound is good to about that, relative
+        return max(math.log(low) - math.log1p(-low), 0.0) if low > 0 else 0.0
     found = furthest_that(
         lambda e: tail_of_right_guesses(right, guesses, e, np.full(e.shape, leak)) <= alpha,
         np.zeros(1), np.full(1, MOST_EPSILON),

@@ -1,6 +1,6 @@
 """False alarms of `audit_timing` on honest releases of arrays, with the real clock.
 
-    .venv/bin/python -m benchmarks.bench_timing --sessions 2000
+    .venv/bin/python -m benchmarks.timing_alarms --sessions 2000
 
 Each session audits 40 pairs at confidence .90, so that .10 of the sessions may be alarms.
 """
