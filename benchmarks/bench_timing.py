@@ -1,21 +1,21 @@
 """False alarms of `audit_timing` on honest releases of arrays, with the real clock.
 
-    .venv/bin/python -m benchmarks.timing_alarms --sessions 2000
+    .venv/bin/python -m benchmarks.bench_timing --sessions 2000
 
 Each session audits 40 pairs at confidence .90, so that .10 of the sessions may be alarms.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
 from audits.attacks.timing import audit_timing
 from audits.claims.findings import Outcome
+from benchmarks.measure import beside, options
 
 NUMBERS, PAIRS, NOMINAL = 1_000, 40, 0.1
 
@@ -53,10 +53,8 @@ def false_alarms(release: Callable[..., Any], sessions: int) -> int:
 
 def main() -> None:
     """Print one line a release, and one for all."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sessions", type=int, default=2_000)
-    sessions = parser.parse_args().sessions
-    total = 0
+    given = options(__doc__, sessions=1_000)
+    sessions, total = 10 if given.quick else given.sessions, 0
     for release in RELEASES:
         alarms = false_alarms(release, sessions)
         total += alarms
@@ -66,7 +64,12 @@ def main() -> None:
 
 def _line(name: str, alarms: int, sessions: int) -> str:
     low, high = binomtest(alarms, sessions).proportion_ci(0.95)
-    return f"{name:14} {alarms:5} of {sessions:6}: {alarms / sessions:.3f} [{low:.3f}, {high:.3f}]"
+    edge = binom.ppf(1 - 1e-3, sessions, NOMINAL)
+    return (
+        f"{name:14} {alarms:5} of {sessions:6}: {alarms / sessions:.3f} [{low:.3f}, {high:.3f}], "
+        f"at most {edge:.0f} with chance .999 "
+        f"({beside(edge, NOMINAL * sessions, 'the nominal count')})"
+    )
 
 
 if __name__ == "__main__":
