@@ -198,11 +198,12 @@ def test_threads_that_no_row_needs_work_on_the_runs_of_one(monkeypatch, tmp_path
     real = Settings.workers
 
     def recorded(self):
-        seen.append(self.jobs)
+        if self.seed == 977:  # threads that an earlier test left may still be at work
+            seen.append(self.jobs)
         return real(self)
 
     monkeypatch.setattr(Settings, "workers", recorded)
-    words = ["half_the_noise", "--samples", "20000", "--seed", "7", "--json"]
+    words = ["half_the_noise", "--samples", "20000", "--seed", "977", "--json"]
     paths = [tmp_path / f"{n}.json" for n in (1, 6)]
     for path, jobs in zip(paths, ("1", "6"), strict=True):
         assert main([*words, str(path), "--jobs", jobs]) == 0
