@@ -252,7 +252,7 @@ def _most_revealing(evidence: Evidence, delta: float, lower: float) -> GuessRule
 
 
 def _witness(evidence: Evidence, rule: GuessRule, right: int, provable: float) -> str:
-    """What the scores tell, and what so many coins could have told."""
+    """What the scores prove, and what so many coins could have proved."""
     which = "most extreme" if rule.both else "highest"
     what = "scores" if evidence.one_way else "differences of scores"
     allowed = "any epsilon" if math.isinf(provable) else f"epsilon {provable:.3g}"

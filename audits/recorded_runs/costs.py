@@ -26,7 +26,7 @@ from audits.recorded_runs.noise_shifts import (
 from audits.recorded_runs.shared_parts import distances
 from audits.recorded_runs.spent import Spent
 
-MOST_SHIFTS = 200  # different Laplace shifts that are told apart; more are rounded up
+MOST_SHIFTS = 200  # different Laplace shifts that are kept apart; more are rounded up
 SMALL = 1e-9  # relative: shifts that differ by less count as equal
 
 

@@ -90,8 +90,8 @@ def test_the_worst_channel_attains_the_bound(m, epsilon, delta):
 def test_the_worst_of_all_channels_is_no_worse():
     """Without averaging: every channel of three coins, with its eight outputs as guesses."""
     m, epsilon, delta, v = 3, 1.0, 0.05, 3
-    told = list(itertools.product((0, 1), repeat=m))
-    n, edges = len(told), [(s, s ^ (1 << i)) for s in range(2**m) for i in range(m)]
+    guessed = list(itertools.product((0, 1), repeat=m))
+    n, edges = len(guessed), [(s, s ^ (1 << i)) for s in range(2**m) for i in range(m)]
     rows = np.zeros((len(edges) * (n + 1), n * n + len(edges) * n))
     limits = np.zeros(len(rows))
     for j, (s, t) in enumerate(edges):
@@ -105,7 +105,9 @@ def test_the_worst_of_all_channels_is_no_worse():
     for s in range(n):
         sums[s, s * n : (s + 1) * n] = 1
         for o in range(n):
-            aim[s * n + o] = -(sum(x == y for x, y in zip(told[s], told[o], strict=True)) >= v) / n
+            aim[s * n + o] = (
+                -(sum(x == y for x, y in zip(guessed[s], guessed[o], strict=True)) >= v) / n
+            )
     worst = -linprog(aim, rows, limits, sums, np.ones(n)).fun
     bound = tail_of_right_guesses(v, m, np.array([epsilon]), np.array([m * delta]))[0]
     assert worst <= bound <= worst * (1 + 1e-5)
