@@ -90,7 +90,7 @@ class Recorded:
         claimed = "" if self.claimed is None else f", claimed {self.claimed:.4g}"
         at = f" at delta {self.delta:g}" if self.delta else ""
         lines = [
-            f"{first} in {self.draws} draws; this pair costs epsilon {self.cost:.4g}{at}{claimed}",
+            f"{first} in {self.draws} draw{'' if self.draws == 1 else 's'}; this pair costs epsilon {self.cost:.4g}{at}{claimed}",
             *map(str, self.findings),
             *(f"unchecked: {words}" for words in self.unchecked),
         ]
