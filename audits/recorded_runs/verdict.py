@@ -89,8 +89,9 @@ class Recorded:
         first = "nothing found" if not count else f"{count} finding{'s' if count > 1 else ''}"
         claimed = "" if self.claimed is None else f", claimed {self.claimed:.4g}"
         at = f" at delta {self.delta:g}" if self.delta else ""
+        drawn = f"{self.draws} draw" + ("" if self.draws == 1 else "s")
         lines = [
-            f"{first} in {self.draws} draw{'' if self.draws == 1 else 's'}; this pair costs epsilon {self.cost:.4g}{at}{claimed}",
+            f"{first} in {drawn}; this pair costs epsilon {self.cost:.4g}{at}{claimed}",
             *map(str, self.findings),
             *(f"unchecked: {words}" for words in self.unchecked),
         ]

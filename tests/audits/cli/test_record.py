@@ -34,7 +34,7 @@ def run(name, *more):
 
 def test_a_function_with_nothing_found_exits_with_0(folder, capsys):
     assert run("noisy_sum", "--epsilon", "1", "--allow-import") == 0
-    assert capsys.readouterr().out.startswith("nothing found in 1 draws; this pair costs epsilon")
+    assert capsys.readouterr().out.startswith("nothing found in 1 draw; this pair costs epsilon")
 
 
 def test_a_finding_exits_with_1_and_is_written(folder, capsys):

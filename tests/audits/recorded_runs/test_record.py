@@ -197,7 +197,7 @@ def test_a_result_is_printed_and_written_without_a_value_of_the_data():
     assert "77" not in text
     assert "3.0" not in text
     assert json.loads(found.to_json())["sound"] is False
-    assert str(found).startswith("2 findings in 1 draws; this pair costs epsilon")
+    assert str(found).startswith("2 findings in 1 draw; this pair costs epsilon")
 
 
 def test_runs_repeat():
