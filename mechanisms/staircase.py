@@ -5,6 +5,7 @@ References: Geng & Viswanath (2014), Theorem 2.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
@@ -152,10 +153,7 @@ class Staircase(AdditiveNoise):
 
     @property
     def _grid_steps(self) -> IntegerStaircase:
-        # rounding moves neighbours apart by less than one step more: the stair is that wide
-        stair = math.floor(self.sensitivity / grid.grid_step(self._coarser)) + 1
-        upper = min(max(round(self.upper * stair), 1), stair - 1)
-        return IntegerStaircase(stair, upper, round_up_ratio(self.scale, self.sensitivity))
+        return _steps_of_grid(self.scale, self.sensitivity, self.upper, self._coarser)
 
     @property
     def deviation(self) -> float:
@@ -209,3 +207,14 @@ class Staircase(AdditiveNoise):
         # (1 - e^-fall) / (2 sensitivity (upper + e^-fall (1 - upper)))
         share = self.drawn_upper + math.exp(-self._log_ratio) * (1 - self.drawn_upper)
         return -math.expm1(-self._log_ratio) / (2 * self.drawn_stair * share)
+
+
+@functools.lru_cache(maxsize=64)  # densities ask for it again at every point
+def _steps_of_grid(
+    scale: float, sensitivity: float, share: float, coarser: float
+) -> IntegerStaircase:
+    """Return the staircase in whole steps of the grid."""
+    # rounding moves neighbours apart by less than one step more: the stair is that wide
+    stair = math.floor(sensitivity / grid.grid_step(coarser)) + 1
+    upper = min(max(round(share * stair), 1), stair - 1)
+    return IntegerStaircase(stair, upper, round_up_ratio(scale, sensitivity))

@@ -86,6 +86,8 @@ def furthest_that(
     """Return elementwise the last point with ``holds`` on the way from ``start`` to ``end``."""
     for _ in range(steps):
         middle = (start + end) / 2
+        if ((middle == start) | (middle == end)).all():
+            break  # neighbouring floats, or nothing to look for
         good = holds(middle)
         start, end = np.where(good, middle, start), np.where(good, end, middle)
     return start
