@@ -31,6 +31,7 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
 
 DISCRETISATION_ERROR = 1e-6  # of epsilon: by how much a discretised loss is too large
+COARSE_WIDTH = 1e-5  # the same of an envelope whose profile is dear
 CURVE_WIDTH = 1e-4  # of epsilon: the same where many deltas are asked for
 LOOSE_WIDTH = 0.01
 LOOSE_DELTA = 1e-5  # of delta: what is wider is asked of a lattice
@@ -164,18 +165,18 @@ class OneWay:
 
         None where there is no such lattice.
         """
-        grids = [grid_certificate(self.losses, delta, self.width)]
+        width = self._lattice_width
+        grids = [grid_certificate(self.losses, delta, width)]
         pairs = [
             (one.attained_pair if one.numerics.is_upper_envelope else one, n)
             for one, n in self.losses
         ]
         if pairs != self.losses:
-            grids.append(grid_certificate(pairs, delta, max(self.width, DISCRETISATION_ERROR)))
+            grids.append(grid_certificate(pairs, delta, max(width, DISCRETISATION_ERROR)))
         above, *below = grids
         if above is None:
             return None
-        coarse = any(one.numerics.is_coarse for one, _ in self.losses)
-        enough = CURVE_WIDTH if coarse else max(self.width, DISCRETISATION_ERROR)
+        enough = CURVE_WIDTH if self._is_coarse else max(self.width, DISCRETISATION_ERROR)
         known = [one for one in grids if one is not None]
         is_fine = all(one.width <= enough * min(one.upper, 1e300) for one in known)
         if not self.has_envelopes and not self._is_numerical:
@@ -230,8 +231,7 @@ class OneWay:
             low, found = CertifiedComposition(finite, width).delta(epsilon)
             wide = not exact or found - low > LOOSE_DELTA * found
             if wide and self._has_lattice:
-                width = max(self.width, DISCRETISATION_ERROR)
-                found = min(found, grid_delta(self.losses, epsilon, found, width)[1])
+                found = min(found, grid_delta(self.losses, epsilon, found, self._lattice_width)[1])
         if self.has_envelopes:
             others = (one.one_way_delta(self.plan, epsilon) for one in ENVELOPE_ACCOUNTANTS)
             found = min(found, *others)
@@ -242,6 +242,17 @@ class OneWay:
         """Whether pairs on a lattice may be narrower than all else."""
         by_renyi = self.route is Route.ENVELOPE_ACCOUNTANTS
         return not by_renyi and sum(n for _, n in self.losses) <= MAX_GRID_RELEASES
+
+    @property
+    def _lattice_width(self) -> float:
+        """What a lattice aims at: what is finer takes long where a profile is dear."""
+        if not self._is_coarse:
+            return self.width
+        return max(self.width, COARSE_WIDTH if self.has_envelopes else DISCRETISATION_ERROR)
+
+    @property
+    def _is_coarse(self) -> bool:
+        return any(one.numerics.is_coarse for one, _ in self.losses)
 
     @property
     def _is_numerical(self) -> bool:
