@@ -18,6 +18,7 @@ from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
 from accountant.composition.plan_totals import fold_plan, infinity_mass
 from accountant.composition.pld_grid import PLDGrid, convolve, dominated_masses, dominating_masses
+from accountant.composition.pld_of_many import grid_of_many
 from accountant.domains import DELTA, EPSILON, Interval, each_checked
 from accountant.errors import UnsupportedPlan
 from accountant.losses.connect_the_dots import Profile
@@ -29,6 +30,7 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, as_plan, directions
 
 MAX_GRID_POINTS = 2**18
+MANY_LOSSES = 40  # different ones share a transform
 
 
 @final
@@ -132,6 +134,12 @@ class PLD(Accountant):
         items = [(item, count) for item, count in plan.losses() if count]
         releases = sum(count for _, count in items)
         tail = min(self.tail, delta * 1e-5)
+        losses = [(item, count) for item, count in items if isinstance(item, Loss)]
+        if MANY_LOSSES <= len(items) == len(losses):
+            widest = sum(count * loss.max_loss for loss, count in losses)
+            found = grid_of_many(losses, self._step(plan, tail, widest), delta, tail, upper=upper)
+            if found is not None:
+                return found
         ends = [_loss_range(item, tail / max(releases, 1)) for item, _ in items]
         widest = sum(max(end) * count for end, (_, count) in zip(ends, items, strict=True))
         step = self._step(plan, tail, widest)

@@ -53,9 +53,14 @@ def _knots(loss: Loss, points: Array, tilt: float) -> NDArray[np.intp]:
     coarse = points[np.unique(np.linspace(0, points.size - 1, OUTLINE_POINTS).astype(int))]
     pair = pair_above(lambda e: loss.profile_bounds(e)[1], coarse)
     log_weight = np.log(np.maximum(pair.mass, 1e-300)) + tilt * pair.loss
+    return places_by_weight(points, pair.loss, log_weight)
+
+
+def places_by_weight(points: Array, at: Array, log_weight: Array) -> NDArray[np.intp]:
+    """Return indices of points, dense where the weight is, whose logarithm is known ``at`` some."""
     # the excess is the square of the distance times the weight: its cube root is the best density
     log_rate = np.maximum((log_weight - np.max(log_weight)) / 3, -LOG_SPARSEST)
-    rate = np.exp(np.interp(points, pair.loss, log_rate))
+    rate = np.exp(np.interp(points, at, log_rate))
     place = np.floor(np.cumsum(rate))
     ends = np.array([0, 1, points.size - 2, points.size - 1])
     corner = np.searchsorted(points, -1e-9) + np.arange(3)  # a profile often has one at 0
