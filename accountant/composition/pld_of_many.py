@@ -16,13 +16,13 @@ from accountant.composition.loss_outline import LADDER, Outline
 from accountant.composition.pld_grid import PLDGrid, grid_of_sum
 from accountant.composition.profile_pairs import places_by_weight
 from accountant.losses.connect_the_dots import FinitePair, pair_above, pair_below
-from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.exponential_sums import complex_power
 from accountant.numerics.logspace import logsumexp
 
 MAX_POINTS = 2**21
 TILTS = np.geomspace(0.1, 10.0, 13)  # of Chernoff's bounds, times a normal law's
+DENSE, SPARSEST = 7.0, 2.5  # every point where a weight is within e^-7 of the greatest
 MIDDLES = np.clip((LADDER[1:] + LADDER[:-1]) / 2, LADDER[1], LADDER[-2])
 
 
@@ -35,15 +35,20 @@ class _Law:
     count: int
 
 
+def widest_sum(outlines: list[Outline], tail: float) -> float:
+    """Return about what the losses add up to where each is as large as it may be."""
+    share = tail / sum(one.count for one in outlines)
+    return math.fsum(one.count * max(map(abs, _ends(one, share))) for one in outlines)
+
+
 def grid_of_many(
-    items: list[tuple[Loss, int]], step: float, delta: float, tail: float, *, upper: bool
+    outlines: list[Outline], step: float, delta: float, tail: float, *, upper: bool
 ) -> PLDGrid | None:
     """Return the grid above, or below, the sum of the losses; None where it is too long."""
-    outlines = [Outline(loss, count) for loss, count in items]
-    tilt = _tilt(outlines, delta)
+    tilt, share = _tilt(outlines, delta), tail / sum(one.count for one in outlines)
     laws, kept, nats = [], 0.0, 0.0
     for one in outlines:
-        pair = _pair(one, step, tilt, tail / sum(each.count for each in outlines), upper)
+        pair = _pair(one, step, tilt, share, upper)
         finite = float(pair.mass.sum())
         if not (pair.infinity < 1 and finite > 0):
             return None
@@ -71,14 +76,23 @@ def _tilt(outlines: list[Outline], delta: float) -> float:
     return float(a[np.nanargmin(np.where(np.isfinite(epsilon), epsilon, np.inf))])
 
 
-def _pair(one: Outline, step: float, tilt: float, tail: float, upper: bool) -> FinitePair:
-    """Return the finite pair of one loss on some points of the grid."""
+def _ends(one: Outline, tail: float) -> tuple[float, float]:
+    """Return ends that a loss exceeds with probability ``tail`` at most."""
     high = float(LADDER[np.argmax(one.p_above <= tail)])
     low = float(LADDER[max(int(np.argmax(one.p_below > tail)) - 1, 1)])
-    high, low = min(high, one.loss.max_loss, 700.0), max(low, one.least, -700.0)
+    return max(low, one.least, -700.0), min(high, one.loss.max_loss, 700.0)
+
+
+def _pair(one: Outline, step: float, tilt: float, tail: float, upper: bool) -> FinitePair:
+    """Return the finite pair of one loss on some points of the grid."""
+    low, high = _ends(one, tail)
     first, last = math.floor(low / step), max(math.ceil(high / step), 1)
     points: Array = step * np.arange(first, last + 1.0)
-    some = points[places_by_weight(points, MIDDLES, _log_density(one, 300 * step) + tilt * MIDDLES)]
+    some = points[
+        places_by_weight(
+            points, MIDDLES, _log_density(one, 300 * step) + tilt * MIDDLES, DENSE, SPARSEST
+        )
+    ]
     if upper:
         return pair_above(one.loss.profile_any_epsilon, some)
     return pair_below(one.loss.profile_any_epsilon, one.loss.infinity, some)
@@ -89,7 +103,10 @@ def _log_density(one: Outline, blur: float) -> Array:
     width = np.diff(np.clip(LADDER, LADDER[1], LADDER[-2]))
     with np.errstate(divide="ignore"):
         density: Array = np.log(-np.diff(one.p_above)) - np.log(np.maximum(width, blur))
-    return np.maximum(density, -1e6)
+    # an atom may be anywhere in its cell
+    beside = np.pad(np.maximum(density, -1e6), 1, mode="edge")
+    widest: Array = np.maximum.reduce([beside[:-2], beside[1:-1], beside[2:]])
+    return widest
 
 
 def _range(laws: list[_Law], step: float, tail: float) -> tuple[int, int] | None:

@@ -56,10 +56,21 @@ def _knots(loss: Loss, points: Array, tilt: float) -> NDArray[np.intp]:
     return places_by_weight(points, pair.loss, log_weight)
 
 
-def places_by_weight(points: Array, at: Array, log_weight: Array) -> NDArray[np.intp]:
-    """Return indices of points, dense where the weight is, whose logarithm is known ``at`` some."""
+def places_by_weight(
+    points: Array,
+    at: Array,
+    log_weight: Array,
+    dense: float = 0.0,
+    log_sparsest: float = LOG_SPARSEST,
+) -> NDArray[np.intp]:
+    """Return indices of points, dense where the weight is, whose logarithm is known ``at`` some.
+
+    All of them where it is within ``dense`` of the greatest, and at least one in every
+    ``e^log_sparsest``.
+    """
     # the excess is the square of the distance times the weight: its cube root is the best density
-    log_rate = np.maximum((log_weight - np.max(log_weight)) / 3, -LOG_SPARSEST)
+    log_rate = np.maximum((log_weight - np.max(log_weight) + dense) / 3, -log_sparsest)
+    log_rate = np.minimum(log_rate, 0.0)
     rate = np.exp(np.interp(points, at, log_rate))
     place = np.floor(np.cumsum(rate))
     ends = np.array([0, 1, points.size - 2, points.size - 1])

@@ -34,7 +34,7 @@ LEFT_OUT = -78.0  # ln of what phi or n leaves of the mass to the left of a rule
 FIRST = -13.0  # Phi(-13) is e^-87
 DEVIATIONS = 8.5
 LAST_RATIO = 3e4  # of g and c: 1 - phi is below e^-29990
-LOG_DROPPED = -2300.0  # ln of what a rule of others leaves out beyond it
+LOG_DROPPED = -1800.0  # ln of what a rule of others leaves out beyond it
 ROUND_OFF = 1e-11  # of the logarithm of a term in a sum that bounds a transform
 ORDERS = np.geomspace(0.3, 300.0, 22)  # of Chernoff's bound, times epsilon
 
