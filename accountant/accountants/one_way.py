@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-import numpy as np
-
 from accountant.accountants.advanced import Advanced
 from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic, printed_decimal

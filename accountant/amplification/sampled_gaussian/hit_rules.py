@@ -213,10 +213,9 @@ def log_rest(mu: float, rate: float, odds: float, count: int, epsilon: float) ->
     top = logsumexp(exponent)
     size = np.exp(exponent - top[:, None])
     ulps = ulps + np.abs(exponent) + (b + 1)[:, None] * rule.loss_error + rule.x.size / 16
-    with np.errstate(over="ignore"):
-        error = 4 * ULP * np.sum(size * ulps, axis=1)
-        error += np.exp(np.minimum(rule.log_missed(b + 1) - top, 700.0))
-        error += np.exp(np.minimum(LOG_DROPPED - top, 700.0))
-    bound = count * (top + np.log1p(error)) - b * epsilon
+    error = 4 * ULP * np.sum(size * ulps, axis=1)
+    # what is missed and what is dropped are amounts, however small the sum is beside them
+    rest = np.logaddexp(top + np.log1p(error), np.logaddexp(rule.log_missed(b + 1), LOG_DROPPED))
+    bound = count * rest - b * epsilon
     bound += b * np.log(b) - (1 + b) * np.log1p(b) + 1e-9
     return float(np.min(bound[np.isfinite(bound)], initial=np.inf))

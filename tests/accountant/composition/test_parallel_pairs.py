@@ -1,4 +1,4 @@
-"""Many parallel plans of unlike parts: the pair of the greatest profile, and what it composes to."""
+"""Many parallel plans of unlike parts: the pair of the greatest profile, and its composition."""
 
 import numpy as np
 import pytest
