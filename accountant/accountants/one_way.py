@@ -120,6 +120,8 @@ class OneWay:
             return self.losses[0][0].is_surely_within(epsilon, delta)
         if self.exact is not None:
             return self.exact.is_surely_within(epsilon, delta)
+        if self.has_envelopes and self._envelope_epsilon(delta) <= epsilon:
+            return True
         return chernoff_epsilon(self.plan, delta) <= epsilon
 
     def _certify_exact(

@@ -168,7 +168,8 @@ class PointwiseMaximum(Loss):
         if len(known) < len(cells):
             return None
         found = greatest_cell_masses(known, [part.infinity for part in self.parts], above)
-        return CellMasses(*(one[: edges.size - 1] for one in found[:4]), found.edge_error)
+        p, q, p_error, q_error = (one[: edges.size - 1] for one in found[:4])
+        return CellMasses(p, q, p_error, q_error, found.edge_error)
 
     @property
     def numerics(self) -> LossNumerics:

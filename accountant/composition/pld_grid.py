@@ -101,7 +101,7 @@ def grid_of_sum(
     # or is negative, is its size; every entry may be as wrong.
     # The sums from the top, which are at most 2 together, cancel to a few units of theirs.
     noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5 + 16 * ULP
-    loss = interval * (first + np.arange(mass.size))
+    loss: Array = interval * (first + np.arange(float(mass.size)))
     if upper:
         nats -= math.log1p(-min(cut_off, 0.5))
     else:
