@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-import numpy as np
-
 from accountant.accountants.advanced import Advanced
 from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic, printed_decimal
@@ -31,6 +29,7 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
 
 DISCRETISATION_ERROR = 1e-6  # of epsilon: by how much a discretised loss is too large
+COARSE_WIDTH = 1e-5  # the same of an envelope whose profile is dear
 CURVE_WIDTH = 1e-4  # of epsilon: the same where many deltas are asked for
 LOOSE_WIDTH = 0.01
 LOOSE_DELTA = 1e-5  # of delta: what is wider is asked of a lattice
@@ -99,13 +98,11 @@ class OneWay:
                 composition = self.exact or CertifiedComposition(self.losses, self.width)
                 return self._certify_exact(composition, delta, other)
             case _:
-                grid = self._certify_on_grid(delta)
+                grid = self._certify_on_grid(delta) if self._has_lattice else None
                 if grid is None:
                     return self._certify_discretised(delta)
-                coarse = any(one.numerics.is_coarse for one, _ in self.losses)
-                if self._is_narrow(grid) or (coarse and grid.width <= CURVE_WIDTH * grid.upper):
-                    return grid
-                return intersection(grid, self._certify_discretised(delta))
+                found, is_fine = grid
+                return found if is_fine else intersection(found, self._certify_discretised(delta))
 
     def _certify_single(self, delta: float) -> Certificate:
         """Return the interval by the loss's own profile, or a bound that is less."""
@@ -123,6 +120,8 @@ class OneWay:
             return self.losses[0][0].is_surely_within(epsilon, delta)
         if self.exact is not None:
             return self.exact.is_surely_within(epsilon, delta)
+        if self.has_envelopes and self._envelope_epsilon(delta) <= epsilon:
+            return True
         return chernoff_epsilon(self.plan, delta) <= epsilon
 
     def _certify_exact(
@@ -161,23 +160,33 @@ class OneWay:
         """Return whether an interval is as narrow as wanted, or as discretised losses can be."""
         return found.width <= max(self.width, DISCRETISATION_ERROR) * min(found.upper, 1e300)
 
-    def _certify_on_grid(self, delta: float) -> Certificate | None:
-        """Return the interval by pairs on a lattice; None where masses are not known."""
-        if not self._has_lattice:
-            return None
-        width = max(self.width, DISCRETISATION_ERROR)
-        found = grid_certificate(self.losses, delta, width)
-        if found is None or not self.has_envelopes:
-            return found
+    def _certify_on_grid(self, delta: float) -> tuple[Certificate, bool] | None:
+        """Return the interval by pairs on a lattice, and whether no finite losses are narrower.
+
+        None where there is no such lattice.
+        """
+        width = self._lattice_width
+        grids = [grid_certificate(self.losses, delta, width)]
         pairs = [
             (one.attained_pair if one.numerics.is_upper_envelope else one, n)
             for one, n in self.losses
         ]
-        below = found if pairs == self.losses else grid_certificate(pairs, delta, width)
-        upper = min(found.upper, self._envelope_epsilon(delta))
-        lower = min(0.0 if below is None else below.lower, upper)
-        engine = found.engine if upper == found.upper else ENVELOPE
-        return Certificate(lower, upper, engine, found.nodes)
+        if pairs != self.losses:
+            grids.append(grid_certificate(pairs, delta, max(width, DISCRETISATION_ERROR)))
+        above, *below = grids
+        if above is None:
+            return None
+        enough = CURVE_WIDTH if self._is_coarse else max(self.width, DISCRETISATION_ERROR)
+        known = [one for one in grids if one is not None]
+        is_fine = all(one.width <= enough * min(one.upper, 1e300) for one in known)
+        if not self.has_envelopes and not self._is_numerical:
+            return above, is_fine
+        upper = min(above.upper, self._envelope_epsilon(delta) if self.has_envelopes else math.inf)
+        lower = max([0.0, *(one.lower for one in below if one is not None)])
+        if self._is_numerical:  # of its pairs no more than an upper bound is known
+            lower = 0.0
+        engine = above.engine if upper == above.upper else ENVELOPE
+        return Certificate(min(lower, upper), upper, engine, above.nodes), is_fine
 
     def upper_epsilons(self, deltas: Sequence[float], *, with_envelopes: bool) -> list[float]:
         """Return upper bounds at ``deltas``, positive and descending; about `CURVE_WIDTH` loose.
@@ -222,8 +231,7 @@ class OneWay:
             low, found = CertifiedComposition(finite, width).delta(epsilon)
             wide = not exact or found - low > LOOSE_DELTA * found
             if wide and self._has_lattice:
-                width = max(self.width, DISCRETISATION_ERROR)
-                found = min(found, grid_delta(self.losses, epsilon, found, width)[1])
+                found = min(found, grid_delta(self.losses, epsilon, found, self._lattice_width)[1])
         if self.has_envelopes:
             others = (one.one_way_delta(self.plan, epsilon) for one in ENVELOPE_ACCOUNTANTS)
             found = min(found, *others)
@@ -232,16 +240,24 @@ class OneWay:
     @property
     def _has_lattice(self) -> bool:
         """Whether pairs on a lattice may be narrower than all else."""
-        if any(one.numerics.is_numerical for one, _ in self.losses):
-            return False
-        ends = np.array([-1.0, 1.0])
-        if any(
-            one.numerics.is_upper_envelope and one.cell_masses(ends) is None
-            for one, _ in self.losses
-        ):
-            return False  # its other bounds are less, and its profile is dear
         by_renyi = self.route is Route.ENVELOPE_ACCOUNTANTS
         return not by_renyi and sum(n for _, n in self.losses) <= MAX_GRID_RELEASES
+
+    @property
+    def _lattice_width(self) -> float:
+        """What a lattice aims at: what is finer takes long where a profile is dear."""
+        if not self._is_coarse:
+            return self.width
+        return max(self.width, COARSE_WIDTH if self.has_envelopes else DISCRETISATION_ERROR)
+
+    @property
+    def _is_coarse(self) -> bool:
+        return any(one.numerics.is_coarse for one, _ in self.losses)
+
+    @property
+    def _is_numerical(self) -> bool:
+        """Whether the profile of some loss is computed, and rounded up."""
+        return any(one.numerics.is_numerical for one, _ in self.losses)
 
     @property
     def has_envelopes(self) -> bool:

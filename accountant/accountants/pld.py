@@ -16,8 +16,10 @@ from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic
 from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
+from accountant.composition.loss_outline import Outline
 from accountant.composition.plan_totals import fold_plan, infinity_mass
 from accountant.composition.pld_grid import PLDGrid, convolve, dominated_masses, dominating_masses
+from accountant.composition.pld_of_many import grid_of_many, widest_sum
 from accountant.domains import DELTA, EPSILON, Interval, each_checked
 from accountant.errors import UnsupportedPlan
 from accountant.losses.connect_the_dots import Profile
@@ -29,6 +31,7 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, as_plan, directions
 
 MAX_GRID_POINTS = 2**18
+MANY_LOSSES = 50  # different ones share a transform
 
 
 @final
@@ -132,6 +135,12 @@ class PLD(Accountant):
         items = [(item, count) for item, count in plan.losses() if count]
         releases = sum(count for _, count in items)
         tail = min(self.tail, delta * 1e-5)
+        outlines = _outlines_of_many(items)
+        if outlines:
+            step = self._step(plan, tail, widest_sum(outlines, tail))
+            found = grid_of_many(outlines, step, delta, tail, upper=upper)
+            if found is not None:
+                return found
         ends = [_loss_range(item, tail / max(releases, 1)) for item, _ in items]
         widest = sum(max(end) * count for end, (_, count) in zip(ends, items, strict=True))
         step = self._step(plan, tail, widest)
@@ -188,6 +197,16 @@ class PLD(Accountant):
 def _deviation(loss: Loss) -> float:
     """Return the rough size of the loss's standard deviation, from its total variation; above 0."""
     return max(min(math.sqrt(2 * loss.rho), 2.5 * float(loss.profile(0.0))), 1e-300)
+
+
+def _outlines_of_many(items: list[tuple[Item, int]]) -> list[Outline]:
+    """Return outlines of many different losses that are large enough for one; else none."""
+    losses = [(item, count) for item, count in items if isinstance(item, Loss)]
+    # atoms lie between the few places of a law that shares a transform
+    if not MANY_LOSSES <= len(losses) == len(items) or any(one.loss_pmf for one, _ in losses):
+        return []
+    found = [Outline(loss, count) for loss, count in losses]
+    return found if all(one.is_on_ladder for one in found) else []
 
 
 def _losses_with_counts(plan: Plan) -> list[tuple[Loss, int]]:

@@ -14,11 +14,14 @@ from accountant.composition.certified_composition import CertifiedComposition
 from accountant.composition.exact_cgf import with_exact_cgf
 from accountant.composition.plan_totals import infinity_mass
 from accountant.composition.profile_curve import ProfileCurve
+from accountant.losses.cell_masses import CellMasses
+from accountant.losses.connect_the_dots import lower_hull
 from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.greatest_cell_masses import greatest_cell_masses
 from accountant.losses.loss import Loss, epsilons, single_loss
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
-from accountant.numerics.rounding import round_up
+from accountant.numerics.rounding import ULP, round_up
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
 
@@ -148,11 +151,36 @@ class PointwiseMaximum(Loss):
         greatest: Array = np.maximum.reduce([part.renyi(order) for part in self.parts])
         return greatest
 
+    def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
+        """Return bounds on the profile; the upper one convex where that of a part should be."""
+        both = [part.profile_bounds(epsilon) for part in self.parts]
+        # a bound need not be convex, and the greatest of convex hulls is less than their hull
+        highs = [_hull(epsilon, np.minimum(high, 1.0)) for _, high in both]
+        high: Array = np.maximum.reduce(highs)
+        low: Array = np.maximum.reduce([low for low, _ in both])
+        return np.minimum(low, high), high
+
+    def cell_masses(self, edges: Array) -> CellMasses | None:
+        """Return the masses of the pair whose profile is the maximum, where every part has them."""
+        above = edges if edges[-1] == np.inf else np.append(edges, np.inf)
+        cells = [part.cell_masses(above) for part in self.parts]
+        known = [one for one in cells if one is not None]
+        if len(known) < len(cells):
+            return None
+        found = greatest_cell_masses(known, [part.infinity for part in self.parts], above)
+        p, q, p_error, q_error = (one[: edges.size - 1] for one in found[:4])
+        return CellMasses(p, q, p_error, q_error, found.edge_error)
+
     @property
     def numerics(self) -> LossNumerics:
-        """An upper envelope; a numerical bound where the profile of a part is one."""
-        numerical = any(part.numerics.is_numerical for part in self.parts)
-        return LossNumerics(is_upper_envelope=True, is_numerical=numerical)
+        """An upper envelope; numerical, or coarse, where the profile of a part is."""
+        each = [part.numerics for part in self.parts]
+        return LossNumerics(
+            is_upper_envelope=True,
+            is_numerical=any(one.is_numerical for one in each),
+            discretisation_points=min(one.discretisation_points for one in each),
+            grid_points=min(one.grid_points for one in each),
+        )
 
     @property
     def attained_pair(self) -> Loss:
@@ -160,6 +188,17 @@ class PointwiseMaximum(Loss):
         return max(
             (part.attained_pair for part in self.parts), key=lambda one: one.epsilon_at(1e-6)
         )
+
+
+def _hull(epsilon: Array, values: Array) -> Array:
+    """Return bounds on a profile at increasing epsilons, lowered to their convex hull there."""
+    # a profile is convex in x = e^epsilon, and 1 at x = 0
+    x, y = np.append(0.0, np.exp(epsilon)), np.append(1.0, values)
+    if not np.all(np.diff(x) > 0):
+        return values
+    corners = lower_hull(x, y)
+    hull: Array = np.interp(x, x[corners], y[corners])[1:] * (1 + 16 * ULP)
+    return np.minimum(values, hull)
 
 
 @functools.lru_cache(maxsize=32)  # a long contour takes megabytes

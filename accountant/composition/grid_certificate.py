@@ -76,13 +76,17 @@ class _GridSearch:
         width = self._width
         lower, upper, nodes = 0.0, self._most, 0.0
         epsilon, tilt = self._guess()
-        per_epsilon, gap, finer = float(COARSE_POINTS), 1.0, 1.0
+        per_epsilon, gap, finer, feasible = float(COARSE_POINTS), 1.0, 1.0, math.inf
         for _ in range(24):
             margin = max(2 * gap, 1e-4) * epsilon
             near = (epsilon - margin, epsilon + margin) if gap < 0.3 else (0.0, 1.3 * epsilon)
             engine = self._engine(epsilon, near, tilt, epsilon / per_epsilon)
             if engine is None:
-                break
+                if not per_epsilon > 1.5 * feasible:
+                    break
+                per_epsilon = math.sqrt(per_epsilon * feasible)
+                continue
+            feasible = per_epsilon
             tilt, nodes = engine.tilt, engine.nodes
             log_delta = math.log(self._delta)
             # the lower end of the mechanisms' own truth, as in `CertifiedComposition.certify`

@@ -90,11 +90,18 @@ def convolve(
     # The library offers no other way to its arrays.
     mass, first = math.exp(kept) * np.asarray(whole._probs), whole._lower_loss  # noqa: SLF001
     cut_off = float(whole._infinity_mass)  # noqa: SLF001
+    return grid_of_sum(mass, first, interval, nats, cut_off, upper=upper)
+
+
+def grid_of_sum(
+    mass: Array, first: int, interval: float, nats: float, cut_off: float, *, upper: bool
+) -> PLDGrid:
+    """Return the grid of masses that a transform gave, ``-ln`` of what is finite, and the error."""
     # Round-off of a Fourier transform is about white: what shows where the mass should be 0,
     # or is negative, is its size; every entry may be as wrong.
     # The sums from the top, which are at most 2 together, cancel to a few units of theirs.
     noise = mass.size * max(0.0, -float(mass.min())) + mass.size * ULP**1.5 + 16 * ULP
-    loss = interval * (first + np.arange(mass.size))
+    loss: Array = interval * (first + np.arange(float(mass.size)))
     if upper:
         nats -= math.log1p(-min(cut_off, 0.5))
     else:

@@ -53,9 +53,25 @@ def _knots(loss: Loss, points: Array, tilt: float) -> NDArray[np.intp]:
     coarse = points[np.unique(np.linspace(0, points.size - 1, OUTLINE_POINTS).astype(int))]
     pair = pair_above(lambda e: loss.profile_bounds(e)[1], coarse)
     log_weight = np.log(np.maximum(pair.mass, 1e-300)) + tilt * pair.loss
+    return places_by_weight(points, pair.loss, log_weight)
+
+
+def places_by_weight(
+    points: Array,
+    at: Array,
+    log_weight: Array,
+    dense: float = 0.0,
+    log_sparsest: float = LOG_SPARSEST,
+) -> NDArray[np.intp]:
+    """Return indices of points, dense where the weight is, whose logarithm is known ``at`` some.
+
+    All of them where it is within ``dense`` of the greatest, and at least one in every
+    ``e^log_sparsest``.
+    """
     # the excess is the square of the distance times the weight: its cube root is the best density
-    log_rate = np.maximum((log_weight - np.max(log_weight)) / 3, -LOG_SPARSEST)
-    rate = np.exp(np.interp(points, pair.loss, log_rate))
+    log_rate = np.maximum((log_weight - np.max(log_weight) + dense) / 3, -log_sparsest)
+    log_rate = np.minimum(log_rate, 0.0)
+    rate = np.exp(np.interp(points, at, log_rate))
     place = np.floor(np.cumsum(rate))
     ends = np.array([0, 1, points.size - 2, points.size - 1])
     corner = np.searchsorted(points, -1e-9) + np.arange(3)  # a profile often has one at 0

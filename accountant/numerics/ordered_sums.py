@@ -30,9 +30,18 @@ def ordered_product(left: Complex, right: Complex) -> Complex:
     there are 8 parts or more, so that the round-off of n terms is at most n / 16 + 8 ulps.
     """
     terms = left.shape[1]
-    step = max(16, min(512, -(-terms // 8)))
+    step = _part(terms)
     product: Complex = np.zeros((left.shape[0], right.shape[0]), dtype=complex)
     for first in range(0, terms, step):
         part = slice(first, first + step)
         product += np.einsum("ri,ci->rc", left[:, part], right[:, part])
     return product
+
+
+def product_additions(terms: int) -> int:
+    """Return how many additions a term of `ordered_product` goes through, at most."""
+    return _part(terms) + -(-terms // _part(terms))
+
+
+def _part(terms: int) -> int:
+    return max(16, min(512, -(-terms // 8)))

@@ -33,7 +33,8 @@ NATS = 40.0  # a rule errs by at most e^-40 of the integrals on the edges of its
 LEFT_OUT = -78.0  # ln of what phi or n leaves of the mass to the left of a rule
 FIRST = -13.0  # Phi(-13) is e^-87
 DEVIATIONS = 8.5
-LAST_RATIO = 3000.0  # of g and c: 1 - phi is below e^-2990
+LAST_RATIO = 3e4  # of g and c: 1 - phi is below e^-29990
+LOG_DROPPED = -1800.0  # ln of what a rule of others leaves out beyond it
 ROUND_OFF = 1e-11  # of the logarithm of a term in a sum that bounds a transform
 ORDERS = np.geomspace(0.3, 300.0, 22)  # of Chernoff's bound, times epsilon
 
@@ -184,9 +185,10 @@ def _decay(hits: Hits, a: float) -> Decay:
 def _rule_of_others(mu: float, rate: float, odds: float) -> tuple[Line, Array, float]:
     """Return the rule for real powers, the ulps of its masses, and the greatest power."""
     last = max(_place(mu, rate, odds, math.log(LAST_RATIO)), FIRST + 1)
-    line, _, grown = _real_rule(mu, rate, FIRST, last)
+    line, step, grown = _real_rule(mu, rate, FIRST, last)
     ratio = odds_ratio(mu, rate, odds, line.x + 0j).real
-    turned = ratio * math.cos(min(REAL_ANGLE, mu * WIDEST_STRIP))
+    # on the strip, a step to the left: what falls is bounded in a cell by its value there
+    turned = ratio * (math.cos(min(REAL_ANGLE, mu * WIDEST_STRIP)) * math.exp(-mu * step))
     with np.errstate(divide="ignore", under="ignore"):
         rest = np.log(-np.expm1(POWER * np.log1p(-np.exp(-ratio))))
         # |1 - phi| <= (1 + e^{-Re g / c})^m - 1 on the strip
@@ -198,8 +200,8 @@ def _rule_of_others(mu: float, rate: float, odds: float) -> tuple[Line, Array, f
         edge_mass=np.append(edge_mass, LEFT_OUT + NATS),
     )
     ulps = 4 * (POWER + np.minimum(ratio, 1e4)) * _ratio_ulps(mu, rate, odds, line.x)
-    # beyond the end n r^p (1 - phi) <= m r^p e^{-g/c}, which falls, and is below e^{-g/2c}
-    return rule, ulps, float(ratio[-1]) / (2 * abs(float(line.loss[-1])) + 2)
+    # beyond the end r^p e^{-t} falls where p < t, and is below e^{-t/2} where p L < t/2
+    return rule, ulps, float(turned[-1]) / (2 * abs(float(line.loss[-1])) + 2)
 
 
 def log_rest(mu: float, rate: float, odds: float, count: int, epsilon: float) -> float:
@@ -211,9 +213,9 @@ def log_rest(mu: float, rate: float, odds: float, count: int, epsilon: float) ->
     top = logsumexp(exponent)
     size = np.exp(exponent - top[:, None])
     ulps = ulps + np.abs(exponent) + (b + 1)[:, None] * rule.loss_error + rule.x.size / 16
-    with np.errstate(over="ignore"):
-        error = 4 * ULP * np.sum(size * ulps, axis=1)
-        error += np.exp(np.minimum(rule.log_missed(b + 1) - top, 700.0))
-    bound = count * (top + np.log1p(error)) - b * epsilon
+    error = 4 * ULP * np.sum(size * ulps, axis=1)
+    # what is missed and what is dropped are amounts, however small the sum is beside them
+    rest = np.logaddexp(top + np.log1p(error), np.logaddexp(rule.log_missed(b + 1), LOG_DROPPED))
+    bound = count * rest - b * epsilon
     bound += b * np.log(b) - (1 + b) * np.log1p(b) + 1e-9
     return float(np.min(bound[np.isfinite(bound)], initial=np.inf))

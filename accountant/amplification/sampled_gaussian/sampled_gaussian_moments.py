@@ -14,7 +14,7 @@ import numpy as np
 from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import Line
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log1p, logsumexp
-from accountant.numerics.ordered_sums import ordered_dot, ordered_product
+from accountant.numerics.ordered_sums import ordered_dot, ordered_product, product_additions
 from accountant.numerics.rounding import ULP
 
 MAX_NEAR_CGF = 30.0  # a larger cumulant is summed by its greatest term
@@ -79,10 +79,10 @@ def log_moment_ratio(line: Line, s: Complex) -> tuple[Complex, Array]:
     rows = np.expm1(np.outer(left, line.loss)) * mass
     columns = np.expm1(1j * np.outer(right, line.loss))
     excess = ordered_product(rows, columns) - line.lost
-    excess += np.sum(rows, axis=1)[:, None] + ordered_dot(columns, mass)
+    excess += np.sum(rows, axis=1)[:, None] + ordered_product(mass[None], columns)
     # |e^w - 1| <= |w| max(1, |e^w|), and |e^w| falls with the frequency
     size = np.abs(mass) + np.exp(log_tilted)
-    ulps = line.loss_error + _mass_ulps(line) * np.abs(line.loss)
+    ulps = line.loss_error + _mass_ulps(line, summed_in_parts=True) * np.abs(line.loss)
     missed = line.missed_moments(s[0, :1].real)[0] + 8 * ULP * line.lost
     error = 6 * ULP * float(ordered_dot(ulps, size)) * np.abs(s) + missed
     with np.errstate(divide="ignore"):
@@ -116,7 +116,9 @@ def _power(log_ratio: Complex, error: Array, count: int) -> tuple[Complex, Array
         return ratio, np.abs(ratio) * np.expm1(np.minimum(wrong, 700.0))
 
 
-def _mass_ulps(line: Line) -> Array:
+def _mass_ulps(line: Line, *, summed_in_parts: bool = False) -> Array:
     """Return the ulps of a mass, of a term, and of a sum of as many."""
-    ulps: Array = 4 + np.abs(line.log_mass) / 4 + line.loss.size / 16
+    # those of `ordered_product`, which six ulps of this are more than
+    many = product_additions(line.loss.size) / 8 if summed_in_parts else line.loss.size / 16
+    ulps: Array = 4 + np.abs(line.log_mass) / 4 + many
     return ulps

@@ -35,7 +35,7 @@ STRIP_NATS = 45.0  # e^{2 pi d / h}
 LAST_PARAMETER = 43.0  # e^-43 = 2e-19 of the edge is left out
 HIGHEST_CURVE = 1.25
 WIDEST_STRIP = 2.5  # e^{2.5^2 / 2} is what it adds to the error of a real line
-REST_CHANCE = 1e-22
+REST_CHANCE = 1e-13  # times what is less than delta
 MAX_CUT = 400.0  # beyond it the quadrature is long, and the tail matters little
 
 
@@ -120,7 +120,7 @@ def truncated(
 def cut_above(mu: float, rate: float, count: int, epsilon: float) -> float:
     """Return an output whose loss exceeds ``epsilon`` and what the others give back.
 
-    They give back at most ``-(count - 1) ln(1 - rate)``, or less up to a chance of 1e-22.
+    They give back at most ``-(count - 1) ln(1 - rate)``, or less up to a chance of 1e-13.
     """
     least = epsilon + least_return(mu, rate, count)
     least *= 1 + 1e-12
@@ -130,7 +130,7 @@ def cut_above(mu: float, rate: float, count: int, epsilon: float) -> float:
 
 @functools.lru_cache(maxsize=64)
 def least_return(mu: float, rate: float, count: int) -> float:
-    """Return what ``count - 1`` losses are above the negative of, under Q, but for 1e-22."""
+    """Return what ``count - 1`` losses are above the negative of, under Q, but for 1e-13."""
     most = -(count - 1) * math.log1p(-rate) if rate < 1 else math.inf
     # Q(sum L < -s) <= (E_Q r^-t)^(n-1) e^-ts
     t = np.geomspace(1e-2, 1e3, 12) / (rate * min(mu, 1.0) * math.sqrt(count))

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from accountant import (
@@ -12,10 +13,14 @@ from accountant import (
     LaplaceLoss,
     PairLoss,
     Parallel,
+    PoissonSampled,
     PureLoss,
     Repeat,
+    Sequential,
+    Tight,
     ZCDPLoss,
 )
+from accountant.accountants import pld
 
 
 @pytest.mark.parametrize(
@@ -56,3 +61,15 @@ def test_a_release_that_shows_everything_leaves_no_grid():
     plan = 2 * PairLoss((1.0, 0.0), (0.0, 1.0))
     assert PLD().bracket(plan, 0.1) == (0.0, math.inf)  # from below it says nothing
     assert PLD().deltas(plan, [0.5, 2.0]).tolist() == [1.0, 1.0]
+
+
+def test_many_different_losses_share_one_transform(monkeypatch):
+    each = [PoissonSampled(GaussianLoss(1 / s), 0.01) for s in np.linspace(0.8, 2.0, 12)]
+    plan = Sequential([*each, 3 * GaussianLoss(0.1)])
+    truth = Tight().certify(plan, 1e-6)
+    monkeypatch.setattr(pld, "MANY_LOSSES", 12)
+    monkeypatch.setattr(pld, "convolve", None)  # it composes in pairs
+    lower, upper = PLD(interval=1e-3).bracket(plan, 1e-6)
+    assert lower <= truth.upper
+    assert truth.lower <= upper <= truth.upper * (1 + 1e-3)
+    assert upper - lower <= 0.02 * upper

@@ -83,6 +83,16 @@ def test_the_others_are_bounded(mu, rate, odds, monkeypatch):
     assert min(bounds) <= found <= min(bounds) + 1e-6
 
 
+def test_what_a_rule_of_others_misses_is_an_amount(monkeypatch):
+    # nearly every output is a hit: the others lie beyond the rule, e^-9000 is all it sees of them
+    epsilon, order = 2.1220540007719007, 1.0174373593782697
+    monkeypatch.setattr(hit_rules, "ORDERS", np.array([order * epsilon]))
+    # ln E r^p (1 - phi) by a sum over 400,001 places from -45 on
+    truth = -198.30124
+    found = log_rest(1.6034877978700905, 0.9999999999961142, 0.030815223305990888, 1, epsilon)
+    assert found >= truth
+
+
 @pytest.mark.parametrize(
     ("scale", "rate", "delta", "truth"),
     [

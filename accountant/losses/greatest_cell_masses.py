@@ -1,0 +1,94 @@
+"""Masses between edges of the pair whose profile is the greatest of several.
+
+The tails of P and Q above an edge are a tangent of a profile there.  Those of the greatest profile
+are those of the part that is greatest at the edge (`docs/proofs/grid_pairs.md`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from accountant.losses.cell_masses import CellMasses
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
+
+
+def greatest_cell_masses(
+    parts: Sequence[CellMasses], infinities: Sequence[float], edges: Array
+) -> CellMasses:
+    """Return masses between edges, of which the last is infinity.
+
+    Errors are so large that what an upper bound makes of them is above every part's profile at
+    every edge.
+    """
+    with np.errstate(over="ignore"):
+        x = np.exp(edges)
+    p, q, p_error, q_error = (np.array([one[i] for one in parts]) for i in range(4))
+    p_above, q_above = _tails(p), _tails(q)
+    ulps = (4 * math.sqrt(edges.size) + 16) * ULP
+    edge_error = max(one.edge_error for one in parts)
+    error = _errors(p, p_error, q_error, x, ulps, edge_error)
+    with np.errstate(invalid="ignore"):
+        values = p_above - np.where(q_above > 0, x * q_above, 0.0)
+    part = _greatest(values + np.array(infinities)[:, None], _tails(error[None])[0])
+    here, cells = part[:-1], np.arange(edges.size - 1)
+    found_p, found_q = p[here, cells], q[here, cells]
+    missed = np.zeros(cells.size)
+    for j in np.flatnonzero(here != part[1:]).tolist():
+        one, other = part[j], part[j + 1]
+        found_p[j] = p_above[one, j] - p_above[other, j + 1]
+        found_p[j] += infinities[one] - infinities[other]
+        found_q[j] = q_above[one, j] - q_above[other, j + 1]
+        missed[j] = 2 * ulps * (q_above[one, j] + q_above[other, j + 1])
+        if found_q[j] < 0:  # of such a debt nothing is left if P pays for it at the upper end
+            found_p[j] -= x[j + 1] * found_q[j] * (1 + 4 * ULP)
+    return CellMasses(
+        np.maximum(found_p, 0.0),
+        np.maximum(found_q, 0.0),
+        error,
+        q_error.sum(axis=0) + missed,
+        edge_error,
+    )
+
+
+def _errors(
+    p: Array, p_error: Array, q_error: Array, x: Array, ulps: float, edge_error: float
+) -> Array:
+    """Return masses of P whose sums above an edge are more than the errors of all parts there."""
+    total = p.sum(axis=0)
+    around = total.copy()
+    around[1:] += total[:-1]
+    around[:-1] += total[1:]
+    own = p_error.sum(axis=0) + x[:-1] * q_error.sum(axis=0)
+    error: Array = 2 * own + 8 * ulps * total + 8 * edge_error * around
+    return error
+
+
+def _greatest(values: Array, tolerance: Array) -> Array:
+    """Return the part that is greatest at each edge; from the top down it changes if it must."""
+    best = np.argmax(values, axis=0)
+    top, greatest = values.shape[1] - 1, np.max(values, axis=0)
+    part = np.full(values.shape[1], best[top])
+    while top > 0:
+        behind = np.flatnonzero(values[part[top], :top] < greatest[:top] - tolerance[:top])
+        if behind.size == 0:
+            break
+        top = int(behind[-1])
+        part[: top + 1] = best[top]
+    return part
+
+
+def _tails(masses: Array) -> Array:
+    """Return the sums above each edge, row by row; blocks keep the round-off small."""
+    rows, size = masses.shape
+    width = math.isqrt(max(size - 1, 0)) + 1
+    blocks = -(-size // width)
+    padded = np.zeros((rows, blocks * width))
+    padded[:, blocks * width - size :] = masses
+    inner = np.cumsum(padded.reshape(rows, blocks, width)[:, ::-1, ::-1], axis=2)
+    before = np.cumsum(inner[:, :, -1], axis=1) - inner[:, :, -1]
+    sums = (inner + before[:, :, None]).reshape(rows, -1)[:, :size][:, ::-1]
+    return np.concatenate([sums, np.zeros((rows, 1))], axis=1)
