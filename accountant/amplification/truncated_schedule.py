@@ -31,6 +31,7 @@ GROUP_WIDTH = 8.0  # of log odds, in mu
 # what rows may miss of the longest one: few members, many, and an estimate
 FINE, COARSE, ROUGH = 1e-13, 1e-10, 1e-6
 MAX_FINE = 20_000
+MAX_ON_CURVES = 2_000  # members whose transforms are bounded one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +183,10 @@ class TruncatedSchedule:
                     for g in self._groups
                 )
             }
-        return self._decay[a].log_bound(u)
+        bound = self._decay[a].log_bound(u)
+        if sum(group.mu.size for group in self._groups) <= MAX_ON_CURVES:
+            bound = np.minimum(bound, sum(group.log_decay(a + 1, u) for group in self._groups))
+        return bound
 
     def sure_delta(self, epsilon: float) -> tuple[float, float]:
         """Return ``E[(1 - e^{eps - L})+; A]`` between two bounds."""
