@@ -13,7 +13,13 @@ from accountant.composition.closed_form import Engine, closed_form
 from accountant.composition.contour import Contour
 from accountant.composition.engines import engines_near, has_quick_engine
 from accountant.composition.saddlepoint import saddlepoint
-from accountant.composition.schedule_contour import certify_schedule, estimate_schedule
+from accountant.composition.schedule_contour import (
+    LEAST_LOG_DELTA,
+    Schedule,
+    certify_schedule,
+    estimate_schedule,
+    swapped_is_within,
+)
 from accountant.composition.truncated_contour import TruncatedContour
 from accountant.losses.gaussian import GaussianLoss, sum_of_squared_mu
 from accountant.losses.loss import Loss
@@ -201,21 +207,28 @@ class CertifiedComposition:
         self, a: float, epsilon: float, log_delta: tuple[float, float]
     ) -> Iterator[Certificate]:
         """Yield the intervals of many different losses: of a short contour, or a truncated one."""
-        losses, counts = [loss for loss, _ in self.items], [count for _, count in self.items]
-        if len({type(loss) for loss in losses}) > 1 or log_delta[0] < -650:
-            return
-        schedule = exact_cgf(losses[0]).schedule(losses, np.array(counts, dtype=float))
+        schedule = self._schedule(log_delta[0])
         found = None if schedule is None else estimate_schedule(schedule, log_delta[0])
         if schedule is None or found is None:
             return
         if abs(epsilon / found[0] - 1) < NEAR:  # else a heavy tail is all that the contour sees
             direct = Contour(self._cgf, a, epsilon, 0.0)
-            if direct.operations <= SHORT_OPERATIONS + OPERATIONS_EACH * len(losses):
+            if direct.operations <= SHORT_OPERATIONS + OPERATIONS_EACH * len(self.items):
                 direct.integrate()
                 yield self._bracket(direct, log_delta, epsilon, self.max_loss)
         whole = certify_schedule(schedule, log_delta, found)
         if whole is not None:
             yield whole
+
+    def _schedule(self, log_delta: float, *, swapped: bool = False) -> Schedule | None:
+        """Return the losses, or their swapped pairs, as a schedule; None for other plans."""
+        losses, counts = [loss for loss, _ in self.items], [count for _, count in self.items]
+        if len({type(loss) for loss in losses}) > 1 or log_delta < LEAST_LOG_DELTA:
+            return None
+        found: Schedule | None = exact_cgf(losses[0]).schedule(
+            losses, np.array(counts, dtype=float), swapped=swapped
+        )
+        return found
 
     def _bracket(
         self,
@@ -234,7 +247,7 @@ class CertifiedComposition:
 
     def _rough_epsilon(self, log_delta: float) -> float | None:
         """Return about what one sampled loss costs; None for other plans."""
-        if len(self.items) != 1 or log_delta < -650:
+        if len(self.items) != 1 or log_delta < LEAST_LOG_DELTA:
             return None
         loss, count = self.items[0]
         return exact_cgf(loss).rough_epsilon(loss, count, math.exp(log_delta))
@@ -279,7 +292,10 @@ class CertifiedComposition:
         if left > 0 and self.max_loss <= epsilon:
             return True
         if left <= 0 or self._rough_epsilon(math.log(left)) is None:
-            return self.chernoff(delta) <= epsilon
+            if self.chernoff(delta) <= epsilon:
+                return True
+            swapped = None if left <= 0 else self._schedule(math.log(left), swapped=True)
+            return swapped is not None and swapped_is_within(swapped, epsilon, math.log(left))
         a = self._saddlepoint(math.log(left))
         # where an estimate says so Chernoff's bound is asked for, at one order
         near = a * TILT_FACTORS
