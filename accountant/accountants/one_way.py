@@ -136,7 +136,10 @@ class OneWay:
             if grid is not None and (self._is_narrow(grid) or grid.upper <= other):
                 return grid
         found = Certificate(0.0, math.inf, ENVELOPE)
-        if FEW_RELEASES < releases <= MAX_QUICK_GRID_RELEASES and len(self.losses) <= MAX_CHOICES:
+        few = len(self.losses) <= MAX_CHOICES or (
+            len(self.losses) <= MAX_DISCRETISED_LOSSES and composition.may_be_schedule
+        )
+        if FEW_RELEASES < releases <= MAX_QUICK_GRID_RELEASES and few:
             found = composition.certify(delta, narrow_only=True)
             if found.width > self.width * min(found.upper, 1e300):
                 quick = grid_certificate(self.losses, delta, self.width)

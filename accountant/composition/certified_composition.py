@@ -34,6 +34,7 @@ QUICK_TERMS = 4e6  # of a truncated contour, beyond which others are looked for
 MAX_HIT_TERMS = 3e7  # a tenth of a second
 LEAST_GREAT_LOSS = 0.2  # of epsilon: where losses are smaller, they grow too fast with the output
 MANY_LOSSES, MANY_WIDTH = 2_000, 1e-6  # of so many different ones a finer interval takes long
+SCHEDULE_WIDTH = 1e-7  # of fewer, where the contour without sure events is not narrower
 # of a contour of many different losses, which is then quicker than a truncated one; and for each
 SHORT_OPERATIONS, OPERATIONS_EACH = 8e6, 100
 NEAR = 0.12
@@ -76,6 +77,9 @@ class CertifiedComposition:
             self.max_loss = round_up(most, 8)
         self._cgf = PlanCGF(self.items)
         self._saddlepoints: dict[float, float] = {}
+        self._kept_schedule: (
+            tuple[float, Schedule | None, tuple[float, float] | None] | None
+        ) = None
         self._forecast: tuple[tuple[float, ...], Contour | TruncatedContour] | None = None
 
     @ignore_overflow
@@ -118,7 +122,7 @@ class CertifiedComposition:
             if found.width <= self.width * min(found.upper, 1e300):
                 return found
             best = found if best is None or found.width < best.width else best
-        enough = max(self.width, 0.0 if len(self.items) < MANY_LOSSES else MANY_WIDTH)
+        enough = max(self.width, SCHEDULE_WIDTH if len(self.items) < MANY_LOSSES else MANY_WIDTH)
         for found in self._certify_schedule(a, epsilon, log_delta):
             if found.width <= enough * min(found.upper, 1e300):
                 return found
@@ -206,19 +210,37 @@ class CertifiedComposition:
     def _certify_schedule(
         self, a: float, epsilon: float, log_delta: tuple[float, float]
     ) -> Iterator[Certificate]:
-        """Yield the intervals of many different losses: of a short contour, or a truncated one."""
-        schedule = self._schedule(log_delta[0])
-        found = None if schedule is None else estimate_schedule(schedule, log_delta[0])
+        """Yield the intervals of different losses: of a short contour, or a truncated one."""
+        schedule, found = self._estimated_schedule(log_delta[0])
         if schedule is None or found is None:
             return
+        few = len(self.items) < MANY_LOSSES
+        whole = certify_schedule(schedule, log_delta, found) if few else None
+        if whole is not None:
+            yield whole
         if abs(epsilon / found[0] - 1) < NEAR:  # else a heavy tail is all that the contour sees
             direct = Contour(self._cgf, a, epsilon, 0.0)
             if direct.operations <= SHORT_OPERATIONS + OPERATIONS_EACH * len(self.items):
                 direct.integrate()
                 yield self._bracket(direct, log_delta, epsilon, self.max_loss)
-        whole = certify_schedule(schedule, log_delta, found)
+        whole = None if few else certify_schedule(schedule, log_delta, found)
         if whole is not None:
             yield whole
+
+    def _estimated_schedule(
+        self, log_delta: float
+    ) -> tuple[Schedule | None, tuple[float, float] | None]:
+        """Return the losses as a schedule and about its epsilon and tilt, kept for a question."""
+        if self._kept_schedule is None or self._kept_schedule[0] != log_delta:
+            schedule = self._schedule(log_delta)
+            found = None if schedule is None else estimate_schedule(schedule, log_delta)
+            self._kept_schedule = log_delta, schedule, found
+        return self._kept_schedule[1:]
+
+    @property
+    def may_be_schedule(self) -> bool:
+        """Whether outcomes of different sampled losses may be split off."""
+        return self._schedule(-1.0) is not None
 
     def _schedule(self, log_delta: float, *, swapped: bool = False) -> Schedule | None:
         """Return the losses, or their swapped pairs, as a schedule; None for other plans."""
@@ -263,8 +285,10 @@ class CertifiedComposition:
         least = self._lower_bound_of_largest_loss(left)
         if math.isfinite(self.max_loss) and self.max_loss - least <= self.width * self.max_loss:
             return True
-        a, epsilon = self.tilt_and_epsilon(math.log(left))
         log_delta = math.log(left)
+        if self._estimated_schedule(log_delta)[1] is not None:
+            return True
+        a, epsilon = self.tilt_and_epsilon(log_delta)
         rough = self._rough_epsilon(log_delta)
         if rough is not None:
             engine = self._sampled_engine(a, epsilon, log_delta, rough)
