@@ -131,15 +131,16 @@ class OneWay:
         """Return the interval by exact cumulants, or on a lattice where a contour is long."""
         releases = sum(n for _, n in self.losses)
         grid: Certificate | None = None
-        if releases <= FEW_RELEASES and not composition.has_quick_engine(delta):
+        few = releases <= FEW_RELEASES or (
+            MAX_CHOICES < len(self.losses) == releases <= MAX_DISCRETISED_LOSSES
+            and composition.may_be_schedule
+        )
+        if few and not composition.has_quick_engine(delta):
             grid = grid_certificate(self.losses, delta, max(self.width, DISCRETISATION_ERROR))
             if grid is not None and (self._is_narrow(grid) or grid.upper <= other):
                 return grid
         found = Certificate(0.0, math.inf, ENVELOPE)
-        few = len(self.losses) <= MAX_CHOICES or (
-            len(self.losses) <= MAX_DISCRETISED_LOSSES and composition.may_be_schedule
-        )
-        if FEW_RELEASES < releases <= MAX_QUICK_GRID_RELEASES and few:
+        if FEW_RELEASES < releases <= MAX_QUICK_GRID_RELEASES and len(self.losses) <= MAX_CHOICES:
             found = composition.certify(delta, narrow_only=True)
             if found.width > self.width * min(found.upper, 1e300):
                 quick = grid_certificate(self.losses, delta, self.width)

@@ -18,6 +18,7 @@ ACCURACY, ROUGH_ACCURACY = 1e-10, 1e-4  # relative to delta
 MARGIN = 1.03  # of an estimate: up to there the sure events are split off
 MAX_TRIES = 8
 ROUGH_WIDTH = 0.01  # of an estimate
+CLOSE = 1.5  # a cut so far above the answer is near enough
 # of a swapped pair: what may be left of delta, and the terms of the contour that decides
 QUICK_ACCURACY, MAX_SWAPPED_TERMS = 1e-3, 1e8
 LEAST_LOG_DELTA = -650.0  # deltas below are not far from what a float can be
@@ -105,6 +106,8 @@ def estimate_schedule(schedule: Schedule, log_delta: float) -> tuple[float, floa
                 return None
         elif found.upper == 0:  # the same contour may prove it
             return epsilon / MARGIN, engine.tilt
+        elif epsilon <= CLOSE * MARGIN * found.upper:
+            return found.upper, engine.tilt
         elif found.width <= ROUGH_WIDTH * found.upper:
             # the tilt is that of a cut near the answer
             engine = _engine(few, log_delta, MARGIN * found.upper, None)
