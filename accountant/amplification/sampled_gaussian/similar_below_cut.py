@@ -277,7 +277,8 @@ class SimilarBelowCut:
         moment, _, spread = self._at_real(p)
         away = rows.ulps + rows.rest + self._rule_error(p) + spread + 1e-12
         least: Array = np.log(np.maximum(moment - away, 1e-300))[:, None]
-        left = float(np.sum(self.counts)) * 1e-21 * math.exp(p * float(self.loss[0].real))
+        left = p * float(np.logaddexp(0.0, self.y[0].real))
+        left = float(np.sum(self.counts)) * 1e-21 * math.exp(min(left, 700.0))
         found = log_transforms_below_cut(
             (self.mu, self.mean), self._curve, p, u, self._density_bound, left + self._beyond(p)
         )
