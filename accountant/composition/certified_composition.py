@@ -34,6 +34,7 @@ QUICK_TERMS = 4e6  # of a truncated contour, beyond which others are looked for
 MAX_HIT_TERMS = 3e7  # a tenth of a second
 LEAST_GREAT_LOSS = 0.2  # of epsilon: where losses are smaller, they grow too fast with the output
 MANY_LOSSES, MANY_WIDTH = 2_000, 1e-6  # of so many different ones a finer interval takes long
+FEW_LOSSES = 500  # of so few the contour without sure events is tried first
 SCHEDULE_WIDTH = 1e-7  # of fewer, where the contour without sure events is not narrower
 # of a contour of many different losses, which is then quicker than a truncated one; and for each
 SHORT_OPERATIONS, OPERATIONS_EACH = 8e6, 100
@@ -214,7 +215,7 @@ class CertifiedComposition:
         schedule, found = self._estimated_schedule(log_delta[0])
         if schedule is None or found is None:
             return
-        few = len(self.items) < MANY_LOSSES
+        few = len(self.items) <= FEW_LOSSES
         whole = certify_schedule(schedule, log_delta, found) if few else None
         if whole is not None:
             yield whole
