@@ -78,9 +78,7 @@ class CertifiedComposition:
             self.max_loss = round_up(most, 8)
         self._cgf = PlanCGF(self.items)
         self._saddlepoints: dict[float, float] = {}
-        self._kept_schedule: (
-            tuple[float, Schedule | None, tuple[float, float] | None] | None
-        ) = None
+        self._kept_schedule: tuple[float, Schedule | None, tuple[float, float] | None] | None = None
         self._forecast: tuple[tuple[float, ...], Contour | TruncatedContour] | None = None
 
     @ignore_overflow

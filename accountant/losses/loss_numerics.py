@@ -110,9 +110,7 @@ class ExactCGF(Generic[Member]):
         del loss, count, epsilon, log_delta
         return None
 
-    def schedule(
-        self, losses: Sequence[Member], counts: Array, *, swapped: bool = False
-    ) -> Any:
+    def schedule(self, losses: Sequence[Member], counts: Array, *, swapped: bool = False) -> Any:
         """Return different losses as a `Schedule`, whose sure events split off; or None.
 
         `Schedule` is that of `accountant.composition.schedule_contour`.  ``swapped``: that of the

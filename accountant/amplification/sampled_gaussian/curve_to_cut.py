@@ -40,7 +40,7 @@ class CurveToCut:
         return cls(t, end, width, is_short)
 
     def nodes(self, share: float = 1.0) -> tuple[Complex, Complex]:
-        """Return the nodes, and derivatives times the step; ``share`` of the width is its height."""
+        """Return the nodes, and derivatives times the step; ``share`` is g."""
         y, speed = _place(self.t, self.end, self.width, share)
         return y, speed * STEP
 
