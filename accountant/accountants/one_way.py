@@ -132,7 +132,8 @@ class OneWay:
         releases = sum(n for _, n in self.losses)
         grid: Certificate | None = None
         few = releases <= FEW_RELEASES or (
-            MAX_CHOICES < len(self.losses) == releases <= MAX_DISCRETISED_LOSSES
+            len(self.losses) > MAX_CHOICES
+            and releases <= MAX_DISCRETISED_LOSSES
             and composition.may_be_schedule
         )
         if few and not composition.has_quick_engine(delta):

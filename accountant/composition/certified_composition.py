@@ -285,8 +285,9 @@ class CertifiedComposition:
         if math.isfinite(self.max_loss) and self.max_loss - least <= self.width * self.max_loss:
             return True
         log_delta = math.log(left)
-        if self._estimated_schedule(log_delta)[1] is not None:
-            return True
+        schedule, estimate = self._estimated_schedule(log_delta)
+        if schedule is not None:
+            return estimate is not None  # else contours are long, or see the heavy tail alone
         a, epsilon = self.tilt_and_epsilon(log_delta)
         rough = self._rough_epsilon(log_delta)
         if rough is not None:

@@ -163,3 +163,26 @@ def test_bounds_far_out_of_reach_do_not_overflow():
     low, high = engine.bounds(0.5)
     assert low <= high
     assert high >= 700.0
+
+
+def test_a_loss_that_ends_early_does_not_spoil_a_lattice():
+    # the first has no output of the size of epsilon, and was counted as if it could cost nothing
+    mu, rate = (
+        np.array([0.67, 1.5, 2.1, 2.15, 1.7]),
+        np.array([3.2e-5, 2.2e-5, 3e-5, 4.5e-5, 4.6e-5]),
+    )
+    plan = Sequential(steps(mu, rate))
+    found = grid_certificate(list(plan.losses()), 5.4e-7, 1e-6)
+    assert 0.01 < found.lower <= found.upper
+    assert found.width <= 1e-6 * found.upper
+    rest = grid_certificate(list(plan.losses())[1:], 5.4e-7, 1e-6)
+    assert rest.lower < found.upper < 1.05 * rest.upper
+
+
+def test_few_hits_of_two_steps_are_those_of_one_quadrature():
+    mu, rate, delta = (1.6, 0.5), (1e-5, 2e-5), 1e-8
+    found = Tight().certify(Sequential(steps(np.array(mu), np.array(rate))), delta)
+    assert 0 < found.width <= 1e-6 * found.upper
+    ends = [true_delta_of_two(mu, rate, e, False) for e in (found.lower, found.upper)]
+    assert ends[1] <= delta * (1 + 1e-9)
+    assert ends[0] >= delta * (1 - 1e-9)
