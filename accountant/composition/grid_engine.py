@@ -108,7 +108,8 @@ class GridEngine:
         sure = [pair for cut, pair in self._cuts if epsilon <= cut - shift]
         others = [pair for cut, pair in self._cuts if not epsilon <= cut - shift]
         p, q = _mass_beyond(sure)
-        return max(p - math.exp(epsilon - shift) * q, 0.0) + _mass_beyond(others)[0]
+        back = math.exp(min(epsilon - shift, 700.0)) * q  # rounded down
+        return max(p - back, 0.0) + _mass_beyond(others)[0]
 
     @staticmethod
     def _side(sums: SumOnGrid, epsilon: float, side: int) -> float:
