@@ -318,8 +318,7 @@ class CertifiedComposition:
         if left <= 0 or self._rough_epsilon(math.log(left)) is None:
             if self.chernoff(delta) <= epsilon:
                 return True
-            swapped = None if left <= 0 else self._schedule(math.log(left), swapped=True)
-            return swapped is not None and swapped_is_within(swapped, epsilon, math.log(left))
+            return left > 0 and self._is_schedule_within(epsilon, math.log(left))
         a = self._saddlepoint(math.log(left))
         # where an estimate says so Chernoff's bound is asked for, at one order
         near = a * TILT_FACTORS
@@ -334,6 +333,18 @@ class CertifiedComposition:
             return False
         contour.integrate()
         return contour.bounds(epsilon)[1] <= math.log(left)
+
+    def _is_schedule_within(self, epsilon: float, log_delta: float) -> bool:
+        """Return whether a contour says so of different losses whose swapped pairs are known."""
+        swapped = self._schedule(log_delta, swapped=True)
+        if swapped is None:
+            return False
+        contour = Contour(self._cgf, self._saddlepoint(log_delta), epsilon, 0.0, QUICK_ACCURACY)
+        if contour.operations <= SHORT_OPERATIONS + OPERATIONS_EACH * len(self.items):
+            contour.integrate()
+            if contour.bounds(epsilon)[1] <= log_delta:
+                return True
+        return swapped.size <= MANY_LOSSES and swapped_is_within(swapped, epsilon, log_delta)
 
     @ignore_overflow
     def delta(self, epsilon: float) -> tuple[float, float]:
