@@ -52,6 +52,13 @@ def main():
             found, seconds = timed(Tight().certify, plan(noise, rates), DELTA)
             width = found.width / found.upper
             print(f"| {name} | {steps:,} | {seconds:.2f} s | {found.upper:.9f} | {width:.1e} |")
+    print("| rates near 1e-5, delta a 200th of their sum | | | | |")
+    for steps in (2, 5, 20) if quick else (2, 5, 20, 50, 99):
+        rng = np.random.default_rng(steps)
+        noise, rates = rng.uniform(0.7, 4, steps), 10 ** rng.uniform(-5.3, -4.7, steps)
+        found, seconds = timed(Tight().certify, plan(noise, rates), float(rates.sum()) / 200)
+        width = found.width / found.upper
+        print(f"| both random | {steps} | {seconds:.2f} s | {found.upper:.9f} | {width:.1e} |")
     for steps in (5, 10) if quick else (40, 80):
         few = plan(*(column[:steps] for column in schedules(1000)["both random"]))
         (tight, own), (grid, peer) = (timed(one().epsilon, few, DELTA) for one in (Tight, PLD))

@@ -130,7 +130,12 @@ class OneWay:
         """Return the interval by exact cumulants, or on a lattice where a contour is long."""
         releases = sum(n for _, n in self.losses)
         grid: Certificate | None = None
-        if releases <= FEW_RELEASES and not composition.has_quick_engine(delta):
+        few = releases <= FEW_RELEASES or (
+            len(self.losses) > MAX_CHOICES
+            and releases <= MAX_DISCRETISED_LOSSES
+            and composition.may_be_schedule
+        )
+        if few and not composition.has_quick_engine(delta):
             grid = grid_certificate(self.losses, delta, max(self.width, DISCRETISATION_ERROR))
             if grid is not None and (self._is_narrow(grid) or grid.upper <= other):
                 return grid

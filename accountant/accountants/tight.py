@@ -71,6 +71,8 @@ class Tight(Accountant):
         found = self.certify_one_way(first, delta)
         for way in rest:
             other_way = one_way(way, self.width, at_zero=delta == 0)
+            if found.upper == 0 and other_way.exact is not None:
+                continue  # at an epsilon of 0 delta is the total variation, of both directions
             if other_way.is_surely_within(found.lower, delta):
                 continue  # it cannot be the worse direction
             other = other_way.certify(delta, found.lower)

@@ -21,7 +21,7 @@ from accountant.losses.loss_numerics import ExactCGF
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import product_of_cf_ratios, sum_of_finite_cgfs
 
-MIN_SCHEDULE = 100  # fewer different ones are quicker with all their outcomes
+MIN_SCHEDULE = 2
 
 
 @final
@@ -132,12 +132,17 @@ class SampledCGF(ExactCGF[Sampled]):
             return None
         return with_a_hit(gaussian, count, epsilon, log_delta)
 
-    def schedule(self, losses: Sequence[Sampled], counts: Array) -> SampledSchedule | None:
-        """Return many different Gaussian parts with the record present as a schedule; or None."""
+    def schedule(
+        self, losses: Sequence[Sampled], counts: Array, *, swapped: bool = False
+    ) -> SampledSchedule | None:
+        """Return different Gaussian parts with the record present as a schedule; or None.
+
+        ``swapped``: the losses have the record absent.
+        """
         if len(losses) < MIN_SCHEDULE:
             return None
         found = [loss.sampled_gaussian for loss in losses]
-        pairs = [(one.mu, one.rate) for one in found if one is not None and not one.record_added]
+        pairs = [(one.mu, one.rate) for one in found if one and one.record_added == swapped]
         mu, rate = np.array(pairs).reshape(-1, 2).T
         if mu.size < len(losses) or not (np.all(rate < 1) and np.all(rate > 0) and np.all(mu > 0)):
             return None

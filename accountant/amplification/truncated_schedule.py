@@ -31,6 +31,8 @@ GROUP_WIDTH = 8.0  # of log odds, in mu
 # what rows may miss of the longest one: few members, many, and an estimate
 FINE, COARSE, ROUGH = 1e-13, 1e-10, 1e-6
 MAX_FINE = 20_000
+BOUNDS_ON_NODES = 24
+MAX_ON_CURVES = 2_000  # members whose transforms are bounded one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +172,10 @@ class TruncatedSchedule:
                 error[part] += missed.reshape(ratio[part].shape)
         error = np.expm1(np.minimum(error, 700.0))
         # where that is more than the transform can be
-        most = np.exp(self.log_cf_bound(float(z[0, 0].real), z.imag.ravel())).reshape(z.shape)
+        u = z.imag
+        some = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, BOUNDS_ON_NODES) * u[-1, -1]])
+        most = np.exp(self.log_cf_bound(float(z[0, 0].real), some))
+        most = most[np.searchsorted(some, u, side="right") - 1]  # it holds for greater ones
         return ratio, np.minimum(error, np.abs(ratio) + most)
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
@@ -182,7 +187,10 @@ class TruncatedSchedule:
                     for g in self._groups
                 )
             }
-        return self._decay[a].log_bound(u)
+        bound = self._decay[a].log_bound(u)
+        if sum(group.mu.size for group in self._groups) <= MAX_ON_CURVES:
+            bound = np.minimum(bound, sum(group.log_decay(a + 1, u) for group in self._groups))
+        return bound
 
     def sure_delta(self, epsilon: float) -> tuple[float, float]:
         """Return ``E[(1 - e^{eps - L})+; A]`` between two bounds."""
@@ -203,6 +211,6 @@ class TruncatedSchedule:
         # P(A) - Q(A) = prod (1-q) (1 - prod (1 - p) / (1 - q))
         gain_all = -math.exp(none) * math.expm1(more)
         paid = -math.expm1(epsilon) * math.expm1(none)
-        error = 2 * ULP * (ulps + 64 * (gain_all + paid)) + 1e-290
+        error = 2 * ULP * (ulps + 64 * (gain_all + abs(paid))) + 1e-290
         doubt *= math.exp(epsilon) * REST_CHANCE
         return gain_all - paid - error, gain_all - paid + error + doubt

@@ -13,7 +13,13 @@ from accountant.composition.closed_form import Engine, closed_form
 from accountant.composition.contour import Contour
 from accountant.composition.engines import engines_near, has_quick_engine
 from accountant.composition.saddlepoint import saddlepoint
-from accountant.composition.schedule_contour import certify_schedule, estimate_schedule
+from accountant.composition.schedule_contour import (
+    LEAST_LOG_DELTA,
+    Schedule,
+    certify_schedule,
+    estimate_schedule,
+    swapped_is_within,
+)
 from accountant.composition.truncated_contour import TruncatedContour
 from accountant.losses.gaussian import GaussianLoss, sum_of_squared_mu
 from accountant.losses.loss import Loss
@@ -28,6 +34,8 @@ QUICK_TERMS = 4e6  # of a truncated contour, beyond which others are looked for
 MAX_HIT_TERMS = 3e7  # a tenth of a second
 LEAST_GREAT_LOSS = 0.2  # of epsilon: where losses are smaller, they grow too fast with the output
 MANY_LOSSES, MANY_WIDTH = 2_000, 1e-6  # of so many different ones a finer interval takes long
+FEW_LOSSES = 500  # of so few the contour without sure events is tried first
+SCHEDULE_WIDTH = 1e-7  # of fewer, where the contour without sure events is not narrower
 # of a contour of many different losses, which is then quicker than a truncated one; and for each
 SHORT_OPERATIONS, OPERATIONS_EACH = 8e6, 100
 NEAR = 0.12
@@ -70,6 +78,7 @@ class CertifiedComposition:
             self.max_loss = round_up(most, 8)
         self._cgf = PlanCGF(self.items)
         self._saddlepoints: dict[float, float] = {}
+        self._kept_schedule: tuple[float, Schedule | None, tuple[float, float] | None] | None = None
         self._forecast: tuple[tuple[float, ...], Contour | TruncatedContour] | None = None
 
     @ignore_overflow
@@ -112,7 +121,7 @@ class CertifiedComposition:
             if found.width <= self.width * min(found.upper, 1e300):
                 return found
             best = found if best is None or found.width < best.width else best
-        enough = max(self.width, 0.0 if len(self.items) < MANY_LOSSES else MANY_WIDTH)
+        enough = max(self.width, SCHEDULE_WIDTH if len(self.items) < MANY_LOSSES else MANY_WIDTH)
         for found in self._certify_schedule(a, epsilon, log_delta):
             if found.width <= enough * min(found.upper, 1e300):
                 return found
@@ -200,22 +209,47 @@ class CertifiedComposition:
     def _certify_schedule(
         self, a: float, epsilon: float, log_delta: tuple[float, float]
     ) -> Iterator[Certificate]:
-        """Yield the intervals of many different losses: of a short contour, or a truncated one."""
-        losses, counts = [loss for loss, _ in self.items], [count for _, count in self.items]
-        if len({type(loss) for loss in losses}) > 1 or log_delta[0] < -650:
-            return
-        schedule = exact_cgf(losses[0]).schedule(losses, np.array(counts, dtype=float))
-        found = None if schedule is None else estimate_schedule(schedule, log_delta[0])
+        """Yield the intervals of different losses: of a short contour, or a truncated one."""
+        schedule, found = self._estimated_schedule(log_delta[0])
         if schedule is None or found is None:
             return
-        if abs(epsilon / found[0] - 1) < NEAR:  # else a heavy tail is all that the contour sees
-            direct = Contour(self._cgf, a, epsilon, 0.0)
-            if direct.operations <= SHORT_OPERATIONS + OPERATIONS_EACH * len(losses):
-                direct.integrate()
-                yield self._bracket(direct, log_delta, epsilon, self.max_loss)
-        whole = certify_schedule(schedule, log_delta, found)
+        few = len(self.items) <= FEW_LOSSES
+        whole = certify_schedule(schedule, log_delta, found) if few else None
         if whole is not None:
             yield whole
+        if abs(epsilon / found[0] - 1) < NEAR:  # else a heavy tail is all that the contour sees
+            direct = Contour(self._cgf, a, epsilon, 0.0)
+            if direct.operations <= SHORT_OPERATIONS + OPERATIONS_EACH * len(self.items):
+                direct.integrate()
+                yield self._bracket(direct, log_delta, epsilon, self.max_loss)
+        whole = None if few else certify_schedule(schedule, log_delta, found)
+        if whole is not None:
+            yield whole
+
+    def _estimated_schedule(
+        self, log_delta: float
+    ) -> tuple[Schedule | None, tuple[float, float] | None]:
+        """Return the losses as a schedule and about its epsilon and tilt, kept for a question."""
+        if self._kept_schedule is None or self._kept_schedule[0] != log_delta:
+            schedule = self._schedule(log_delta)
+            found = None if schedule is None else estimate_schedule(schedule, log_delta)
+            self._kept_schedule = log_delta, schedule, found
+        return self._kept_schedule[1:]
+
+    @property
+    def may_be_schedule(self) -> bool:
+        """Whether outcomes of different sampled losses may be split off."""
+        return self._schedule(-1.0) is not None
+
+    def _schedule(self, log_delta: float, *, swapped: bool = False) -> Schedule | None:
+        """Return the losses, or their swapped pairs, as a schedule; None for other plans."""
+        losses, counts = [loss for loss, _ in self.items], [count for _, count in self.items]
+        if len({type(loss) for loss in losses}) > 1 or log_delta < LEAST_LOG_DELTA:
+            return None
+        found: Schedule | None = exact_cgf(losses[0]).schedule(
+            losses, np.array(counts, dtype=float), swapped=swapped
+        )
+        return found
 
     def _bracket(
         self,
@@ -234,7 +268,7 @@ class CertifiedComposition:
 
     def _rough_epsilon(self, log_delta: float) -> float | None:
         """Return about what one sampled loss costs; None for other plans."""
-        if len(self.items) != 1 or log_delta < -650:
+        if len(self.items) != 1 or log_delta < LEAST_LOG_DELTA:
             return None
         loss, count = self.items[0]
         return exact_cgf(loss).rough_epsilon(loss, count, math.exp(log_delta))
@@ -250,8 +284,11 @@ class CertifiedComposition:
         least = self._lower_bound_of_largest_loss(left)
         if math.isfinite(self.max_loss) and self.max_loss - least <= self.width * self.max_loss:
             return True
-        a, epsilon = self.tilt_and_epsilon(math.log(left))
         log_delta = math.log(left)
+        schedule, estimate = self._estimated_schedule(log_delta)
+        if schedule is not None:
+            return estimate is not None  # else contours are long, or see the heavy tail alone
+        a, epsilon = self.tilt_and_epsilon(log_delta)
         rough = self._rough_epsilon(log_delta)
         if rough is not None:
             engine = self._sampled_engine(a, epsilon, log_delta, rough)
@@ -279,7 +316,9 @@ class CertifiedComposition:
         if left > 0 and self.max_loss <= epsilon:
             return True
         if left <= 0 or self._rough_epsilon(math.log(left)) is None:
-            return self.chernoff(delta) <= epsilon
+            if self.chernoff(delta) <= epsilon:
+                return True
+            return left > 0 and self._is_schedule_within(epsilon, math.log(left))
         a = self._saddlepoint(math.log(left))
         # where an estimate says so Chernoff's bound is asked for, at one order
         near = a * TILT_FACTORS
@@ -294,6 +333,18 @@ class CertifiedComposition:
             return False
         contour.integrate()
         return contour.bounds(epsilon)[1] <= math.log(left)
+
+    def _is_schedule_within(self, epsilon: float, log_delta: float) -> bool:
+        """Return whether a contour says so of different losses whose swapped pairs are known."""
+        swapped = self._schedule(log_delta, swapped=True)
+        if swapped is None:
+            return False
+        contour = Contour(self._cgf, self._saddlepoint(log_delta), epsilon, 0.0, QUICK_ACCURACY)
+        if contour.operations <= SHORT_OPERATIONS + OPERATIONS_EACH * len(self.items):
+            contour.integrate()
+            if contour.bounds(epsilon)[1] <= log_delta:
+                return True
+        return swapped.size <= MANY_LOSSES and swapped_is_within(swapped, epsilon, log_delta)
 
     @ignore_overflow
     def delta(self, epsilon: float) -> tuple[float, float]:

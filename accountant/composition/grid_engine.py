@@ -60,7 +60,7 @@ class GridEngine:
         self.step, self._parts = step, parts
         pairs = [_pairs(one, step) for one in parts]
         below, above = [one[0] for one in pairs], [one[1] for one in pairs]
-        self._beyond = _mass_beyond(below), _mass_beyond(above)
+        self._beyond = _mass_beyond(below)
         laws = [one.law for one in above]
         self.is_small, self.tilt, self.nodes = False, 1 / epsilon, math.inf
         if not all((law.mass > 0).any() for law in laws):  # epsilon is far from where the mass is
@@ -82,12 +82,11 @@ class GridEngine:
         self.is_small = all(one.is_small for one in sides)
         # up to which epsilon a release above its cut is enough, whatever the others are
         least = math.fsum(one.count * one.least for one in parts)
-        cuts = [
-            pair.law.last - one.least + least
+        self._cuts = [
+            (pair.law.last - one.least + least if math.isfinite(least) else -math.inf, pair)
             for pair, one in zip(above, parts, strict=True)
             if pair.p_beyond > 0
         ]
-        self._sure = min(cuts, default=math.inf) if math.isfinite(least) else -math.inf
         self._shift = math.fsum(
             one.law.count * (one.edge_error + 8 * ULP * one.law.size) for one in above
         )
@@ -97,14 +96,20 @@ class GridEngine:
         shift = self._shift + 8 * ULP * epsilon
         low = 0.0 if self._below is None else self._side(self._below, epsilon + shift, -1)
         high = self._side(self._above, epsilon - shift, 1)
-        p, q = self._beyond[0]
+        p, q = self._beyond
         low += max(p - math.exp(min(epsilon + shift + math.log(q), 1.0)), 0.0) if q > 0 else p
-        p, q = self._beyond[1]
-        is_sure = p > 0 and epsilon <= self._sure - shift
-        high += p - math.exp(epsilon - shift) * q if is_sure else p
+        high += self._above_cuts(epsilon, shift)
         return log_or_minus_infinity(low * (1 - 16 * ULP)), math.log(
             min(max(high, 1e-300) * (1 + 16 * ULP), 1.0)
         )
+
+    def _above_cuts(self, epsilon: float, shift: float) -> float:
+        """Return an upper bound on what releases above their cuts add."""
+        sure = [pair for cut, pair in self._cuts if epsilon <= cut - shift]
+        others = [pair for cut, pair in self._cuts if not epsilon <= cut - shift]
+        p, q = _mass_beyond(sure)
+        back = math.exp(min(epsilon - shift, 700.0)) * q  # rounded down
+        return max(p - back, 0.0) + _mass_beyond(others)[0]
 
     @staticmethod
     def _side(sums: SumOnGrid, epsilon: float, side: int) -> float:

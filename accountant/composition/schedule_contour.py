@@ -9,13 +9,19 @@ from accountant.composition.certificate import Certificate, bracket_epsilon
 from accountant.composition.contour import Contour
 from accountant.composition.saddlepoint import log_interval, saddlepoint
 from accountant.composition.truncated_contour import TruncatedCGF, TruncatedLoss
+from accountant.numerics.rounding import ULP
 
 MAX_NODES = 2**16
-MAX_TERMS = 3e9  # products of the nodes and the points, of which most are multiplications
+MAX_TERMS = 6e9  # products of the nodes and the points, of which most are multiplications
+MAX_ROUGH_TERMS = 1e7  # of an estimate
 ACCURACY, ROUGH_ACCURACY = 1e-10, 1e-4  # relative to delta
 MARGIN = 1.03  # of an estimate: up to there the sure events are split off
 MAX_TRIES = 8
+ROUGH_WIDTH = 0.01  # of an estimate
 CLOSE = 1.5  # a cut so far above the answer is near enough
+# of a swapped pair: what may be left of delta, and the terms of the contour that decides
+QUICK_ACCURACY, MAX_SWAPPED_TERMS = 1e-3, 1e8
+LEAST_LOG_DELTA = -650.0  # deltas below are not far from what a float can be
 
 
 class Schedule(Protocol):
@@ -53,8 +59,12 @@ class _ScheduleContour:
         self.nodes, self.next_guess = self._contour.nodes, epsilon
 
     @property
+    def terms(self) -> float:
+        return self.nodes * self._loss.points
+
+    @property
     def is_affordable(self) -> bool:
-        return self.nodes <= MAX_NODES and self.nodes * self._loss.points <= MAX_TERMS
+        return self.nodes <= MAX_NODES and self.terms <= MAX_TERMS
 
     def certify(self, log_delta: tuple[float, float]) -> Certificate:
         """Return the interval; its upper end is infinite if epsilon may be above `largest`."""
@@ -82,19 +92,26 @@ class _ScheduleContour:
 def estimate_schedule(schedule: Schedule, log_delta: float) -> tuple[float, float] | None:
     """Return about epsilon and the tilt, by merged members; None where they are out of reach."""
     few = schedule.merged()
-    epsilon = few.rough_epsilon(math.exp(log_delta))
+    epsilon, most = few.rough_epsilon(math.exp(log_delta)), math.inf
     for _ in range(MAX_TRIES):
         engine = _engine(few, log_delta, epsilon, None)
-        if engine is None:
+        if engine is None or engine.terms > MAX_ROUGH_TERMS:
+            most = min(most, epsilon)
             epsilon /= 2
             continue
         found = engine.certify((log_delta, log_delta))
         if math.isinf(found.upper):
             epsilon = engine.next_guess * MARGIN
+            if epsilon >= most:
+                return None
         elif found.upper == 0:  # the same contour may prove it
             return epsilon / MARGIN, engine.tilt
         elif epsilon <= CLOSE * MARGIN * found.upper:
             return found.upper, engine.tilt
+        elif found.width <= ROUGH_WIDTH * found.upper:
+            # the tilt is that of a cut near the answer
+            engine = _engine(few, log_delta, MARGIN * found.upper, None)
+            return None if engine is None else (found.upper, engine.tilt)
         else:
             epsilon = MARGIN * found.upper
     return None
@@ -114,6 +131,26 @@ def certify_schedule(
             return found
         epsilon = engine.next_guess
     return None
+
+
+def swapped_is_within(schedule: Schedule, epsilon: float, log_delta: float) -> bool:
+    """Return whether the swapped pair, (Q, P) for (P, Q), surely costs at most ``epsilon > 0``.
+
+    Its delta is ``1 - e^eps + e^eps delta(-eps)``, delta being that of the schedule.
+    """
+    loss = schedule.without_sure_events(epsilon)
+    if loss is None:
+        return False
+    cgf = TruncatedCGF(loss)
+    share = math.exp(log_delta) * math.exp(-epsilon)  # of a delta of about epsilon
+    contour = Contour(
+        cgf, saddlepoint(cgf, epsilon=-epsilon), -epsilon, 0.0, QUICK_ACCURACY * share / epsilon
+    )
+    if not (contour.nodes <= MAX_NODES and contour.nodes * loss.points <= MAX_SWAPPED_TERMS):
+        return False
+    contour.integrate()
+    high = math.exp(min(contour.bounds(-epsilon)[1], 0.0)) + loss.sure_delta(-epsilon)[1]
+    return high + math.expm1(-epsilon) + 16 * ULP * (high + epsilon) <= share * (1 - 16 * ULP)
 
 
 def _engine(

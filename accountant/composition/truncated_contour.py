@@ -133,6 +133,6 @@ class TruncatedContour:
         """Return logarithms of a lower and an upper bound on delta at ``epsilon``."""
         if epsilon > self.largest:
             return -math.inf, math.inf
-        low, high = (math.exp(one) for one in self._contour.bounds(epsilon))
+        low, high = (math.exp(min(one, 700.0)) for one in self._contour.bounds(epsilon))
         sure = self._loss.sure_delta(epsilon)
         return log_interval(low + sure[0], high + sure[1], 0.0)

@@ -110,12 +110,13 @@ class ExactCGF(Generic[Member]):
         del loss, count, epsilon, log_delta
         return None
 
-    def schedule(self, losses: Sequence[Member], counts: Array) -> Any:
-        """Return many different losses as a `Schedule`, whose sure events split off; or None.
+    def schedule(self, losses: Sequence[Member], counts: Array, *, swapped: bool = False) -> Any:
+        """Return different losses as a `Schedule`, whose sure events split off; or None.
 
-        `Schedule` is that of `accountant.composition.schedule_contour`.
+        `Schedule` is that of `accountant.composition.schedule_contour`.  ``swapped``: that of the
+        pairs (Q, P) of the losses.
         """
-        del losses, counts
+        del losses, counts, swapped
         return None
 
     def rough_epsilon(self, loss: Member, count: int, delta: float) -> float | None:

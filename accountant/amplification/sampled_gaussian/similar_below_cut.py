@@ -19,18 +19,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from accountant.amplification.sampled_gaussian.curve_to_cut import CurveToCut
+from accountant.amplification.sampled_gaussian.decay_below_cut import log_transforms_below_cut
 from accountant.amplification.sampled_gaussian.sampled_schedule import product_of_powers, products
 from accountant.amplification.sampled_gaussian.schedule_grid import right_end
 from accountant.numerics import Array, Complex
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
-STRIP = 0.97 * math.pi / 4  # of the curve's parameter: curve and strip stay left of the cut
-STRIP_NATS = 34.0  # e^{2 pi d / h}
-LAST_PARAMETER = 34.0
 HIGHEST_CURVE = 1.25  # in deviations
 DEVIATIONS = 9.8
-MAX_POINTS = 2_000
 SAMPLE_ROWS = 300  # from which the space is found
 MAX_RANK = 64
 BLOCK_SIZE = 2**17
@@ -69,15 +67,11 @@ class SimilarBelowCut:
         most, highest = float(np.max(mu)), float(np.max(self.mean))
         end = right_end(highest, most, greatest_power, float(np.min(log_odds)))
         self._end = min(cut, end)
-        self._height = min(0.45 * math.pi, HIGHEST_CURVE * float(np.min(mu)))
+        height = min(0.45 * math.pi, HIGHEST_CURVE * float(np.min(mu)))
         lowest = float(np.min(self.mean)) - DEVIATIONS * float(np.max(mu))
-        self._step = 2 * math.pi * STRIP / STRIP_NATS
-        first = -(max(self._end - lowest, 0.0)) / self._height
-        steps = math.ceil((LAST_PARAMETER - first) / self._step) + 1
-        self.is_short = steps <= MAX_POINTS
-        self._t = first + self._step * np.arange(float(steps if self.is_short else 1))
-        self.y, speed = _place(self._t, self._end, self._height)
-        self._speed = speed * self._step
+        self._curve = CurveToCut.between(lowest, self._end, height)
+        self.is_short = self._curve.is_short
+        self.y, self._speed = self._curve.nodes()
         self.loss: Complex = np.log1p(np.exp(self.y))
         lost, moved = self.tails
         # E[e^Y; Y <= c] and P(Y > c)
@@ -151,12 +145,8 @@ class SimilarBelowCut:
     @functools.cached_property
     def _edges(self) -> tuple[Complex, Complex, Array]:
         """Return both edges of the strip and the cut, and bounds on what the rule errs by there."""
-        both = [_place(self._t + side * 1j, self._end, self._height) for side in (STRIP, -STRIP)]
-        y = np.concatenate([one for one, _ in both] + [np.array([self._end + 0j])])
-        share = 2 * math.exp(-STRIP_NATS) * self._step * np.abs([speed for _, speed in both])
-        # nodes beyond the last one are less than e^-t from the cut
-        end = 40 * self._height * math.exp(-LAST_PARAMETER)
-        return np.log1p(np.exp(y)), y, self._density_bound(y) * np.append(share.ravel(), end)
+        y, missed = self._curve.edges()
+        return np.log1p(np.exp(y)), y, self._density_bound(y) * missed
 
     def _rule_error(self, p: float) -> float:
         """Return the error of the rule for all members, at a real power."""
@@ -278,6 +268,23 @@ class SimilarBelowCut:
         inner = np.concatenate([inner, power[None, :], np.ones((1, power.size))])
         return inner, np.einsum("k,kj->j", rows.column_rest, both), ULP * spread
 
+    def log_decay(self, p: float, u: Array) -> Array:
+        """Return a bound on the sum of counts times the logarithms of ratios, for every v >= u.
+
+        Of ``|E[(1+e^Y)^{p+iv}; Y <= cut]| / E[(1+e^Y)^p; Y <= cut]``.
+        """
+        rows = self.factored(p)
+        moment, _, spread = self._at_real(p)
+        away = rows.ulps + rows.rest + self._rule_error(p) + spread + 1e-12
+        least: Array = np.log(np.maximum(moment - away, 1e-300))[:, None]
+        left = p * float(np.logaddexp(0.0, self.y[0].real))
+        left = float(np.sum(self.counts)) * 1e-21 * math.exp(min(left, 700.0))
+        found = log_transforms_below_cut(
+            (self.mu, self.mean), self._curve, p, u, self._density_bound, left + self._beyond(p)
+        )
+        decay: Array = np.einsum("i,iu->u", self.counts, np.minimum(found - least, 0.0))
+        return decay
+
     def log_height(self, p: float) -> tuple[float, float]:
         """Return ``sum counts ln E[(1 + e^Y)^p; Y <= cut]`` at a real power, and its error."""
         moment, left, spread = self._at_real(p)
@@ -317,16 +324,6 @@ class SimilarBelowCut:
         share = most + rest
         error: Array = first_order + np.where(share < MAX_SHARE, 2 * share, 2.0) * rest
         return error
-
-
-def _place(t: Any, cut: float, height: float) -> tuple[Complex, Complex]:
-    """Return ``y(t) = cut - height ln(1 + e^-t) + i height / (1 + e^t)``, and its derivative."""
-    fall = 1 / (1 + np.exp(t))
-    # ln(1 + e^-t), of the exponential that is small
-    near = np.log1p(np.exp(-np.copysign(1.0, np.real(t)) * t))
-    log_term = near - np.where(np.real(t) > 0, 0.0, t)
-    y = cut - height * log_term + 1j * height * fall
-    return y, fall * height * (1 - 1j * (1 - fall))
 
 
 def _scale(loss: Complex, y: Complex, p: float) -> Array:

@@ -124,7 +124,7 @@ def one_by_one(patch):
 
 def whole(patch):
     """Answer by the contour of all outputs alone."""
-    patch.setattr(SampledCGF, "schedule", lambda *_: None)
+    patch.setattr(SampledCGF, "schedule", lambda *_, **__: None)
 
 
 @pytest.mark.parametrize("kind", ["noise falls by a factor", "both random"])
