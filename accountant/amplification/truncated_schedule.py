@@ -81,7 +81,7 @@ class SampledSchedule:
 
     @functools.cached_property
     def least_return(self) -> float:
-        """What all losses are above the negative of, under Q, but for 1e-22."""
+        """What all losses are above the negative of, under Q, but for `REST_CHANCE`."""
         most = math.fsum((self.counts * self._nats).tolist())
         # Q(sum L < -s) <= E_Q r^-t e^-ts
         rate = np.exp(self.log_odds - self._nats)
