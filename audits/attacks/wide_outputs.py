@@ -1,8 +1,8 @@
 """Audit of a function of wide outputs: screen all numbers, learn from few columns, test.
 
 The screening reads runs in blocks and keeps sums, so that memory does not grow with runs.  The
-runs that screen, that train and that test are different ones; those that tested a first rule train
-the second.
+runs that screen, that train and that test are different ones.  Here one rule is tested: a second
+one, which learns from the tests of a first, proved no more.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from audits.classifiers.screening import (
 from audits.classifiers.training import TrainedScore, best_candidate
 from audits.runs.parallel_runs import OutputPair, collect_both, draw_both
 from audits.runs.release_functions import Draw, concatenate_outputs
-from audits.statistics.combined_tests import MIN_RUNS_TO_SPLIT
 
 KEPT_NUMBERS = 1 << 22  # numbers of the first runs, which are kept for the covariances
 MIN_KEPT_RUNS = 16
@@ -39,7 +38,6 @@ MIN_SCREENED, MAX_SCREENED = 0.1, 0.35  # shares of the runs that screen
 TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000
 # runs that all candidates learn from: their summaries cost most
 MIN_FULL_RUNS, MAX_FULL_NUMBERS = 500, 1 << 22
-FIRST_TESTED = 0.22  # share of the other runs that test a first rule, and train the second
 
 
 def output_width(draw: Draw, value: Any) -> int:
@@ -62,19 +60,16 @@ def trained_runs(runs: int) -> int:
     return max(int(min(TRAINED_SHARE * runs, MAX_TRAINED)), 3)
 
 
-def wide_schedule(runs: int, width: int, screened: int, pure: bool) -> list[tuple[int, int]]:
+def wide_schedule(runs: int, width: int, screened: int) -> list[tuple[int, int]]:
     """(runs known when a rule is learned, runs it is tested on), in order.
 
-    All candidates learn from the first; the later ones need fewer columns of each run.
+    All candidates learn from the first; the best learns again from more, of which it needs fewer
+    columns.
     """
     trained = trained_runs(runs)
     full = min(trained, max(MAX_FULL_NUMBERS // width, MIN_FULL_RUNS))
-    left = runs - screened - trained
-    blocks = [(full, 0)] if full < trained else []
-    if not pure or left < MIN_RUNS_TO_SPLIT:
-        return [*blocks, (trained, left)]
-    first = int(FIRST_TESTED * left)
-    return [*blocks, (trained, first), (trained + first, left - first)]
+    choice = [(full, 0)] if full < trained else []
+    return [*choice, (trained, runs - screened - trained)]
 
 
 def kept_runs(runs: int, width: int) -> int:
@@ -101,14 +96,13 @@ def audit_wide(
     rng: np.random.Generator,
     executor: Executor | None = None,
 ) -> RuleResult:
-    """Test rules of a reduction of the outputs; reduction and rules are fixed before their tests.
+    """Test a rule of a reduction of the outputs; reduction and rule are fixed before the test.
 
     ``known`` are the first of the runs that screen.
     """
     width = next(side[:1].size for side in known if len(side))
-    pure = objective.delta == 0 and not points
     reduction, screened = _screen(draw, pair, known, objective.runs, rng, executor)
-    blocks = wide_schedule(objective.runs, width, screened, pure)
+    blocks = wide_schedule(objective.runs, width, screened)
     learner = _ReducedLearner(draw, reduction)
     rows = collect_both(learner.draw, pair, blocks[0][0], rng, executor)
     return guess_in_blocks(learner, pair, rows, blocks, objective, points, rng, executor)
