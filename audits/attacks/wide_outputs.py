@@ -110,7 +110,7 @@ def audit_wide(
 
 @final
 class _ReducedLearner:
-    """Learns from rows of a reduction: first from all columns, then from those of the best score."""
+    """Learns from rows of a reduction: from all columns, then from those of the best score."""
 
     def __init__(self, release: Draw, reduction: Reduction) -> None:
         self.release, self.reduction = release, reduction
@@ -146,16 +146,17 @@ def _screen(
     reference = reference_of(np.concatenate([x[: MAX_REFERENCE_ROWS // 2] for x in rows]))
     sums = [screening_sums(x, reference) for x in rows]
     reader, done = ScreeningSums(draw, reference), len(known[0]) + len(known[1])
-    least, most = screening_limits(runs)
-    for target in (
-        lambda: least,
-        lambda: worthwhile_runs(*sums, most, lambda count: runs - count - trained_runs(runs)),
-    ):
-        left = target() - done
-        if left > 0:
-            for first, second in draw_both(reader, pair, left, rng, executor):
+
+    def screen_up_to(target: int) -> None:
+        nonlocal sums, done
+        if target > done:
+            for first, second in draw_both(reader, pair, target - done, rng, executor):
                 sums = [sums[0] + first, sums[1] + second]
-            done += left
+            done = target
+
+    least, most = screening_limits(runs)
+    screen_up_to(least)
+    screen_up_to(worthwhile_runs(sums[0], sums[1], most, runs - trained_runs(runs)))
     return fit_reduction(sums[0], sums[1], reference, rows), done
 
 

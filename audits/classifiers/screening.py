@@ -8,7 +8,6 @@ few numbers a coordinate, however many runs there are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -142,12 +141,12 @@ def _contrast(a: Array, b: Array, squares_a: Array, squares_b: Array, runs: Arra
     return Contrast(weights, np.divide(gap, error, out=np.zeros_like(gap), where=error > 0))
 
 
-def worthwhile_runs(first: Array, second: Array, most: int, tested: Callable[[int], int]) -> int:
+def worthwhile_runs(first: Array, second: Array, most: int, all_runs: int) -> int:
     """How many runs in all, up to ``most``, to screen, as judged by the sums of those so far.
 
     A sum of d numbers whose means differ by a norm mu, with weights from n runs, has
     ``mu^2 / (1 + 4 d / (n mu^2))`` of it on average; the numbers that differ most need no weights.
-    More runs that screen leave fewer that are ``tested``.
+    Those of ``all_runs`` that do not screen are tested.
     """
     runs, width = int(first[6, 0] + second[6, 0]), first.shape[1]
     squares = np.stack([one.z_scores**2 for one in contrasts(first, second).values()])
@@ -157,5 +156,4 @@ def worthwhile_runs(first: Array, second: Array, most: int, tested: Callable[[in
     sparse = 4 / runs * float(np.maximum(top - 2 * math.log(width), 0.0).sum())
     counts = np.unique(np.linspace(min(runs, most), most, 64).astype(int))
     reached = dense / (1 + 4 * width / (counts * dense))
-    left = np.array([tested(int(count)) for count in counts])
-    return int(counts[np.argmax(left * np.maximum(sparse, reached))])
+    return int(counts[np.argmax((all_runs - counts) * np.maximum(sparse, reached))])

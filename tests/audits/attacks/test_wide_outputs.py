@@ -118,7 +118,7 @@ def test_a_clear_number_needs_few_runs_to_screen_and_a_dense_direction_many():
             screening_sums(shift + rng.normal(size=(runs // 2, width)), reference)
             for shift in (direction, 0.0)
         ]
-        assert least <= worthwhile_runs(*sums, 3500, lambda count: 10_000 - count) <= most
+        assert least <= worthwhile_runs(*sums, 3500, 10_000) <= most
 
 
 def test_a_score_is_judged_on_runs_it_did_not_see():
