@@ -34,7 +34,7 @@ from audits.runs.release_functions import Draw, concatenate_outputs
 KEPT_NUMBERS = 1 << 22  # numbers of the first runs, which are kept for the covariances
 MIN_KEPT_RUNS = 16
 MAX_TABLE_WIDTH = 1 << 14  # wider outputs are not compared as a whole
-MIN_SCREENED, MAX_SCREENED = 0.1, 0.35  # shares of the runs that screen
+MIN_SCREENED, MAX_SCREENED, MIN_TESTED = 0.1, 0.5, 0.3  # shares of the runs
 TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000
 # runs that all candidates learn from: their summaries cost most
 MIN_FULL_RUNS, MAX_FULL_NUMBERS = 500, 1 << 22
@@ -52,7 +52,8 @@ def output_width(draw: Draw, value: Any) -> int:
 def screening_limits(runs: int) -> tuple[int, int]:
     """The least and the most runs that screen."""
     least = max(int(MIN_SCREENED * runs), 4)
-    return least, max(int(MAX_SCREENED * runs), least)
+    most = min(int(MAX_SCREENED * runs), runs - trained_runs(runs) - int(MIN_TESTED * runs))
+    return least, max(most, least)
 
 
 def trained_runs(runs: int) -> int:
