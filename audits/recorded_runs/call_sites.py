@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import secrets
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +23,18 @@ LIBRARIES = tuple(
 
 def call_site() -> str:
     """Return ``file:line`` of the first frame that is neither ours nor a library of noise."""
-    frame = sys._getframe(1)  # the standard way to see the caller  # noqa: SLF001
+    name, line = next(_frames_of_code(), ("", 0))
+    return f"{shown_path(name)}:{line}" if name else "unknown place"
+
+
+def draw_site() -> tuple[tuple[str, int], ...]:
+    """File and line of the first two such frames: a helper that draws has several callers."""
+    return tuple(itertools.islice(_frames_of_code(), 2))
+
+
+def _frames_of_code() -> Iterator[tuple[str, int]]:
+    """File and line of the frames that are neither ours nor of a library of noise."""
+    frame: Any = sys._getframe(1)  # the standard way to see the caller  # noqa: SLF001
     while frame is not None:
         name = frame.f_code.co_filename
         if not (
@@ -28,11 +42,8 @@ def call_site() -> str:
             or any(part in name for part in LIBRARIES)
             or name.startswith(("<frozen", "<__array"))
         ):
-            return f"{shown_path(name)}:{frame.f_lineno}"
-        if frame.f_back is None:
-            break
+            yield name, frame.f_lineno
         frame = frame.f_back
-    return "unknown place"
 
 
 def is_importing() -> bool:

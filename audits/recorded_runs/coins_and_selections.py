@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import softmax
 
 from audits.recorded_runs.noise_shifts import Constraints, Laws
-from audits.recorded_runs.parametric_draws import pair_losses
+from audits.recorded_runs.draws.parametric_draws import pair_losses
 from audits.recorded_runs.shared_parts import Moved
 from audits.recorded_runs.spent import Spent
 

@@ -70,10 +70,16 @@ class Event:
     norm: float = 1.0
 
 
+DrawSite = tuple[tuple[str, int], ...]
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class NoiseBlock:
-    """The law of noises number ``start`` up to ``stop``: its name, and one scale for each."""
+    """The law of noises number ``start`` up to ``stop``: its name, and one scale for each.
+
+    ``origins`` are the places that drew them, or drew what they were made of.
+    """
 
     start: int
     stop: int
@@ -81,3 +87,4 @@ class NoiseBlock:
     scale: NDArray[np.float64]
     site: str
     name: str
+    origins: frozenset[DrawSite]

@@ -10,7 +10,7 @@ import numpy as np
 
 from audits.recorded_runs.comparisons import same_value, where_they_differ
 from audits.recorded_runs.costs import call_moved
-from audits.recorded_runs.declared_calls import Primitive, sensitivity_of
+from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
 from audits.recorded_runs.events import Event, EventKind, NoiseBlock
 from audits.recorded_runs.noise_shifts import Laws
 from audits.recorded_runs.shared_parts import is_released, moved_view

@@ -265,7 +265,8 @@ def noise_from_noise(
         return NotImplemented
     followed = [x for x in things if event_of(x) is not None]
     shape = np.shape(made)
-    numbers = tape.number_noises("unknown", 1.0, name, shape)[..., None]
+    origins = frozenset().union(*(tape.origins_of(x.view) for x in map(event_of, followed)))
+    numbers = tape.number_noises("unknown", 1.0, name, shape, origins)[..., None]
     view = View(numbers, np.ones(numbers.shape), np.zeros(shape))
     return step(tape, name, lambda: made, view, followed, True, wrap, equal=others)
 
@@ -289,6 +290,7 @@ def _is_uniform(tape: Tape, event: Event | None) -> bool:
 def _log_of_uniform(tape: Tape, ufunc: np.ufunc, thing: Any, wrap: Wrap) -> Any:
     # log(f U) = log f + log U, log(f - f U) = log f + log(1 - U); -log U is exponential noise
     view = view_of(thing)
-    noises = tape.number_noises("log of uniform", 1.0, "log", view.shape)[..., None]
+    origins = tape.origins_of(view)
+    noises = tape.number_noises("log of uniform", 1.0, "log", view.shape, origins)[..., None]
     logs = View(noises, np.ones(noises.shape), np.log(np.abs(view.factors[..., 0])))
     return step(tape, "log", lambda: ufunc(plain(thing)), logs, [thing], True, wrap)

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from accountant.errors import ParameterError
-from audits.recorded_runs.declared_calls import Primitive, recording_call
-from audits.recorded_runs.draw_tables import COINS, NOISE
+from audits.recorded_runs.draws.declared_calls import Primitive, recording_call
+from audits.recorded_runs.draws.draw_tables import COINS, NOISE
 from audits.recorded_runs.followed_steps import use
 from audits.recorded_runs.followed_values import follow_nest
-from audits.recorded_runs.library_calls import library_patches
-from audits.recorded_runs.numpy_draws import (
+from audits.recorded_runs.draws.library_calls import library_patches
+from audits.recorded_runs.draws.numpy_draws import (
     PLAIN_GENERATOR,
     PLAIN_STATE,
     RecordingGenerator,
@@ -29,14 +29,14 @@ from audits.recorded_runs.numpy_draws import (
     recording_generator,
     recording_state,
 )
-from audits.recorded_runs.parametric_draws import PARAMETRIC
-from audits.recorded_runs.python_draws import (
+from audits.recorded_runs.draws.parametric_draws import PARAMETRIC
+from audits.recorded_runs.draws.python_draws import (
     RecordingRandom,
     RecordingSystemRandom,
     UnseededRandom,
 )
 from audits.recorded_runs.tape import current_tape
-from audits.recorded_runs.torch_draws import torch_patches
+from audits.recorded_runs.draws.torch_draws import torch_patches
 
 LEFT_ALONE = ("numpy", "torch", "random", "secrets", "audits.recorded_runs", "builtins", "sys")
 PYTHON_DRAWS = (

@@ -11,8 +11,8 @@ import numpy as np
 
 from audits.recorded_runs.comparisons import plain_result, same_value, where_they_differ
 from audits.recorded_runs.costs import spent_between
-from audits.recorded_runs.declared_calls import Primitive, primitive_of
-from audits.recorded_runs.draw_tables import NOISE
+from audits.recorded_runs.draws.declared_calls import Primitive, primitive_of
+from audits.recorded_runs.draws.draw_tables import NOISE
 from audits.recorded_runs.findings import (
     RecordedFinding,
     bare_values,
@@ -24,7 +24,7 @@ from audits.recorded_runs.findings import (
     unequal_result,
 )
 from audits.recorded_runs.noise_shifts import Laws
-from audits.recorded_runs.numpy_draws import RecordingGenerator
+from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from audits.recorded_runs.patches import patched
 from audits.recorded_runs.shared_parts import pairs_of_events
 from audits.recorded_runs.tape import Parted, Tape, running

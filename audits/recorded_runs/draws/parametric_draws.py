@@ -14,6 +14,13 @@ import numpy as np
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
+from audits.recorded_runs.draws.record_coins import (
+    are_records,
+    coins_of_records,
+    is_one_per_record,
+    order_of_records,
+    other_places,
+)
 from audits.recorded_runs.events import Event, EventKind
 from audits.recorded_runs.followed_steps import use
 from audits.recorded_runs.tape import Tape
@@ -70,10 +77,7 @@ def choice(
     candidates = None if np.ndim(a) == 0 else a
     count = int(a) if candidates is None else np.shape(np.asarray(a, dtype=object))[axis or 0]
     if p is None:
-        places = tape.event(
-            EventKind.DRAW, "choice", lambda: sample(count, size, replace),
-            equal={"the number of candidates": count, "size": size}, coins=True,
-        ).output  # fmt: skip
+        places = _places(tape, lambda: sample(count, size, replace), count, size, replace)
     else:
         p = np.asarray(use(p), dtype=float)
         number = 1 if size is None else int(np.prod(size))
@@ -89,6 +93,20 @@ def choice(
         return np.take(a, places, axis)
     chosen = np.asarray(a)
     return np.take(chosen, places, axis)
+
+
+def _places(tape: Tape, make: Callable[[], Any], count: int, size: Any, replace: bool) -> Any:
+    """Places that are all as likely."""
+    of_records = are_records(tape, count)
+    if is_one_per_record(tape, size) and (replace or of_records):
+        equal = {} if of_records else {"the number of candidates": count}
+        found = coins_of_records(tape, "choice", make, equal)
+        if not of_records or not tape.lacks:
+            return found
+        return other_places(tape, found, distinct=not replace)
+    equal = {"size": size} if of_records else {"the number of candidates": count, "size": size}
+    output = tape.event(EventKind.DRAW, "choice", make, equal=equal, coins=True).output
+    return other_places(tape, output, distinct=not replace) if of_records else output
 
 
 def binomial(tape: Tape, sample: Sample, n: Any, p: Any, size: Any = None) -> Any:
@@ -127,11 +145,10 @@ def multivariate_normal(
 
 def permuted_places(tape: Tape, sample: Sample, count: int, name: str) -> Any:
     """Draw an order of so many things."""
-    event = tape.event(
-        EventKind.DRAW, name, lambda: sample(count),
-        equal={"the number of elements": count}, coins=True,
-    )  # fmt: skip
-    return np.copy(event.output)
+    of_records = are_records(tape, count)
+    equal = {} if of_records else {"the number of elements": count}
+    order = tape.event(EventKind.DRAW, name, lambda: sample(count), equal=equal, coins=True).output
+    return order_of_records(tape, order) if of_records else np.copy(order)
 
 
 PARAMETRIC = {
