@@ -8,6 +8,7 @@ import random
 import secrets
 import sys
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -23,17 +24,22 @@ LIBRARIES = tuple(
 
 def call_site() -> str:
     """Return ``file:line`` of the first frame that is neither ours nor a library of noise."""
-    name, line = next(_frames_of_code(), ("", 0))
-    return f"{shown_path(name)}:{line}" if name else "unknown place"
+    frame = next(_frames_of_code(), None)
+    if frame is None:
+        return "unknown place"
+    return f"{shown_path(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
 def draw_site() -> tuple[tuple[str, int], ...]:
-    """File and line of the first two such frames: a helper that draws has several callers."""
-    return tuple(itertools.islice(_frames_of_code(), 2))
+    """Return the call in the first two such frames: a helper that draws has several callers."""
+    return tuple(
+        (f"{frame.f_code.co_filename}:{frame.f_code.co_firstlineno}", frame.f_lasti)
+        for frame in itertools.islice(_frames_of_code(), 2)
+    )
 
 
-def _frames_of_code() -> Iterator[tuple[str, int]]:
-    """File and line of the frames that are neither ours nor of a library of noise."""
+def _frames_of_code() -> Iterator[FrameType]:
+    """Frames that are neither ours nor of a library of noise, innermost first."""
     frame: Any = sys._getframe(1)  # the standard way to see the caller  # noqa: SLF001
     while frame is not None:
         name = frame.f_code.co_filename
@@ -42,7 +48,7 @@ def _frames_of_code() -> Iterator[tuple[str, int]]:
             or any(part in name for part in LIBRARIES)
             or name.startswith(("<frozen", "<__array"))
         ):
-            yield name, frame.f_lineno
+            yield frame
         frame = frame.f_back
 
 

@@ -57,10 +57,20 @@ def control_flow(parted: Parted) -> RecordedFinding:
 def unequal_inputs(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
     """Inputs of draws and calls that must be equal and are not."""
     for one, other in pairs:
-        for name in one.equal:
-            if not same_value(_comparable(one.equal[name]), _comparable(other.equal.get(name))):
-                words = f"{name} of {one.name} depends on the data"
-                yield RecordedFinding("input", one.site, words)
+        for name in _unequal_names(one, other):
+            words = f"{name} of {one.name} depends on the data"
+            yield RecordedFinding("input", one.site, words)
+
+
+def same_inputs(one: Event, other: Event) -> bool:
+    """True if all is equal that must be."""
+    return next(_unequal_names(one, other), None) is None
+
+
+def _unequal_names(one: Event, other: Event) -> Iterator[str]:
+    for name in one.equal:
+        if not same_value(_comparable(one.equal[name]), _comparable(other.equal.get(name))):
+            yield name
 
 
 def _comparable(thing: Any) -> Any:

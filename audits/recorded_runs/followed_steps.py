@@ -19,6 +19,7 @@ from audits.recorded_runs.views import MOST_PARTS, add, broadcast, join, plain_v
 
 GREATER = {"greater": 1.0, "greater_equal": 1.0, "less": -1.0, "less_equal": -1.0}
 HARMLESS = {"isfinite", "isnan", "isinf"}  # of noise with a density they tell nothing
+ROUND_OFF = 1e-9  # of sums of probabilities
 Wrap = Callable[[Event], Any]
 
 
@@ -209,6 +210,11 @@ def ask(tape: Tape, name: str, outcome: Any, sides: tuple[View, View], things: l
 
 
 def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+    for thing, other in (inputs, inputs[::-1]):
+        if event_of(thing) is not None and _is_threshold(tape, thing, other):
+            use(thing)
+    if all(event_of(x) is None or event_of(x).used for x in inputs):  # type: ignore[union-attr]
+        return NotImplemented
     outcome = ufunc(*map(plain, inputs))
     one, other = (broadcast(view_of(x), np.shape(outcome)) for x in inputs)
     followed = [x for x in inputs if event_of(x) is not None]
@@ -224,6 +230,27 @@ def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
             use(thing)
         return outcome
     return answer
+
+
+def _is_threshold(tape: Tape, thing: Any, other: Any) -> bool:
+    """True of a uniform number that is compared with many plain ones.
+
+    Unless these are sums of probabilities, as when a law is inverted, it is no coin: it parts them.
+    """
+    event = event_of(thing)
+    if event is None or event.used or not event.pure or event_of(other) is not None:
+        return False
+    levels = np.asarray(other, dtype=float)
+    if levels.size <= np.size(plain(thing)) or _laws_of(tape, event) != {"uniform"}:
+        return False
+    view = event.view
+    if view is None or view.noises.shape[-1] != 1 or not levels.ndim:
+        return True
+    factors = view.factors[..., 0]
+    with np.errstate(all="ignore"):
+        parts = np.atleast_1d((levels - view.value) / factors)
+    rises = np.all(np.diff(parts) >= -ROUND_OFF)
+    return not (rises and np.all(np.abs(parts[..., -1] - 1) < ROUND_OFF))
 
 
 def _plain_side_moved(recorded: Event, sides: tuple[View, View]) -> bool:

@@ -17,8 +17,6 @@ import numpy as np
 from accountant.errors import ParameterError
 from audits.recorded_runs.draws.declared_calls import Primitive, recording_call
 from audits.recorded_runs.draws.draw_tables import COINS, NOISE
-from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.followed_values import follow_nest
 from audits.recorded_runs.draws.library_calls import library_patches
 from audits.recorded_runs.draws.numpy_draws import (
     PLAIN_GENERATOR,
@@ -35,8 +33,10 @@ from audits.recorded_runs.draws.python_draws import (
     RecordingSystemRandom,
     UnseededRandom,
 )
-from audits.recorded_runs.tape import current_tape
 from audits.recorded_runs.draws.torch_draws import torch_patches
+from audits.recorded_runs.followed_steps import use
+from audits.recorded_runs.followed_values import follow_nest
+from audits.recorded_runs.tape import current_tape
 
 LEFT_ALONE = ("numpy", "torch", "random", "secrets", "audits.recorded_runs", "builtins", "sys")
 PYTHON_DRAWS = (

@@ -112,9 +112,7 @@ class Tape:
         size = int(np.prod(shape))
         scales = np.broadcast_to(np.asarray(scale, dtype=float), shape).ravel()
         start, self.noises = self.noises, self.noises + size
-        self.blocks.append(
-            NoiseBlock(start, self.noises, law, scales, call_site(), name, origins)
-        )
+        self.blocks.append(NoiseBlock(start, self.noises, law, scales, call_site(), name, origins))
         return np.arange(start, self.noises, dtype=np.int64).reshape(shape)
 
 

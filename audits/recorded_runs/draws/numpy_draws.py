@@ -10,9 +10,6 @@ import numpy as np
 
 from audits.recorded_runs.call_sites import draw_site
 from audits.recorded_runs.draws.draw_tables import COINS, NOISE, DrawTable, bound
-from audits.recorded_runs.events import EventKind, View
-from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.followed_values import wrap
 from audits.recorded_runs.draws.parametric_draws import PARAMETRIC, permuted_places
 from audits.recorded_runs.draws.record_coins import (
     are_records,
@@ -20,6 +17,9 @@ from audits.recorded_runs.draws.record_coins import (
     is_one_per_record,
     other_places,
 )
+from audits.recorded_runs.events import EventKind, View
+from audits.recorded_runs.followed_steps import use
+from audits.recorded_runs.followed_values import wrap
 from audits.recorded_runs.tape import Tape, current_tape, running
 
 PLAIN_GENERATOR: Any = np.random.Generator
@@ -74,7 +74,8 @@ def _spread(table: DrawTable, given: dict[str, Any]) -> tuple[Any, Any]:
 
 def _public_numbers(tape: Tape, name: str, draw: Any, equal: dict[str, Any], out: Any) -> Any:
     """Numbers that are no noise: all know them, and both runs have the same."""
-    if is_one_per_record(tape, equal.pop("size", None)):
+    if is_one_per_record(tape, equal.get("size")):
+        del equal["size"]
         return coins_of_records(tape, name, draw, equal)
     event = tape.event(EventKind.DRAW, name, draw, equal=equal)
     event.coins = len(event.shape) > 0 and event.shape[0] == tape.records

@@ -14,7 +14,7 @@ from audits.recorded_runs.tape import Tape
 
 
 def are_records(tape: Tape, count: Any) -> bool:
-    """True if so many things are the records of this run, and the other run has one more or less."""
+    """True if so many things are the records, of which one of the runs has one more."""
     return tape.changed is not None and np.ndim(count) == 0 and count == tape.records
 
 
