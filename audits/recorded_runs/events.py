@@ -62,6 +62,7 @@ class Event:
     asked: int = 0
     used: bool = False
     coins: bool = False  # a draw that is no noise: of samples, orders, batches
+    of_records: int | None = None  # coins of so many records
     # losses of this draw between its parameters in the two runs, and how often each is spent
     losses: Callable[[Event, Event], list[tuple[Loss, int]]] | None = None
     given: Any = None  # parameters that may differ between the runs

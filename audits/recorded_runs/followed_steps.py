@@ -73,17 +73,24 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any,
         harmless = ufunc.__name__ in HARMLESS
         given = [plain(x) if harmless else use(x) for x in inputs]
         result = getattr(ufunc, method)(*given, **options)
-    if out is not None and out[0] is not None:
-        np.copyto(np.asarray(plain(out[0])), plain(result), casting="unsafe")
-    return result
+    if out is None or out[0] is None:
+        return result
+    np.copyto(np.asarray(plain(out[0])), plain(result), casting="unsafe")
+    return result if event_of(result) is not None else out[0]
 
 
 def _is_number(thing: Any) -> bool:
     return np.asarray(plain(thing)).dtype.kind in "biuf"
 
 
+def is_noise_alone(thing: Any) -> bool:
+    """True of noise to which nothing was added, and that nobody has read yet."""
+    return event_of(thing) is not None and _all_pure([thing])
+
+
 def _all_pure(followed: list[Any]) -> bool:
-    return all(event_of(x).pure and not event_of(x).used for x in followed)  # type: ignore[union-attr]
+    events = [event_of(x) for x in followed]
+    return bool(events) and all(one is not None and one.pure and not one.used for one in events)
 
 
 def _followed_result(
@@ -94,6 +101,12 @@ def _followed_result(
         return _question(tape, ufunc, inputs)
     if name == "log" and _all_pure(followed) and _is_uniform(tape, event_of(inputs[0])):
         return _log_of_uniform(tape, ufunc, inputs[0], wrap)
+    if name in ("sign", "copysign") and event_of(inputs[-1]) is not None and _all_pure(followed):
+        above = _question(tape, np.greater_equal, (inputs[-1], 0.0))
+        signs = np.where(above, 1.0, -1.0)[()]
+        return signs if name == "sign" else signs * np.abs(inputs[0])
+    if name == "absolute" and _all_pure(followed) and _is_uniform_about_zero(tape, inputs[0]):
+        return _size_of_uniform(tape, ufunc, inputs[0], wrap)
     if name in ("negative", "positive"):
         view = scale(view_of(inputs[0]), -1.0 if name == "negative" else 1.0)
     elif name in ("add", "subtract"):
@@ -193,10 +206,9 @@ def choose(tape: Tape, name: str, things: list[Any], pick: Callable[..., Any], w
     flat = np.concatenate([np.ravel(plain(thing)) for thing in things])
     if (view.noises < 0).all():
         return flat[chosen]
-    # elements of a number are no step away from it: unread ones stay unread
-    return step(
-        tape, name, lambda: flat[chosen], view, followed, _all_pure(followed), wrap
-    )  # fmt: skip
+    # noise that is written among zeros is noise alone
+    pure = _all_pure(followed) and not np.any(view.value[(view.noises < 0).all(axis=-1)])
+    return step(tape, name, lambda: flat[chosen], view, followed, pure, wrap)
 
 
 def ask(tape: Tape, name: str, outcome: Any, sides: tuple[View, View], things: list[Any]) -> Any:
@@ -312,6 +324,24 @@ def _is_uniform(tape: Tape, event: Event | None) -> bool:
     factors, value = event.view.factors[..., 0], event.view.value
     known = ((value == 0) & (factors > 0)) | ((value == -factors) & (factors < 0))
     return bool(np.all(known)) and _laws_of(tape, event) == {"uniform"}
+
+
+def _is_uniform_about_zero(tape: Tape, thing: Any) -> bool:
+    """True of f U - f / 2."""
+    event = event_of(thing)
+    if event is None or event.view is None or event.view.noises.shape[-1] != 1:
+        return False
+    middle = event.view.value + event.view.factors[..., 0] / 2
+    return bool(np.all(middle == 0)) and _laws_of(tape, event) == {"uniform"}
+
+
+def _size_of_uniform(tape: Tape, ufunc: np.ufunc, thing: Any, wrap: Wrap) -> Any:
+    # |f U - f / 2| is uniform too, from 0 to f / 2
+    view = view_of(thing)
+    origins = tape.origins_of(view)
+    noises = tape.number_noises("uniform", 1.0, "abs", view.shape, origins)[..., None]
+    sizes = View(noises, np.abs(view.factors) / 2, np.zeros(view.shape))
+    return step(tape, "absolute", lambda: ufunc(plain(thing)), sizes, [thing], True, wrap)
 
 
 def _log_of_uniform(tape: Tape, ufunc: np.ufunc, thing: Any, wrap: Wrap) -> Any:

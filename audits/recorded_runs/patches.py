@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
+import os
 import random
 import secrets
 import sys
+import sysconfig
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from accountant.errors import ParameterError
+from audits.recorded_runs.call_sites import HERE
 from audits.recorded_runs.draws.declared_calls import Primitive, recording_call
 from audits.recorded_runs.draws.draw_tables import COINS, NOISE
 from audits.recorded_runs.draws.library_calls import library_patches
@@ -34,8 +38,8 @@ from audits.recorded_runs.draws.python_draws import (
     UnseededRandom,
 )
 from audits.recorded_runs.draws.torch_draws import torch_patches
-from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.followed_values import follow_nest
+from audits.recorded_runs.followed_steps import is_noise_alone, use
+from audits.recorded_runs.followed_values import FollowedArray, follow_nest
 from audits.recorded_runs.tape import current_tape
 
 LEFT_ALONE = ("numpy", "torch", "random", "secrets", "audits.recorded_runs", "builtins", "sys")
@@ -45,6 +49,19 @@ PYTHON_DRAWS = (
     "gammavariate", "lognormvariate", "vonmisesvariate", "paretovariate", "weibullvariate",
     "randbytes",
 )  # fmt: skip
+FUNCTIONS_OF_MATH = (
+    "log",
+    "log1p",
+    "exp",
+    "expm1",
+    "sqrt",
+    "cos",
+    "sin",
+    "tan",
+    "fabs",
+    "copysign",
+)
+STANDARD = sysconfig.get_path("stdlib")
 ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
 _absent = object()
 _one_at_a_time = threading.Lock()
@@ -108,6 +125,8 @@ def _of_numpy(seed: int) -> Iterator[tuple[Any, str, Any]]:
     yield np.random.mtrand, "_rand", state
     for name in ("array", "asarray"):
         yield np, name, _array_of_followed(getattr(np, name))
+    for name in ("zeros", "empty", "zeros_like", "empty_like", "cumsum"):
+        yield np, name, _blank_array(getattr(np, name))
 
 
 def _method_or_plain(method: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
@@ -134,11 +153,41 @@ def _array_of_followed(plain: Callable[..., Any]) -> Callable[..., Any]:
     return array
 
 
+def _blank_array(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Arrays that code makes to write noise into: they remember it."""
+
+    def blank(*arguments: Any, **options: Any) -> Any:
+        made = plain(*arguments, **options)
+        within = current_tape() is not None and type(made) is np.ndarray and made.dtype == float
+        caller = sys._getframe(1).f_code.co_filename  # noqa: SLF001
+        ours = caller.startswith((STANDARD, HERE)) or "-packages" + os.sep in caller
+        if not within or ours:
+            return made
+        if plain.__name__ in ("empty", "empty_like"):
+            made[...] = 0.0  # what was in memory is no number of the code
+        return made.view(FollowedArray)
+
+    return blank
+
+
+def _function_of_noise(plain: Callable[..., Any], ufunc: Any) -> Callable[..., Any]:
+    """A function of `math` that keeps noise in sight."""
+
+    def function(*numbers: Any) -> Any:
+        if current_tape() is not None and any(map(is_noise_alone, numbers)):
+            return ufunc(*numbers)
+        return plain(*numbers)
+
+    return function
+
+
 def _of_python(seed: int) -> Iterator[tuple[Any, str, Any]]:
     shared = RecordingRandom(seed)
     for name in PYTHON_DRAWS:
         plain = getattr(random, name)
         yield random, name, _method_or_plain(getattr(shared, name), plain)
+    for name in FUNCTIONS_OF_MATH:
+        yield math, name, _function_of_noise(getattr(math, name), getattr(np, name))
     yield random, "Random", UnseededRandom
     yield random, "SystemRandom", RecordingSystemRandom
     system = RecordingRandom(seed + 1)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from audits.recorded_runs.events import DrawSite, Event, View
+from audits.recorded_runs.events import DrawSite, Event, EventKind, View
 from audits.recorded_runs.findings import same_inputs
 from audits.recorded_runs.shared_parts import moved_view
 from audits.recorded_runs.tape import Tape
@@ -33,13 +33,13 @@ def blamed_draws(
             views.append(one.view)
     if second.parted is not None:
         if len(second.events) < len(first.events):
-            views += _views_of(first.events[len(second.events)])
+            views += _views_of(first.events[len(second.events)])  # a new draw is not the cause
         views += [second.asked.get("view"), *(second.asked.get("sides") or ())]
     return frozenset().union(*(first.origins_of(view) for view in views if view is not None))
 
 
 def _views_of(event: Event) -> list[View | None]:
-    return [event.view, *(event.sides or ())]
+    return [] if event.kind is EventKind.DRAW else [event.view, *(event.sides or ())]
 
 
 def draws_without_law(pairs: Pairs, first: Tape) -> frozenset[DrawSite]:

@@ -86,6 +86,11 @@ class Tape:
             self.leave(site, f"{words}, {shape} in the second")
         return Event(kind, name, site, before.shape, before.output, pure=before.pure)
 
+    def expected(self) -> Event | None:
+        """The recorded event at this place; None if there is none."""
+        events = self.recorded.events if self.recorded is not None else []
+        return events[len(self.events)] if len(self.events) < len(events) else None
+
     def leave(self, site: str, words: str) -> None:
         """Stop this run: it has parted from the recorded one."""
         self.parted = Parted(site, words)

@@ -15,7 +15,7 @@ from audits.recorded_runs.draws.record_coins import (
     are_records,
     coins_of_records,
     is_one_per_record,
-    other_places,
+    places_of_records,
 )
 from audits.recorded_runs.events import EventKind, View
 from audits.recorded_runs.followed_steps import use
@@ -41,7 +41,7 @@ def recorded_noise(
         kept = {"width": factor, "size": given.get("size")}
     size = given.get("size")
     if table.law in ("uniform", "unknown") and is_one_per_record(tape, size):
-        return coins_of_records(tape, name, draw, {})
+        return coins_of_records(tape, name, draw, size, {})
     out = given.get("out")
     if draw_site() in tape.public:
         equal = {**kept, table.place: place} if table.place else kept
@@ -75,8 +75,7 @@ def _spread(table: DrawTable, given: dict[str, Any]) -> tuple[Any, Any]:
 def _public_numbers(tape: Tape, name: str, draw: Any, equal: dict[str, Any], out: Any) -> Any:
     """Numbers that are no noise: all know them, and both runs have the same."""
     if is_one_per_record(tape, equal.get("size")):
-        del equal["size"]
-        return coins_of_records(tape, name, draw, equal)
+        return coins_of_records(tape, name, draw, equal.pop("size"), equal)
     event = tape.event(EventKind.DRAW, name, draw, equal=equal)
     event.coins = len(event.shape) > 0 and event.shape[0] == tape.records
     if out is not None:
@@ -114,25 +113,23 @@ def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
         arguments, options = use(arguments), {k: use(v) for k, v in options.items()}
         given = bound(table, arguments, options)
         draw = lambda: original(self, *arguments, **options)  # noqa: E731
+        high = _end_of_places(given) if name in ("integers", "randint") else None
+        if high is not None and are_records(tape, high):
+            return places_of_records(tape, name, draw, high, given["size"], distinct=False)
         if is_one_per_record(tape, given.get("size")):
-            del given["size"]
-            return coins_of_records(tape, name, draw, given)
-        if name in ("integers", "randint") and _are_records(tape, given):
-            equal = {key: given.get(key) for key in ("size", "dtype")}
-            event = tape.event(EventKind.DRAW, name, draw, equal=equal, coins=True)
-            return other_places(tape, event.output, distinct=False)
+            return coins_of_records(tape, name, draw, given.pop("size"), given)
         event = tape.event(EventKind.DRAW, name, draw, equal=given, coins=True)
         return np.copy(event.output) if isinstance(event.output, np.ndarray) else event.output
 
     return method
 
 
-def _are_records(tape: Tape, given: dict[str, Any]) -> bool:
-    """True of places of records: whole numbers from 0 up to as many as there are."""
+def _end_of_places(given: dict[str, Any]) -> Any:
+    """How many places whole numbers from 0 up stand for; None of other numbers."""
     low, high = given["low"], given.get("high")
     low, high = (0, low) if high is None else (low, high)
     first = np.ndim(low) == 0 and low == 0 and not given.get("endpoint", False)
-    return first and are_records(tape, high)
+    return high if first and np.ndim(high) == 0 else None
 
 
 def _parametric_method(name: str, base: Any) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ from audits.recorded_runs.draws.record_coins import (
     coins_of_records,
     is_one_per_record,
     order_of_records,
-    other_places,
+    places_of_records,
 )
 from audits.recorded_runs.events import Event, EventKind
 from audits.recorded_runs.followed_steps import use
@@ -77,7 +77,8 @@ def choice(
     candidates = None if np.ndim(a) == 0 else a
     count = int(a) if candidates is None else np.shape(np.asarray(a, dtype=object))[axis or 0]
     if p is None:
-        places = _places(tape, lambda: sample(count, size, replace), count, size, replace)
+        make = lambda: sample(count, size, replace)  # noqa: E731
+        places = places_drawn(tape, "choice", make, count, size, replace)
     else:
         p = np.asarray(use(p), dtype=float)
         number = 1 if size is None else int(np.prod(size))
@@ -95,18 +96,20 @@ def choice(
     return np.take(chosen, places, axis)
 
 
-def _places(tape: Tape, make: Callable[[], Any], count: int, size: Any, replace: bool) -> Any:
+def places_drawn(
+    tape: Tape, name: str, make: Callable[[], Any], count: int, size: Any, replace: bool
+) -> Any:
     """Places that are all as likely."""
-    of_records = are_records(tape, count)
-    if is_one_per_record(tape, size) and (replace or of_records):
-        equal = {} if of_records else {"the number of candidates": count}
-        found = coins_of_records(tape, "choice", make, equal)
-        if not of_records or not tape.lacks:
-            return found
-        return other_places(tape, found, distinct=not replace)
-    equal = {"size": size} if of_records else {"the number of candidates": count, "size": size}
-    output = tape.event(EventKind.DRAW, "choice", make, equal=equal, coins=True).output
-    return other_places(tape, output, distinct=not replace) if of_records else output
+    expected = tape.expected()
+    if are_records(tape, count) and (
+        expected is None or "the number of candidates" not in expected.equal
+    ):
+        return places_of_records(tape, name, make, count, size, distinct=not replace)
+    candidates = {"the number of candidates": count}
+    if is_one_per_record(tape, size) and replace:
+        return coins_of_records(tape, name, make, size, candidates)
+    equal = {**candidates, "size": size}
+    return tape.event(EventKind.DRAW, name, make, equal=equal, coins=True).output
 
 
 def binomial(tape: Tape, sample: Sample, n: Any, p: Any, size: Any = None) -> Any:
@@ -145,10 +148,11 @@ def multivariate_normal(
 
 def permuted_places(tape: Tape, sample: Sample, count: int, name: str) -> Any:
     """Draw an order of so many things."""
-    of_records = are_records(tape, count)
-    equal = {} if of_records else {"the number of elements": count}
-    order = tape.event(EventKind.DRAW, name, lambda: sample(count), equal=equal, coins=True).output
-    return order_of_records(tape, order) if of_records else np.copy(order)
+    if are_records(tape, count):
+        return order_of_records(tape, name, lambda: sample(count), count)
+    equal = {"the number of elements": count}
+    event = tape.event(EventKind.DRAW, name, lambda: sample(count), equal=equal, coins=True)
+    return np.copy(event.output)
 
 
 PARAMETRIC = {
