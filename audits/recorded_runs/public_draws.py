@@ -23,14 +23,19 @@ NO_NOISE = {"uniform", "unknown"}  # laws that seldom hide a value
 def blamed_draws(
     pairs: Pairs, first: Tape, second: Tape, conflicts: list[tuple[Event, str]]
 ) -> frozenset[DrawSite]:
-    """Places of draws that are in a finding: as if noise were computed with private numbers."""
-    views = [event.view for event, _ in conflicts]
+    """Places of the draws in the first finding, as if noise were computed with private numbers.
+
+    What comes after it may follow from it: the next runs tell.
+    """
+    conflicting = {id(event) for event, _ in conflicts}
     for one, other in pairs:
         if one.view is None or other.view is None:
             continue
         moved = moved_view(one.view, other.view)
-        if not (same_inputs(one, other) and moved.same_noise and moved.same_factors):
-            views.append(one.view)
+        equal = same_inputs(one, other) and moved.same_noise and moved.same_factors
+        if not equal or id(one) in conflicting:
+            return first.origins_of(one.view)
+    views: list[View | None] = []
     if second.parted is not None:
         if len(second.events) < len(first.events):
             views += _views_of(first.events[len(second.events)])  # a new draw is not the cause

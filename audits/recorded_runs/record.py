@@ -33,7 +33,7 @@ from audits.recorded_runs.shared_parts import pairs_of_events
 from audits.recorded_runs.tape import Parted, Tape, running
 from audits.recorded_runs.verdict import Claim, Recorded, judged, without_replay
 
-MOST_TRIES = 6  # of what may be no noise
+MOST_TRIES = 10  # of what may be no noise
 GENERATORS = ("rng", "generator", "random_state")  # arguments that get a recording generator
 
 
