@@ -53,10 +53,10 @@ def _coin_levels(one: Moved, other: Moved, laws: Laws) -> list[tuple[int, float,
         return None
     if any(laws.block(k).law != "uniform" for k in {int(one.noises.min()), int(one.noises.max())}):
         return None
-    noises, factors = one.noises[:, 0], one.factors[:, 0]
+    noises = one.noises[:, 0]
     with np.errstate(all="ignore"):
-        first = (other.value - one.value) / factors
-        second = (other.value + other.moved - one.value - one.moved) / factors
+        first = (other.value - one.value) / one.factors[:, 0]
+        second = (other.value + other.moved - one.value - one.moved) / one.other_factors[:, 0]
     return list(zip(noises.tolist(), first.tolist(), second.tolist(), strict=True))
 
 

@@ -58,6 +58,7 @@ class Event:
     view: View | None = None
     sides: tuple[View, View] | None = None
     pure: bool = False
+    uniform: bool = False  # nothing but uniform noise: if it is compared alone, it is a coin
     steps: int = 0
     asked: int = 0
     used: bool = False

@@ -187,6 +187,7 @@ def step(
     event = tape.event(EventKind.STEP, name, make, shape=view.shape, view=view, **facts)
     if tape.recorded is None:
         event.pure = pure
+        event.uniform = pure and _laws_of(tape, event) == {"uniform"}
     for thing in followed:
         event_of(thing).steps += counted  # type: ignore[union-attr]
     return wrap(event)

@@ -100,6 +100,7 @@ def _rows(moved: Moved, rows: NDArray[np.intp]) -> Moved:
     return moved._replace(
         noises=moved.noises[rows], factors=moved.factors[rows],
         value=moved.value[rows], moved=moved.moved[rows],
+        other_factors=moved.other_factors[rows],
     )  # fmt: skip
 
 

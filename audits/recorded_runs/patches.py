@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from accountant.errors import ParameterError
-from audits.recorded_runs.call_sites import HERE
+from audits.recorded_runs.call_sites import HERE, call_site
 from audits.recorded_runs.draws.declared_calls import Primitive, recording_call
 from audits.recorded_runs.draws.draw_tables import COINS, NOISE
 from audits.recorded_runs.draws.library_calls import library_patches
@@ -38,7 +38,7 @@ from audits.recorded_runs.draws.python_draws import (
     UnseededRandom,
 )
 from audits.recorded_runs.draws.torch_draws import torch_patches
-from audits.recorded_runs.followed_steps import is_noise_alone, use
+from audits.recorded_runs.followed_steps import is_noise_alone, plain, use
 from audits.recorded_runs.followed_values import FollowedArray, follow_nest
 from audits.recorded_runs.tape import current_tape
 
@@ -123,6 +123,9 @@ def _of_numpy(seed: int) -> Iterator[tuple[Any, str, Any]]:
         if getattr(law, "__dict__", {}).get("_random_state") is np.random.mtrand._rand:  # noqa: SLF001
             yield law, "_random_state", state
     yield np.random.mtrand, "_rand", state
+    methods = sys.modules.get("numpy._core._methods")
+    if hasattr(methods, "um"):
+        yield methods, "um", _Clipping(methods.um)  # type: ignore[union-attr]
     for name in ("array", "asarray"):
         yield np, name, _array_of_followed(getattr(np, name))
     for name in ("zeros", "empty", "zeros_like", "empty_like", "cumsum"):
@@ -151,6 +154,27 @@ def _array_of_followed(plain: Callable[..., Any]) -> Callable[..., Any]:
         return plain(thing, *arguments, **options)
 
     return array
+
+
+class _Clipping:
+    """Stands in for numpy's own functions in the method ``clip``: bounds are kept by place."""
+
+    def __init__(self, functions: Any) -> None:
+        self._functions = functions
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._functions, name)
+        if name not in ("clip", "minimum", "maximum"):
+            return function
+
+        def clip(values: Any, *bounds: Any, **options: Any) -> Any:
+            tape = current_tape()
+            if tape is not None and np.asarray(plain(values)).dtype.kind == "f":
+                kept = [plain(b) for b in bounds if np.ndim(plain(b)) < max(np.ndim(values), 1)]
+                tape.bounds.setdefault(call_site(), []).append(kept)
+            return function(values, *bounds, **options)
+
+        return clip
 
 
 def _blank_array(plain: Callable[..., Any]) -> Callable[..., Any]:

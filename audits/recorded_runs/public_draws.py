@@ -32,7 +32,8 @@ def blamed_draws(
         if one.view is None or other.view is None:
             continue
         moved = moved_view(one.view, other.view)
-        equal = same_inputs(one, other) and moved.same_noise and moved.same_factors
+        factors = moved.same_factors or (one.uniform and not (one.used or other.used))
+        equal = same_inputs(one, other) and moved.same_noise and factors
         if not equal or id(one) in conflicting:
             return first.origins_of(one.view)
     views: list[View | None] = []

@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, final
+from typing import Any
 
-import numpy as np
-
-from audits.recorded_runs.comparisons import plain_result, where_they_differ
-from audits.recorded_runs.costs import spent_between
+from audits.recorded_runs.comparisons import where_they_differ
 from audits.recorded_runs.draws.declared_calls import Primitive, primitive_of
 from audits.recorded_runs.draws.draw_tables import NOISE
-from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from audits.recorded_runs.events import DrawSite
-from audits.recorded_runs.findings import (
-    RecordedFinding,
-    bare_values,
-    control_flow,
-    lost_noise,
-    reused,
-    too_far,
-    unequal_inputs,
-    unequal_result,
-)
-from audits.recorded_runs.noise_shifts import Laws
+from audits.recorded_runs.explanations import Explanation, best, explained, explained_elsewhere
+from audits.recorded_runs.findings import RecordedFinding
+from audits.recorded_runs.other_data import other_data
 from audits.recorded_runs.patches import patched
-from audits.recorded_runs.public_draws import blamed_draws, draws_without_law, is_threshold
-from audits.recorded_runs.records import larger_first, missing_record, number_of_records
-from audits.recorded_runs.shared_parts import pairs_of_events
-from audits.recorded_runs.tape import Parted, Tape, running
-from audits.recorded_runs.verdict import Claim, Recorded, judged, without_replay
+from audits.recorded_runs.records import larger_first
+from audits.recorded_runs.runs import Runs
+from audits.recorded_runs.tape import Tape
+from audits.recorded_runs.verdict import Claim, Recorded, without_replay
 
 MOST_TRIES = 10  # of what may be no noise
-GENERATORS = ("rng", "generator", "random_state")  # arguments that get a recording generator
 
 
 def record(
@@ -101,72 +85,26 @@ def record(
     named, draws = _declarations(primitives)
     data, neighbour = larger_first(data, neighbour)
     public: frozenset[DrawSite] = frozenset()
-    tried: list[_Tried] = []
+    tried: list[Explanation] = []
     while len(tried) < MOST_TRIES:
-        runs = _Runs(function, data, neighbour, seed, public)
+        runs = Runs(function, data, neighbour, seed, public)
         with patched(named, function, seed):
-            first, result = runs.run()
+            first = runs.run()
             if not tried:
-                unsteady = _unsteady(*runs.run(first), result)
+                unsteady = _unsteady(*runs.run(first[0]), first[1])
                 if unsteady is not None:
-                    return without_replay(unsteady, claim, delta, first)
-            second, other = runs.run(first, of_neighbour=True)
-        tried.append(_judged(first, result, second, other, claim, delta, draws))
-        if tried[-1].suspects <= public:
+                    return without_replay(unsteady, claim, delta, first[0])
+            second = runs.run(first[0], of_neighbour=True)
+            found = explained(first, second, claim, delta, draws)
+            far = other_data(data, neighbour) if found.counts and found.verdict.sound else None
+            if far is not None:
+                elsewhere = runs._replace(data=far, neighbour=far).run(first[0])
+                found = explained_elsewhere(found, first, elsewhere)
+        tried.append(found)
+        if not found.suspects:
             break
-        public |= tried[-1].suspects
-    return _best(tried)
-
-
-@final
-class _Tried(NamedTuple):
-    """The verdict if some draws are no noise, and which others may be none."""
-
-    verdict: Recorded
-    suspects: frozenset[DrawSite]
-    hides: bool  # a threshold was taken for a coin: the verdict does not count
-
-
-def _judged(
-    first: Tape, result: Any, second: Tape, other: Any, claim: Claim, delta: float | None,
-    draws: dict[str, Primitive],
-) -> _Tried:  # fmt: skip
-    pairs = list(pairs_of_events(first, second))
-    spent, conflicts = spent_between(pairs, Laws(first.blocks))
-    findings = [
-        *unequal_inputs(pairs), *bare_values(pairs), *reused(conflicts),
-        *too_far(pairs, first.blocks, draws),
-    ]  # fmt: skip
-    if second.parted is None and len(second.events) < len(first.events):
-        left = first.events[len(second.events)]
-        words = f"the second run ends before it {left.kind.value} {left.name} here"
-        second.parted = Parted(left.site, words)
-    if second.parted is not None:
-        findings.append(control_flow(second.parted))
-    else:
-        lost = lost_noise(pairs, first.blocks)
-        different = unequal_result(result, other, lost)
-        findings += [] if different is None else [different]
-    verdict = judged(findings, spent, pairs, claim, delta, result, first, draws)
-    hides = spent.no_coins or is_threshold(pairs, first)
-    suspects: frozenset[DrawSite] = frozenset()
-    if verdict.findings:
-        suspects = blamed_draws(pairs, first, second, conflicts)
-    if verdict.findings or verdict.unchecked or hides:
-        suspects = (suspects - first.public) or draws_without_law(pairs, first)
-    return _Tried(verdict, suspects, hides)
-
-
-def _best(tried: list[_Tried]) -> Recorded:
-    """The verdict that explains the runs; the first one if none does."""
-    counted = [one.verdict for one in tried if not one.hides] or [tried[-1].verdict]
-    sound = [verdict for verdict in counted if verdict.sound]
-    if sound:
-        return min(sound, key=lambda verdict: len(verdict.unchecked))
-    # noise that was taken for public shows as another result: no such verdict is better
-    kinds = {finding.kind for finding in counted[0].findings} - {"result", "no noise"}
-    alike = [v for v in counted if {finding.kind for finding in v.findings} <= kinds]
-    return min([counted[0], *alike], key=lambda verdict: len(verdict.findings))
+        public |= found.suspects
+    return best(tried)
 
 
 def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Primitive]]:
@@ -182,47 +120,6 @@ def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Prim
         else:
             functions[key] = primitive_of(declared)
     return functions, draws
-
-
-@final
-class _Runs(NamedTuple):
-    """What is run, on which data, and which draws are public."""
-
-    function: Callable[..., Any]
-    data: Any
-    neighbour: Any
-    seed: int
-    public: frozenset[DrawSite]
-
-    def run(self, recorded: Tape | None = None, of_neighbour: bool = False) -> tuple[Tape, Any]:
-        """One run on a copy of the data; the result is plain, an exception is one too."""
-        data = self.neighbour if of_neighbour else self.data
-        sizes = number_of_records(self.data), number_of_records(self.neighbour)
-        lacks = of_neighbour and sizes[0] != sizes[1]
-        missing = missing_record(self.data, self.neighbour)
-        tape = Tape(self.seed, sizes[of_neighbour], missing, recorded, lacks, self.public)
-        arguments = copy.deepcopy(data)
-        options = _generator_for(self.function, self.seed)
-        result: Any = None
-        with running(tape):
-            try:
-                result = plain_result(self.function(arguments, **options))
-            except Parted:
-                pass
-            except Exception as error:  # an exception is an outcome like any other
-                result = {"exception": type(error).__name__, "message": str(error)}
-        return tape, None if tape.parted is not None else result
-
-
-def _generator_for(function: Callable[..., Any], seed: int) -> dict[str, Any]:
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return {}
-    for name in GENERATORS:
-        if name in parameters and next(iter(parameters)) != name:
-            return {name: RecordingGenerator(np.random.PCG64(seed))}
-    return {}
 
 
 def _unsteady(again: Tape, repeated: Any, result: Any) -> RecordedFinding | None:

@@ -36,13 +36,14 @@ def missing_record(data: Any, neighbour: Any) -> int | None:
     counts = number_of_records(large), number_of_records(small)
     if None in counts or counts[0] != counts[1] + 1:  # type: ignore[operator]
         return None
-    rows = [_rows(part) for part in parts_of(large)], [_rows(part) for part in parts_of(small)]
+    rows = [rows_of(part) for part in parts_of(large)], [rows_of(part) for part in parts_of(small)]
     for k in range(counts[1]):  # type: ignore[arg-type]
         if any(not same_value(a[k], b[k]) for a, b in zip(*rows, strict=True)):
             return k
     return counts[1]
 
 
-def _rows(part: Any) -> Any:
+def rows_of(part: Any) -> Any:
+    """The part as something that gives its rows by number."""
     values = getattr(part, "to_numpy", None)
     return values() if callable(values) else part

@@ -42,6 +42,7 @@ class Tape:
         self.lacks = lacks  # this run's data lack it
         self.public = public  # places whose draws are no noise: known to all, equal in both runs
         self.asked: dict[str, Any] = {}  # what is known of the last event that was asked for
+        self.bounds: dict[str, list[Any]] = {}  # of clipping, by place
         self.entropy = np.random.SeedSequence(seed)
         self.parted: Parted | None = None
 
