@@ -13,7 +13,7 @@ from audits.recorded_runs.costs import call_moved
 from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
 from audits.recorded_runs.events import Event, EventKind, NoiseBlock
 from audits.recorded_runs.noise_shifts import Laws
-from audits.recorded_runs.shared_parts import is_released, moved_view
+from audits.recorded_runs.shared_parts import is_only_compared, is_released, moved_view
 from audits.recorded_runs.tape import Parted, Tape
 
 TOLERANCE = 1e-9  # relative: sums of the same rows may differ by it
@@ -111,7 +111,7 @@ def _unequal_factors(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFindi
         if one.view is None or other.view is None:
             continue
         found = moved_view(one.view, other.view)
-        if one.uniform and not (one.used or other.used):
+        if is_only_compared(one, other):
             continue  # a law that is inverted: its levels may be times a private sum
         if not found.same_noise:
             words = "which noise is in which number depends on the data"

@@ -305,7 +305,7 @@ def noise_from_noise(
         return NotImplemented
     followed = [x for x in things if event_of(x) is not None]
     shape = np.shape(made)
-    origins = frozenset().union(*(tape.origins_of(x.view) for x in map(event_of, followed)))
+    origins = frozenset().union(*(tape.origins_of(view_of(x)) for x in followed))
     numbers = tape.number_noises("unknown", 1.0, name, shape, origins)[..., None]
     view = View(numbers, np.ones(numbers.shape), np.zeros(shape))
     return step(tape, name, lambda: made, view, followed, True, wrap, equal=others)

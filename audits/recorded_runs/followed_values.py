@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -70,13 +71,14 @@ def follow_nest(nest: Any) -> Any:
     return choose(tape, "array", things, lambda *_: np.array(places), wrap)
 
 
-class _Followed:
+class _Followed(ABC):
     """Operators that numpy's universal functions carry out."""
 
     followed_event: Event | None = None
 
+    @abstractmethod
     def as_plain(self) -> Any:
-        raise NotImplementedError
+        """The plain number or array."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return compute(ufunc, method, inputs, options, wrap)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from audits.recorded_runs.events import DrawSite, Event, EventKind, View
 from audits.recorded_runs.findings import same_inputs
-from audits.recorded_runs.shared_parts import moved_view
+from audits.recorded_runs.shared_parts import is_only_compared, moved_view
 from audits.recorded_runs.tape import Tape
 
 Pairs = list[tuple[Event, Event]]
@@ -32,7 +32,7 @@ def blamed_draws(
         if one.view is None or other.view is None:
             continue
         moved = moved_view(one.view, other.view)
-        factors = moved.same_factors or (one.uniform and not (one.used or other.used))
+        factors = moved.same_factors or is_only_compared(one, other)
         equal = same_inputs(one, other) and moved.same_noise and factors
         if not equal or id(one) in conflicting:
             return first.origins_of(one.view)
@@ -50,7 +50,7 @@ def _views_of(event: Event) -> list[View | None]:
 
 def draws_without_law(pairs: Pairs, first: Tape) -> frozenset[DrawSite]:
     """Places of uniform draws that were compared with private numbers, and of unknown noise."""
-    found = set()
+    found: set[DrawSite] = set()
     for block in first.blocks:
         if block.law == "unknown":
             found |= block.origins

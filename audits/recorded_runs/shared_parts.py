@@ -58,6 +58,11 @@ def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[n
     return np.where(same | small, 0.0, np.where(np.isnan(gap), np.inf, gap))
 
 
+def is_only_compared(event: Event, other: Event) -> bool:
+    """True of uniform noise alone that was compared, and of which nothing else became."""
+    return event.uniform and event.asked > 0 and not (event.steps or event.used or other.used)
+
+
 def is_released(event: Event, other: Event) -> bool:
     """True if the number counts as seen: it was used, or nothing that is known became of it."""
     if event.used or other.used:

@@ -45,7 +45,7 @@ def coins(tape: Tape, name: str, draw: Callable[[], Any], count: int, equal: dic
 
 def _lacks(tape: Tape, count: int) -> bool:
     """True if the first run drew the last coins for one record more."""
-    if tape.recorded is None or tape.changed is None:
+    if tape.recorded is None:
         return False
     return tape.recorded.events[len(tape.events) - 1].of_records == count + 1
 
@@ -54,7 +54,9 @@ def coins_of_records(tape: Tape, name: str, draw: Any, size: Any, equal: dict[st
     """Draw coins for each record; the coins of the record that is lacking are left out."""
     count = _first(size)
     output = coins(tape, name, draw, count, equal)
-    return np.delete(output, tape.changed, axis=0) if _lacks(tape, count) else np.copy(output)
+    if tape.changed is None or not _lacks(tape, count):
+        return np.copy(output)
+    return np.delete(output, tape.changed, axis=0)
 
 
 def order_of_records(tape: Tape, name: str, draw: Any, count: int) -> Any:
