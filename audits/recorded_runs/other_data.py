@@ -12,8 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audits.recorded_runs.comparisons import same_value
-from audits.recorded_runs.records import missing_record, number_of_records, parts_of, rows_of
+from audits.recorded_runs.records import (
+    differing_rows,
+    missing_record,
+    number_of_records,
+    parts_of,
+    rows_of,
+)
 
 FEW = 20  # values of a column that count as names: they all stay
 Places = NDArray[np.intp]
@@ -26,28 +31,22 @@ def other_data(data: Any, neighbour: Any) -> Any:
         return None
     columns = [column for part in parts_of(data) for column in _columns(part)]
     places = _places(columns, count)
-    if isinstance(data, tuple):
-        made = [_taken(part, places) for part in data]
-        return None if any(part is None for part in made) else tuple(made)
-    if isinstance(data, dict):
-        kept = {name: _taken(part, places) for name, part in data.items()}
-        return None if any(part is None for part in kept.values()) else kept
-    return _taken(data, places)
+    return _taken_of_all(data, places)
 
 
 def _are_records(data: Any, neighbour: Any) -> bool:
     """True if the pair differs in one row, or in one that is lacking."""
-    parts = [[rows_of(part) for part in parts_of(one)] for one in (data, neighbour)]
-    if any(number_of_records(part) != number_of_records(data) for part in parts[0]):
+    if any(number_of_records(part) != number_of_records(data) for part in parts_of(data)):
         return False
     sizes = number_of_records(data) or 0, number_of_records(neighbour) or 0
-    pairs = list(zip(*parts, strict=False))
     if sizes[0] == sizes[1]:
-        return sum(not all(same_value(a[k], b[k]) for a, b in pairs) for k in range(sizes[0])) == 1
+        return len(differing_rows(data, neighbour)) == 1
     missing = missing_record(data, neighbour)
-    return missing is not None and all(
-        all(same_value(a[k + (k >= missing)], b[k]) for a, b in pairs) for k in range(sizes[1])
-    )
+    if missing is None:
+        return False
+    places = np.delete(np.arange(sizes[0]), missing)
+    kept = _taken_of_all(data, places)
+    return kept is not None and not differing_rows(kept, neighbour)
 
 
 def _columns(part: Any) -> list[NDArray[np.float64]]:
@@ -80,6 +79,16 @@ def _places(columns: list[NDArray[np.float64]], count: int) -> Places:
     return places
 
 
+def _taken_of_all(data: Any, places: Places) -> Any:
+    """The records of all parts at these places; None of data of an unknown kind."""
+    parts = [_taken(part, places) for part in parts_of(data)]
+    if any(part is None for part in parts):
+        return None
+    if isinstance(data, dict):
+        return dict(zip(data, parts, strict=True))
+    return tuple(parts) if isinstance(data, tuple) and parts_of(data)[0] is not data else parts[0]
+
+
 def _taken(part: Any, places: Places) -> Any:
     """The records at these places; None of data of an unknown kind."""
     if isinstance(part, np.ndarray):
@@ -87,5 +96,5 @@ def _taken(part: Any, places: Places) -> Any:
     if type(part) in (list, tuple):
         return type(part)(part[k] for k in places)
     if hasattr(part, "iloc"):
-        return part.iloc[places].set_axis(part.index, axis=0)
+        return part.iloc[places].set_axis(part.index[: len(places)], axis=0)
     return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from audits.recorded_runs.comparisons import same_value
 
 
@@ -36,11 +38,25 @@ def missing_record(data: Any, neighbour: Any) -> int | None:
     counts = number_of_records(large), number_of_records(small)
     if None in counts or counts[0] != counts[1] + 1:  # type: ignore[operator]
         return None
-    rows = [rows_of(part) for part in parts_of(large)], [rows_of(part) for part in parts_of(small)]
-    for k in range(counts[1]):  # type: ignore[arg-type]
-        if any(not same_value(a[k], b[k]) for a, b in zip(*rows, strict=True)):
-            return k
-    return counts[1]
+    differing = differing_rows(large, small)
+    return differing[0] if differing else counts[1]
+
+
+def differing_rows(data: Any, neighbour: Any) -> list[int]:
+    """Which of the first rows, as many as both have, are not the same."""
+    found: set[int] = set()
+    for one, other in zip(parts_of(data), parts_of(neighbour), strict=True):
+        found |= set(_differing_in_part(rows_of(one), rows_of(other)))
+    return sorted(found)
+
+
+def _differing_in_part(one: Any, other: Any) -> list[int]:
+    count = min(len(one), len(other))
+    plain = isinstance(one, np.ndarray) and isinstance(other, np.ndarray)
+    if plain and one.shape[1:] == other.shape[1:] and one.dtype.kind + other.dtype.kind == "ff":
+        a, b = (part[:count].reshape(count, -1) for part in (one, other))
+        return [int(k) for k in np.flatnonzero(((a != b) & ~(np.isnan(a) & np.isnan(b))).any(1))]
+    return [k for k in range(count) if not same_value(one[k], other[k])]
 
 
 def rows_of(part: Any) -> Any:
