@@ -68,8 +68,13 @@ _one_at_a_time = threading.Lock()
 
 
 @contextmanager
-def patched(declared: Mapping[Any, Primitive], function: Any, seed: int) -> Iterator[None]:
-    """Replace what draws; refuse a second run at the same time."""
+def patched(
+    declared: Mapping[Any, Primitive], function: Any, seed: int
+) -> Iterator[Callable[[], None]]:
+    """Replace what draws, and give what puts all generators back to where they started.
+
+    A second run at the same time is refused.
+    """
     if not _one_at_a_time.acquire(blocking=False):
         raise RuntimeError(
             "a recorded run is under way in this process: record calls one after the other, "
@@ -77,15 +82,41 @@ def patched(declared: Mapping[Any, Primitive], function: Any, seed: int) -> Iter
         )
     undo: list[tuple[Any, Any, Any]] = []
     try:
-        for owner, name, new in _replacements(declared, seed):
+        legacy: Any = recording_state(PLAIN_STATE(seed % 2**32))
+        sources = [legacy, RecordingRandom(seed), RecordingRandom(seed + 1)]
+        for owner, name, new in _replacements(declared, sources):
             undo.append((owner, name, vars(owner).get(name, _absent)))
             setattr(owner, name, new)
-        _replace_references(undo, function)
-        yield
+        sources += _replace_references(undo, function)
+        starts = list(map(_state_of, sources))
+
+        def go_back() -> None:
+            for source, state in zip(sources, starts, strict=True):
+                _go_to(source, state)
+
+        yield go_back
     finally:
         for owner, name, old in reversed(undo):
             _put_back(owner, name, old)
         _one_at_a_time.release()
+
+
+def _state_of(source: Any) -> Any:
+    """Where a generator stands."""
+    if isinstance(source, RecordingRandom):
+        return source.getstate()
+    is_state = type(source) is RecordingState
+    return source.get_state(legacy=False) if is_state else source.bit_generator.state
+
+
+def _go_to(source: Any, state: Any) -> None:
+    """Let a generator go on from there."""
+    if isinstance(source, RecordingRandom):
+        source.setstate(state)
+    elif type(source) is RecordingState:
+        source.set_state(state)
+    else:
+        source.bit_generator.state = state
 
 
 def _put_back(owner: Any, name: Any, old: Any) -> None:
@@ -97,9 +128,12 @@ def _put_back(owner: Any, name: Any, old: Any) -> None:
         delattr(owner, name)
 
 
-def _replacements(declared: Mapping[Any, Primitive], seed: int) -> Iterator[tuple[Any, str, Any]]:
-    yield from _of_numpy(seed)
-    yield from _of_python(seed)
+def _replacements(
+    declared: Mapping[Any, Primitive], sources: list[Any]
+) -> Iterator[tuple[Any, str, Any]]:
+    state, shared, system = sources
+    yield from _of_numpy(state)
+    yield from _of_python(shared, system)
     yield from library_patches()
     yield from torch_patches()
     for named, primitive in declared.items():
@@ -108,8 +142,7 @@ def _replacements(declared: Mapping[Any, Primitive], seed: int) -> Iterator[tupl
         yield owner, name, staticmethod(new) if _is_static(owner, name) else new
 
 
-def _of_numpy(seed: int) -> Iterator[tuple[Any, str, Any]]:
-    state = recording_state(PLAIN_STATE(seed % 2**32))
+def _of_numpy(state: Any) -> Iterator[tuple[Any, str, Any]]:
     for name in {*NOISE, *COINS, *PARAMETRIC, "permutation", "shuffle"}:
         if hasattr(np.random, name):
             method = getattr(state, ALIASES.get(name, name))
@@ -205,8 +238,7 @@ def _function_of_noise(plain: Callable[..., Any], ufunc: Any) -> Callable[..., A
     return function
 
 
-def _of_python(seed: int) -> Iterator[tuple[Any, str, Any]]:
-    shared = RecordingRandom(seed)
+def _of_python(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
     for name in PYTHON_DRAWS:
         plain = getattr(random, name)
         yield random, name, _method_or_plain(getattr(shared, name), plain)
@@ -214,7 +246,6 @@ def _of_python(seed: int) -> Iterator[tuple[Any, str, Any]]:
         yield math, name, _function_of_noise(getattr(math, name), getattr(np, name))
     yield random, "Random", UnseededRandom
     yield random, "SystemRandom", RecordingSystemRandom
-    system = RecordingRandom(seed + 1)
     yield secrets, "SystemRandom", RecordingSystemRandom
     yield secrets, "_sysrand", system
     yield secrets, "randbits", _method_or_plain(system.getrandbits, secrets.randbits)
@@ -241,8 +272,11 @@ def _is_static(owner: Any, name: str) -> bool:
     return isinstance(vars(owner).get(name), staticmethod)
 
 
-def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> None:
-    """Replace what modules imported by name, and generators that modules and closures hold."""
+def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list[Any]:
+    """Replace what modules imported by name, and generators that modules and closures hold.
+
+    The new generators are returned.
+    """
     new_of = {
         id(old): vars(owner)[name] for owner, name, old in undo
         if old is not _absent and not isinstance(owner, type) and callable(old)
@@ -268,6 +302,7 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> None
         if new is not None:
             undo.append((cell, "cell_contents", cell.cell_contents))
             cell.cell_contents = new
+    return list(generators.values())
 
 
 def _replace_in(names: Any, undo: list[tuple[Any, Any, Any]], replacement: Any) -> None:

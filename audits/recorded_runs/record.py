@@ -86,9 +86,10 @@ def record(
     data, neighbour = larger_first(data, neighbour)
     public: frozenset[DrawSite] = frozenset()
     tried: list[Explanation] = []
-    while len(tried) < MOST_TRIES:
-        runs = Runs(function, data, neighbour, seed, public)
-        with patched(named, function, seed):
+    with patched(named, function, seed) as go_back:
+        while len(tried) < MOST_TRIES:
+            go_back()
+            runs = Runs(function, data, neighbour, seed, public)
             first = runs.run()
             if not tried:
                 unsteady = _unsteady(*runs.run(first[0]), first[1])
@@ -100,10 +101,10 @@ def record(
             if far is not None:
                 elsewhere = runs._replace(data=far, neighbour=far).run(first[0])
                 found = explained_elsewhere(found, first, elsewhere)
-        tried.append(found)
-        if not found.suspects:
-            break
-        public |= found.suspects
+            tried.append(found)
+            if not found.suspects:
+                break
+            public |= found.suspects
     return best(tried)
 
 
