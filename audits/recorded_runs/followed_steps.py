@@ -254,10 +254,12 @@ def _is_threshold(tape: Tape, thing: Any, other: Any) -> bool:
     if event is None or event.used or not event.pure or event_of(other) is not None:
         return False
     levels = np.asarray(other, dtype=float)
-    if levels.size <= np.size(plain(thing)) or _laws_of(tape, event) != {"uniform"}:
+    numbers = plain(thing)
+    as_many = levels.size <= np.size(numbers) and levels.ndim <= np.ndim(numbers)
+    if as_many or _laws_of(tape, event) != {"uniform"}:
         return False
     view = event.view
-    if view is None or view.noises.shape[-1] != 1 or not levels.ndim:
+    if view is None or view.noises.shape[-1] != 1 or not levels.size:
         return True
     factors = view.factors[..., 0]
     with np.errstate(all="ignore"):
