@@ -32,7 +32,7 @@ def test_the_anchor_is_above_jax_privacy(shift):
     assert one * 1.5 < found.epsilon_lower < GaussianLoss(shift).epsilon_at(1e-6)
     assert curve * 1.4 < GaussianLoss(found.mu_lower).epsilon_at(1e-6)
     assert found.mu_lower < shift
-    page = Path(__file__).parents[3] / "docs" / "audits.md"
+    page = Path(__file__).parents[3] / "docs" / "one-training-run.md"
     by_curves = GaussianLoss(found.mu_lower).epsilon_at(1e-6)
     row = f"| {shift} | {found.epsilon_lower:.3f} | {one} | {by_curves:.3f} | {curve} |"
     assert row in page.read_text(encoding="utf-8")
