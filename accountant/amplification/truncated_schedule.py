@@ -136,7 +136,7 @@ class TruncatedSchedule:
     @property
     def points(self) -> int:
         """About the number of exponentials that a node costs."""
-        return sum(one.y.size + 4 * one.mu.size for one in self._groups)
+        return sum(one.points for one in self._groups)
 
     @property
     def is_short(self) -> bool:
@@ -162,15 +162,18 @@ class TruncatedSchedule:
         turns: Complex = (1j * z[0].imag).astype(complex)
         ratio = np.exp(-1j * z.imag * self._nats)
         error = 16 * ULP * np.abs(z) * self._nats
+        besides = np.zeros(z.shape)
         rows = max(1, NODES_AT_A_TIME // turns.size)
         for first in range(0, z.shape[0], rows):
             part = slice(first, first + rows)
             powers: Complex = (p + 1j * z[part, 0].imag).astype(complex)
             for group in self._groups:
-                own, missed = group.ratios(p, powers, turns)
+                own, missed, more = group.ratios(p, powers, turns)
                 ratio[part] *= own.reshape(ratio[part].shape)
                 error[part] += missed.reshape(ratio[part].shape)
+                besides[part] += more.reshape(ratio[part].shape)
         error = np.expm1(np.minimum(error, 700.0))
+        error += np.abs(ratio) * np.expm1(np.minimum(besides, 700.0))
         # where that is more than the transform can be
         u = z.imag
         some = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, BOUNDS_ON_NODES) * u[-1, -1]])

@@ -21,6 +21,10 @@ import numpy as np
 
 from accountant.amplification.sampled_gaussian.curve_to_cut import CurveToCut
 from accountant.amplification.sampled_gaussian.decay_below_cut import log_transforms_below_cut
+from accountant.amplification.sampled_gaussian.merged_members import (
+    MergedMembers,
+    cells_of_similar,
+)
 from accountant.amplification.sampled_gaussian.sampled_schedule import product_of_powers, products
 from accountant.amplification.sampled_gaussian.schedule_grid import right_end
 from accountant.numerics import Array, Complex
@@ -34,6 +38,8 @@ MAX_RANK = 64
 BLOCK_SIZE = 2**17
 CELLS_PER_OCTAVE = 16  # of mu and of m / mu, in a bound on the density of all
 MAX_SHARE = 0.5  # of 1, that errors of first order may be
+MIN_MERGED = 600  # members that are summed by cells
+MERGED_POINTS, POINTS_EACH = 8, 4  # of a cell, and of a member, in exponentials
 
 
 class Factored(NamedTuple):
@@ -78,7 +84,30 @@ class SimilarBelowCut:
         self._kept_odds = np.exp(log_odds) * (1 - moved)
         self._lost = lost
         self._factored: dict[float, Factored] = {}
+        self._merged: dict[float, MergedMembers] = {}
         self._sums: tuple[Complex, Array] | None = None
+
+    @property
+    def points(self) -> int:
+        """About the number of exponentials that a node costs."""
+        own = POINTS_EACH * self.mu.size
+        for p in self._factored:
+            own = MERGED_POINTS * self.merged(p).counts.size if self.is_merged else own
+        return self.y.size + own
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether members are summed by cells."""
+        return self.mu.size >= MIN_MERGED
+
+    def merged(self, p: float) -> MergedMembers:
+        """Return cells of members that are alike at the real power."""
+        if p not in self._merged:
+            value, _, _ = self._at_real(p)
+            features = np.array([value - 1, p * self._kept_odds])
+            place = cells_of_similar(features, np.array([self.mu, self.log_odds]), self.counts)
+            self._merged = {p: MergedMembers.of(self._columns(p), self.counts, place)}
+        return self._merged[p]
 
     @property
     def tails(self) -> tuple[Array, Array]:
@@ -292,17 +321,36 @@ class SimilarBelowCut:
         error = self._error(p, np.ones(1), np.array([float(np.max(np.abs(moment - 1)))]))
         return height, (float(error[0]) + spread) / min(1.0, float(np.min(moment)))
 
-    def ratios(self, p: float, power: Complex, turns: Complex) -> tuple[Complex, Array]:
-        """Return the product of ``E[(1+e^Y)^p'] / E[(1+e^Y)^p]``, p = Re p', and its error.
+    def ratios(self, p: float, power: Complex, turns: Complex) -> tuple[Complex, Array, Array]:
+        """Return the product of ``E[(1+e^Y)^p'] / E[(1+e^Y)^p]``, p = Re p', and its errors.
 
-        For all sums p' of a power and a turn.
+        For all sums p' of a power and a turn: of the logarithm where no factor is above 1, and of
+        the logarithm of the product returned, besides.
         """
         moment, left_at_real, spread_at_real = self._at_real(p)
         both = (power[:, None] + turns).ravel()
         inner, left, spread = self._inner(p, self._kernel(power, turns), both)
-        product = np.exp(left - left_at_real)
-        most, columns = np.zeros(both.size), self._columns(p)
-        block = max(1, BLOCK_SIZE // both.size)
+        if self.is_merged:
+            own, most, besides = self.merged(p).log_sum(inner)
+            log_moment = np.log(moment)
+            at_real = float(ordered_dot(log_moment, self.counts))
+            size = float(ordered_dot(np.abs(log_moment), self.counts))
+            besides = besides + ULP * (self.mu.size / 8 + 16) * size
+            product: Complex = np.exp(own - at_real + left - left_at_real)
+        else:
+            product, most = self._plain_ratios(p, inner, moment)
+            product *= np.exp(left - left_at_real)
+            besides = np.zeros(both.size)
+        error = self._error(p, np.abs(both) / p, most)
+        error += self._error(p, np.ones(1), np.array([float(np.max(np.abs(moment - 1)))]))
+        error += spread + spread_at_real
+        return product, error / min(1.0, float(np.min(moment))), besides
+
+    def _plain_ratios(self, p: float, inner: Complex, moment: Array) -> tuple[Complex, Array]:
+        """Return the product over all members, one by one, and the greatest of what 1 is added to."""
+        product: Complex = np.ones(inner.shape[1], dtype=complex)
+        most, columns = np.zeros(inner.shape[1]), self._columns(p)
+        block = max(1, BLOCK_SIZE // inner.shape[1])
         for first in range(0, self.mu.size, block):
             part = slice(first, first + block)
             ratio = _real_by_complex(columns[part], inner)
@@ -310,10 +358,7 @@ class SimilarBelowCut:
             ratio += 1
             ratio /= moment[part, None]
             product *= product_of_powers(ratio, self.counts[part])
-        error = self._error(p, np.abs(both) / p, most)
-        error += self._error(p, np.ones(1), np.array([float(np.max(np.abs(moment - 1)))]))
-        error += spread + spread_at_real
-        return product, error / min(1.0, float(np.min(moment)))
+        return product, most
 
     def _error(self, p: float, growth: Array, most: Array) -> Array:
         """Return the error of the sum of logarithms; ``most``: the greatest ``|x|`` of the rows."""
