@@ -15,7 +15,12 @@ import numpy as np
 
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import REST_CHANCE
 from accountant.amplification.sampled_gaussian.sampled_schedule import SimilarSampledGaussians
-from accountant.amplification.sampled_gaussian.schedule_decay import UniformParts, uniform_parts
+from accountant.amplification.sampled_gaussian.schedule_decay import (
+    DIFFERENCES,
+    UniformParts,
+    uniform_differences,
+    uniform_parts,
+)
 from accountant.amplification.sampled_gaussian.similar_below_cut import SimilarBelowCut, normal_tail
 from accountant.amplification.similar_losses import alike
 from accountant.numerics import Array, Complex
@@ -131,7 +136,7 @@ class TruncatedSchedule:
         ]
         self._cut = cut
         self._nats = math.fsum((counts * np.logaddexp(0.0, log_odds)).tolist())
-        self._decay: dict[float, UniformParts] = {}
+        self._decay: dict[float, list[UniformParts]] = {}
 
     @property
     def points(self) -> int:
@@ -184,13 +189,19 @@ class TruncatedSchedule:
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return a bound on ``ln |E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``."""
         if a not in self._decay:
-            self._decay = {
-                a: UniformParts(
-                    (uniform_parts(g.mu, g.log_odds, a + 1, g.log_mass(a + 1), self._cut), g.counts)
-                    for g in self._groups
-                )
-            }
-        bound = self._decay[a].log_bound(u)
+            masses = [group.log_mass(a + 1) for group in self._groups]
+            each = [
+                (g.mu, g.log_odds, a + 1, m, self._cut)
+                for g, m in zip(self._groups, masses, strict=True)
+            ]
+            counts = [group.counts for group in self._groups]
+            alone = [(uniform_parts(*one), n) for one, n in zip(each, counts, strict=True)]
+            # the transform of a difference is a square
+            pairs = [
+                (uniform_differences(*one), n / 2) for one, n in zip(each, counts, strict=True)
+            ]
+            self._decay = {a: [UniformParts(alone), UniformParts(pairs, DIFFERENCES)]}
+        bound = np.minimum(*(parts.log_bound(u) for parts in self._decay[a]))
         if sum(group.mu.size for group in self._groups) <= MAX_ON_CURVES:
             bound = np.minimum(bound, sum(group.log_decay(a + 1, u) for group in self._groups))
         return bound

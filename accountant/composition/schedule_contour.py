@@ -16,6 +16,8 @@ MAX_TERMS = 6e9  # products of the nodes and the points, of which most are multi
 MAX_ROUGH_TERMS = 1e7  # of an estimate
 ACCURACY, ROUGH_ACCURACY = 1e-10, 1e-4  # relative to delta
 MARGIN = 1.03  # of an estimate: up to there the sure events are split off
+# lesser tilts have less weight on several great losses: a shorter period, but more round-off
+TILT_SHARES, MAX_TILT_LOSS = (0.83, 0.7), 4.0
 MAX_TRIES = 8
 ROUGH_WIDTH = 0.01  # of an estimate
 CLOSE = 1.5  # a cut so far above the answer is near enough
@@ -54,8 +56,14 @@ class _ScheduleContour:
         accuracy = ROUGH_ACCURACY if tilt is None else ACCURACY
         self._loss, self.largest = loss, epsilon
         cgf = TruncatedCGF(loss)
-        self.tilt = tilt or saddlepoint(cgf, log_delta=log_delta, near=epsilon)
-        self._contour = Contour(cgf, self.tilt, epsilon / MARGIN, 0.0, accuracy)
+        first = tilt or saddlepoint(cgf, log_delta=log_delta, near=epsilon)
+        tilts = [first] if tilt else [first, *(share * first for share in TILT_SHARES)]
+        contours = [Contour(cgf, a, epsilon / MARGIN, 0.0, accuracy) for a in tilts]
+        most = contours[0].log_height(epsilon) + MAX_TILT_LOSS
+        self._contour = min(
+            (one for one in contours if one.log_height(epsilon) <= most), key=lambda one: one.nodes
+        )
+        self.tilt = self._contour.tilt
         self.nodes, self.next_guess = self._contour.nodes, epsilon
 
     @property
