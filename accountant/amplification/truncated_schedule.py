@@ -178,7 +178,8 @@ class TruncatedSchedule:
                 error[part] += missed.reshape(ratio[part].shape)
                 besides[part] += more.reshape(ratio[part].shape)
         error = np.expm1(np.minimum(error, 700.0))
-        error += np.abs(ratio) * np.expm1(np.minimum(besides, 700.0))
+        more = np.abs(ratio) * np.expm1(np.minimum(besides, 700.0))
+        error += np.where(np.isfinite(besides), more, math.inf)
         # where that is more than the transform can be
         u = z.imag
         some = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, BOUNDS_ON_NODES) * u[-1, -1]])

@@ -15,7 +15,6 @@ from accountant.amplification.sampled_gaussian.sampled_schedule import products
 from accountant.numerics import Array, Complex
 from accountant.numerics.rounding import ULP
 
-CELLS_PER_ROOT = 6.0  # cells to a root of the number of members
 MAX_LEVELS = 16
 MAX_SHARE = 0.5  # of 1, that a mean and a difference from it may be
 
@@ -46,7 +45,7 @@ class MergedMembers:
         square = products(np.ascontiguousarray((away * counts[:, None]).T), left)
         absolute = products(np.ascontiguousarray((size * counts[:, None]).T), np.abs(left))
         sizes = np.einsum("i,ir->r", counts, np.abs(columns))
-        ulps = float(np.max(many)) + 8
+        ulps = float(np.max(many)) + many.size / 8 + 16
         return cls(mean, total, square, absolute, np.max(size, axis=0), ulps, sizes)
 
     def log_sum(self, inner: Complex) -> tuple[Complex, Array, Array]:
@@ -85,14 +84,13 @@ class MergedMembers:
         return total, most + away, np.where(known, error, math.inf)
 
 
-def cells_of_similar(value: Array, places: Array, counts: Array) -> Array:
-    """Return a cell for each member: those where ``value`` differs most are halved first.
+def cells_of_similar(value: Array, places: Array, counts: Array, limit: float) -> Array:
+    """Return a cell for each member, about ``limit`` in all: the most different are halved first.
 
-    ``places``: a row for each direction in which a cell may be halved.
+    ``value``: rows that are to be alike in a cell; ``places``: a row for each direction in which
+    it may be halved.
     """
     cell = np.zeros(places.shape[1], dtype=np.intp)
-    limit = CELLS_PER_ROOT * math.sqrt(places.shape[1])
-    # where values are alike, the frequencies tell members apart
     for _ in range(MAX_LEVELS):
         many: Array = np.bincount(cell, counts)
         scores, gains = np.zeros(many.size), np.zeros((places.shape[0], many.size))

@@ -94,7 +94,7 @@ def uniform_differences(
             normal = np.min(-(((ends - mean) / own) ** 2) / 2 - ends, axis=0)
             normal += (power + 1) * low - np.log(own * math.sqrt(2 * math.pi)) - scale
             found = chance[:, [j]] * np.exp(normal)
-            density += np.where(ends[1] <= cut, found, 0.0)
+            density += np.where(ends[1] <= cut - 1e-9 * (1 + abs(cut)), found, 0.0)
         height = np.minimum.accumulate(density, axis=1) * (1 - 1e-9)
         length[part] = 2 * away * (1 - 1e-9)
         mass[part] = -np.diff(height, axis=1, append=0.0) * length[part]

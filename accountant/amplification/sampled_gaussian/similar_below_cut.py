@@ -39,6 +39,9 @@ BLOCK_SIZE = 2**17
 CELLS_PER_OCTAVE = 16  # of mu and of m / mu, in a bound on the density of all
 MAX_SHARE = 0.5  # of 1, that errors of first order may be
 MIN_MERGED = 600  # members that are summed by cells
+CELLS_PER_ROOT = 4.0  # cells to a root of the number of members, at first
+MEMBERS_PER_CELL = 2.5  # so few are not worth it
+MERGED_ERROR = 3e-9  # of the logarithm
 MERGED_POINTS, POINTS_EACH = 8, 4  # of a cell, and of a member, in exponentials
 
 
@@ -84,7 +87,7 @@ class SimilarBelowCut:
         self._kept_odds = np.exp(log_odds) * (1 - moved)
         self._lost = lost
         self._factored: dict[float, Factored] = {}
-        self._merged: dict[float, MergedMembers] = {}
+        self._merged: dict[float, MergedMembers | None] = {}
         self._sums: tuple[Complex, Array] | None = None
 
     @property
@@ -92,22 +95,32 @@ class SimilarBelowCut:
         """About the number of exponentials that a node costs."""
         own = POINTS_EACH * self.mu.size
         for p in self._factored:
-            own = MERGED_POINTS * self.merged(p).counts.size if self.is_merged else own
+            cells = self.merged(p)
+            own = own if cells is None else MERGED_POINTS * cells.counts.size
         return self.y.size + own
 
-    @property
-    def is_merged(self) -> bool:
-        """Whether members are summed by cells."""
-        return self.mu.size >= MIN_MERGED
-
-    def merged(self, p: float) -> MergedMembers:
-        """Return cells of members that are alike at the real power."""
+    def merged(self, p: float) -> MergedMembers | None:
+        """Return cells of members that are alike at the real power; None where no few are."""
+        if self.mu.size < MIN_MERGED:
+            return None
         if p not in self._merged:
-            value, _, _ = self._at_real(p)
-            features = np.array([value - 1, p * self._kept_odds])
-            place = cells_of_similar(features, np.array([self.mu, self.log_odds]), self.counts)
-            self._merged = {p: MergedMembers.of(self._columns(p), self.counts, place)}
+            self._merged = {p: self._cells_at(p)}
         return self._merged[p]
+
+    def _cells_at(self, p: float) -> MergedMembers | None:
+        moment, _, _ = self._at_real(p)
+        power = np.array([p + 0j])
+        inner, _, _ = self._inner(p, self._kernel(power), power)
+        features = np.array([moment - 1, p * self._kept_odds])
+        places, most = np.array([self.mu, self.log_odds]), self.mu.size / MEMBERS_PER_CELL
+        limit = CELLS_PER_ROOT * math.sqrt(self.mu.size)
+        while limit <= most:
+            place = cells_of_similar(features, places, self.counts, limit)
+            found = MergedMembers.of(self._columns(p), self.counts, place)
+            if found.log_sum(inner)[2][0] <= MERGED_ERROR:
+                return found
+            limit *= 2
+        return None
 
     @property
     def tails(self) -> tuple[Array, Array]:
@@ -330,13 +343,17 @@ class SimilarBelowCut:
         moment, left_at_real, spread_at_real = self._at_real(p)
         both = (power[:, None] + turns).ravel()
         inner, left, spread = self._inner(p, self._kernel(power, turns), both)
-        if self.is_merged:
-            own, most, besides = self.merged(p).log_sum(inner)
+        cells = self.merged(p)
+        if cells is not None:
+            own, most, besides = cells.log_sum(inner)
             log_moment = np.log(moment)
             at_real = float(ordered_dot(log_moment, self.counts))
             size = float(ordered_dot(np.abs(log_moment), self.counts))
             besides = besides + ULP * (self.mu.size / 8 + 16) * size
-            product: Complex = np.exp(own - at_real + left - left_at_real)
+            # where that much is unknown, nothing is said, and the bound on the transform is left
+            besides = np.where(besides <= MAX_SHARE, besides, math.inf)
+            exponent = np.where(besides <= MAX_SHARE, own - at_real + left - left_at_real, -np.inf)
+            product: Complex = np.exp(exponent)
         else:
             product, most = self._plain_ratios(p, inner, moment)
             product *= np.exp(left - left_at_real)
@@ -347,7 +364,7 @@ class SimilarBelowCut:
         return product, error / min(1.0, float(np.min(moment))), besides
 
     def _plain_ratios(self, p: float, inner: Complex, moment: Array) -> tuple[Complex, Array]:
-        """Return the product over all members, one by one, and the greatest of what 1 is added to."""
+        """Return the product over members, one by one, and a bound on what 1 is added to."""
         product: Complex = np.ones(inner.shape[1], dtype=complex)
         most, columns = np.zeros(inner.shape[1]), self._columns(p)
         block = max(1, BLOCK_SIZE // inner.shape[1])
