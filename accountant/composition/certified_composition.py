@@ -15,6 +15,7 @@ from accountant.composition.engines import engines_near, has_quick_engine
 from accountant.composition.saddlepoint import saddlepoint
 from accountant.composition.schedule_contour import (
     LEAST_LOG_DELTA,
+    MAX_ROUGH_TERMS,
     Schedule,
     certify_schedule,
     estimate_schedule,
@@ -36,7 +37,8 @@ LEAST_GREAT_LOSS = 0.2  # of epsilon: where losses are smaller, they grow too fa
 MANY_LOSSES, MANY_WIDTH = 2_000, 1e-6  # of so many different ones a finer interval takes long
 FEW_LOSSES = 500  # of so few the contour without sure events is tried first
 SCHEDULE_WIDTH = 1e-7  # of fewer, where the contour without sure events is not narrower
-QUICK_SCHEDULE_TERMS = 1e6  # of an estimate, where a lattice is quicker than a longer contour
+# terms of an estimate of few losses: a lattice is quicker than a longer contour
+FEW_FOR_A_LATTICE, QUICK_SCHEDULE_TERMS = 19, 1e6
 # of a contour of many different losses, which is then quicker than a truncated one; and for each
 SHORT_OPERATIONS, OPERATIONS_EACH = 8e6, 100
 NEAR = 0.12
@@ -290,8 +292,10 @@ class CertifiedComposition:
         log_delta = math.log(left)
         schedule = self._schedule(log_delta)
         if schedule is not None:  # other contours are long, or see the heavy tail alone
-            estimate = estimate_schedule(schedule, log_delta, QUICK_SCHEDULE_TERMS)
-            if estimate is not None:
+            few = len(self.items) <= FEW_FOR_A_LATTICE
+            most = QUICK_SCHEDULE_TERMS if few else MAX_ROUGH_TERMS
+            estimate = estimate_schedule(schedule, log_delta, most)
+            if estimate is not None or not few:
                 self._kept_schedule = log_delta, schedule, estimate
             return estimate is not None
         a, epsilon = self.tilt_and_epsilon(log_delta)
