@@ -26,7 +26,7 @@ from .neighbours.value_spaces import Box as Box
 from .one_run.canaries import Canaries as Canaries
 from .one_run.findings import OneRunFinding as OneRunFinding
 from .one_run.scores import audit_scores as audit_scores
-from .recorded_runs.declared_calls import Primitive as Primitive
+from .recorded_runs.draws.declared_calls import Primitive as Primitive
 from .recorded_runs.findings import RecordedFinding as RecordedFinding
 from .recorded_runs.record import record as record
 from .recorded_runs.verdict import Recorded as Recorded

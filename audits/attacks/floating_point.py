@@ -196,4 +196,4 @@ def _as_rows(output: Any, size: int) -> Array:
     array = np.asarray(output)
     if array.dtype.kind not in "biuf":
         raise ParameterError("release", f"outputs of type {array.dtype}", "a release of numbers")
-    return array.astype(float).reshape(size, -1)
+    return array.astype(float).reshape(size, -1) if size else np.empty((0, 1))

@@ -50,7 +50,7 @@ def audit_by_codes(
     start = time.perf_counter()
     claim = check_arguments(runs, confidence, claim, delta)
     seed, source = seed_and_generator(rng)
-    pilot = runs // RUNS_PER_PILOT_RUN
+    pilot = min(runs // RUNS_PER_PILOT_RUN, runs - RUNS.low)
     first = coded(pair[0], source, pilot // 2)
     second = coded(pair[1], source, pilot - pilot // 2)
     levels, words = most_informative_code(first, second, names)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from audits.attacks.distinguishing import noted
 from audits.attacks.output_codes import Codes, audit_by_codes, check_arguments
 from audits.claims.arguments import checked_pair
 from audits.claims.claims import ClaimLike
-from audits.claims.findings import Finding
-from audits.classifiers.output_features import output_features
+from audits.claims.findings import Finding, outcome_at
+from audits.classifiers.output_features import MAX_UNSEEN, output_features
 from audits.runs.release_calls import awaiting, call_form
 from audits.values.copies import copies
 
@@ -73,7 +74,8 @@ def audit_atoms(
     Returns
     -------
     Finding
-        The outcome, and a lower bound on epsilon, rounded down.
+        The outcome, and a lower bound on epsilon, rounded down; ``unseen`` are parts of outputs
+        that nothing could look into.
 
     Raises
     ------
@@ -92,16 +94,19 @@ def audit_atoms(
     """
     said, pair = check_arguments(runs, confidence, claim, delta), checked_pair(pair)
     answers = [
-        frozenset(_comparable(part) for part in output_parts(truth(value))) for value in pair
+        frozenset(_comparable(part, {}) for part in output_parts(truth(value))) for value in pair
     ]
     each = listed_outputs(release)
 
+    unseen: dict[str, None] = {}
+
     def coded(value: Any, source: np.random.Generator, size: int) -> Codes:
-        rows = [_output_codes(output, answers) for output in each(value, source, size)]
+        rows = [_output_codes(output, answers, unseen) for output in each(value, source, size)]
         return np.array(rows, dtype=np.int64).reshape(-1, len(CODE_NAMES))
 
     finding = audit_by_codes(coded, CODE_NAMES, pair, said, runs, confidence, delta, rng)
-    return noted(finding, release, pair)
+    finding = replace(finding, unseen=tuple(unseen)[:MAX_UNSEEN])
+    return noted(replace(finding, outcome=outcome_at(finding, confidence)), release, pair)
 
 
 def listed_outputs(
@@ -146,9 +151,15 @@ def output_parts(output: Any) -> Sequence[Any]:
     return [output]
 
 
-def _output_codes(output: Any, answers: Iterable[frozenset[Any]]) -> list[int]:
+def _output_codes(
+    output: Any, answers: Iterable[frozenset[Any]], unseen: dict[str, None]
+) -> list[int]:
+    """A code of an output for each of `CODE_NAMES`; what nothing can read is added to unseen."""
     inside = output_parts(output)
-    atoms = [_comparable(part) for part in inside]
+    atoms = [
+        _comparable(part, unseen, path)
+        for part, path in zip(inside, _paths(output, inside, "output"), strict=True)
+    ]
     equal = [_contains_answer(atoms, answer) for answer in answers]
     first, last = (atoms[0], atoms[-1]) if atoms else ("", "")
     return [
@@ -164,7 +175,13 @@ def _contains_answer(atoms: list[Any], answer: frozenset[Any]) -> int:
     return int(any(atom in answer for atom in atoms))
 
 
-def _comparable(part: Any) -> Any:
+def _paths(whole: Any, inside: Sequence[Any], path: str) -> list[str]:
+    """The place of each part: its index in a list or tuple, that of the whole in others."""
+    listed = isinstance(whole, (tuple, list))
+    return [f"{path}[{place}]" if listed else path for place in range(len(inside))]
+
+
+def _comparable(part: Any, unseen: dict[str, None], path: str = "output") -> Any:
     """A hashable value that equals itself and identifies the part: a number by its value."""
     if isinstance(part, (bool, np.bool_)):
         return ("bool", bool(part))  # True equals 1 in Python
@@ -177,11 +194,15 @@ def _comparable(part: Any) -> Any:
         return part
     if isinstance(part, type):
         return part.__qualname__
-    if isinstance(part, np.ndarray):
+    if isinstance(part, np.ndarray) and part.dtype != object:
         return part.tobytes()
-    if isinstance(part, (tuple, list, dict, set, frozenset)):
-        return tuple(_comparable(one) for one in output_parts(part))
-    return output_features(part).category
+    if isinstance(part, (tuple, list, dict, set, frozenset, np.ndarray)):
+        inside = output_parts(part)
+        paths = _paths(part, inside, path)
+        return tuple(_comparable(one, unseen, at) for one, at in zip(inside, paths, strict=True))
+    found = output_features(part)
+    unseen.update(dict.fromkeys(path + one.removeprefix("output") for one in found.unseen))
+    return found.category
 
 
 def _hash(*words: Any) -> int:

@@ -1,23 +1,23 @@
 """Audit of a function of wide outputs: screen all numbers, learn from few columns, test.
 
 The screening reads runs in blocks and keeps sums, so that memory does not grow with runs.  The
-runs that screen, that train and that test are different ones.
+runs that screen, that train and that test are different ones.  Here one rule is tested: a second
+one, which learns from the tests of a first, proved no more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
-from audits.attacks.evaluation import RuleResult, count_correct, most_refutable_point
-from audits.claims.findings import ClaimPoint
+from audits.attacks.evaluation import RuleResult
+from audits.attacks.tested_blocks import guess_in_blocks
 from audits.classifiers.model_candidates import MAX_DISTINCT_SHARE, reduced_candidates
 from audits.classifiers.objective import Objective
-from audits.classifiers.output_features import extract_features, unseen_parts
+from audits.classifiers.output_features import extract_features
 from audits.classifiers.reduction import ReducedDraw, Reduction, fit_reduction
 from audits.classifiers.screening import (
     MAX_REFERENCE_ROWS,
@@ -25,19 +25,19 @@ from audits.classifiers.screening import (
     number_rows,
     reference_of,
     screening_sums,
+    worthwhile_runs,
 )
-from audits.classifiers.training import best_candidate
+from audits.classifiers.training import TrainedScore, best_candidate
 from audits.runs.parallel_runs import OutputPair, collect_both, draw_both
 from audits.runs.release_functions import Draw, concatenate_outputs
 
 KEPT_NUMBERS = 1 << 22  # numbers of the first runs, which are kept for the covariances
 MIN_KEPT_RUNS = 16
 MAX_TABLE_WIDTH = 1 << 14  # wider outputs are not compared as a whole
-# Shares of the runs that screen, at most and at least, and runs a number: a sum of d numbers with
-# weights from n runs reaches 1 / sqrt(1 + 4 d / (n mu^2)) of its best mu.
-MIN_SCREENED, MAX_SCREENED, SCREENED_PER_NUMBER = 0.1, 0.3, 20
+MIN_SCREENED, MAX_SCREENED, MIN_TESTED = 0.1, 0.5, 0.3  # shares of the runs
 TRAINED_SHARE, MAX_TRAINED = 0.1, 15_000
-MAX_TRAINED_NUMBERS = 1 << 23  # their summaries cost most
+# runs that all candidates learn from: their summaries cost most
+MIN_FULL_RUNS, MAX_FULL_NUMBERS = 500, 1 << 22
 
 
 def output_width(draw: Draw, value: Any) -> int:
@@ -49,18 +49,33 @@ def output_width(draw: Draw, value: Any) -> int:
     return output.size if output.dtype.kind in "biuf" and len(output) == 1 else 1
 
 
-def split_runs(runs: int, width: int) -> tuple[int, int, int]:
-    """Runs that screen, that train, and that test."""
-    most = max(MIN_SCREENED * runs, min(SCREENED_PER_NUMBER * width, MAX_SCREENED * runs))
-    screened = max(int(most), 4)
-    enough = max(MAX_TRAINED_NUMBERS // width, 500)
-    trained = max(int(min(TRAINED_SHARE * runs, MAX_TRAINED, enough)), 3)
-    return screened, trained, runs - screened - trained
+def screening_limits(runs: int) -> tuple[int, int]:
+    """The least and the most runs that screen."""
+    least = max(int(MIN_SCREENED * runs), 4)
+    most = min(int(MAX_SCREENED * runs), runs - trained_runs(runs) - int(MIN_TESTED * runs))
+    return least, max(most, least)
+
+
+def trained_runs(runs: int) -> int:
+    """Runs that train before any test."""
+    return max(int(min(TRAINED_SHARE * runs, MAX_TRAINED)), 3)
+
+
+def wide_schedule(runs: int, width: int, screened: int) -> list[tuple[int, int]]:
+    """(runs known when a rule is learned, runs it is tested on), in order.
+
+    All candidates learn from the first; the best learns again from more, of which it needs fewer
+    columns.
+    """
+    trained = trained_runs(runs)
+    full = min(trained, max(MAX_FULL_NUMBERS // width, MIN_FULL_RUNS))
+    choice = [(full, 0)] if full < trained else []
+    return [*choice, (trained, runs - screened - trained)]
 
 
 def kept_runs(runs: int, width: int) -> int:
     """Runs whose outputs are kept whole: they are the first of those that screen."""
-    return min(max(KEPT_NUMBERS // width, MIN_KEPT_RUNS), split_runs(runs, width)[0])
+    return min(max(KEPT_NUMBERS // width, MIN_KEPT_RUNS), screening_limits(runs)[0])
 
 
 def few_outputs(known: OutputPair) -> bool:
@@ -87,42 +102,63 @@ def audit_wide(
     ``known`` are the first of the runs that screen.
     """
     width = next(side[:1].size for side in known if len(side))
-    screened, trained, tested = split_runs(objective.runs, width)
-    left = screened - len(known[0]) - len(known[1])
-    reduction = _screen(draw, pair, known, width, left, rng, executor)
-    rows = collect_both(ReducedDraw(draw, reduction), pair, trained, rng, executor)
-    objective = replace(objective, runs=tested)
-    found = best_candidate(reduced_candidates(reduction, *rows, lambda _: _same), objective)
-    rules = [found.rule(objective)]
-    best = most_refutable_point(found, objective, points)
-    if best is not None:
-        rules.append(found.rule(best))
-    last = ReducedDraw(draw, reduction.only(found.candidate.columns))
-    guesses = count_correct(last, pair, rules, tested, rng, executor)
-    if best is None or best.epsilon is None:
-        return RuleResult(pair, rules[0], guesses[0], unseen=unseen_parts(*known))
-    point = ClaimPoint(best.epsilon, best.delta, guesses[1])
-    return RuleResult(pair, rules[0], guesses[0], point, rules[1], unseen_parts(*known))
+    reduction, screened = _screen(draw, pair, known, objective.runs, rng, executor)
+    blocks = wide_schedule(objective.runs, width, screened)
+    learner = _ReducedLearner(draw, reduction)
+    rows = collect_both(learner.draw, pair, blocks[0][0], rng, executor)
+    return guess_in_blocks(learner, pair, rows, blocks, objective, points, rng, executor)
+
+
+@final
+class _ReducedLearner:
+    """Learns from rows of a reduction: from all columns, then from those of the best score."""
+
+    def __init__(self, release: Draw, reduction: Reduction) -> None:
+        self.release, self.reduction = release, reduction
+        self.known: frozenset[int] | None = None
+
+    @property
+    def draw(self) -> Draw:
+        """The draw of rows, in which the columns that are known to be of use are filled."""
+        return ReducedDraw(self.release, self.reduction.only(self.known))
+
+    def learn(self, known: OutputPair, objective: Objective) -> TrainedScore:
+        """The best score of the columns that are filled."""
+        candidates = reduced_candidates(self.reduction, *known, lambda _: _same, self.known)
+        found = best_candidate(candidates, objective)
+        self.known = found.candidate.columns
+        return found
 
 
 def _screen(
     draw: Draw,
     pair: tuple[Any, Any],
     known: OutputPair,
-    width: int,
-    left: int,
+    runs: int,
     rng: np.random.Generator,
     executor: Executor | None,
-) -> Reduction:
-    """The reduction that the known runs and ``left`` more choose."""
+) -> tuple[Reduction, int]:
+    """The reduction that the known runs and some more choose, and how many runs these are.
+
+    The share of ``runs`` that screens depends on what the first of them show.
+    """
+    width = next(side[:1].size for side in known if len(side))
     rows = number_rows(known[0], width), number_rows(known[1], width)
     reference = reference_of(np.concatenate([x[: MAX_REFERENCE_ROWS // 2] for x in rows]))
     sums = [screening_sums(x, reference) for x in rows]
-    if left > 0:
-        reader = ScreeningSums(draw, reference)
-        for first, second in draw_both(reader, pair, left, rng, executor):
-            sums = [sums[0] + first, sums[1] + second]
-    return fit_reduction(sums[0], sums[1], reference, rows)
+    reader, done = ScreeningSums(draw, reference), len(known[0]) + len(known[1])
+
+    def screen_up_to(target: int) -> None:
+        nonlocal sums, done
+        if target > done:
+            for first, second in draw_both(reader, pair, target - done, rng, executor):
+                sums = [sums[0] + first, sums[1] + second]
+            done = target
+
+    least, most = screening_limits(runs)
+    screen_up_to(least)
+    screen_up_to(worthwhile_runs(sums[0], sums[1], most, runs - trained_runs(runs)))
+    return fit_reduction(sums[0], sums[1], reference, rows), done
 
 
 def _same(rows: Any) -> Any:

@@ -76,10 +76,19 @@ def mean_difference_weights(rows: Array, labels: Array) -> Array:
     """Weights of the sum whose mean differs most between the values, coordinates independent."""
     x = np.nan_to_num(rows, nan=0.0, posinf=0.0, neginf=0.0)
     with np.errstate(invalid="ignore", over="ignore"):
-        gap = x[labels == 1].mean(axis=0) - x[labels == 0].mean(axis=0)
+        gap = _gap_of_means(x, labels)
         spread = x.var(axis=0)
         weights: Array = np.divide(gap, spread, out=np.zeros_like(gap), where=spread > 0)
     return weights
+
+
+def _gap_of_means(rows: NDArray[Any], labels: Array) -> Array:
+    """The difference of the means of both values; 0 where all runs are of one of them."""
+    first, second = rows[labels == 1], rows[labels == 0]
+    if not (len(first) and len(second)):
+        return np.zeros(rows.shape[1])
+    gap: Array = first.mean(axis=0) - second.mean(axis=0)
+    return gap
 
 
 @final
@@ -122,7 +131,7 @@ def fit_spline_basis(rows: Array, labels: Array, width: int) -> SplineBasis:
     x = np.nan_to_num(rows, nan=0.0, posinf=1e300, neginf=-1e300)
     ranked = np.clip(x, *np.quantile(x, [0.01, 0.99], axis=0))
     with np.errstate(over="ignore", invalid="ignore"):
-        gap = ranked[labels == 1].mean(axis=0) - ranked[labels == 0].mean(axis=0)
+        gap = _gap_of_means(ranked, labels)
         strength = np.abs(np.nan_to_num(gap / np.maximum(ranked.std(axis=0), 1e-300)))
     chosen = np.sort(np.argsort(-strength, kind="stable")[:MAX_COLUMNS])
     columns, missing = [], []
@@ -163,7 +172,7 @@ def fit_pooled_steps(rows: Array, labels: Array) -> PooledSteps:
     x = np.nan_to_num(rows, nan=0.0, posinf=1e300, neginf=-1e300)
     knots = np.quantile(x, np.arange(0.1, 0.91, 0.1), axis=0)
     beyond = x > knots[4]
-    gap = beyond[labels == 1].mean(axis=0) - beyond[labels == 0].mean(axis=0)
+    gap = _gap_of_means(beyond, labels)
     # in standard errors, so that numbers that do not move have weight 0
     signs = np.clip(gap * np.sqrt(len(x)) / 2, -1.0, 1.0)
     return PooledSteps(signs.astype(np.float32), knots)

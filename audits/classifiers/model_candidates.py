@@ -90,20 +90,26 @@ def reduced_candidates(
     first: Array,
     second: Array,
     read: Callable[[frozenset[int] | None], Callable[[Outputs], Array]],
+    known: frozenset[int] | None = None,
 ) -> Iterator[ModelCandidate]:
     """Candidates for rows of a reduction, and maybe columns after it: each sum, the numbers, all.
 
-    ``read`` makes rows of outputs, in which the named columns are needed.
+    ``read`` makes rows of outputs, in which the named columns are needed.  Where a first choice
+    left the ``known`` columns, only they are tried again.
     """
     sums = len(reduction.sums)
     alone = range(sums, sums + min(NUMBERS_ALONE, reduction.chosen.size))
     for column in (*alone, *range(sums)):
+        if known is not None and column not in known:
+            continue
         take, needed = Column(column), frozenset([column])
         found = _number_candidates(
             reduction.describe(column), take(first), take(second),
             Pipeline((read(needed), take)), columns=needed,
         )  # fmt: skip
         yield from itertools.islice(found, 1 if column < sums else None)
+    if known is not None and len(known) == 1:
+        return
     labels = np.append(np.ones(len(first)), np.zeros(len(second)))
     basis = fit_spline_basis(np.concatenate([first, second]), labels, first.shape[1])
     used = frozenset([*(column for column, *_ in basis.columns), *basis.missing])
@@ -240,7 +246,8 @@ def _replace_nonfinite(rows: Array) -> Array:
 
 
 def _split_folds(first: Any, second: Any) -> list[tuple[Any, Any]]:
-    return [(first[fold::FOLDS], second[fold::FOLDS]) for fold in range(FOLDS)]
+    folds = FOLDS if min(len(first), len(second)) >= FOLDS else 1
+    return [(first[fold::folds], second[fold::folds]) for fold in range(folds)]
 
 
 def _concatenate_folds(parts: Folds, folds: list[int]) -> tuple[Any, Any]:

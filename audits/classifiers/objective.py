@@ -20,7 +20,7 @@ from audits.statistics.binomial_bounds import max_correct_probability
 Z_IN_REACH, Z_CERTAIN = 2.0, 9.0
 # Standard errors of the learning runs: the bias of choosing the best rule.  With a delta the best
 # guesses are rare, and a rule of more runs is no better.
-SELECTION_MARGIN, SELECTION_MARGIN_WITH_LEAKS = 2.0, 0.6
+SELECTION_MARGIN, SELECTION_MARGIN_WITH_LEAKS = 2.0, 0.3
 BROAD_MARGIN, CLEARLY = 6.0, 1.5
 
 

@@ -7,6 +7,7 @@ a claim about the release holds for its features.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
@@ -103,7 +104,7 @@ def extract_features(outputs: NDArray[Any]) -> Features:
     """The features of outputs, one row per run."""
     kind, count = outputs.dtype.kind, len(outputs)
     if kind in "biufcmM":
-        flat = outputs.reshape(count, -1)[:, :MAX_NUMBERS]
+        flat = outputs.reshape(count, math.prod(outputs.shape[1:]))[:, :MAX_NUMBERS]
         if kind == "c":
             flat = np.hstack([flat.real, flat.imag])
         flat = flat.astype(np.int64) if kind in "mM" else flat
@@ -137,7 +138,7 @@ def unseen_parts(*sides: NDArray[Any]) -> tuple[str, ...]:
 def summary_columns(numbers: Array) -> Array:
     """Sum, extremes and their places, first change, ties, slope: what may reveal a vector."""
     count, width = numbers.shape
-    if width < 2 or count == 0:
+    if width < 2:
         return np.empty((count, 0))
     known = np.isfinite(numbers)
     x = np.where(known, numbers, 0.0)

@@ -159,8 +159,9 @@ def _whitened_weights(
         return None
     if not all(np.isfinite(x).all() and np.abs(x).max() < 1e100 for x in (first, second)):
         return None
-    few = 2 * width + 200  # enough to see whether numbers are correlated at all
-    if _shrunk_correlation(_standardised(first[:few], second[:few])) is None:
+    # enough to see whether numbers are correlated at all, in half the digits
+    few = 2 * width + 200
+    if _shrunk_correlation(_standardised(first[:few], second[:few], np.float32)) is None:
         return None
     correlation = _shrunk_correlation(_standardised(first, second))
     if correlation is None:
@@ -181,20 +182,26 @@ def _deviation(first: NDArray[Any], second: NDArray[Any]) -> Array:
     return np.where(square > 0, np.sqrt(square), 1.0)
 
 
-def _standardised(first: NDArray[Any], second: NDArray[Any]) -> Array:
+def _standardised(
+    first: NDArray[Any], second: NDArray[Any], dtype: type[np.floating[Any]] = np.float64
+) -> NDArray[Any]:
     """Rows of both sides about their means, over their deviations."""
-    centred = np.concatenate([x - x.mean(axis=0) for x in (first, second)])
-    return centred / _deviation(first, second)
+    rows = np.empty((len(first) + len(second), first.shape[1]), dtype)
+    deviation = _deviation(first, second)
+    for part, x in ((rows[: len(first)], first), (rows[len(first) :], second)):
+        part[:] = (x - x.mean(axis=0)) / deviation
+    return rows
 
 
-def _shrunk_correlation(x: Array) -> Array | None:
+def _shrunk_correlation(x: NDArray[Any]) -> NDArray[Any] | None:
     """The correlations of standardised rows, shrunk; None if none is clearly above its noise.
 
     The share of sampling noise in the squares off the diagonal is taken off (Schaefer & Strimmer
     2005) of the correlations that are not clear.
     """
     runs, width = x.shape
-    correlation: Array = x.T @ x / runs
+    correlation: NDArray[Any] = x.T @ x
+    correlation /= runs
     correlation[np.diag_indices(width)] = 0.0
     clear = np.abs(correlation) > CLEAR_CORRELATION / math.sqrt(runs)
     squares = float(np.sum(correlation[~clear] ** 2))

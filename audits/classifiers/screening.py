@@ -7,6 +7,7 @@ few numbers a coordinate, however many runs there are.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -19,6 +20,7 @@ from audits.classifiers.output_features import extract_features
 BLOCK_NUMBERS = 1 << 17  # numbers at a time: they stay in the processor's cache
 CLIP, STEP = 6.0, 0.4  # quartile ranges from the middle: beyond it all is one; ends of the step
 MAX_REFERENCE_ROWS = 256
+CLEAREST = 16  # numbers that need no sum
 
 
 def block_rows(width: int) -> int:
@@ -137,3 +139,22 @@ def _contrast(a: Array, b: Array, squares_a: Array, squares_b: Array, runs: Arra
     weights = np.divide(gap, variance, out=np.zeros_like(gap), where=variance > 0)
     error = np.sqrt(variance * (1 / runs[0] + 1 / runs[1]))
     return Contrast(weights, np.divide(gap, error, out=np.zeros_like(gap), where=error > 0))
+
+
+def worthwhile_runs(first: Array, second: Array, most: int, all_runs: int) -> int:
+    """How many runs in all, up to ``most``, to screen, as judged by the sums of those so far.
+
+    A sum of d numbers whose means differ by a norm mu, with weights from n runs, has
+    ``mu^2 / (1 + 4 d / (n mu^2))`` of it on average; the numbers that differ most need no weights.
+    Those of ``all_runs`` that do not screen are tested.  The square of mu^2 counts: a test proves
+    what exceeds the claim, and near it a better sum is worth more than more runs.
+    """
+    runs, width = int(first[6, 0] + second[6, 0]), first.shape[1]
+    squares = np.stack([one.z_scores**2 for one in contrasts(first, second).values()])
+    # z^2 is 1 on average of a number that tells nothing, and 2 ln d of the greatest of d such
+    dense = 4 / runs * max(float(np.max(squares.sum(axis=1))) - width, 1.0)
+    top = np.sort(squares.max(axis=0))[-CLEAREST:]
+    sparse = 4 / runs * float(np.maximum(top - 2 * math.log(width), 0.0).sum())
+    counts = np.unique(np.linspace(min(runs, most), most, 64).astype(int))
+    reached = dense / (1 + 4 * width / (counts * dense))
+    return int(counts[np.argmax((all_runs - counts) * np.maximum(sparse, reached) ** 2)])

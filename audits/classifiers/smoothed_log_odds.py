@@ -70,7 +70,7 @@ def histogram_cells(
     pooled = np.concatenate([first, second])
     values, counts = np.unique(pooled, return_counts=True)
     # numbers that hardly repeat are no atoms, however few they are
-    few = values.size <= min(MAX_CATEGORIES, pooled.size // MIN_MEAN_COUNT)
+    few = values.size <= max(min(MAX_CATEGORIES, pooled.size // MIN_MEAN_COUNT), 1)
     edges = edges_between(values) if few else _edges(values, counts, pooled)
     ones = np.bincount(np.searchsorted(edges, first), minlength=edges.size + 1).astype(float)
     zeros = np.bincount(np.searchsorted(edges, second), minlength=edges.size + 1).astype(float)

@@ -61,6 +61,10 @@ def _followed_result(tape: Tape, function: Any, arguments: Any, options: Any, wr
         return choose(tape, name, list(thing), pick, wrap)
     if function is np.where and len(arguments) == 3:
         return _where(tape, wrap, *arguments)
+    if function in (np.searchsorted, np.digitize) and (
+        found := _inverted(function, *arguments, **options)
+    ):
+        return found[0]
     followed = [event for event in map(event_of, arguments) if event is not None]
     if not followed or not all(event.pure for event in followed):
         return NotImplemented
@@ -84,3 +88,14 @@ def _where(tape: Tape, wrap: Wrap, condition: Any, one: Any, other: Any) -> Any:
     condition = use(condition)
     things = [thing if event_of(thing) is not None else np.asarray(thing) for thing in (one, other)]
     return choose(tape, "where", things, lambda a, b: np.where(condition, a, b), wrap)
+
+
+def _inverted(function: Any, one: Any, other: Any, side: Any = False) -> list[Any]:
+    """The place of followed numbers among plain levels, level by level; [] if it is not that."""
+    levels, thing = (one, other) if function is np.searchsorted else (other, one)
+    if event_of(levels) is not None or event_of(thing) is None or np.ndim(levels) != 1:
+        return []
+    right = side == "right" if function is np.searchsorted else not side
+    below = np.less_equal if right else np.less
+    places = below(levels, thing if np.ndim(plain(thing)) == 0 else thing[..., None])
+    return [places.sum(axis=-1)]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import secrets
 import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +24,23 @@ LIBRARIES = tuple(
 
 def call_site() -> str:
     """Return ``file:line`` of the first frame that is neither ours nor a library of noise."""
-    frame = sys._getframe(1)  # the standard way to see the caller  # noqa: SLF001
+    frame = next(_frames_of_code(), None)
+    if frame is None:
+        return "unknown place"
+    return f"{shown_path(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def draw_site() -> tuple[tuple[str, int], ...]:
+    """Return the call in the first two such frames: a helper that draws has several callers."""
+    return tuple(
+        (f"{frame.f_code.co_filename}:{frame.f_code.co_firstlineno}", frame.f_lasti)
+        for frame in itertools.islice(_frames_of_code(), 2)
+    )
+
+
+def _frames_of_code() -> Iterator[FrameType]:
+    """Frames that are neither ours nor of a library of noise, innermost first."""
+    frame: Any = sys._getframe(1)  # the standard way to see the caller  # noqa: SLF001
     while frame is not None:
         name = frame.f_code.co_filename
         if not (
@@ -28,11 +48,8 @@ def call_site() -> str:
             or any(part in name for part in LIBRARIES)
             or name.startswith(("<frozen", "<__array"))
         ):
-            return f"{shown_path(name)}:{frame.f_lineno}"
-        if frame.f_back is None:
-            break
+            yield frame
         frame = frame.f_back
-    return "unknown place"
 
 
 def is_importing() -> bool:

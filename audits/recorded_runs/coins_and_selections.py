@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import softmax
 
+from audits.recorded_runs.draws.parametric_draws import pair_losses
 from audits.recorded_runs.noise_shifts import Constraints, Laws
-from audits.recorded_runs.parametric_draws import pair_losses
 from audits.recorded_runs.shared_parts import Moved
 from audits.recorded_runs.spent import Spent
 
@@ -30,6 +30,7 @@ def without_coins(found: Constraints, laws: Laws, spent: Spent) -> Constraints:
         ordered = sorted({(_level(first), _level(second)) for first, second in seen})
         cells = [np.diff([0.0, *(level[k] for level in ordered), 1.0]) for k in (0, 1)]
         if min(cell.min() for cell in cells) < 0:
+            spent.no_coins = True
             spent.unknown.append("the loss of a uniform number that is compared with many others")
             continue
         for loss, count in pair_losses(cells[0], cells[1]):
@@ -46,14 +47,16 @@ def _level(level: float) -> float:
 
 def _coin_levels(one: Moved, other: Moved, laws: Laws) -> list[tuple[int, float, float]] | None:
     """Noise, and its level in both runs, if one side is uniform noise alone and the other plain."""
+    if not one.noises.size:
+        return []
     if (other.noises >= 0).any() or one.noises.shape[-1] != 1 or (one.noises < 0).any():
         return None
     if any(laws.block(k).law != "uniform" for k in {int(one.noises.min()), int(one.noises.max())}):
         return None
-    noises, factors = one.noises[:, 0], one.factors[:, 0]
+    noises = one.noises[:, 0]
     with np.errstate(all="ignore"):
-        first = (other.value - one.value) / factors
-        second = (other.value + other.moved - one.value - one.moved) / factors
+        first = (other.value - one.value) / one.factors[:, 0]
+        second = (other.value + other.moved - one.value - one.moved) / one.other_factors[:, 0]
     return list(zip(noises.tolist(), first.tolist(), second.tolist(), strict=True))
 
 

@@ -22,6 +22,7 @@ from audits.recorded_runs.noise_shifts import (
     constraints_of,
     forced_moves,
     least_cost,
+    some_rows,
 )
 from audits.recorded_runs.shared_parts import distances
 from audits.recorded_runs.spent import Spent
@@ -168,11 +169,7 @@ def _without_gaussian_sums(
             if free and all(laws.law(n)[0] == "gaussian" for n in free):
                 rows.append((free, float(moved.moved[k]) + fixed))
             else:
-                row = np.array([k])
-                rest.released.append(
-                    (moved._replace(noises=moved.noises[row], factors=moved.factors[row],
-                                    moved=moved.moved[row], value=moved.value[row]), event)
-                )  # fmt: skip
+                rest.released.append((some_rows(moved, np.array([k])), event))
     if any(gap for _, gap in rows):
         place = {n: k for k, n in enumerate(sorted({n for free, _ in rows for n in free}))}
         matrix = np.zeros((len(rows), len(place)))

@@ -58,10 +58,12 @@ class Event:
     view: View | None = None
     sides: tuple[View, View] | None = None
     pure: bool = False
+    uniform: bool = False  # nothing but uniform noise: if it is compared alone, it is a coin
     steps: int = 0
     asked: int = 0
     used: bool = False
     coins: bool = False  # a draw that is no noise: of samples, orders, batches
+    of_records: int | None = None  # coins of so many records
     # losses of this draw between its parameters in the two runs, and how often each is spent
     losses: Callable[[Event, Event], list[tuple[Loss, int]]] | None = None
     given: Any = None  # parameters that may differ between the runs
@@ -70,10 +72,16 @@ class Event:
     norm: float = 1.0
 
 
+DrawSite = tuple[tuple[str, int], ...]
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class NoiseBlock:
-    """The law of noises number ``start`` up to ``stop``: its name, and one scale for each."""
+    """The law of noises number ``start`` up to ``stop``: its name, and one scale for each.
+
+    ``origins`` are the places that drew them, or drew what they were made of.
+    """
 
     start: int
     stop: int
@@ -81,3 +89,4 @@ class NoiseBlock:
     scale: NDArray[np.float64]
     site: str
     name: str
+    origins: frozenset[DrawSite]

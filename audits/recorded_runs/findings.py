@@ -10,11 +10,11 @@ import numpy as np
 
 from audits.recorded_runs.comparisons import same_value, where_they_differ
 from audits.recorded_runs.costs import call_moved
-from audits.recorded_runs.declared_calls import Primitive, sensitivity_of
+from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
 from audits.recorded_runs.events import Event, EventKind, NoiseBlock
 from audits.recorded_runs.noise_shifts import Laws
-from audits.recorded_runs.shared_parts import is_released, moved_view
-from audits.recorded_runs.tape import Parted
+from audits.recorded_runs.shared_parts import is_only_compared, is_released, moved_view
+from audits.recorded_runs.tape import Parted, Tape
 
 TOLERANCE = 1e-9  # relative: sums of the same rows may differ by it
 
@@ -57,10 +57,46 @@ def control_flow(parted: Parted) -> RecordedFinding:
 def unequal_inputs(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
     """Inputs of draws and calls that must be equal and are not."""
     for one, other in pairs:
-        for name in one.equal:
-            if not same_value(_comparable(one.equal[name]), _comparable(other.equal.get(name))):
-                words = f"{name} of {one.name} depends on the data"
-                yield RecordedFinding("input", one.site, words)
+        for name in _unequal_names(one, other):
+            words = f"{name} of {one.name} depends on the data"
+            yield RecordedFinding("input", one.site, words)
+
+
+def unequal_bounds(first: Tape, second: Tape) -> Iterator[RecordedFinding]:
+    """Bounds that values are clipped to, and that are not the same."""
+    for site, bounds in first.bounds.items():
+        others = second.bounds.get(site, [])
+        if len(others) == len(bounds) and not same_value_of_all(bounds, others):
+            yield RecordedFinding("input", site, "a bound of clip depends on the data")
+
+
+def same_value_of_all(bounds: list[Any], others: list[Any]) -> bool:
+    """True if all bounds are the same."""
+    return all(
+        len(one) == len(other) and all(map(same_value, one, other))
+        for one, other in zip(bounds, others, strict=True)
+    )
+
+
+def on_other_data(
+    first: Tape, far: Tape, pairs: list[tuple[Event, Event]]
+) -> Iterator[RecordedFinding]:
+    """Arguments, bounds and factors that must be equal on any data of this size, and are not."""
+    calls = [pair for pair in pairs if pair[0].kind in (EventKind.DRAW, EventKind.CALL)]
+    yield from unequal_inputs(calls)
+    yield from unequal_bounds(first, far)
+    yield from _unequal_factors(pairs)
+
+
+def same_inputs(one: Event, other: Event) -> bool:
+    """True if all is equal that must be."""
+    return next(_unequal_names(one, other), None) is None
+
+
+def _unequal_names(one: Event, other: Event) -> Iterator[str]:
+    for name in one.equal:
+        if not same_value(_comparable(one.equal[name]), _comparable(other.equal.get(name))):
+            yield name
 
 
 def _comparable(thing: Any) -> Any:
@@ -69,18 +105,29 @@ def _comparable(thing: Any) -> Any:
     ) else thing  # fmt: skip
 
 
-def bare_values(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
-    """Numbers among noisy ones that moved without noise, and noise times private numbers."""
+def _unequal_factors(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
+    """Noise times private numbers."""
     for one, other in pairs:
         if one.view is None or other.view is None:
             continue
         found = moved_view(one.view, other.view)
+        if is_only_compared(one, other):
+            continue  # a law that is inverted: its levels may be times a private sum
         if not found.same_noise:
             words = "which noise is in which number depends on the data"
             yield RecordedFinding("input", one.site, words)
         elif not found.same_factors:
             words = f"the number that noise is multiplied by in {one.name} depends on the data"
             yield RecordedFinding("input", one.site, words)
+
+
+def bare_values(pairs: list[tuple[Event, Event]]) -> Iterator[RecordedFinding]:
+    """Numbers among noisy ones that moved without noise, and noise times private numbers."""
+    yield from _unequal_factors(pairs)
+    for one, other in pairs:
+        if one.view is None or other.view is None:
+            continue
+        found = moved_view(one.view, other.view)
         bare = ~((found.noises >= 0) & (found.factors != 0)).any(axis=1) & (found.moved != 0)
         if bare.any() and (is_released(one, other) or one.steps == 0):
             words = f"{int(bare.sum())} of {bare.size} numbers moved and have no noise"

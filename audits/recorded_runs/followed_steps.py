@@ -19,6 +19,7 @@ from audits.recorded_runs.views import MOST_PARTS, add, broadcast, join, plain_v
 
 GREATER = {"greater": 1.0, "greater_equal": 1.0, "less": -1.0, "less_equal": -1.0}
 HARMLESS = {"isfinite", "isnan", "isinf"}  # of noise with a density they tell nothing
+ROUND_OFF = 1e-9  # of sums of probabilities
 Wrap = Callable[[Event], Any]
 
 
@@ -72,17 +73,24 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any,
         harmless = ufunc.__name__ in HARMLESS
         given = [plain(x) if harmless else use(x) for x in inputs]
         result = getattr(ufunc, method)(*given, **options)
-    if out is not None and out[0] is not None:
-        np.copyto(np.asarray(plain(out[0])), plain(result), casting="unsafe")
-    return result
+    if out is None or out[0] is None:
+        return result
+    np.copyto(np.asarray(plain(out[0])), plain(result), casting="unsafe")
+    return result if event_of(result) is not None else out[0]
 
 
 def _is_number(thing: Any) -> bool:
     return np.asarray(plain(thing)).dtype.kind in "biuf"
 
 
+def is_noise_alone(thing: Any) -> bool:
+    """True of noise to which nothing was added, and that nobody has read yet."""
+    return event_of(thing) is not None and _all_pure([thing])
+
+
 def _all_pure(followed: list[Any]) -> bool:
-    return all(event_of(x).pure and not event_of(x).used for x in followed)  # type: ignore[union-attr]
+    events = [event_of(x) for x in followed]
+    return bool(events) and all(one is not None and one.pure and not one.used for one in events)
 
 
 def _followed_result(
@@ -93,6 +101,12 @@ def _followed_result(
         return _question(tape, ufunc, inputs)
     if name == "log" and _all_pure(followed) and _is_uniform(tape, event_of(inputs[0])):
         return _log_of_uniform(tape, ufunc, inputs[0], wrap)
+    if name in ("sign", "copysign") and event_of(inputs[-1]) is not None and _all_pure(followed):
+        above = _question(tape, np.greater_equal, (inputs[-1], 0.0))
+        signs = np.where(above, 1.0, -1.0)[()]
+        return signs if name == "sign" else signs * np.abs(inputs[0])
+    if name == "absolute" and _all_pure(followed) and _is_uniform_about_zero(tape, inputs[0]):
+        return _size_of_uniform(tape, ufunc, inputs[0], wrap)
     if name in ("negative", "positive"):
         view = scale(view_of(inputs[0]), -1.0 if name == "negative" else 1.0)
     elif name in ("add", "subtract"):
@@ -173,6 +187,7 @@ def step(
     event = tape.event(EventKind.STEP, name, make, shape=view.shape, view=view, **facts)
     if tape.recorded is None:
         event.pure = pure
+        event.uniform = pure and _laws_of(tape, event) == {"uniform"}
     for thing in followed:
         event_of(thing).steps += counted  # type: ignore[union-attr]
     return wrap(event)
@@ -192,10 +207,9 @@ def choose(tape: Tape, name: str, things: list[Any], pick: Callable[..., Any], w
     flat = np.concatenate([np.ravel(plain(thing)) for thing in things])
     if (view.noises < 0).all():
         return flat[chosen]
-    # elements of a number are no step away from it: unread ones stay unread
-    return step(
-        tape, name, lambda: flat[chosen], view, followed, _all_pure(followed), wrap
-    )  # fmt: skip
+    # noise that is written among zeros is noise alone
+    pure = _all_pure(followed) and not np.any(view.value[(view.noises < 0).all(axis=-1)])
+    return step(tape, name, lambda: flat[chosen], view, followed, pure, wrap)
 
 
 def ask(tape: Tape, name: str, outcome: Any, sides: tuple[View, View], things: list[Any]) -> Any:
@@ -209,6 +223,11 @@ def ask(tape: Tape, name: str, outcome: Any, sides: tuple[View, View], things: l
 
 
 def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+    for thing, other in (inputs, inputs[::-1]):
+        if event_of(thing) is not None and _is_threshold(tape, thing, other):
+            use(thing)
+    if all(event_of(x) is None or event_of(x).used for x in inputs):  # type: ignore[union-attr]
+        return NotImplemented
     outcome = ufunc(*map(plain, inputs))
     one, other = (broadcast(view_of(x), np.shape(outcome)) for x in inputs)
     followed = [x for x in inputs if event_of(x) is not None]
@@ -224,6 +243,29 @@ def _question(tape: Tape, ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
             use(thing)
         return outcome
     return answer
+
+
+def _is_threshold(tape: Tape, thing: Any, other: Any) -> bool:
+    """True of a uniform number that is compared with many plain ones.
+
+    Unless these are sums of probabilities, as when a law is inverted, it is no coin: it parts them.
+    """
+    event = event_of(thing)
+    if event is None or event.used or not event.pure or event_of(other) is not None:
+        return False
+    levels = np.asarray(other, dtype=float)
+    numbers = plain(thing)
+    as_many = levels.size <= np.size(numbers) and levels.ndim <= np.ndim(numbers)
+    if as_many or _laws_of(tape, event) != {"uniform"}:
+        return False
+    view = event.view
+    if view is None or view.noises.shape[-1] != 1 or not levels.size:
+        return True
+    factors = view.factors[..., 0]
+    with np.errstate(all="ignore"):
+        parts = np.atleast_1d((levels - view.value) / factors)
+    rises = np.all(np.diff(parts) >= -ROUND_OFF)
+    return not (rises and np.all(np.abs(parts[..., -1] - 1) < ROUND_OFF))
 
 
 def _plain_side_moved(recorded: Event, sides: tuple[View, View]) -> bool:
@@ -265,7 +307,8 @@ def noise_from_noise(
         return NotImplemented
     followed = [x for x in things if event_of(x) is not None]
     shape = np.shape(made)
-    numbers = tape.number_noises("unknown", 1.0, name, shape)[..., None]
+    origins = frozenset().union(*(tape.origins_of(view_of(x)) for x in followed))
+    numbers = tape.number_noises("unknown", 1.0, name, shape, origins)[..., None]
     view = View(numbers, np.ones(numbers.shape), np.zeros(shape))
     return step(tape, name, lambda: made, view, followed, True, wrap, equal=others)
 
@@ -286,9 +329,28 @@ def _is_uniform(tape: Tape, event: Event | None) -> bool:
     return bool(np.all(known)) and _laws_of(tape, event) == {"uniform"}
 
 
+def _is_uniform_about_zero(tape: Tape, thing: Any) -> bool:
+    """True of f U - f / 2."""
+    event = event_of(thing)
+    if event is None or event.view is None or event.view.noises.shape[-1] != 1:
+        return False
+    middle = event.view.value + event.view.factors[..., 0] / 2
+    return bool(np.all(middle == 0)) and _laws_of(tape, event) == {"uniform"}
+
+
+def _size_of_uniform(tape: Tape, ufunc: np.ufunc, thing: Any, wrap: Wrap) -> Any:
+    # |f U - f / 2| is uniform too, from 0 to f / 2
+    view = view_of(thing)
+    origins = tape.origins_of(view)
+    noises = tape.number_noises("uniform", 1.0, "abs", view.shape, origins)[..., None]
+    sizes = View(noises, np.abs(view.factors) / 2, np.zeros(view.shape))
+    return step(tape, "absolute", lambda: ufunc(plain(thing)), sizes, [thing], True, wrap)
+
+
 def _log_of_uniform(tape: Tape, ufunc: np.ufunc, thing: Any, wrap: Wrap) -> Any:
     # log(f U) = log f + log U, log(f - f U) = log f + log(1 - U); -log U is exponential noise
     view = view_of(thing)
-    noises = tape.number_noises("log of uniform", 1.0, "log", view.shape)[..., None]
+    origins = tape.origins_of(view)
+    noises = tape.number_noises("log of uniform", 1.0, "log", view.shape, origins)[..., None]
     logs = View(noises, np.ones(noises.shape), np.log(np.abs(view.factors[..., 0])))
     return step(tape, "log", lambda: ufunc(plain(thing)), logs, [thing], True, wrap)

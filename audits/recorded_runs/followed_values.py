@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from audits.recorded_runs.followed_steps import (
     choose,
     compute,
     event_of,
+    is_noise_alone,
     place_of_largest,
     plain,
     use,
@@ -32,7 +34,7 @@ CHOOSING_METHODS = (
 )  # fmt: skip
 USING_METHODS = (
     "sum", "mean", "max", "min", "std", "var", "prod", "cumsum", "cumprod", "dot", "clip", "round",
-    "argsort", "argpartition", "nonzero", "searchsorted", "tobytes", "any",
+    "argsort", "argpartition", "nonzero", "tobytes", "any",
     "all", "trace", "ptp",
 )  # fmt: skip
 
@@ -69,13 +71,14 @@ def follow_nest(nest: Any) -> Any:
     return choose(tape, "array", things, lambda *_: np.array(places), wrap)
 
 
-class _Followed:
+class _Followed(ABC):
     """Operators that numpy's universal functions carry out."""
 
     followed_event: Event | None = None
 
+    @abstractmethod
     def as_plain(self) -> Any:
-        raise NotImplementedError
+        """The plain number or array."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return compute(ufunc, method, inputs, options, wrap)
@@ -175,7 +178,7 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         tape = current_tape()
-        if tape is None or self.followed_event is None:
+        if tape is None or (self.followed_event is None and not is_noise_alone(value)):
             self.as_plain()[use(key)] = use(value)
             return
 
@@ -243,6 +246,14 @@ class FollowedArray(_Followed, np.ndarray[Any, Any]):
         """One number, still followed."""
         places = np.arange(self.size).reshape(self.shape)
         return self.reshape(-1)[places.item(*arguments)]
+
+    def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
+        """The places of numbers among these, which may be levels of a law that is inverted."""
+        return (
+            np.searchsorted(use(self), v, side)
+            if sorter is None
+            else np.searchsorted(use(self), use(v), side, sorter)
+        )
 
     def argmax(self, *arguments: Any, **options: Any) -> Any:
         """The place of the largest number."""

@@ -92,14 +92,16 @@ def forced_moves(
             conflicts.append((event, "no noise"))
         several = np.flatnonzero(parts.sum(axis=1) > 1)
         if len(several):
-            left.released.append((_rows(moved, several), event))
+            left.released.append((some_rows(moved, several), event))
     return moves, conflicts, left
 
 
-def _rows(moved: Moved, rows: NDArray[np.intp]) -> Moved:
+def some_rows(moved: Moved, rows: NDArray[np.intp]) -> Moved:
+    """These numbers alone."""
     return moved._replace(
         noises=moved.noises[rows], factors=moved.factors[rows],
         value=moved.value[rows], moved=moved.moved[rows],
+        other_factors=moved.other_factors[rows],
     )  # fmt: skip
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import math
+import os
 import random
 import secrets
 import sys
+import sysconfig
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,12 +18,11 @@ from typing import Any
 import numpy as np
 
 from accountant.errors import ParameterError
-from audits.recorded_runs.declared_calls import Primitive, recording_call
-from audits.recorded_runs.draw_tables import COINS, NOISE
-from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.followed_values import follow_nest
-from audits.recorded_runs.library_calls import library_patches
-from audits.recorded_runs.numpy_draws import (
+from audits.recorded_runs.call_sites import HERE, call_site
+from audits.recorded_runs.draws.declared_calls import Primitive, recording_call
+from audits.recorded_runs.draws.draw_tables import COINS, NOISE
+from audits.recorded_runs.draws.library_calls import library_patches
+from audits.recorded_runs.draws.numpy_draws import (
     PLAIN_GENERATOR,
     PLAIN_STATE,
     RecordingGenerator,
@@ -29,14 +31,16 @@ from audits.recorded_runs.numpy_draws import (
     recording_generator,
     recording_state,
 )
-from audits.recorded_runs.parametric_draws import PARAMETRIC
-from audits.recorded_runs.python_draws import (
+from audits.recorded_runs.draws.parametric_draws import PARAMETRIC
+from audits.recorded_runs.draws.python_draws import (
     RecordingRandom,
     RecordingSystemRandom,
     UnseededRandom,
 )
+from audits.recorded_runs.draws.torch_draws import torch_patches
+from audits.recorded_runs.followed_steps import is_noise_alone, plain, use
+from audits.recorded_runs.followed_values import FollowedArray, follow_nest
 from audits.recorded_runs.tape import current_tape
-from audits.recorded_runs.torch_draws import torch_patches
 
 LEFT_ALONE = ("numpy", "torch", "random", "secrets", "audits.recorded_runs", "builtins", "sys")
 PYTHON_DRAWS = (
@@ -45,14 +49,32 @@ PYTHON_DRAWS = (
     "gammavariate", "lognormvariate", "vonmisesvariate", "paretovariate", "weibullvariate",
     "randbytes",
 )  # fmt: skip
+FUNCTIONS_OF_MATH = (
+    "log",
+    "log1p",
+    "exp",
+    "expm1",
+    "sqrt",
+    "cos",
+    "sin",
+    "tan",
+    "fabs",
+    "copysign",
+)
+STANDARD = sysconfig.get_path("stdlib")
 ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
 _absent = object()
 _one_at_a_time = threading.Lock()
 
 
 @contextmanager
-def patched(declared: Mapping[Any, Primitive], function: Any, seed: int) -> Iterator[None]:
-    """Replace what draws; refuse a second run at the same time."""
+def patched(
+    declared: Mapping[Any, Primitive], function: Any, seed: int
+) -> Iterator[Callable[[], None]]:
+    """Replace what draws, and give what puts all generators back to where they started.
+
+    A second run at the same time is refused.
+    """
     if not _one_at_a_time.acquire(blocking=False):
         raise RuntimeError(
             "a recorded run is under way in this process: record calls one after the other, "
@@ -60,15 +82,41 @@ def patched(declared: Mapping[Any, Primitive], function: Any, seed: int) -> Iter
         )
     undo: list[tuple[Any, Any, Any]] = []
     try:
-        for owner, name, new in _replacements(declared, seed):
+        legacy: Any = recording_state(PLAIN_STATE(seed % 2**32))
+        sources = [legacy, RecordingRandom(seed), RecordingRandom(seed + 1)]
+        for owner, name, new in _replacements(declared, sources):
             undo.append((owner, name, vars(owner).get(name, _absent)))
             setattr(owner, name, new)
-        _replace_references(undo, function)
-        yield
+        sources += _replace_references(undo, function)
+        starts = list(map(_state_of, sources))
+
+        def go_back() -> None:
+            for source, state in zip(sources, starts, strict=True):
+                _go_to(source, state)
+
+        yield go_back
     finally:
         for owner, name, old in reversed(undo):
             _put_back(owner, name, old)
         _one_at_a_time.release()
+
+
+def _state_of(source: Any) -> Any:
+    """Where a generator stands."""
+    if isinstance(source, RecordingRandom):
+        return source.getstate()
+    is_state = type(source) is RecordingState
+    return source.get_state(legacy=False) if is_state else source.bit_generator.state
+
+
+def _go_to(source: Any, state: Any) -> None:
+    """Let a generator go on from there."""
+    if isinstance(source, RecordingRandom):
+        source.setstate(state)
+    elif type(source) is RecordingState:
+        source.set_state(state)
+    else:
+        source.bit_generator.state = state
 
 
 def _put_back(owner: Any, name: Any, old: Any) -> None:
@@ -80,9 +128,12 @@ def _put_back(owner: Any, name: Any, old: Any) -> None:
         delattr(owner, name)
 
 
-def _replacements(declared: Mapping[Any, Primitive], seed: int) -> Iterator[tuple[Any, str, Any]]:
-    yield from _of_numpy(seed)
-    yield from _of_python(seed)
+def _replacements(
+    declared: Mapping[Any, Primitive], sources: list[Any]
+) -> Iterator[tuple[Any, str, Any]]:
+    state, shared, system = sources
+    yield from _of_numpy(state)
+    yield from _of_python(shared, system)
     yield from library_patches()
     yield from torch_patches()
     for named, primitive in declared.items():
@@ -91,8 +142,7 @@ def _replacements(declared: Mapping[Any, Primitive], seed: int) -> Iterator[tupl
         yield owner, name, staticmethod(new) if _is_static(owner, name) else new
 
 
-def _of_numpy(seed: int) -> Iterator[tuple[Any, str, Any]]:
-    state = recording_state(PLAIN_STATE(seed % 2**32))
+def _of_numpy(state: Any) -> Iterator[tuple[Any, str, Any]]:
     for name in {*NOISE, *COINS, *PARAMETRIC, "permutation", "shuffle"}:
         if hasattr(np.random, name):
             method = getattr(state, ALIASES.get(name, name))
@@ -106,8 +156,13 @@ def _of_numpy(seed: int) -> Iterator[tuple[Any, str, Any]]:
         if getattr(law, "__dict__", {}).get("_random_state") is np.random.mtrand._rand:  # noqa: SLF001
             yield law, "_random_state", state
     yield np.random.mtrand, "_rand", state
+    methods = sys.modules.get("numpy._core._methods")
+    if hasattr(methods, "um"):
+        yield methods, "um", _Clipping(methods.um)  # type: ignore[union-attr]
     for name in ("array", "asarray"):
         yield np, name, _array_of_followed(getattr(np, name))
+    for name in ("zeros", "empty", "zeros_like", "empty_like", "cumsum"):
+        yield np, name, _blank_array(getattr(np, name))
 
 
 def _method_or_plain(method: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
@@ -134,14 +189,63 @@ def _array_of_followed(plain: Callable[..., Any]) -> Callable[..., Any]:
     return array
 
 
-def _of_python(seed: int) -> Iterator[tuple[Any, str, Any]]:
-    shared = RecordingRandom(seed)
+class _Clipping:
+    """Stands in for numpy's own functions in the method ``clip``: bounds are kept by place."""
+
+    def __init__(self, functions: Any) -> None:
+        self._functions = functions
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._functions, name)
+        if name not in ("clip", "minimum", "maximum"):
+            return function
+
+        def clip(values: Any, *bounds: Any, **options: Any) -> Any:
+            tape = current_tape()
+            if tape is not None and np.asarray(plain(values)).dtype.kind == "f":
+                kept = [plain(b) for b in bounds if np.ndim(plain(b)) < max(np.ndim(values), 1)]
+                tape.bounds.setdefault(call_site(), []).append(kept)
+            return function(values, *bounds, **options)
+
+        return clip
+
+
+def _blank_array(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Arrays that code makes to write noise into: they remember it."""
+
+    def blank(*arguments: Any, **options: Any) -> Any:
+        made = plain(*arguments, **options)
+        within = current_tape() is not None and type(made) is np.ndarray and made.dtype == float
+        caller = sys._getframe(1).f_code.co_filename  # noqa: SLF001
+        ours = caller.startswith((STANDARD, HERE)) or "-packages" + os.sep in caller
+        if not within or ours:
+            return made
+        if plain.__name__ in ("empty", "empty_like"):
+            made[...] = 0.0  # what was in memory is no number of the code
+        return made.view(FollowedArray)
+
+    return blank
+
+
+def _function_of_noise(plain: Callable[..., Any], ufunc: Any) -> Callable[..., Any]:
+    """A function of `math` that keeps noise in sight."""
+
+    def function(*numbers: Any) -> Any:
+        if current_tape() is not None and any(map(is_noise_alone, numbers)):
+            return ufunc(*numbers)
+        return plain(*numbers)
+
+    return function
+
+
+def _of_python(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
     for name in PYTHON_DRAWS:
         plain = getattr(random, name)
         yield random, name, _method_or_plain(getattr(shared, name), plain)
+    for name in FUNCTIONS_OF_MATH:
+        yield math, name, _function_of_noise(getattr(math, name), getattr(np, name))
     yield random, "Random", UnseededRandom
     yield random, "SystemRandom", RecordingSystemRandom
-    system = RecordingRandom(seed + 1)
     yield secrets, "SystemRandom", RecordingSystemRandom
     yield secrets, "_sysrand", system
     yield secrets, "randbits", _method_or_plain(system.getrandbits, secrets.randbits)
@@ -168,8 +272,11 @@ def _is_static(owner: Any, name: str) -> bool:
     return isinstance(vars(owner).get(name), staticmethod)
 
 
-def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> None:
-    """Replace what modules imported by name, and generators that modules and closures hold."""
+def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list[Any]:
+    """Replace what modules imported by name, and generators that modules and closures hold.
+
+    The new generators are returned.
+    """
     new_of = {
         id(old): vars(owner)[name] for owner, name, old in undo
         if old is not _absent and not isinstance(owner, type) and callable(old)
@@ -195,6 +302,7 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> None
         if new is not None:
             undo.append((cell, "cell_contents", cell.cell_contents))
             cell.cell_contents = new
+    return list(generators.values())
 
 
 def _replace_in(names: Any, undo: list[tuple[Any, Any, Any]], replacement: Any) -> None:

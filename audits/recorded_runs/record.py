@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
-from audits.recorded_runs.comparisons import plain_result, same_value, where_they_differ
-from audits.recorded_runs.costs import spent_between
-from audits.recorded_runs.declared_calls import Primitive, primitive_of
-from audits.recorded_runs.draw_tables import NOISE
-from audits.recorded_runs.findings import (
-    RecordedFinding,
-    bare_values,
-    control_flow,
-    lost_noise,
-    reused,
-    too_far,
-    unequal_inputs,
-    unequal_result,
-)
-from audits.recorded_runs.noise_shifts import Laws
-from audits.recorded_runs.numpy_draws import RecordingGenerator
+from audits.recorded_runs.comparisons import where_they_differ
+from audits.recorded_runs.draws.declared_calls import Primitive, primitive_of
+from audits.recorded_runs.draws.draw_tables import NOISE
+from audits.recorded_runs.events import DrawSite
+from audits.recorded_runs.explanations import Explanation, best, explained, explained_elsewhere
+from audits.recorded_runs.findings import RecordedFinding
+from audits.recorded_runs.other_data import other_data
 from audits.recorded_runs.patches import patched
-from audits.recorded_runs.shared_parts import pairs_of_events
-from audits.recorded_runs.tape import Parted, Tape, running
-from audits.recorded_runs.verdict import Claim, Recorded, judged, without_replay
+from audits.recorded_runs.records import larger_first
+from audits.recorded_runs.runs import Runs
+from audits.recorded_runs.tape import Tape
+from audits.recorded_runs.verdict import Claim, Recorded, without_replay
 
-GENERATORS = ("rng", "generator", "random_state")  # arguments that get a recording generator
+MOST_TRIES = 10  # of what may be no noise
 
 
 def record(
@@ -95,32 +83,29 @@ def record(
     (False, 'input')
     """
     named, draws = _declarations(primitives)
-    data, neighbour = _larger_first(data, neighbour)
-    with patched(named, function, seed):
-        first, result = _run(function, data, neighbour, seed, None)
-        again, repeated = _run(function, data, neighbour, seed, first)
-        second, other = _run(function, neighbour, data, seed, first)
-    pairs = list(pairs_of_events(first, second))
-    laws = Laws(first.blocks)
-    unsteady = _unsteady(again, result, repeated)
-    if unsteady is not None:
-        return without_replay(unsteady, claim, delta, first)
-    spent, conflicts = spent_between(pairs, laws)
-    findings = [
-        *unequal_inputs(pairs), *bare_values(pairs), *reused(conflicts),
-        *too_far(pairs, first.blocks, draws),
-    ]  # fmt: skip
-    if second.parted is None and len(second.events) < len(first.events):
-        left = first.events[len(second.events)]
-        words = f"the second run ends before it {left.kind.value} {left.name} here"
-        second.parted = Parted(left.site, words)
-    if second.parted is not None:
-        findings.append(control_flow(second.parted))
-    else:
-        lost = lost_noise(pairs, first.blocks)
-        different = unequal_result(result, other, lost)
-        findings += [] if different is None else [different]
-    return judged(findings, spent, pairs, claim, delta, result, first, draws)
+    data, neighbour = larger_first(data, neighbour)
+    public: frozenset[DrawSite] = frozenset()
+    tried: list[Explanation] = []
+    with patched(named, function, seed) as go_back:
+        while len(tried) < MOST_TRIES:
+            go_back()
+            runs = Runs(function, data, neighbour, seed, public)
+            first = runs.run()
+            if not tried:
+                unsteady = _unsteady(*runs.run(first[0]), first[1])
+                if unsteady is not None:
+                    return without_replay(unsteady, claim, delta, first[0])
+            second = runs.run(first[0], of_neighbour=True)
+            found = explained(first, second, claim, delta, draws)
+            far = other_data(data, neighbour) if found.counts and found.verdict.sound else None
+            if far is not None:
+                elsewhere = runs._replace(data=far, neighbour=far).run(first[0])
+                found = explained_elsewhere(found, first, elsewhere)
+            tried.append(found)
+            if not found.suspects:
+                break
+            public |= found.suspects
+    return best(tried)
 
 
 def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Primitive]]:
@@ -138,75 +123,7 @@ def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Prim
     return functions, draws
 
 
-def _larger_first(data: Any, neighbour: Any) -> tuple[Any, Any]:
-    """Coins are drawn for the larger data; both runs are alike in all else."""
-    sizes = _records(data), _records(neighbour)
-    if None not in sizes and sizes[0] < sizes[1]:  # type: ignore[operator]
-        return neighbour, data
-    return data, neighbour
-
-
-def _records(data: Any) -> int | None:
-    if isinstance(data, tuple) and data and all(hasattr(part, "__len__") for part in data):
-        return len(data[0])
-    return len(data) if hasattr(data, "__len__") else None
-
-
-def _missing(data: Any, neighbour: Any) -> int | None:
-    """Which record of the larger data the other lacks; None if they have equally many."""
-    large, small = (data, neighbour) if (_records(data) or 0) > (_records(neighbour) or 0) else (
-        neighbour, data
-    )  # fmt: skip
-    counts = _records(large), _records(small)
-    if None in counts or counts[0] != counts[1] + 1:  # type: ignore[operator]
-        return None
-    parts = large if isinstance(large, tuple) else (large,)
-    others = small if isinstance(small, tuple) else (small,)
-    rows = [_rows(part) for part in parts], [_rows(part) for part in others]
-    for k in range(counts[1]):  # type: ignore[arg-type]
-        if any(not same_value(a[k], b[k]) for a, b in zip(*rows, strict=True)):
-            return k
-    return counts[1]
-
-
-def _rows(part: Any) -> Any:
-    values = getattr(part, "to_numpy", None)
-    return values() if callable(values) else part
-
-
-def _run(
-    function: Callable[..., Any], data: Any, neighbour: Any, seed: int, recorded: Tape | None
-) -> tuple[Tape, Any]:
-    """One run on a copy of the data; the result is plain, an exception is one too."""
-    sizes = _records(data), _records(neighbour)
-    lacks = None not in sizes and sizes[0] < sizes[1]  # type: ignore[operator]
-    tape = Tape(seed, sizes[0], _missing(data, neighbour), recorded, lacks)
-    arguments = copy.deepcopy(data)
-    options = _generator_for(function, seed)
-    with running(tape):
-        try:
-            result = plain_result(function(arguments, **options))
-        except Parted:
-            result = None
-        except Exception as error:  # an exception is an outcome like any other
-            result = {"exception": type(error).__name__, "message": str(error)}
-    if tape.parted is not None:
-        result = None
-    return tape, result
-
-
-def _generator_for(function: Callable[..., Any], seed: int) -> dict[str, Any]:
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return {}
-    for name in GENERATORS:
-        if name in parameters and next(iter(parameters)) != name:
-            return {name: RecordingGenerator(np.random.PCG64(seed))}
-    return {}
-
-
-def _unsteady(again: Tape, result: Any, repeated: Any) -> RecordedFinding | None:
+def _unsteady(again: Tape, repeated: Any, result: Any) -> RecordedFinding | None:
     """A finding if the same data do not give the same run with the same drawn numbers."""
     remedy = "a generator is not recorded, or the code depends on time or on the order of a set"
     if again.parted is not None:

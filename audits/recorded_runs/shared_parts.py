@@ -22,6 +22,7 @@ class Moved(NamedTuple):
     moved: NDArray[np.float64]
     same_noise: bool
     same_factors: bool
+    other_factors: NDArray[np.float64]
 
 
 def pairs_of_events(first: Tape, second: Tape) -> Iterator[tuple[Event, Event]]:
@@ -42,7 +43,8 @@ def moved_view(one: View, other: View) -> Moved:
     moved = np.full(one.value.size, np.nan)
     if one.value.shape == other.value.shape:
         moved = distances(one.value, other.value).ravel()
-    return Moved(noises, factors, one.value.ravel(), moved, same_noise, bool(same_factors))
+    others = other.factors.reshape(-1, parts) if same_noise else factors
+    return Moved(noises, factors, one.value.ravel(), moved, same_noise, bool(same_factors), others)
 
 
 def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -54,6 +56,11 @@ def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[n
     # what stands for the rounding of sums of the same numbers is no move
     small = np.abs(gap) <= 4e-16 * most
     return np.where(same | small, 0.0, np.where(np.isnan(gap), np.inf, gap))
+
+
+def is_only_compared(event: Event, other: Event) -> bool:
+    """True of uniform noise alone that was compared, and of which nothing else became."""
+    return event.uniform and event.asked > 0 and not (event.steps or event.used or other.used)
 
 
 def is_released(event: Event, other: Event) -> bool:

@@ -24,6 +24,7 @@ class Spent:
     scaled: Counter[Loss] = field(default_factory=Counter)
     infinite: list[tuple[Event, str]] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    no_coins: bool = False  # uniform numbers were compared with others, and are no coins
 
     def epsilon(self, delta: float, scaled: bool = False) -> float:
         """Upper bound of epsilon at delta, by `Tight`; ``scaled`` charges parts of calls."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from audits.recorded_runs.call_sites import call_site
-from audits.recorded_runs.events import Event, EventKind, NoiseBlock
+from audits.recorded_runs.call_sites import call_site, draw_site
+from audits.recorded_runs.events import DrawSite, Event, EventKind, NoiseBlock, View
 
 
 class Parted(BaseException):
@@ -31,6 +31,7 @@ class Tape:
         changed: int | None,
         recorded: Tape | None = None,
         lacks: bool = False,
+        public: frozenset[DrawSite] = frozenset(),
     ) -> None:
         self.events: list[Event] = []
         self.blocks: list[NoiseBlock] = []
@@ -39,6 +40,9 @@ class Tape:
         self.records = records  # how many records this run's data have
         self.changed = changed  # which record one of the two data sets lacks
         self.lacks = lacks  # this run's data lack it
+        self.public = public  # places whose draws are no noise: known to all, equal in both runs
+        self.asked: dict[str, Any] = {}  # what is known of the last event that was asked for
+        self.bounds: dict[str, list[Any]] = {}  # of clipping, by place
         self.entropy = np.random.SeedSequence(seed)
         self.parted: Parted | None = None
 
@@ -53,6 +57,7 @@ class Tape:
     ) -> Event:
         """Record what ``make`` returns, or hand out the recorded output at this place."""
         site = call_site()
+        self.asked = facts
         recorded = self.recorded
         if recorded is None:
             output = make()
@@ -82,17 +87,38 @@ class Tape:
             self.leave(site, f"{words}, {shape} in the second")
         return Event(kind, name, site, before.shape, before.output, pure=before.pure)
 
+    def expected(self) -> Event | None:
+        """The recorded event at this place; None if there is none."""
+        events = self.recorded.events if self.recorded is not None else []
+        return events[len(self.events)] if len(self.events) < len(events) else None
+
     def leave(self, site: str, words: str) -> None:
         """Stop this run: it has parted from the recorded one."""
         self.parted = Parted(site, words)
         raise self.parted
 
-    def number_noises(self, law: str, scale: Any, name: str, shape: tuple[int, ...]) -> Any:
+    def origins_of(self, view: View) -> frozenset[DrawSite]:
+        """The places that drew the noises of a view."""
+        held = view.noises
+        return frozenset().union(
+            *(b.origins for b in self.blocks if np.any((held >= b.start) & (held < b.stop)))
+        )
+
+    def number_noises(
+        self,
+        law: str,
+        scale: Any,
+        name: str,
+        shape: tuple[int, ...],
+        origins: frozenset[DrawSite] | None = None,
+    ) -> Any:
         """Give numbers to new noises of this law, and return them in this shape."""
+        if origins is None:
+            origins = frozenset({draw_site()})
         size = int(np.prod(shape))
         scales = np.broadcast_to(np.asarray(scale, dtype=float), shape).ravel()
         start, self.noises = self.noises, self.noises + size
-        self.blocks.append(NoiseBlock(start, self.noises, law, scales, call_site(), name))
+        self.blocks.append(NoiseBlock(start, self.noises, law, scales, call_site(), name, origins))
         return np.arange(start, self.noises, dtype=np.int64).reshape(shape)
 
 

@@ -13,7 +13,7 @@ from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.claims.arguments import claimed_delta
-from audits.recorded_runs.declared_calls import Primitive, sensitivity_of
+from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
 from audits.recorded_runs.events import Event, EventKind
 from audits.recorded_runs.findings import RecordedFinding
 from audits.recorded_runs.spent import Spent

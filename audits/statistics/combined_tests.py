@@ -22,7 +22,8 @@ BLOCK_SHARES = (
     (0.1, 0.2),
     (0.3, 0.7),
 )  # (learned from the first, tested on the next) share of runs
-LEAKS_SHARE = 30  # per cent of the runs that are learned from with a delta: leaks are rare
+# with a delta leaks are rare, so more is learned from: per cent of few runs, or of many and so many
+LEAKS_SHARE, LEAKS_SHARE_OF_MANY, LEAK_RUNS = 30, 10, 15_000
 MAX_LEARNING_RUNS = 100_000
 MIN_FIRST_SCORE = -0.5  # least score of the first block, in standard errors
 QUADRATURE = legendre(64)
@@ -36,7 +37,11 @@ def block_schedule(runs: int, pure: bool) -> list[tuple[int, int]]:
     """
     first = int(BLOCK_SHARES[0][0] * runs)
     if not pure or runs < MIN_RUNS_TO_SPLIT or first >= MAX_LEARNING_RUNS:
-        known = min((20 if pure else LEAKS_SHARE) * runs // 100, MAX_LEARNING_RUNS)
+        share = 20 * runs // 100
+        if not pure:
+            many = LEAK_RUNS + LEAKS_SHARE_OF_MANY * runs // 100
+            share = min(LEAKS_SHARE * runs // 100, many)
+        known = min(share, MAX_LEARNING_RUNS)
         return [(known, runs - known)]
     known = int(BLOCK_SHARES[1][0] * runs)
     return [(first, known - first), (known, runs - known)]

@@ -8,9 +8,10 @@ import pytest
 
 from accountant import ApproxLoss, GaussianLoss, ParameterError, PureLoss
 from audits import Outcome, audit
-from audits.attacks.wide_outputs import split_runs
+from audits.attacks.wide_outputs import screening_limits, wide_schedule
 from audits.classifiers.model_candidates import model_candidates
 from audits.classifiers.objective import Objective
+from audits.classifiers.screening import Reference, screening_sums, worthwhile_runs
 from audits.classifiers.training import best_candidate
 
 ONE = PureLoss(1.0)
@@ -91,10 +92,33 @@ def test_any_executor_gives_the_same_bits(claim, pool):
 def test_screening_training_and_test_are_different_runs():
     for runs in (10, 100, 5000, 10**6):
         for width in (65, 1000, 10**6):
-            screened, trained, tested = split_runs(runs, width)
-            assert screened + trained + tested == runs
-            assert min(screened, trained, tested) > 0
-            assert tested >= 0.3 * runs
+            for screened in screening_limits(runs):
+                *choice, (trained, tested) = wide_schedule(runs, width, screened)
+                assert screened + trained + tested == runs
+                assert min(screened, trained, tested) > 0
+                assert tested >= 0.3 * runs
+                assert all(0 < learned < trained and tests == 0 for learned, tests in choice)
+
+
+def one_shifts(width, shift, place):
+    direction = np.zeros(width)
+    direction[place] = shift
+    return direction
+
+
+def test_a_clear_number_needs_few_runs_to_screen_and_a_dense_direction_many():
+    width, runs = 2000, 1000
+    rng, reference = np.random.default_rng(3), Reference(np.zeros(width), np.full(width, 1.35))
+    dense = rng.normal(size=width)
+    for direction, least, most in (
+        (one_shifts(width, 2.0, 700), 1000, 1000),
+        (4 * dense / np.linalg.norm(dense), 1300, 3000),
+    ):
+        sums = [
+            screening_sums(shift + rng.normal(size=(runs // 2, width)), reference)
+            for shift in (direction, 0.0)
+        ]
+        assert least <= worthwhile_runs(*sums, 3500, 10_000) <= most
 
 
 def test_a_score_is_judged_on_runs_it_did_not_see():

@@ -13,6 +13,7 @@ from audits import (
     Finding,
     Outcome,
     audit,
+    audit_atoms,
     audit_bits,
     audit_family,
     audit_timing,
@@ -178,3 +179,35 @@ def test_infinite_claims_are_not_decided():
     found = audit(lambda v, r: v, (0.0, 1.0), GaussianLoss(1.0), 1000, delta=0.0, rng=1)
     assert math.isinf(found.claim.epsilon_at(0.0))
     assert found.outcome is Outcome.INCONCLUSIVE
+
+
+def test_atoms_name_what_nothing_can_look_into():
+    def with_a_handle(value, rng):
+        return "ok", [rng.integers(2), Handle()]
+
+    found = audit_atoms(with_a_handle, (0, 1), ONE, 400, rng=1)
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert found.unseen == ("output[1][1]: Handle",)
+    leaking = audit_atoms(lambda v, rng: (v, Handle()), (0, 1), ONE, 400, rng=1)
+    assert leaking.outcome is Outcome.FALSIFIED
+
+
+TINY_RELEASES = {
+    "a constant": lambda value, rng, size: np.zeros(size),
+    "a word": lambda value, rng: "a",
+    "three zeros": lambda value, rng, size: np.zeros((size, 3)),
+    "a hundred zeros": lambda value, rng, size: np.zeros((size, 100)),
+    "a coin": lambda value, rng, size: rng.integers(2, size=size),
+    "noise": lambda value, rng, size: rng.laplace(size=size),
+}
+
+
+@pytest.mark.parametrize("name", TINY_RELEASES)
+def test_ten_to_thirty_runs_are_too_few_and_no_error(name):
+    for runs in (10, 12, 20, 30):
+        for seed in range(4):
+            found = audit(TINY_RELEASES[name], (0, 1), PureLoss(4.0), runs, rng=seed)
+            assert found.outcome is not Outcome.FALSIFIED
+        if name != "a word":
+            audit_atoms(TINY_RELEASES[name], (0, 1), ONE, runs, rng=1)
+            audit_bits(TINY_RELEASES[name], (0, 1), ONE, runs, rng=1)

@@ -187,7 +187,7 @@ def test_other_threads_draw_as_ever():
         return 0
 
     assert record(starts_a_thread, DATA, FEWER).draws == 0
-    assert kinds_of_numbers == [float] * 3
+    assert set(kinds_of_numbers) == {float}
 
 
 def test_a_result_is_printed_and_written_without_a_value_of_the_data():
@@ -239,7 +239,7 @@ def test_an_exception_of_one_run_alone_is_a_parting():
 
 def test_lost_noise_is_named_and_is_no_result():
     def hides(data, rng):
-        hidden = np.zeros(1)
+        hidden = 0 * data[:1]  # no array that was made to be written
         hidden[0] = rng.laplace()
         return data.sum() + hidden
 

@@ -47,8 +47,16 @@ def test_the_broken_are_caught(one):
 @pytest.mark.parametrize("one", WIDE, ids=lambda s: s.name)
 def test_wide_outputs_are_judged_as_they_deserve(one):
     sure = 0.95 if not one.honest else SURE
-    verdict = audit_specimen(one, 3000 if "image" in one.name else 1500, sure, 3)
+    runs = 3000 if "image" in one.name or "dense" in one.name else 1500
+    verdict = audit_specimen(one, runs, sure, 3)
     assert verdict.outcome is one.expected, verdict.witness
+
+
+def test_most_audits_of_few_runs_see_a_dense_direction():
+    # 1,500 runs of a thousand numbers: more of them screen, for the direction is all
+    one = next(one for one in WIDE if one.name == "dense_direction")
+    fell = [audit_specimen(one, 1500, 0.95, seed).outcome for seed in range(4, 12)]
+    assert fell.count(Outcome.FALSIFIED) >= 4
 
 
 NAMED = {one.name: one for one in SPECIMENS}

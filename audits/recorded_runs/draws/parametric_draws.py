@@ -14,6 +14,13 @@ import numpy as np
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
+from audits.recorded_runs.draws.record_coins import (
+    are_records,
+    coins_of_records,
+    is_one_per_record,
+    order_of_records,
+    places_of_records,
+)
 from audits.recorded_runs.events import Event, EventKind
 from audits.recorded_runs.followed_steps import use
 from audits.recorded_runs.tape import Tape
@@ -70,10 +77,8 @@ def choice(
     candidates = None if np.ndim(a) == 0 else a
     count = int(a) if candidates is None else np.shape(np.asarray(a, dtype=object))[axis or 0]
     if p is None:
-        places = tape.event(
-            EventKind.DRAW, "choice", lambda: sample(count, size, replace),
-            equal={"the number of candidates": count, "size": size}, coins=True,
-        ).output  # fmt: skip
+        make = lambda: sample(count, size, replace)  # noqa: E731
+        places = places_drawn(tape, "choice", make, count, size, replace)
     else:
         p = np.asarray(use(p), dtype=float)
         number = 1 if size is None else int(np.prod(size))
@@ -89,6 +94,22 @@ def choice(
         return np.take(a, places, axis)
     chosen = np.asarray(a)
     return np.take(chosen, places, axis)
+
+
+def places_drawn(
+    tape: Tape, name: str, make: Callable[[], Any], count: int, size: Any, replace: bool
+) -> Any:
+    """Places that are all as likely."""
+    expected = tape.expected()
+    if are_records(tape, count) and (
+        expected is None or "the number of candidates" not in expected.equal
+    ):
+        return places_of_records(tape, name, make, count, size, distinct=not replace)
+    candidates = {"the number of candidates": count}
+    if is_one_per_record(tape, size) and replace:
+        return coins_of_records(tape, name, make, size, candidates)
+    equal = {**candidates, "size": size}
+    return tape.event(EventKind.DRAW, name, make, equal=equal, coins=True).output
 
 
 def binomial(tape: Tape, sample: Sample, n: Any, p: Any, size: Any = None) -> Any:
@@ -127,10 +148,10 @@ def multivariate_normal(
 
 def permuted_places(tape: Tape, sample: Sample, count: int, name: str) -> Any:
     """Draw an order of so many things."""
-    event = tape.event(
-        EventKind.DRAW, name, lambda: sample(count),
-        equal={"the number of elements": count}, coins=True,
-    )  # fmt: skip
+    if are_records(tape, count):
+        return order_of_records(tape, name, lambda: sample(count), count)
+    equal = {"the number of elements": count}
+    event = tape.event(EventKind.DRAW, name, lambda: sample(count), equal=equal, coins=True)
     return np.copy(event.output)
 
 

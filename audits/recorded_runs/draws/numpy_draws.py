@@ -8,11 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from audits.recorded_runs.draw_tables import COINS, NOISE, DrawTable, bound
+from audits.recorded_runs.call_sites import draw_site
+from audits.recorded_runs.draws.draw_tables import COINS, NOISE, DrawTable, bound
+from audits.recorded_runs.draws.parametric_draws import PARAMETRIC, permuted_places
+from audits.recorded_runs.draws.record_coins import (
+    are_records,
+    coins_of_records,
+    is_one_per_record,
+    places_of_records,
+)
 from audits.recorded_runs.events import EventKind, View
 from audits.recorded_runs.followed_steps import use
 from audits.recorded_runs.followed_values import wrap
-from audits.recorded_runs.parametric_draws import PARAMETRIC, permuted_places
 from audits.recorded_runs.tape import Tape, current_tape, running
 
 PLAIN_GENERATOR: Any = np.random.Generator
@@ -33,9 +40,12 @@ def recorded_noise(
         place, factor = given["low"], np.subtract(given["high"], given["low"])
         kept = {"width": factor, "size": given.get("size")}
     size = given.get("size")
-    if table.law == "uniform" and _is_one_per_record(tape, size):
-        return _coins_of_records(tape, name, draw)
+    if table.law in ("uniform", "unknown") and is_one_per_record(tape, size):
+        return coins_of_records(tape, name, draw, size, {})
     out = given.get("out")
+    if draw_site() in tape.public:
+        equal = {**kept, table.place: place} if table.place else kept
+        return _public_numbers(tape, name, draw, equal, out)
     event = tape.event(EventKind.DRAW, name, draw, equal=kept)
     shape = event.shape
     # a uniform number for each record: most likely a coin that samples it
@@ -62,17 +72,16 @@ def _spread(table: DrawTable, given: dict[str, Any]) -> tuple[Any, Any]:
     return 1.0, given[table.spread] if table.spread else 1.0
 
 
-def _is_one_per_record(tape: Tape, size: Any) -> bool:
-    first = size[0] if isinstance(size, tuple) and size else size
-    return tape.changed is not None and first is not None and first == tape.records
-
-
-def _coins_of_records(tape: Tape, name: str, draw: Any) -> Any:
-    """One coin a record: records that both runs have get the same coins."""
-    output = tape.event(EventKind.DRAW, name, draw, coins=True).output
-    if not tape.lacks or tape.changed is None:
-        return np.copy(output)
-    return np.delete(output, tape.changed, axis=0)
+def _public_numbers(tape: Tape, name: str, draw: Any, equal: dict[str, Any], out: Any) -> Any:
+    """Numbers that are no noise: all know them, and both runs have the same."""
+    if is_one_per_record(tape, equal.get("size")):
+        return coins_of_records(tape, name, draw, equal.pop("size"), equal)
+    event = tape.event(EventKind.DRAW, name, draw, equal=equal)
+    event.coins = len(event.shape) > 0 and event.shape[0] == tape.records
+    if out is not None:
+        np.copyto(np.asarray(out), event.output)
+        return out
+    return np.copy(event.output) if np.ndim(event.output) else event.output
 
 
 def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
@@ -102,13 +111,25 @@ def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
         if tape is None:
             return original(self, *arguments, **options)
         arguments, options = use(arguments), {k: use(v) for k, v in options.items()}
-        event = tape.event(
-            EventKind.DRAW, name, lambda: original(self, *arguments, **options),
-            equal=bound(table, arguments, options), coins=True,
-        )  # fmt: skip
+        given = bound(table, arguments, options)
+        draw = lambda: original(self, *arguments, **options)  # noqa: E731
+        high = _end_of_places(given) if name in ("integers", "randint") else None
+        if high is not None and are_records(tape, high):
+            return places_of_records(tape, name, draw, high, given["size"], distinct=False)
+        if is_one_per_record(tape, given.get("size")):
+            return coins_of_records(tape, name, draw, given.pop("size"), given)
+        event = tape.event(EventKind.DRAW, name, draw, equal=given, coins=True)
         return np.copy(event.output) if isinstance(event.output, np.ndarray) else event.output
 
     return method
+
+
+def _end_of_places(given: dict[str, Any]) -> Any:
+    """How many places whole numbers from 0 up stand for; None of other numbers."""
+    low, high = given["low"], given.get("high")
+    low, high = (0, low) if high is None else (low, high)
+    first = np.ndim(low) == 0 and low == 0 and not given.get("endpoint", False)
+    return high if first and np.ndim(high) == 0 else None
 
 
 def _parametric_method(name: str, base: Any) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from audits.recorded_runs.draws.declared_calls import named_arguments
 from audits.recorded_runs.events import EventKind
 from audits.recorded_runs.followed_steps import use
 from audits.recorded_runs.tape import current_tape, running
@@ -61,9 +62,7 @@ def _recording_function(function: Callable[..., Any]) -> Callable[..., Any]:
         tape = current_tape()
         if tape is None:
             return function(*arguments, **options)
-        bound = signature.bind(*arguments, **options)
-        bound.apply_defaults()
-        epsilon = float(bound.arguments["epsilon"])
+        epsilon = float(named_arguments(signature, arguments, options)["epsilon"])
 
         def make() -> Any:
             with running(None):

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from audits.recorded_runs.call_sites import is_importing
-from audits.recorded_runs.draw_tables import DrawTable
+from audits.recorded_runs.draws.draw_tables import DrawTable
+from audits.recorded_runs.draws.numpy_draws import recorded_noise
+from audits.recorded_runs.draws.parametric_draws import choice, permuted_places, places_drawn
 from audits.recorded_runs.events import EventKind
 from audits.recorded_runs.followed_steps import use
-from audits.recorded_runs.numpy_draws import recorded_noise
 from audits.recorded_runs.tape import current_tape, running
 
 PLAIN_RANDOM = random.Random
@@ -74,6 +75,39 @@ class RecordingRandom(PLAIN_RANDOM):
         )  # fmt: skip
         return int(event.output)
 
+    def choices(
+        self, population: Any, weights: Any = None, *, cum_weights: Any = None, k: int = 1
+    ) -> Any:
+        """Choose k elements, which may be equal; the weights may be private."""
+        tape = current_tape()
+        if tape is None:
+            return PLAIN_RANDOM.choices(self, population, weights, cum_weights=cum_weights, k=k)
+        if cum_weights is not None:
+            weights = np.diff(np.asarray(use(cum_weights), dtype=float), prepend=0.0)
+        law = None if weights is None else np.asarray(use(weights), dtype=float)
+
+        def sample(count: int, size: int, *laws: Any) -> Any:
+            with running(None):
+                weights = list(laws[1]) if len(laws) > 1 else None
+                return np.array(PLAIN_RANDOM.choices(self, range(count), weights, k=size))
+
+        p = None if law is None else law / law.sum()
+        places = choice(tape, sample, len(population), k, p=p)
+        return [population[place] for place in places]
+
+    def sample(self, population: Any, k: int, *, counts: Any = None) -> Any:
+        """Choose k different elements."""
+        tape = current_tape()
+        if tape is None or counts is not None:
+            return PLAIN_RANDOM.sample(self, population, k, counts=counts)
+
+        def draw() -> Any:
+            with running(None):
+                return np.array(PLAIN_RANDOM.sample(self, range(len(population)), k), dtype=int)
+
+        places = places_drawn(tape, "sample", draw, len(population), k, replace=False)
+        return [population[place] for place in places]
+
     def shuffle(self, x: Any) -> None:
         """Shuffle in place."""
         tape = current_tape()
@@ -87,9 +121,8 @@ class RecordingRandom(PLAIN_RANDOM):
                 PLAIN_RANDOM.shuffle(self, places)
                 return np.array(places, dtype=int)
 
-        count = {"the number of elements": len(x)}
-        event = tape.event(EventKind.DRAW, "shuffle", order, equal=count, coins=True)
-        x[:] = [x[k] for k in event.output]
+        places = permuted_places(tape, lambda _: order(), len(x), "shuffle")
+        x[:] = [x[k] for k in places]
 
 
 class RecordingSystemRandom(RecordingRandom):

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from audits.recorded_runs.draw_tables import DrawTable
+from audits.recorded_runs.draws.draw_tables import DrawTable
+from audits.recorded_runs.draws.numpy_draws import PLAIN_GENERATOR, recorded_noise
 from audits.recorded_runs.events import EventKind
 from audits.recorded_runs.followed_steps import event_of, use
 from audits.recorded_runs.followed_values import wrap
-from audits.recorded_runs.numpy_draws import PLAIN_GENERATOR, recorded_noise
 from audits.recorded_runs.tape import Tape, current_tape
 
 UFUNCS = {

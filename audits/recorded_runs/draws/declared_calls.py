@@ -82,6 +82,15 @@ def primitive_of(declared: Any) -> Primitive:
     raise ParameterError("primitives", declared, "a Primitive, a loss, a sensitivity, or None")
 
 
+def named_arguments(
+    signature: inspect.Signature, arguments: tuple[Any, ...], options: dict[str, Any]
+) -> dict[str, Any]:
+    """Arguments of a call by name; defaults for those that are not given."""
+    bound = signature.bind(*arguments, **options)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
 def recording_call(function: Callable[..., Any], declared: Primitive) -> Callable[..., Any]:
     """The function, which within a run is one call on the tape."""
     signature = inspect.signature(function)
@@ -91,9 +100,7 @@ def recording_call(function: Callable[..., Any], declared: Primitive) -> Callabl
         tape = current_tape()
         if tape is None:
             return function(*arguments, **options)
-        bound = signature.bind(*arguments, **options)
-        bound.apply_defaults()
-        named = dict(bound.arguments)
+        named = named_arguments(signature, arguments, options)
         receiver = named.pop("self", None)
         del receiver
         value = declared.value or next(iter(named), "")

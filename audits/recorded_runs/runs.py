@@ -1,0 +1,59 @@
+"""One run of a function on a tape: on the data, on its neighbour, or on other data."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from audits.recorded_runs.comparisons import plain_result
+from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
+from audits.recorded_runs.events import DrawSite
+from audits.recorded_runs.records import missing_record, number_of_records
+from audits.recorded_runs.tape import Parted, Tape, running
+
+GENERATORS = ("rng", "generator", "random_state")  # arguments that get a recording generator
+
+
+@final
+class Runs(NamedTuple):
+    """What is run, on which data, and which draws are public."""
+
+    function: Callable[..., Any]
+    data: Any
+    neighbour: Any
+    seed: int
+    public: frozenset[DrawSite]
+
+    def run(self, recorded: Tape | None = None, of_neighbour: bool = False) -> tuple[Tape, Any]:
+        """One run on a copy of the data; the result is plain, an exception is one too."""
+        data = self.neighbour if of_neighbour else self.data
+        sizes = number_of_records(self.data), number_of_records(self.neighbour)
+        lacks = of_neighbour and sizes[0] != sizes[1]
+        missing = missing_record(self.data, self.neighbour)
+        tape = Tape(self.seed, sizes[of_neighbour], missing, recorded, lacks, self.public)
+        arguments = copy.deepcopy(data)
+        options = _generator_for(self.function, self.seed)
+        result: Any = None
+        with running(tape):
+            try:
+                result = plain_result(self.function(arguments, **options))
+            except Parted:
+                pass
+            except Exception as error:  # an exception is an outcome like any other
+                result = {"exception": type(error).__name__, "message": str(error)}
+        return tape, None if tape.parted is not None else result
+
+
+def _generator_for(function: Callable[..., Any], seed: int) -> dict[str, Any]:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+    for name in GENERATORS:
+        if name in parameters and next(iter(parameters)) != name:
+            return {name: RecordingGenerator(np.random.PCG64(seed))}
+    return {}
