@@ -15,7 +15,12 @@ import numpy as np
 
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import REST_CHANCE
 from accountant.amplification.sampled_gaussian.sampled_schedule import SimilarSampledGaussians
-from accountant.amplification.sampled_gaussian.schedule_decay import UniformParts, uniform_parts
+from accountant.amplification.sampled_gaussian.schedule_decay import (
+    DIFFERENCES,
+    UniformParts,
+    uniform_differences,
+    uniform_parts,
+)
 from accountant.amplification.sampled_gaussian.similar_below_cut import SimilarBelowCut, normal_tail
 from accountant.amplification.similar_losses import alike
 from accountant.numerics import Array, Complex
@@ -131,12 +136,12 @@ class TruncatedSchedule:
         ]
         self._cut = cut
         self._nats = math.fsum((counts * np.logaddexp(0.0, log_odds)).tolist())
-        self._decay: dict[float, UniformParts] = {}
+        self._decay: dict[float, list[UniformParts]] = {}
 
     @property
     def points(self) -> int:
         """About the number of exponentials that a node costs."""
-        return sum(one.y.size + 4 * one.mu.size for one in self._groups)
+        return sum(one.points for one in self._groups)
 
     @property
     def is_short(self) -> bool:
@@ -162,15 +167,19 @@ class TruncatedSchedule:
         turns: Complex = (1j * z[0].imag).astype(complex)
         ratio = np.exp(-1j * z.imag * self._nats)
         error = 16 * ULP * np.abs(z) * self._nats
+        besides = np.zeros(z.shape)
         rows = max(1, NODES_AT_A_TIME // turns.size)
         for first in range(0, z.shape[0], rows):
             part = slice(first, first + rows)
             powers: Complex = (p + 1j * z[part, 0].imag).astype(complex)
             for group in self._groups:
-                own, missed = group.ratios(p, powers, turns)
+                own, missed, more = group.ratios(p, powers, turns)
                 ratio[part] *= own.reshape(ratio[part].shape)
                 error[part] += missed.reshape(ratio[part].shape)
+                besides[part] += more.reshape(ratio[part].shape)
         error = np.expm1(np.minimum(error, 700.0))
+        more = np.abs(ratio) * np.expm1(np.minimum(besides, 700.0))
+        error += np.where(np.isfinite(besides), more, math.inf)
         # where that is more than the transform can be
         u = z.imag
         some = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, BOUNDS_ON_NODES) * u[-1, -1]])
@@ -181,13 +190,19 @@ class TruncatedSchedule:
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return a bound on ``ln |E e^{(a+iv)L}| / E e^{aL}`` for every ``v >= u``."""
         if a not in self._decay:
-            self._decay = {
-                a: UniformParts(
-                    (uniform_parts(g.mu, g.log_odds, a + 1, g.log_mass(a + 1), self._cut), g.counts)
-                    for g in self._groups
-                )
-            }
-        bound = self._decay[a].log_bound(u)
+            masses = [group.log_mass(a + 1) for group in self._groups]
+            each = [
+                (g.mu, g.log_odds, a + 1, m, self._cut)
+                for g, m in zip(self._groups, masses, strict=True)
+            ]
+            counts = [group.counts for group in self._groups]
+            alone = [(uniform_parts(*one), n) for one, n in zip(each, counts, strict=True)]
+            # the transform of a difference is a square
+            pairs = [
+                (uniform_differences(*one), n / 2) for one, n in zip(each, counts, strict=True)
+            ]
+            self._decay = {a: [UniformParts(alone), UniformParts(pairs, DIFFERENCES)]}
+        bound = np.minimum(*(parts.log_bound(u) for parts in self._decay[a]))
         if sum(group.mu.size for group in self._groups) <= MAX_ON_CURVES:
             bound = np.minimum(bound, sum(group.log_decay(a + 1, u) for group in self._groups))
         return bound

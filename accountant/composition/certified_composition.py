@@ -15,6 +15,7 @@ from accountant.composition.engines import engines_near, has_quick_engine
 from accountant.composition.saddlepoint import saddlepoint
 from accountant.composition.schedule_contour import (
     LEAST_LOG_DELTA,
+    MAX_ROUGH_TERMS,
     Schedule,
     certify_schedule,
     estimate_schedule,
@@ -36,6 +37,8 @@ LEAST_GREAT_LOSS = 0.2  # of epsilon: where losses are smaller, they grow too fa
 MANY_LOSSES, MANY_WIDTH = 2_000, 1e-6  # of so many different ones a finer interval takes long
 FEW_LOSSES = 500  # of so few the contour without sure events is tried first
 SCHEDULE_WIDTH = 1e-7  # of fewer, where the contour without sure events is not narrower
+# terms of an estimate of few losses: a lattice is quicker than a longer contour
+FEW_FOR_A_LATTICE, QUICK_SCHEDULE_TERMS = 19, 1e6
 # of a contour of many different losses, which is then quicker than a truncated one; and for each
 SHORT_OPERATIONS, OPERATIONS_EACH = 8e6, 100
 NEAR = 0.12
@@ -126,6 +129,8 @@ class CertifiedComposition:
             if found.width <= enough * min(found.upper, 1e300):
                 return found
             best = found if best is None or found.width < best.width else best
+        if len(self.items) > 1 and best and best.width <= MANY_WIDTH * min(best.upper, 1e300):
+            return best  # finer ones are long
         if self._rough_epsilon(log_delta[0]) is not None:
             a, epsilon = self._tilt_and_epsilon_at(
                 self._far_saddlepoint(log_delta[0]), log_delta[0]
@@ -285,9 +290,14 @@ class CertifiedComposition:
         if math.isfinite(self.max_loss) and self.max_loss - least <= self.width * self.max_loss:
             return True
         log_delta = math.log(left)
-        schedule, estimate = self._estimated_schedule(log_delta)
-        if schedule is not None:
-            return estimate is not None  # else contours are long, or see the heavy tail alone
+        schedule = self._schedule(log_delta)
+        if schedule is not None:  # other contours are long, or see the heavy tail alone
+            few = len(self.items) <= FEW_FOR_A_LATTICE
+            most = QUICK_SCHEDULE_TERMS if few else MAX_ROUGH_TERMS
+            estimate = estimate_schedule(schedule, log_delta, most)
+            if estimate is not None or not few:
+                self._kept_schedule = log_delta, schedule, estimate
+            return estimate is not None
         a, epsilon = self.tilt_and_epsilon(log_delta)
         rough = self._rough_epsilon(log_delta)
         if rough is not None:

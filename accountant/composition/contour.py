@@ -75,6 +75,10 @@ class Contour:
             found, u = float(u[at]), np.geomspace(u[max(at - 1, 0)], u[at], 10)
         return found
 
+    def log_height(self, epsilon: float) -> float:
+        """Return the logarithm of what the sum is multiplied by."""
+        return self._height - self.tilt * epsilon
+
     def integrate(self) -> None:
         """Evaluate the cumulant on the nodes."""
         a, h = self.tilt, self.step

@@ -16,6 +16,9 @@ MAX_TERMS = 6e9  # products of the nodes and the points, of which most are multi
 MAX_ROUGH_TERMS = 1e7  # of an estimate
 ACCURACY, ROUGH_ACCURACY = 1e-10, 1e-4  # relative to delta
 MARGIN = 1.03  # of an estimate: up to there the sure events are split off
+# a lesser tilt has less weight on several great losses: a shorter period, but more round-off
+TILT_SHARE, MAX_TILT_LOSS = 0.7, 4.0
+MANY_TERMS = 1e6  # beyond which that is tried
 MAX_TRIES = 8
 ROUGH_WIDTH = 0.01  # of an estimate
 CLOSE = 1.5  # a cut so far above the answer is near enough
@@ -54,8 +57,15 @@ class _ScheduleContour:
         accuracy = ROUGH_ACCURACY if tilt is None else ACCURACY
         self._loss, self.largest = loss, epsilon
         cgf = TruncatedCGF(loss)
-        self.tilt = tilt or saddlepoint(cgf, log_delta=log_delta, near=epsilon)
-        self._contour = Contour(cgf, self.tilt, epsilon / MARGIN, 0.0, accuracy)
+        first = tilt or saddlepoint(cgf, log_delta=log_delta, near=epsilon)
+        self._contour = Contour(cgf, first, epsilon / MARGIN, 0.0, accuracy)
+        self.nodes = self._contour.nodes
+        if not self.is_affordable or (tilt is None and self.terms > MANY_TERMS):
+            other = Contour(cgf, TILT_SHARE * first, epsilon / MARGIN, 0.0, accuracy)
+            most = self._contour.log_height(epsilon) + MAX_TILT_LOSS
+            if other.nodes < self.nodes and other.log_height(epsilon) <= most:
+                self._contour = other
+        self.tilt = self._contour.tilt
         self.nodes, self.next_guess = self._contour.nodes, epsilon
 
     @property
@@ -89,15 +99,21 @@ class _ScheduleContour:
         return log_interval(low + sure[0], high + sure[1], 0.0)
 
 
-def estimate_schedule(schedule: Schedule, log_delta: float) -> tuple[float, float] | None:
+def estimate_schedule(
+    schedule: Schedule, log_delta: float, max_terms: float = MAX_ROUGH_TERMS
+) -> tuple[float, float] | None:
     """Return about epsilon and the tilt, by merged members; None where they are out of reach."""
     few = schedule.merged()
     epsilon, most = few.rough_epsilon(math.exp(log_delta)), math.inf
+    long = 0
     for _ in range(MAX_TRIES):
         engine = _engine(few, log_delta, epsilon, None)
-        if engine is None or engine.terms > MAX_ROUGH_TERMS:
+        if engine is None or engine.terms > max_terms:
             most = min(most, epsilon)
             epsilon /= 2
+            long += 1
+            if long > 1 and max_terms < MAX_ROUGH_TERMS:
+                return None
             continue
         found = engine.certify((log_delta, log_delta))
         if math.isinf(found.upper):

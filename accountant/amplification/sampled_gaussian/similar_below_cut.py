@@ -21,6 +21,10 @@ import numpy as np
 
 from accountant.amplification.sampled_gaussian.curve_to_cut import CurveToCut
 from accountant.amplification.sampled_gaussian.decay_below_cut import log_transforms_below_cut
+from accountant.amplification.sampled_gaussian.merged_members import (
+    MergedMembers,
+    cells_of_similar,
+)
 from accountant.amplification.sampled_gaussian.sampled_schedule import product_of_powers, products
 from accountant.amplification.sampled_gaussian.schedule_grid import right_end
 from accountant.numerics import Array, Complex
@@ -34,6 +38,11 @@ MAX_RANK = 64
 BLOCK_SIZE = 2**17
 CELLS_PER_OCTAVE = 16  # of mu and of m / mu, in a bound on the density of all
 MAX_SHARE = 0.5  # of 1, that errors of first order may be
+MIN_MERGED = 600  # members that are summed by cells
+CELLS_PER_ROOT = 4.0  # cells to a root of the number of members, at first
+MEMBERS_PER_CELL = 2.5  # so few are not worth it
+MERGED_ERROR = 3e-9  # of the logarithm
+MERGED_POINTS, POINTS_EACH = 8, 4  # of a cell, and of a member, in exponentials
 
 
 class Factored(NamedTuple):
@@ -78,7 +87,40 @@ class SimilarBelowCut:
         self._kept_odds = np.exp(log_odds) * (1 - moved)
         self._lost = lost
         self._factored: dict[float, Factored] = {}
+        self._merged: dict[float, MergedMembers | None] = {}
         self._sums: tuple[Complex, Array] | None = None
+
+    @property
+    def points(self) -> int:
+        """About the number of exponentials that a node costs."""
+        own = POINTS_EACH * self.mu.size
+        for p in self._factored:
+            cells = self.merged(p)
+            own = own if cells is None else MERGED_POINTS * cells.counts.size
+        return self.y.size + own
+
+    def merged(self, p: float) -> MergedMembers | None:
+        """Return cells of members that are alike at the real power; None where no few are."""
+        if self.mu.size < MIN_MERGED:
+            return None
+        if p not in self._merged:
+            self._merged = {p: self._cells_at(p)}
+        return self._merged[p]
+
+    def _cells_at(self, p: float) -> MergedMembers | None:
+        moment, _, _ = self._at_real(p)
+        power = np.array([p + 0j])
+        inner, _, _ = self._inner(p, self._kernel(power), power)
+        features = np.array([moment - 1, p * self._kept_odds])
+        places, most = np.array([self.mu, self.log_odds]), self.mu.size / MEMBERS_PER_CELL
+        limit = CELLS_PER_ROOT * math.sqrt(self.mu.size)
+        while limit <= most:
+            place = cells_of_similar(features, places, self.counts, limit)
+            found = MergedMembers.of(self._columns(p), self.counts, place)
+            if found.log_sum(inner)[2][0] <= MERGED_ERROR:
+                return found
+            limit *= 2
+        return None
 
     @property
     def tails(self) -> tuple[Array, Array]:
@@ -292,17 +334,40 @@ class SimilarBelowCut:
         error = self._error(p, np.ones(1), np.array([float(np.max(np.abs(moment - 1)))]))
         return height, (float(error[0]) + spread) / min(1.0, float(np.min(moment)))
 
-    def ratios(self, p: float, power: Complex, turns: Complex) -> tuple[Complex, Array]:
-        """Return the product of ``E[(1+e^Y)^p'] / E[(1+e^Y)^p]``, p = Re p', and its error.
+    def ratios(self, p: float, power: Complex, turns: Complex) -> tuple[Complex, Array, Array]:
+        """Return the product of ``E[(1+e^Y)^p'] / E[(1+e^Y)^p]``, p = Re p', and its errors.
 
-        For all sums p' of a power and a turn.
+        For all sums p' of a power and a turn: of the logarithm where no factor is above 1, and of
+        the logarithm of the product returned, besides.
         """
         moment, left_at_real, spread_at_real = self._at_real(p)
         both = (power[:, None] + turns).ravel()
         inner, left, spread = self._inner(p, self._kernel(power, turns), both)
-        product = np.exp(left - left_at_real)
-        most, columns = np.zeros(both.size), self._columns(p)
-        block = max(1, BLOCK_SIZE // both.size)
+        cells = self.merged(p)
+        if cells is not None:
+            own, most, besides = cells.log_sum(inner)
+            log_moment = np.log(moment)
+            at_real = float(ordered_dot(log_moment, self.counts))
+            size = float(ordered_dot(np.abs(log_moment), self.counts))
+            besides = besides + ULP * (self.mu.size / 8 + 16) * size
+            # where that much is unknown, nothing is said, and the bound on the transform is left
+            besides = np.where(besides <= MAX_SHARE, besides, math.inf)
+            exponent = np.where(besides <= MAX_SHARE, own - at_real + left - left_at_real, -np.inf)
+            product: Complex = np.exp(exponent)
+        else:
+            product, most = self._plain_ratios(p, inner, moment)
+            product *= np.exp(left - left_at_real)
+            besides = np.zeros(both.size)
+        error = self._error(p, np.abs(both) / p, most)
+        error += self._error(p, np.ones(1), np.array([float(np.max(np.abs(moment - 1)))]))
+        error += spread + spread_at_real
+        return product, error / min(1.0, float(np.min(moment))), besides
+
+    def _plain_ratios(self, p: float, inner: Complex, moment: Array) -> tuple[Complex, Array]:
+        """Return the product over members, one by one, and a bound on what 1 is added to."""
+        product: Complex = np.ones(inner.shape[1], dtype=complex)
+        most, columns = np.zeros(inner.shape[1]), self._columns(p)
+        block = max(1, BLOCK_SIZE // inner.shape[1])
         for first in range(0, self.mu.size, block):
             part = slice(first, first + block)
             ratio = _real_by_complex(columns[part], inner)
@@ -310,10 +375,7 @@ class SimilarBelowCut:
             ratio += 1
             ratio /= moment[part, None]
             product *= product_of_powers(ratio, self.counts[part])
-        error = self._error(p, np.abs(both) / p, most)
-        error += self._error(p, np.ones(1), np.array([float(np.max(np.abs(moment - 1)))]))
-        error += spread + spread_at_real
-        return product, error / min(1.0, float(np.min(moment)))
+        return product, most
 
     def _error(self, p: float, growth: Array, most: Array) -> Array:
         """Return the error of the sum of logarithms; ``most``: the greatest ``|x|`` of the rows."""
