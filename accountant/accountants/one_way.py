@@ -155,7 +155,7 @@ class OneWay:
             and composition.may_be_schedule
         )
         if few and not composition.has_quick_engine(delta):
-            grid = grid_certificate(self.losses, delta, max(self.width, DISCRETISATION_ERROR))
+            grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
             if grid is not None and (self._is_narrow(grid) or grid.upper <= other):
                 return grid
         found = Certificate(0.0, math.inf, ENVELOPE)
