@@ -107,14 +107,14 @@ class OneWay:
         found: list[Certificate] = []
         least = 0.0
         for part in self.parts:
-            rough = part._rough_certificate(delta) if least > 0 else None
+            rough = part.rough_certificate(delta) if least > 0 else None
             is_less = rough is not None and rough.upper <= least
             found.append(rough if rough is not None and is_less else part.certify(delta, least))
             least = max(least, found[-1].lower)
         worst = max(found, key=lambda one: one.upper)
         return Certificate(least, worst.upper, worst.engine, worst.nodes)
 
-    def _rough_certificate(self, delta: float) -> Certificate | None:
+    def rough_certificate(self, delta: float) -> Certificate | None:
         """Return a wide interval by a coarse lattice where the narrow one is dear."""
         releases = sum(n for _, n in self.losses)
         if self.exact is None or self.choices or releases > MAX_QUICK_GRID_RELEASES:

@@ -58,9 +58,7 @@ def pairs_from_profile(
     )
 
 
-def _knots(
-    loss: Loss, count: int, points: Array, tilt: float, epsilon: float
-) -> NDArray[np.intp]:
+def _knots(loss: Loss, count: int, points: Array, tilt: float, epsilon: float) -> NDArray[np.intp]:
     """Return indices of points, dense where the tilted law is; the same for both pairs."""
     coarse = points[np.unique(np.linspace(0, points.size - 1, OUTLINE_POINTS).astype(int))]
     pair = pair_above(lambda e: loss.profile_bounds(e)[1], coarse)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Protocol, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,23 +38,14 @@ DIGITS = 28.0  # e-foldings by which a part is negligible
 Bounds = tuple[Array, Array]
 
 
-class Way(Protocol):
-    """A way to bound ln delta at each of many epsilons."""
-
-    def __call__(self, mu: float, steps: int, epsilon: Array, *, added: bool) -> Bounds: ...
-
-
 def log_profile_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bounds:
     """Return logarithms of a lower and an upper bound on delta at each of many epsilons.
 
     ``added``: the record is only in the second data set.  The upper ones may be infinite.
     """
-    if serves(mu, steps, added=added):
-        with np.errstate(all="ignore"):
-            return few_steps_bounds(mu, steps, epsilon, added=added)
     low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, np.inf)
 
-    def narrow(way: Way, wide: NDArray[np.bool_]) -> None:
+    def narrow(way: Callable[..., Bounds], wide: NDArray[np.bool_]) -> None:
         if wide.any():
             found = way(mu, steps, epsilon[wide], added=added)
             low[wide], high[wide] = np.fmax(low[wide], found[0]), np.fmin(high[wide], found[1])
@@ -63,8 +54,10 @@ def log_profile_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) ->
     if is_short(mu, steps, added=added):
         first, second = second, first
     with np.errstate(all="ignore"):
+        if serves(mu, steps, added=added):
+            narrow(few_steps_bounds, np.ones(epsilon.shape, dtype=bool))
         cut = one_decides(mu, steps, added=added) | (not added) & (epsilon > GREAT)
-        narrow(_cut_bounds, cut)
+        narrow(_cut_bounds, cut & ~(high - low <= CLOSE))
         narrow(first, ~(high - low <= CLOSE))
         narrow(_cut_bounds, ~(high - low <= CLOSE) & (not added) & ~cut)
         if mu >= LEAST_MU and steps <= MOST_STEPS:

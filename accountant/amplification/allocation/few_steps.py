@@ -21,7 +21,7 @@ from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
-MOST_MU = {2: 1.0, 3: 1.0, 4: 0.7, 5: 0.4}  # for each number of steps
+MOST_MU = {2: 3.0, 3: 1.5, 4: 0.7, 5: 0.4}  # for each number of steps
 MOST_WITHOUT = 4  # steps without the record, where the lattice is finer
 FAR = (66.0, 120.0)  # e-foldings of the density beyond the lattice: the second for tiny deltas
 NARROW = 1e-9
@@ -91,7 +91,7 @@ def _sums(
     ones = np.ones(lattice.weight.size)
     terms = weight * (near - far)
     # of the sum, of each ratio M, and of b times the derivative in b
-    square = np.minimum(x, 0.0) ** 2
+    square = np.minimum(x - slope, 0.0) ** 2
     count = 64 + 24 * lattice.reach**2 + 4 * b * b + ones.size / 2
     off_b = 32 * root * lattice.reach + 4 * size / slope + 4 * np.abs(b)
     error = np.abs(terms) * count + weight * (near + far) * (32 + 4 * square)

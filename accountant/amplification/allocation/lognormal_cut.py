@@ -29,7 +29,7 @@ STRIPS = np.array([0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.35])  # half width
 HALF_STRIP = 0.7  # of the parabola's parameter, in units of the saddle's width
 MOMENTS = np.arange(2, 11)
 MAX_ROWS = 2**19
-SPACINGS = (0.03, 0.012, 0.003)  # of ln r, over 1 + mu: finer ones where the first miss too much
+SPACINGS = (0.03, 0.012)  # of ln r, over 1 + mu: the finer one where the first misses too much
 NARROW = 1e-9  # relative
 MOST_LOG_STEPS = 10.0  # over mu: beyond it S is nearly normal, and the rule misses too much
 

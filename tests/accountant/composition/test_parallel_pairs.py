@@ -123,3 +123,29 @@ def check_not_above_pld(plan, delta):
     found = Tight().certify(plan, delta)
     assert found.lower <= found.upper <= PLD().epsilon(plan, delta) * (1 + 2e-7)
     assert found.lower > 0
+
+
+def test_a_part_that_costs_less_is_not_certified_narrowly(monkeypatch):
+    from accountant.accountants import one_way
+
+    widths = []
+
+    def spy(items, delta, width):
+        widths.append(width)
+        return grid_certificate(items, delta, width)
+
+    monkeypatch.setattr(one_way, "grid_certificate", spy)
+    dear, cheap = (MixtureOfGaussians(s, [0.0, 1.0], [0.9, 0.1]) for s in (0.8, 2.5))
+    alone = Tight().certify(6 * dear, 1e-7)
+    widths.clear()
+    found = Tight().certify(Parallel([6 * dear, 6 * cheap]), 1e-7)
+    assert (found.lower, found.upper) == (alone.lower, alone.upper)
+    assert widths.count(one_way.ROUGH_WIDTH) == 2  # once in each direction
+    assert len([w for w in widths if w != one_way.ROUGH_WIDTH]) == 2
+
+
+def test_pld_of_parallel_parts_without_a_finite_rho():
+    from accountant import GeometricTries, Repeated
+
+    plan = Parallel([2 * Repeated(GaussianLoss(0.2), GeometricTries(0.5)), GaussianLoss(0.5)])
+    assert Tight().epsilon(plan, 1e-4) <= PLD().epsilon(plan, 1e-4) < 10
