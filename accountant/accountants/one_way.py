@@ -33,6 +33,7 @@ COARSE_WIDTH = 1e-5  # the same of an envelope whose profile is dear
 CURVE_WIDTH = 1e-4  # of epsilon: the same where many deltas are asked for
 LOOSE_WIDTH = 0.01
 LOOSE_DELTA = 1e-5  # of delta: what is wider is asked of a lattice
+ROUGH_WIDTH = 0.05  # of epsilon: enough to see that a parallel part costs less
 MAX_TERMS = 5000
 GRID_WIDTH = 1e-7  # of epsilon: what a lattice aims at where a contour is wide
 MAX_CHOICES = 8  # of one part in each parallel, for a lower end
@@ -90,10 +91,7 @@ class OneWay:
             case Route.CLOSED_FORM:
                 return self._certify_single(delta)
             case Route.PARALLEL:
-                parts = [part.certify(delta) for part in self.parts]
-                worst = max(parts, key=lambda one: one.upper)
-                lower = max(one.lower for one in parts)
-                return Certificate(lower, worst.upper, worst.engine, worst.nodes)
+                return self._certify_parallel(delta)
             case Route.EXACT_COMPOSITION:
                 composition = self.exact or CertifiedComposition(self.losses, self.width)
                 return self._certify_exact(composition, delta, other)
@@ -103,6 +101,27 @@ class OneWay:
                     return self._certify_discretised(delta)
                 found, is_fine = grid
                 return found if is_fine else intersection(found, self._certify_discretised(delta))
+
+    def _certify_parallel(self, delta: float) -> Certificate:
+        """Return the interval of the part that costs most; others are only shown to cost less."""
+        found: list[Certificate] = []
+        least = 0.0
+        for part in self.parts:
+            rough = part.rough_certificate(delta) if least > 0 else None
+            is_less = rough is not None and rough.upper <= least
+            found.append(rough if rough is not None and is_less else part.certify(delta, least))
+            least = max(least, found[-1].lower)
+        worst = max(found, key=lambda one: one.upper)
+        return Certificate(least, worst.upper, worst.engine, worst.nodes)
+
+    def rough_certificate(self, delta: float) -> Certificate | None:
+        """Return a wide interval by a coarse lattice where the narrow one is dear."""
+        releases = sum(n for _, n in self.losses)
+        if self.exact is None or self.choices or releases > MAX_QUICK_GRID_RELEASES:
+            return None
+        if self.exact.has_quick_engine(delta):
+            return None
+        return grid_certificate(self.losses, delta, ROUGH_WIDTH)
 
     def _certify_single(self, delta: float) -> Certificate:
         """Return the interval by the loss's own profile, or a bound that is less."""
@@ -136,7 +155,7 @@ class OneWay:
             and composition.may_be_schedule
         )
         if few and not composition.has_quick_engine(delta):
-            grid = grid_certificate(self.losses, delta, max(self.width, DISCRETISATION_ERROR))
+            grid = grid_certificate(self.losses, delta, max(self.width, GRID_WIDTH))
             if grid is not None and (self._is_narrow(grid) or grid.upper <= other):
                 return grid
         found = Certificate(0.0, math.inf, ENVELOPE)

@@ -243,5 +243,8 @@ def _loss_quantile(loss: Loss, tail: float) -> float:
 
 def _composed_loss_quantile(plan: Plan, tail: float) -> float:
     # mass at infinity is kept apart; beyond it `tail` may be moved there
-    by_rho = ZCDP().one_way_epsilon(plan, min(tail + infinity_mass(plan), 1.0))
+    beyond = min(tail + infinity_mass(plan), 1.0)
+    by_rho = ZCDP().one_way_epsilon(plan, beyond)
+    if by_rho > 100:  # as in `_step`: some losses have a Renyi curve and no finite rho
+        by_rho = min(by_rho, RDP().one_way_epsilon(plan, beyond))
     return min(by_rho, float(fold_plan(plan, lambda loss: loss.pure)), 1e6)

@@ -103,7 +103,7 @@ class _GridSearch:
                 place = math.sqrt(max(lower, upper / 64) * upper) if upper < 1e300 else 4 * epsilon
                 if abs(place / epsilon - 1) < 0.01:
                     per_epsilon *= 4
-                epsilon = place
+                epsilon, finer = place, 1.0
                 continue
             epsilon = (lower + upper) / 2
             finer = min(max(math.sqrt(gap / (0.6 * width)), 1.5), 64.0, 0.8 * MAX_POINTS / nodes)

@@ -58,7 +58,7 @@ class GridEngine:
         max_points: int,
     ) -> None:
         self.step, self._parts = step, parts
-        pairs = [_pairs(one, step) for one in parts]
+        pairs = [_pairs(one, step, epsilon) for one in parts]
         below, above = [one[0] for one in pairs], [one[1] for one in pairs]
         self._beyond = _mass_beyond(below)
         laws = [one.law for one in above]
@@ -125,9 +125,10 @@ class GridEngine:
         return math.exp(min(log_total, 700.0))
 
 
-def _pairs(one: Component, step: float) -> tuple[PairOnGrid, PairOnGrid]:
+def _pairs(one: Component, step: float, epsilon: float) -> tuple[PairOnGrid, PairOnGrid]:
     place = (one.count, one.offset, step, one.ends)
-    return pairs_on_grid(one.loss, *place) or pairs_from_profile(one.loss, *place, one.tilt)
+    found = pairs_on_grid(one.loss, *place)
+    return found or pairs_from_profile(one.loss, *place, one.tilt, epsilon)
 
 
 def _mass_beyond(pairs: list[PairOnGrid]) -> tuple[float, float]:

@@ -7,6 +7,8 @@ lowered by what the tangents of neighbouring cells leave open, are below it
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,23 +17,31 @@ from accountant.composition.tilted_law import GridLaw
 from accountant.losses.connect_the_dots import lower_hull, pair_above
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
+from accountant.numerics.logspace import logsumexp
 from accountant.numerics.rounding import ULP
 
 OUTLINE_POINTS = 120
+NOTICEABLE = -25.0  # logarithm of the share of Chernoff's bound that great losses may be of
 LOG_SPARSEST = 5.0  # of the number of lattice points between two knots
 
 
 def pairs_from_profile(
-    loss: Loss, count: int, offset: float, step: float, ends: tuple[float, float], tilt: float
+    loss: Loss,
+    count: int,
+    offset: float,
+    step: float,
+    ends: tuple[float, float],
+    tilt: float,
+    epsilon: float = math.inf,
 ) -> tuple[PairOnGrid, PairOnGrid]:
     """Return pairs below and above on the lattice ``offset + step * k`` that covers ``ends``.
 
     The profile is evaluated at fewer of its points where little of the law times ``e^{tilt l}``
-    is.
+    is, and little of what one great loss adds to a sum above ``epsilon``.
     """
     first = int(np.floor((ends[0] - offset) / step))
     last = max(int(np.ceil((ends[1] - offset) / step)), first + 2)
-    knots = _knots(loss, offset + step * np.arange(first, last + 1.0), tilt)
+    knots = _knots(loss, count, offset + step * np.arange(first, last + 1.0), tilt, epsilon)
     points: Array = offset + step * (first + knots.astype(float))
     # x = e^l = 0, where every profile is 1, is a point too
     x = np.append(0.0, np.exp(points))
@@ -48,11 +58,20 @@ def pairs_from_profile(
     )
 
 
-def _knots(loss: Loss, points: Array, tilt: float) -> NDArray[np.intp]:
+def _knots(loss: Loss, count: int, points: Array, tilt: float, epsilon: float) -> NDArray[np.intp]:
     """Return indices of points, dense where the tilted law is; the same for both pairs."""
     coarse = points[np.unique(np.linspace(0, points.size - 1, OUTLINE_POINTS).astype(int))]
     pair = pair_above(lambda e: loss.profile_bounds(e)[1], coarse)
-    log_weight = np.log(np.maximum(pair.mass, 1e-300)) + tilt * pair.loss
+    log_mass = np.log(np.maximum(pair.mass, 1e-300))
+    log_weight = log_mass + tilt * pair.loss
+    chernoff = count * float(logsumexp(log_weight)) - tilt * epsilon
+    log_weight -= np.max(log_weight)
+    if count > 1 and epsilon < math.inf:
+        # a great loss and one of the others: where the tail is heavy no tilt sees both
+        log_tail = np.minimum(np.log(count) + np.logaddexp.accumulate(log_mass[::-1])[::-1], 0.0)
+        great = log_mass + np.interp(epsilon - pair.loss, pair.loss, log_tail, left=0.0)
+        if math.log(count) + float(np.max(great)) > chernoff + NOTICEABLE:
+            log_weight = np.maximum(log_weight, great - np.max(great))
     return places_by_weight(points, pair.loss, log_weight)
 
 

@@ -100,9 +100,10 @@ class MixturePair:
             ):
                 ends[side] *= 2
         table = np.linspace(-ends[0], ends[1], 513)
-        cell = np.clip(np.searchsorted(self.loss(table), epsilon), 1, table.size - 1)
+        values = self.loss(table)
+        cell = np.clip(np.searchsorted(values, epsilon), 1, table.size - 1)
         low, high = table[cell - 1], table[cell]
-        x, left = (low + high) / 2, np.arange(epsilon.size)
+        x, left = np.clip(np.interp(epsilon, values, table), low, high), np.arange(epsilon.size)
         for _ in range(400):
             at = x[left]
             excess = self.loss(at) - epsilon[left]

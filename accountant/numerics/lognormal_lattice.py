@@ -21,7 +21,7 @@ from accountant.numerics.rounding import ULP
 POINTS = 2**15
 FFT_ULPS = 24.0  # of each level: three transforms, each in the 2-norm
 INEXACT = 1e-10  # relative, of a cell's mass and mean
-SUMMED = 1e-11  # relative, of a sum of positive terms
+SUMMED = 1e-11  # relative, of a sum of positive terms, or of such sums: 2 * POINTS additions
 FIRST_CELLS = 16  # whose masses are differences of distribution functions
 PANELS = ((16, 256, 16), (256, POINTS + 1, 9))  # cells, and points of the rule in each
 STEEPEST = 190.0  # of the logarithm of the density against that of V
@@ -118,20 +118,28 @@ class _SumOnLattice:
         return max(low, 0.0) * (1 - inexact), high * (1 + inexact)
 
     def _at(self, place: int) -> tuple[float, float]:
+        if self._below:
+            value, error = (float(one[place]) for one in self._below_each_place)
+            return value - 1.01 * error, value + 1.01 * error
         law, n = self._law, place + 1
         turned = self._turned[:n]
-        if self._below:
-            weight = np.arange(place, -1, -1.0) * law.step
-            value = float(ordered_dot(self._power.value[:n] * turned, weight))
-            error = self._power.error * float(ordered_dot(turned, weight))
-        else:
-            # the sum first exceeds K after n + 1 draws; later ones add their means
-            first, later = turned * law.excess[place::-1], turned * law.beyond[place::-1]
-            value = float(ordered_dot(self._a.value[:n], first))
-            value += float(ordered_dot(self._b.value[:n], later)) * (1 - law.first)
-            error = self._a.error * float(first.sum())
-            error += self._b.error * float(later.sum()) * (1 - law.first)
+        # the sum first exceeds K after n + 1 draws; later ones add their means
+        first, later = turned * law.excess[place::-1], turned * law.beyond[place::-1]
+        value = float(ordered_dot(self._a.value[:n], first))
+        value += float(ordered_dot(self._b.value[:n], later)) * (1 - law.first)
+        error = self._a.error * float(first.sum())
+        error += self._b.error * float(later.sum()) * (1 - law.first)
         return value - 1.01 * error, value + 1.01 * error
+
+    @functools.cached_property
+    def _below_each_place(self) -> tuple[Array, Array]:
+        """``sum_i p_i (k - i)`` at each place k, and its error: sums of sums."""
+        step, turned = self._law.step, self._turned
+        found = [
+            step * np.append(0.0, np.cumsum(np.cumsum(one))[:-1])
+            for one in (self._power.value * turned, turned)
+        ]
+        return found[0], self._power.error * found[1]
 
 
 def _sum(left: Terms, right: Terms) -> Terms:

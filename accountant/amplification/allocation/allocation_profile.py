@@ -15,6 +15,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.amplification.allocation.few_steps import few_steps_bounds, serves
 from accountant.amplification.allocation.lognormal_cut import excess_above
 from accountant.amplification.allocation.lognormal_inversion import Law, Line
 from accountant.amplification.allocation.lognormal_rule import LogNormalRule, TooManyNodes
@@ -42,23 +43,25 @@ def log_profile_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) ->
 
     ``added``: the record is only in the second data set.  The upper ones may be infinite.
     """
+    low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, np.inf)
+
+    def narrow(way: Callable[..., Bounds], wide: NDArray[np.bool_]) -> None:
+        if wide.any():
+            found = way(mu, steps, epsilon[wide], added=added)
+            low[wide], high[wide] = np.fmax(low[wide], found[0]), np.fmin(high[wide], found[1])
+
     first, second = _contour_bounds, _lattice_bounds
     if is_short(mu, steps, added=added):
         first, second = second, first
     with np.errstate(all="ignore"):
-        low, high = np.full(epsilon.shape, -np.inf), np.full(epsilon.shape, np.inf)
-        some = one_decides(mu, steps, added=added) | (not added) & (epsilon > GREAT)
-        if some.any():
-            found = excess_above(mu, steps, _excess_limit(steps, epsilon[some]))
-            low[some], high[some] = (np.log(one) - math.log(steps) for one in found)
-        wide = ~(high - low <= CLOSE)
-        if wide.any():
-            found = first(mu, steps, epsilon[wide], added=added)
-            low[wide], high[wide] = np.fmax(low[wide], found[0]), np.fmin(high[wide], found[1])
-        wide = ~(high - low <= np.where(high > DEEP, SHORT_WIDTH, DEEP_WIDTH))
-        if wide.any() and mu >= LEAST_MU and steps <= MOST_STEPS:
-            found = second(mu, steps, epsilon[wide], added=added)
-            low[wide], high[wide] = np.fmax(low[wide], found[0]), np.fmin(high[wide], found[1])
+        if serves(mu, steps, added=added):
+            narrow(few_steps_bounds, np.ones(epsilon.shape, dtype=bool))
+        cut = one_decides(mu, steps, added=added) | (not added) & (epsilon > GREAT)
+        narrow(_cut_bounds, cut & ~(high - low <= CLOSE))
+        narrow(first, ~(high - low <= CLOSE))
+        narrow(_cut_bounds, ~(high - low <= CLOSE) & (not added) & ~cut)
+        if mu >= LEAST_MU and steps <= MOST_STEPS:
+            narrow(second, ~(high - low <= np.where(high > DEEP, SHORT_WIDTH, DEEP_WIDTH)))
     return low, high
 
 
@@ -71,6 +74,13 @@ def is_short(mu: float, steps: int, *, added: bool) -> bool:
 def one_decides(mu: float, steps: int, *, added: bool) -> bool:
     """Return whether a great loss is mostly that of one step."""
     return not added and math.log(steps) <= MOST_UNEVEN * mu
+
+
+def _cut_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bounds:
+    """Return the bounds by the cut of the transform, where the record is there."""
+    found = excess_above(mu, steps, _excess_limit(steps, epsilon))
+    low, high = (np.log(one) - math.log(steps) for one in found)
+    return low, high
 
 
 def _lattice_bounds(mu: float, steps: int, epsilon: Array, *, added: bool) -> Bounds:
@@ -198,8 +208,9 @@ class Tilts:
             height = self._jump_height[rows, place] - self.jump_tilt[place] * some
             jumps = self._log_jump[:, None] + np.log(some + self.value[:, None])
             cost = np.fmax(height + margin, jumps)
-            # a line of jumps far below K would need too many nodes
-            cost[some - self.value[:, None] > wide * self.widest_gap] = np.inf
+            # a line of jumps far below K would need too many nodes, unless jumps are negligible
+            is_far = some - self.value[:, None] > wide * self.widest_gap
+            cost[is_far & (jumps > height - DIGITS)] = np.inf
             if not jumps_alone:  # fewer lines
                 cost[1::2] = np.inf
             least = np.argmin(cost, axis=0)

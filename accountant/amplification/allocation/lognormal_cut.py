@@ -25,7 +25,7 @@ LEAST_TURN = 2.1  # of V, on the path to Re phi(-r)
 LEAST_MU = 0.4  # below it the turned path loses all digits
 DIGITS = 42.0  # e-foldings of what inner rules leave
 FURTHEST = 17.0  # of the normal variable
-STRIPS = np.array([0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.35])  # half widths, of ln r
+STRIPS = np.array([0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.35])  # half widths, of ln r
 HALF_STRIP = 0.7  # of the parabola's parameter, in units of the saddle's width
 MOMENTS = np.arange(2, 11)
 MAX_ROWS = 2**19
@@ -40,10 +40,11 @@ def excess_above(mu: float, steps: int, k: Array) -> tuple[Array, Array]:
     low, high = np.zeros(k.shape), np.full(k.shape, np.inf)
     if mu < LEAST_MU or math.log(steps) > MOST_LOG_STEPS * mu:
         return low, high
+    missed = np.full(k.shape, np.inf)
     for spacing in SPACINGS:
-        wide = ~(high - low <= NARROW * low)
+        wide = ~(missed <= NARROW * low)  # a finer rule has no less round-off
         if wide.any():
-            found = cut_transform(mu, spacing).excess_bounds(steps, k[wide])
+            *found, missed[wide] = cut_transform(mu, spacing).excess_bounds(steps, k[wide])
             low[wide], high[wide] = np.fmax(low[wide], found[0]), np.fmin(high[wide], found[1])
     return low, high
 
@@ -139,8 +140,8 @@ class CutTransform:
             missed += np.exp(grown) / q * math.sqrt(math.pi) / 2
         return value, error + scale * missed / math.expm1(2 * math.pi * HALF_STRIP / h)
 
-    def excess_bounds(self, steps: int, k: Array) -> tuple[Array, Array]:
-        """Return bounds on ``E(S - K)_+`` at each K, at least ``steps``."""
+    def excess_bounds(self, steps: int, k: Array) -> tuple[Array, Array, Array]:
+        """Return bounds on ``E(S - K)_+`` at each K, at least ``steps``; what the rule misses."""
         low, high = np.empty(k.shape), np.empty(k.shape)
         missed = self._missed(steps, k)
         rows = max(1, MAX_ROWS // self.y.size)
@@ -150,7 +151,7 @@ class CutTransform:
             error = np.where(missed[some] < np.inf, error + missed[some], np.inf)
             low[some], high[some] = value - error, value + error
         known = np.isfinite(low) & np.isfinite(high)
-        return np.where(known, np.maximum(low, 0.0), 0.0), np.where(known, high, np.inf)
+        return np.where(known, np.maximum(low, 0.0), 0.0), np.where(known, high, np.inf), missed
 
     def _sums(self, steps: int, k: Array) -> tuple[Array, Array]:
         """Return the rule's sums, and what round-off and the values of phi leave."""
@@ -228,7 +229,8 @@ def _sizes_of_one(cut: CutTransform) -> tuple[Array, Array]:
         through = math.log(math.pi / mu) + v - x * x / 2 - math.log(2 * math.pi) / 2
         jump.append(turned + np.logaddexp(beyond, through))
         least = (math.pi + d) ** 2 / (2 * mu * mu)
-        most.append(np.minimum(np.logaddexp(log_left, jump[-1]), least))
+        one_lip = jump[-1] + math.log(0.5 + d / math.pi)
+        most.append(np.minimum(np.logaddexp(log_left, one_lip), least))
         for m in MOMENTS:  # phi is its first moments, and at most the next one, turned
             series = np.logaddexp(log_sums[:, m - 1], log_terms[:, m] + turned)
             most[-1] = np.minimum(most[-1], series)

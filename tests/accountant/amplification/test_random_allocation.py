@@ -31,7 +31,8 @@ from accountant import (
 )
 from accountant.amplification.allocation import allocation_profile
 from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
-from accountant.amplification.allocation.lognormal_cut import excess_above
+from accountant.amplification.allocation.few_steps import few_steps_bounds, lattice_across
+from accountant.amplification.allocation.lognormal_cut import cut_transform, excess_above
 from accountant.formats.plan_toml import from_toml
 from accountant.numerics import lognormal_lattice
 from mechanisms import Gaussian
@@ -395,3 +396,80 @@ def test_little_noise_and_few_steps_are_narrow(scale, steps, delta):
     # one large step at Gaussian cost, the others near one: about ln of the steps is saved
     alone = GaussianLoss(1 / scale).inverse_profile(delta)
     assert found.upper <= alone - 0.4
+
+
+@pytest.mark.parametrize(
+    ("steps", "added", "truth"),  # at mu 0.3 and epsilon 0.9, by nested quadratures
+    [
+        (2, False, 1.2219221843753302e-6),
+        (2, True, 9.0652356017312732e-7),
+        (3, False, 1.28147173450666e-8),
+        (3, True, 6.5514118391653e-9),
+    ],
+)
+def test_few_steps_hold_a_nested_quadrature(steps, added, truth):
+    low, high = np.exp(few_steps_bounds(0.3, steps, np.array([0.9]), added=added))
+    assert low[0] <= truth <= high[0]
+    assert high[0] - low[0] <= 1e-10 * truth
+
+
+@pytest.mark.parametrize(
+    ("mu", "steps", "added", "epsilon"),
+    [
+        (0.3, 4, True, 0.5),
+        (0.7, 4, False, 2.0),
+        (0.4, 5, False, 0.6),
+        (3.0, 2, False, 9.0),
+        (1.5, 3, False, 3.0),
+    ],
+)
+def test_few_steps_agree_with_lines_and_the_cut(mu, steps, added, epsilon):
+    low, high = few_steps_bounds(mu, steps, np.array([epsilon]), added=added)
+    with np.errstate(all="ignore"):
+        other = allocation_profile._contour_bounds(mu, steps, np.array([epsilon]), added=added)
+    if not added and mu > 0.4:
+        other = allocation_profile._cut_bounds(mu, steps, np.array([epsilon]), added=added)
+    assert max(low[0], other[0][0]) <= min(high[0], other[1][0])
+    assert high[0] - low[0] <= 1e-10
+    assert other[1][0] - other[0][0] <= 1e-4
+
+
+@pytest.mark.parametrize("steps", [2, 3, 4])
+def test_a_lattice_across_has_the_moments_of_a_normal_law(steps):
+    found = lattice_across(0.3, steps, 32.0, 66.0)
+    assert math.fsum(found.weight) == pytest.approx(1.0, rel=1e-12)
+    # E G = e^{(mu^2 / 2) (1 - 1 / t)}
+    mean = math.fsum(found.weight * np.exp(found.log_mean))
+    assert mean == pytest.approx(math.exp(0.045 * (1 - 1 / steps)), rel=1e-12)
+    assert 0 < found.left_out < 1e-20
+
+
+@pytest.mark.parametrize(
+    ("scale", "steps", "delta"),
+    [
+        (6.0, 2, 1e-10),
+        (3.0, 3, 1e-6),
+        (2.6, 4, 1e-10),
+        (3.0, 5, 1e-10),
+        (10.0, 30_000, 1e-10),
+        (0.5, 30_000, 1e-6),
+    ],
+)
+def test_corners_of_one_epoch_are_narrow(scale, steps, delta):
+    found = Tight().certify(RandomAllocation(GaussianLoss(1 / scale), steps), delta)
+    assert 0 < found.width <= 1e-8 * found.upper
+
+
+def test_the_cut_serves_many_uneven_steps():
+    k = 30_000 * np.exp([1.1, 4.0])
+    low, high = excess_above(2.0, 30_000, k)
+    with np.errstate(all="ignore"):
+        coarse = cut_transform(2.0, 0.03).excess_bounds(30_000, k)
+    assert np.all(high - low <= 1e-8 * high)
+    assert np.all(coarse[0] <= high)
+    assert np.all(low <= coarse[1])
+
+
+def test_several_epochs_at_a_tiny_delta_are_narrow():
+    found = Tight().certify(RandomAllocation(GaussianLoss(1.0), 1000, epochs=2), 1e-8)
+    assert 0 < found.width <= 1e-6 * found.upper

@@ -8,6 +8,7 @@ from accountant import (
     ApproxLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
+    Grouped,
     LaplaceLoss,
     MixtureOfGaussians,
     PairLoss,
@@ -123,3 +124,26 @@ def check_not_above_pld(plan, delta):
     found = Tight().certify(plan, delta)
     assert found.lower <= found.upper <= PLD().epsilon(plan, delta) * (1 + 2e-7)
     assert found.lower > 0
+
+
+def test_a_part_that_costs_less_is_not_certified_narrowly(monkeypatch):
+    from accountant.accountants import one_way
+
+    widths = []
+
+    def spy(items, delta, width):
+        widths.append(width)
+        return grid_certificate(items, delta, width)
+
+    monkeypatch.setattr(one_way, "grid_certificate", spy)
+    found = Tight().certify(Grouped(6 * PoissonSampled(GaussianLoss(1.0), 0.01), 2), 1e-7)
+    assert found.width <= 1e-6 * found.upper
+    # the two hits are narrow; one hit on either side, and none against two, only cost less
+    assert [width < 1e-6 for width in widths] == [True, False, False]
+
+
+def test_pld_of_parallel_parts_without_a_finite_rho():
+    from accountant import GeometricTries, Repeated
+
+    plan = Parallel([2 * Repeated(GaussianLoss(0.2), GeometricTries(0.5)), GaussianLoss(0.5)])
+    assert Tight().epsilon(plan, 1e-4) <= PLD().epsilon(plan, 1e-4) < 10
