@@ -20,10 +20,10 @@ from mechanisms.gaussian import Gaussian
 # chosen once, on training parts (docs/classification.md says how)
 MOMENTS_SHARE = 0.05  # of the squared budget
 PRODUCTS_SHARE = 0.15
-CLIP = 0.4  # of the root of the mean squared length of mapped rows
-STEP = 1.9  # of the longest that is surely stable, over 2
-ROUNDS_PER_SIGNAL = 2.4  # times the root of the signal
-FEWEST_ROUNDS, MOST_ROUNDS = 5, 60
+CLIPS = (0.4, 0.8)  # least and largest, of the root of the mean squared length of mapped rows
+STEP = 1.9  # over half the longest that is surely stable
+ROUNDS_PER_SIGNAL = 3.6  # times the root of the signal
+FEWEST_ROUNDS, MOST_ROUNDS = 5, 100
 MOST_PRODUCTS = 1000  # features, of which products are taken
 
 
@@ -35,12 +35,21 @@ class Sizes(NamedTuple):
     coefficients: int
 
 
+def signal_of(sizes: Sizes, mu: float) -> float:
+    """Return ``n mu / sqrt p``, about the length of a clipped gradient over its noise."""
+    return sizes.records * mu / math.sqrt(sizes.coefficients)
+
+
 def default_rounds(sizes: Sizes, mu: float) -> int:
-    """Return more rounds for a larger signal ``n mu / sqrt p``, the gradient's over its noise."""
-    if mu == math.inf:
-        return MOST_ROUNDS
-    signal = sizes.records * mu / math.sqrt(sizes.coefficients)
-    return int(min(max(ROUNDS_PER_SIGNAL * math.sqrt(signal), FEWEST_ROUNDS), MOST_ROUNDS))
+    """Return more rounds for a larger signal."""
+    rounds = min(ROUNDS_PER_SIGNAL * math.sqrt(signal_of(sizes, mu)), MOST_ROUNDS)
+    return int(max(rounds, FEWEST_ROUNDS))
+
+
+def default_clip(sizes: Sizes, mu: float) -> float:
+    """Return a larger norm for a larger signal: less noise is paid with more bias."""
+    low, high = CLIPS
+    return min(max(low * (signal_of(sizes, mu) / 100) ** 0.25, low), high)
 
 
 def takes_products(sizes: Sizes, mu: float) -> bool:

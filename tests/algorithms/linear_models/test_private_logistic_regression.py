@@ -11,7 +11,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from accountant import Budget, Chunks, ParameterError, PoissonSampled
 from algorithms import PrivateLogisticRegression
 from algorithms.base.non_private import NotPrivateWarning
-from algorithms.linear_models.classification_plan import Sizes, default_rounds, takes_products
+from algorithms.linear_models.classification_plan import (
+    Sizes,
+    default_clip,
+    default_rounds,
+    takes_products,
+)
 from algorithms.linear_models.feature_moments import (
     BlockMoments,
     BlockProducts,
@@ -64,7 +69,9 @@ def test_plans_meet_their_budgets_and_waste_none(epsilon, rate, relation):
 
 def test_rounds_and_products_follow_shapes_and_epsilon():
     rounds = [default_rounds(Sizes(n, 20, 21), 0.2) for n in (10, 3000, 10**7)]
-    assert rounds[0] == 5 < rounds[1] < rounds[2] == 60
+    assert rounds[0] == 5 < rounds[1] < rounds[2] == 100
+    clips = [default_clip(Sizes(n, 20, 21), 0.2) for n in (10, 10_000, 10**7)]
+    assert clips[0] == 0.4 < clips[1] < clips[2] == 0.8
     assert [takes_products(Sizes(n, 20, 21), 0.2) for n in (100, 10_000)] == [False, True]
     assert not takes_products(Sizes(10**9, 2000, 2001), 0.2)
 
