@@ -25,9 +25,15 @@ def affordable_rounds(step_sensitivity: float, features: int, epsilon: float, de
         return MAX_ROUNDS
     # T rounds at mu in all have noise of deviation moved sqrt(T) / mu each, moved T / mu together,
     # and the largest of p normals is about sqrt(2 ln 2p)
-    mu = calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu
+    mu = mu_of_budget(epsilon, delta)
     rounds = mu / (8 * step_sensitivity * math.sqrt(2 * math.log(2 * features)))
     return max(1, min(math.floor(rounds), MAX_ROUNDS))
+
+
+@lru_cache(maxsize=64)
+def mu_of_budget(epsilon: float, delta: float) -> float:
+    """Return the mu of a Gaussian release that meets (epsilon, delta)."""
+    return calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu
 
 
 @lru_cache(maxsize=64)

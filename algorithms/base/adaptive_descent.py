@@ -11,6 +11,7 @@ norm that follows a quantile; Polyak & Juditsky (1992) for the mean of the last 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +23,10 @@ from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
+from accountant.plans.plan import Repeat
 from algorithms.base.clipped_gradient_descent import clipped_rows, row_lengths
+from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
+from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
 
 # chosen once, on training parts (docs/algorithms.md says how)
@@ -58,6 +62,18 @@ def schedule(signal: float, rounds: int | None = None) -> Schedule:
     # slow directions add up all steps and all noise, so the steps in all follow the signal
     steps = TRAVEL * signal
     return Schedule(rounds, min(max(0.0, 1 - rounds / steps), MOST_MOMENTUM))
+
+
+def descent_plan(
+    shape: tuple[int, int], budget: tuple[float, float], relation: str, rounds: int | None = None
+) -> Repeat:
+    """Return the plan for ``shape = (records, coefficients)`` and a budget (epsilon, delta)."""
+    records, size = shape
+    if math.isinf(budget[0]):
+        return Repeat(NoPrivacy(), schedule(math.inf, rounds).rounds)
+    count = schedule(signal_length(records, mu_of_budget(*budget), size), rounds).rounds
+    moved = vector_sensitivity(records, relation)
+    return Repeat(calibrated_gaussian(*budget, count, moved, size + 2), count)
 
 
 def vector_sensitivity(records: int, relation: str) -> float:
@@ -127,11 +143,19 @@ def descend_adaptively(
     row_square: float,
     largest_norm: float,
     penalty: Array,
-    momentum: float,
+    project: Callable[[Array], Array] | None = None,
 ) -> Array:
-    """Return the mean of the last half of the iterates; a plan's ``Repeat`` says the rounds."""
+    """Return the mean of the last half of the iterates; a plan's ``Repeat`` says the rounds.
+
+    ``largest_norm`` bounds the clipping norm, ``penalty`` is the ridge of each coefficient, and
+    ``project`` maps an iterate to a convex set.
+    """
     part, rounds = ledger.plan.part, ledger.plan.count
     noise = getattr(part, "scale", 0.0) / SHARE_WEIGHT
+    signal = math.inf
+    if noise:  # the rounds are one Gaussian release of mu sqrt T
+        signal = signal_length(ledger.shape[0], part.loss.mu * math.sqrt(rounds), size)
+    momentum = schedule(signal, rounds).momentum
     theta, speed, seen = np.zeros(size), np.zeros(size), 0.0
     norm, kept = largest_norm / 4, []
     for t in range(1, rounds + 1):
@@ -143,7 +167,10 @@ def descend_adaptively(
         curvature = row_square * min(1.0, max(seen / t + 2 * noise / math.sqrt(t), 1e-3))
         gradient = norm * released[:-2] + penalty * theta
         speed = momentum * speed + gradient / (curvature + penalty.max(initial=0.0))
-        theta = theta - speed
+        before, theta = theta, theta - speed
+        if project is not None:
+            theta = project(theta)
+            speed = before - theta
         # the norm grows while too few records are kept whole
         norm *= math.exp(LEARNING_RATE * (KEPT_SHARE - min(1.0, max(0.0, share))))
         norm = min(max(norm, 1e-4 * largest_norm), largest_norm)
