@@ -170,4 +170,3 @@ class ClippedMeanGradient:
         slope = np.clip(slope, -self._steepest, self._steepest)
         gradient: Array = np.asarray((self._clip_factors * slope) @ x)
         return gradient / len(y)
-

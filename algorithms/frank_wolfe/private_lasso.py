@@ -46,7 +46,6 @@ from algorithms.frank_wolfe.streamed_scores import StreamedScores
 from mechanisms.gaussian import Gaussian
 from mechanisms.lazy_exponential import LazyExponential
 
-
 AUTO, FRANK_WOLFE, DESCENT = "auto", "frank-wolfe", "descent"
 METHOD = OneOf((AUTO, FRANK_WOLFE, DESCENT))
 DESCENT_RADIUS = 4.0  # the noise of descent does not grow with it

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import (
     NON_NEGATIVE,
-    POSITIVE,
     POSITIVE_DELTA,
     IntegerRange,
     Interval,
@@ -161,7 +160,7 @@ class PrivateLinearRegression(PrivateRegressor):
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         NON_NEGATIVE.check("ridge", self.ridge)
         size = features + BOOLEAN.check("fit_intercept", self.fit_intercept)
-        rounds = self.rounds if self.rounds is None else IntegerRange(1).check("rounds", self.rounds)
+        rounds = None if self.rounds is None else IntegerRange(1).check("rounds", self.rounds)
         units, method = self._units(features), METHOD.check("method", self.method)
         if method == AUTO:
             # a symmetric matrix of entries of deviation s / sqrt 2 has norm about s sqrt(2 p)
@@ -262,7 +261,7 @@ class PrivateLinearRegression(PrivateRegressor):
         return StatisticUnits.of(self._row_bound(features), y_bound, self.relation)
 
     def _noise_summary(self) -> str:
-        clipped = f"features beyond {self.x_bound:g} and targets beyond {self.y_bound:g} are clipped"
+        clipped = f"features are clipped to ±{self.x_bound:g} and targets to ±{self.y_bound:g}"
         if isinstance(self.plan_, Repeat):
             return (
                 f"noise of deviation {self.plan_.part.scale:.4g} clipping norms on every "
