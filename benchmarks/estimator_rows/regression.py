@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from accountant import calibrate
-from algorithms import PrivateLasso
+from algorithms import PrivateLasso, PrivateLinearRegression
 from audits.runner.california_housing import load
 from benchmarks.estimator_rows import Kind, Method, Split, Task
 from mechanisms import Gaussian
@@ -35,6 +35,11 @@ def california(seed, quick):
 def mu_of(epsilon):
     """The shift of Gaussian noise over its deviation that the guarantee allows in all."""
     return calibrate(Gaussian, epsilon=epsilon, delta=DELTA).loss.mu
+
+
+def linear(data, epsilon, seed):
+    made = PrivateLinearRegression(epsilon=epsilon, delta=DELTA, random_state=seed)
+    return made.fit(*data.train).score(*data.test)
 
 
 def lasso(data, epsilon, seed):
@@ -95,6 +100,7 @@ def least_squares(data, epsilon, seed):
 
 
 METHODS = (
+    Method("PrivateLinearRegression", Kind.OURS, linear),
     Method("PrivateLasso", Kind.OURS, lasso),
     Method("clipped gradient descent", Kind.PEER, clipped_gradient_descent),
     Method("AdaSSP", Kind.PEER, adassp),
