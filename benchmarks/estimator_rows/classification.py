@@ -107,7 +107,7 @@ def fitted(made, data, epsilon, seed):
     return model.fit(*data.train).score(*data.test)
 
 
-def clipped_gradient_descent(data, epsilon, seed, rounds=200, clip=1.0, step=8.0):
+def clipped_gradient_descent(data, epsilon, seed, rounds=100, clip=0.5, step=16.0):
     """Every record's gradient is clipped to a norm; noise of replacing one record each round."""
     (x, y), (new, labels) = data.train, data.test
     x, new = (np.hstack([one, np.ones((len(one), 1))]) for one in (x, new))
