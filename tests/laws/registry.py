@@ -615,7 +615,7 @@ register(
 )  # fmt: skip
 register(
     "no leak", algorithms.leak_violation,
-    lasso.LEAKS | frank_wolfe.LEAKS | label_sgd.LEAKS | sign_vote.LEAKS,
+    lasso.LEAKS | frank_wolfe.LEAKS | label_sgd.LEAKS | sign_vote.LEAKS | regressions.LEAKS,
 )  # fmt: skip
 register(
     "on plan", algorithms.plan_violation,
