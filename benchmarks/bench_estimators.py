@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.estimator_rows import Kind, regression
+from benchmarks.estimator_rows import Kind, classification, regression
 from benchmarks.measure import beside
 from mechanisms.base.marked_table import markdown_table, write_between
 
-TASKS = (*regression.TASKS,)
+TASKS = (*regression.TASKS, *classification.TASKS)
 PAGE = Path(__file__).parents[1] / "docs" / "algorithms.md"
 MARKS = ("<!-- table of estimators: made by `make bench` -->\n", "<!-- end of estimators -->")
 HEAD = ("task", "method", "score at each epsilon")

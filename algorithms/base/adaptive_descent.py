@@ -28,7 +28,13 @@ from accountant.plans.plan import Repeat
 from algorithms.base.clipped_gradient_descent import clipped_rows, row_lengths
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
+from algorithms.base.row_blocks import (
+    ordered_sum,
+    row_blocks,
+    row_products,
+    same_memory,
+    weighted_row_sum,
+)
 
 # chosen once, on training parts (docs/algorithms.md says how)
 SHARE_WEIGHT = 0.5  # of a coordinate that counts, beside a gradient of length at most 1
@@ -140,7 +146,7 @@ class MeanVector:
         """Return one vector; rows are clipped and measured once for all rounds on an array."""
         given = first_array(data)
         if not isinstance(given, Chunks):  # chunks may hold other rows next time
-            if self._prepared is None or self._prepared[0] is not given:
+            if self._prepared is None or not same_memory(self._prepared[0], given):
                 rows = clipped_rows(given, self._x_bound)
                 self._prepared = given, (rows, row_lengths(rows, self._intercept))
             rows, lengths = self._prepared[1]

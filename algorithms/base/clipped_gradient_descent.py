@@ -8,7 +8,7 @@ References: Song, Chaudhuri & Sarwate (2013); Abadi et al. (2016), Algorithm 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -17,13 +17,23 @@ from typing import Any, final
 import numpy as np
 from scipy.special import expit, softmax
 
+from accountant.ledger.chunks import Chunks
+from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
 from algorithms.base.hard_thresholding import project_to_ball
-from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
+from algorithms.base.row_blocks import (
+    ordered_sum,
+    row_blocks,
+    row_products,
+    same_memory,
+    weighted_row_sum,
+)
 
 Residuals = Callable[[Array, Array], Array]
 MAX_ENTRY = 1e100  # whose squares are floats
+# round-off of a mapped row's length and gradient moves a unit by less than this takes off
+WITHIN = 1 - 1e-9
 
 
 def squared_residuals(scores: Array, targets: Array, y_bound: float = MAX_ENTRY) -> Array:
@@ -62,53 +72,112 @@ def clipped_rows(rows: Any, bound: float) -> Any:
     return found
 
 
-def row_lengths(rows: Any, intercept: bool) -> Array:
-    """Return Euclidean lengths of rows, to which an intercept adds a constant feature of 1."""
+def squared_lengths(rows: Any) -> Array:
+    """Return the squared Euclidean lengths of rows, dense or sparse."""
     if isinstance(rows, np.ndarray):
-        squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-    else:
-        squares = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
-    lengths: Array = np.sqrt(squares + intercept)
+        return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+
+
+def row_lengths(rows: Any, intercept: float) -> Array:
+    """Return Euclidean lengths of rows, to which an intercept adds a constant feature."""
+    lengths: Array = np.sqrt(squared_lengths(rows) + float(intercept) ** 2)
     return lengths
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class BlockClippedGradient:
-    """The summed clipped gradients of a block of records, at public coefficients.
+class FeatureMap:
+    """The features of a model: ``root' (clip(x) - centre)``, and a constant if ``intercept``.
 
-    A block is (rows, targets) or (rows, targets, weights); weights are clipped to ``[0, 1]``.
-    ``theta`` has a row for each feature and, with ``intercept``, a last one for the constant 1.
+    Rows stay as they are: scores, lengths and gradients are those of the mapped rows.
+    """
+
+    x_bound: float = MAX_ENTRY
+    intercept: float = 0.0
+    centre: Array | None = None
+    root: Array | None = None
+
+    def coefficients(self, theta: Array) -> tuple[Array, Array]:
+        """Return (features, outputs) coefficients of clipped rows, and (outputs,) intercepts."""
+        slopes, constant = theta, np.zeros(theta.shape[1])
+        if self.intercept:
+            slopes, constant = theta[:-1], self.intercept * theta[-1]
+        if self.root is not None:
+            slopes = np.einsum("ij,jk->ik", self.root, slopes)
+        if self.centre is not None:
+            constant = constant - np.einsum("i,ij->j", self.centre, slopes)
+        return slopes, constant
+
+    def lengths(self, rows: Any) -> Array:
+        """Return the Euclidean lengths of the mapped rows, whose entries are clipped already."""
+        if self.root is None and self.centre is not None and not isinstance(rows, np.ndarray):
+            # |x - m|^2 without an array of differences: what cancels is added again
+            squares, of_centre = squared_lengths(rows), float(self.centre @ self.centre)
+            apart = squares - 2 * row_products(rows, self.centre) + of_centre
+            apart = np.maximum(apart, 0.0) + 1e-12 * (squares + of_centre)
+            return np.asarray(np.sqrt(apart + self.intercept**2))
+        if self.root is not None or self.centre is not None:
+            rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
+            rows = rows if self.centre is None else rows - self.centre
+            rows = rows if self.root is None else np.einsum("ij,jk->ik", rows, self.root)
+        return row_lengths(rows, self.intercept)
+
+    def gradient(self, rows: Any, slopes: Array) -> Array:
+        """Return the sum of ``mapped row slopes'``, of the shape of theta."""
+        total = np.stack([weighted_row_sum(rows, one) for one in slopes.T], axis=1)
+        sums = slopes.sum(axis=0)
+        if self.centre is not None:
+            total = total - np.outer(self.centre, sums)
+        if self.root is not None:
+            total = np.einsum("ji,jk->ik", self.root, total)
+        return np.vstack([total, self.intercept * sums]) if self.intercept else total
+
+
+def clipped_lengths(features: FeatureMap, rows: Any) -> Array:
+    """Return the lengths of mapped rows whose entries are clipped here."""
+    return features.lengths(clipped_rows(rows, features.x_bound))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockClippedGradient:
+    """The summed gradients of a block of records, in units of the clipping norm.
+
+    A block is (rows, targets) or (rows, targets, weights); a weight counts as its share of
+    ``weight_bound``, clipped to ``[0, 1]``.
+    ``theta`` has a row for each feature and, with an intercept, a last one for the constant.
     """
 
     residuals: Residuals
     clip: float
-    x_bound: float
-    intercept: bool
+    features: FeatureMap
+    weight_bound: float
     theta: Array
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return an array of the shape of ``theta``."""
-        rows, targets, *weights = block
-        rows = clipped_rows(rows, self.x_bound)
-        slopes = self.theta[:-1] if self.intercept else self.theta
-        scores = np.stack([row_products(rows, one) for one in slopes.T], axis=1)
-        if self.intercept:
-            scores += self.theta[-1]
+        return self.with_lengths((block, None))
+
+    def with_lengths(self, given: tuple[tuple[Any, ...], Array | None]) -> Array:
+        """Return the same, where the lengths of the mapped rows may be known."""
+        (rows, targets, *weights), lengths = given
+        rows = clipped_rows(rows, self.features.x_bound)
+        slopes, constant = self.features.coefficients(self.theta)
+        scores = np.stack([row_products(rows, one) for one in slopes.T], axis=1) + constant
         found = self.residuals(scores, targets)
-        lengths = row_lengths(rows, self.intercept) * np.sqrt(np.square(found).sum(axis=1))
-        shorter = self.clip / np.maximum(lengths, self.clip)
+        lengths = self.features.lengths(rows) if lengths is None else lengths
+        lengths = lengths * np.sqrt(np.square(found).sum(axis=1))
+        factors = WITHIN / np.maximum(lengths, self.clip)
         if weights:
-            shorter = shorter * np.clip(weights[0], 0.0, 1.0)
-        found = found * shorter[:, None]
-        total = np.stack([weighted_row_sum(rows, one) for one in found.T], axis=1)
-        return np.vstack([total, found.sum(axis=0)]) if self.intercept else total
+            factors = factors * np.clip(weights[0] / self.weight_bound, 0.0, 1.0)
+        return self.features.gradient(rows, found * factors[:, None])
 
 
-class ClippedMeanGradient:
-    """The query of every round: the mean of clipped gradients, at a public theta.
+class MeanOfClippedGradients:
+    """The query of every round: the mean of clipped gradients over the clipping norm.
 
-    ``records`` is what the sum is divided by; a record moves the mean by at most ``clip / records``
+    ``records`` is what the sum is divided by; a record moves the mean by at most ``1 / records``
     and its exchange for another by twice that.  The answer is one vector: ``theta``'s rows in turn.
     """
 
@@ -117,46 +186,48 @@ class ClippedMeanGradient:
         residuals: Residuals,
         clip: float,
         records: float,
-        x_bound: float = MAX_ENTRY,
-        intercept: bool = False,
+        features: FeatureMap,
         executor: Executor | None = None,
+        weight_bound: float = 1.0,
     ) -> None:
-        self._work = partial(BlockClippedGradient, residuals, clip, x_bound, intercept)
-        self._records, self._executor = records, executor
+        self._work = partial(BlockClippedGradient, residuals, clip, features, weight_bound)
+        self._features, self._records, self._executor = features, records, executor
+        self._known_lengths: tuple[Any, list[Array]] | None = None
         self.theta: Array = np.empty((0, 1))
 
     def __call__(self, data: Any) -> Array:
-        """Return one vector; it is 0 for an empty sample."""
-        if not first_array(data).shape[0]:
+        """Return one vector; lengths are computed once for all rounds on the same arrays."""
+        given = first_array(data)
+        if not given.shape[0]:  # an empty sample
             return np.zeros(self.theta.size)
-        blocks = (take_rows(data, who) for who in row_blocks(data))
-        total = ordered_sum(self._work(self.theta), blocks, self._executor)
-        return total.ravel() / self._records
+        blocks = row_blocks(data)
+        lengths: Iterable[Array | None] = [None] * len(blocks)
+        if not isinstance(given, Chunks):  # chunks may hold other rows next time
+            if self._known_lengths is None or not same_memory(self._known_lengths[0], given):
+                work = partial(clipped_lengths, self._features)
+                rows = (given[who] for who in blocks)
+                self._known_lengths = given, list(map_in_order(work, rows, self._executor))
+            lengths = self._known_lengths[1]
+        pieces = ((take_rows(data, who), known) for who, known in zip(blocks, lengths, strict=True))
+        summed = self._work(self.theta).with_lengths
+        return ordered_sum(summed, pieces, self._executor).ravel() / self._records
 
 
 def descend(
-    ledger: Any,
-    mechanism: Any,
-    gradient: ClippedMeanGradient,
-    start: Array,
-    step: float,
-    rounds: int,
-    *,
-    penalty: float = 0.0,
-    radius: float = np.inf,
-    average: bool = False,
-) -> Array:
+    ledger: Any, mechanism: Any, gradient: MeanOfClippedGradients, start: Array, step: float,
+    rounds: int, *, penalty: float = 0.0, radius: float = np.inf, average: bool = False,
+) -> Array:  # fmt: skip
     """Return coefficients of the shape of ``start`` after ``rounds`` noisy gradient steps.
 
-    ``penalty`` is the ridge penalty, of half the squared length; ``radius`` the longest theta.
-    ``average`` returns the mean of the iterates, with larger weights for later ones (iterate t
-    weighs 2 t / (T (T + 1))), instead of the last.
+    A step is ``step`` times the mean gradient in units of the clipping norm.  ``penalty`` is the
+    ridge penalty in the same units; ``radius`` is the longest theta.  ``average`` returns the mean
+    of the iterates, with larger weights for later ones, instead of the last.
     """
     theta, mean = start, start
-    for t in range(rounds):
+    for t in range(1, rounds + 1):
         gradient.theta = theta
         noisy = np.reshape(ledger.release(mechanism, gradient), start.shape)
-        theta = theta - step * (noisy + penalty * theta)
-        theta = project_to_ball(theta, radius)
-        mean = mean + 2 / (t + 2) * (theta - mean)
+        theta = project_to_ball(theta - step * (noisy + penalty * theta), radius)
+        # iterate t weighs 2 t / (T (T + 1))
+        mean = mean + 2 / (t + 1) * (theta - mean)
     return mean if average else theta
