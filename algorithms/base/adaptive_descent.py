@@ -161,14 +161,14 @@ def descend_adaptively(
     query: MeanVector,
     size: int,
     row_square: float,
-    largest_norm: float,
+    norms: tuple[float, float],
     penalty: Array,
     project: Callable[[Array], Array] | None = None,
 ) -> Array:
     """Return the mean of the last half of the iterates; a plan's ``Repeat`` says the rounds.
 
-    ``largest_norm`` bounds the clipping norm, ``penalty`` is the ridge of each coefficient, and
-    ``project`` maps an iterate to a convex set.
+    ``norms`` are the first clipping norm and the largest, ``penalty`` is the ridge of each
+    coefficient, and ``project`` maps an iterate to a convex set.
     """
     part, rounds = ledger.plan.part, ledger.plan.count
     noise = getattr(part, "scale", 0.0) / SHARE_WEIGHT
@@ -177,7 +177,7 @@ def descend_adaptively(
         signal = signal_length(ledger.shape[0], part.loss.mu * math.sqrt(rounds), size)
     _, momentum, whole = schedule(signal, rounds)
     theta, speed, seen = np.zeros(size), np.zeros(size), 0.0
-    norm, kept = largest_norm / 4, []
+    (norm, largest), kept = norms, []
     for t in range(1, rounds + 1):
         query.theta, query.norm = theta, norm
         released = ledger.release(part, query)
@@ -193,7 +193,7 @@ def descend_adaptively(
             speed = before - theta
         # the norm grows while too few records are kept whole
         norm *= math.exp(LEARNING_RATE * (whole - min(1.0, max(0.0, share))))
-        norm = min(max(norm, 1e-4 * largest_norm), largest_norm)
+        norm = min(max(norm, 1e-4 * largest), largest)
         if 2 * t > rounds:
             kept.append(theta)
     mean: Array = np.mean(kept, axis=0)

@@ -36,12 +36,12 @@ def run_projected_descent(ledger: Any, bounds: Bounds, executor: Executor | None
     records, features = ledger.shape
     # a gradient is (<x, theta> - y) x, and |<x, theta>| is at most the radius times a feature
     longest = bounds.x * math.sqrt(features)
-    largest = longest * (bounds.y + bounds.radius * bounds.x)
+    norms = bounds.x * bounds.y, longest * (bounds.y + bounds.radius * bounds.x)
     query = MeanVector(
         records, executor, x_bound=bounds.x, y_bound=bounds.y, intercept=False,
         row_square=longest**2,
     )  # fmt: skip
     project = partial(project_to_l1_ball, radius=bounds.radius)
     return descend_adaptively(
-        ledger, query, features, longest**2, largest, np.zeros(features), project
+        ledger, query, features, longest**2, norms, np.zeros(features), project
     )

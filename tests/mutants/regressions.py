@@ -141,7 +141,7 @@ class NormOfTheData(PrivateLinearRegression):
         largest = float(np.abs(ledger._data[1]).mean())
         query = MeanVector(60, executor, x_bound=1.0, y_bound=1.0, intercept=True,
                            row_square=5.0)  # fmt: skip
-        return descend_adaptively(ledger, query, 5, 4.0, largest, np.zeros(5))
+        return descend_adaptively(ledger, query, 5, 5.0, (largest, 9.0), np.zeros(5))
 
 
 def labels(last):
