@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from accountant.ledger.chunks import Chunks
 from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
@@ -27,11 +28,17 @@ from accountant.plans.plan import Repeat
 from algorithms.base.clipped_gradient_descent import clipped_rows, row_lengths
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
+from algorithms.base.row_blocks import (
+    ordered_sum,
+    row_blocks,
+    row_products,
+    same_memory,
+    weighted_row_sum,
+)
 
 # chosen once, on training parts (docs/algorithms.md says how)
 SHARE_WEIGHT = 0.5  # of a coordinate that counts, beside a gradient of length at most 1
-KEPT_SHARE = 0.6  # of records that are not clipped
+LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL = 0.6, 0.3, 50.0  # shares of records; see `schedule`
 LEARNING_RATE = 0.3  # of the logarithm of the clipping norm
 MOST_ROUNDS = 200
 TRAVEL = 8.0  # steps over the signal of one round
@@ -43,6 +50,7 @@ class Schedule(NamedTuple):
 
     rounds: int
     momentum: float
+    kept: float  # the share of records that are not clipped
 
 
 def signal_length(records: int, mu: float, size: int) -> float:
@@ -60,8 +68,10 @@ def schedule(signal: float, rounds: int | None = None, smoothness: float = 1.0) 
         wanted = (signal / 2) ** 2
         rounds = MOST_ROUNDS if wanted > MOST_ROUNDS else max(5, math.floor(wanted))
     # slow directions add up all steps and all noise, so the steps in all follow the signal
-    steps = TRAVEL * signal / min(smoothness, 1.0)
-    return Schedule(rounds, min(max(0.0, 1 - rounds / steps), MOST_MOMENTUM))
+    momentum = min(max(0.0, 1 - rounds * min(smoothness, 1.0) / (TRAVEL * signal)), MOST_MOMENTUM)
+    # a clipped gradient is biased where residuals are skewed: the more signal, the less is clipped
+    kept = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** 0.25)
+    return Schedule(rounds, momentum, kept)
 
 
 def descent_plan(
@@ -103,10 +113,13 @@ class BlockVector:
     slope: Callable[[Array, Array], Array] = np.subtract
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
-        """Return features, the intercept if there is one, and two numbers."""
-        rows, targets = block
-        rows = clipped_rows(rows, self.x_bound)
-        lengths = row_lengths(rows, self.intercept)
+        """Return features, the intercept if there is one, and two numbers.
+
+        A block may contain the lengths of its rows, which are clipped then.
+        """
+        rows, targets, *known = block
+        rows = rows if known else clipped_rows(rows, self.x_bound)
+        lengths = known[0] if known else row_lengths(rows, self.intercept)
         slopes = self.theta[:-1] if self.intercept else self.theta
         inner = row_products(rows, slopes)
         if self.intercept:
@@ -128,12 +141,19 @@ class MeanVector:
     def __init__(self, records: int, executor: Executor | None, **bounds: Any) -> None:
         self._records, self._executor = records, executor
         self._work = partial(BlockVector, **bounds)
+        self._x_bound, self._intercept = bounds["x_bound"], bounds["intercept"]
+        self._prepared: tuple[Any, Any] | None = None
         self.theta, self.norm = np.empty(0), 1.0
 
     def __call__(self, data: Any) -> Array:
-        """Return one vector."""
-        if not first_array(data).shape[0]:
-            return np.zeros(self.theta.size + 2)
+        """Return one vector; rows are clipped and measured once for all rounds on an array."""
+        given = first_array(data)
+        if not isinstance(given, Chunks):  # chunks may hold other rows next time
+            if self._prepared is None or not same_memory(self._prepared[0], given):
+                rows = clipped_rows(given, self._x_bound)
+                self._prepared = given, (rows, row_lengths(rows, self._intercept))
+            rows, lengths = self._prepared[1]
+            data = (rows, data[1], lengths)
         blocks = (take_rows(data, who) for who in row_blocks(data))
         work = self._work(theta=self.theta, norm=self.norm)
         return ordered_sum(work, blocks, self._executor) / self._records
@@ -144,24 +164,25 @@ def descend_adaptively(
     query: MeanVector,
     size: int,
     row_square: float,
-    largest_norm: float,
+    norms: tuple[float, float],
     penalty: Array,
     project: Callable[[Array], Array] | None = None,
     smoothness: float = 1.0,
 ) -> Array:
     """Return the mean of the last half of the iterates; a plan's ``Repeat`` says the rounds.
 
-    ``smoothness`` bounds the loss's second derivative, ``largest_norm`` the clipping norm;
-    ``penalty`` is the ridge of each coefficient, and ``project`` maps an iterate to a convex set.
+    ``smoothness`` bounds the loss's second derivative; ``norms`` are the first clipping norm and
+    the largest, ``penalty`` is the ridge of each coefficient, and ``project`` maps an iterate to a
+    convex set.
     """
     part, rounds = ledger.plan.part, ledger.plan.count
     noise = getattr(part, "scale", 0.0) / SHARE_WEIGHT
     signal = math.inf
     if noise:  # the rounds are one Gaussian release of mu sqrt T
         signal = signal_length(ledger.shape[0], part.loss.mu * math.sqrt(rounds), size)
-    momentum = schedule(signal, rounds, smoothness).momentum
+    _, momentum, whole = schedule(signal, rounds, smoothness)
     theta, speed, seen = np.zeros(size), np.zeros(size), 0.0
-    norm, kept = largest_norm / 4, []
+    (norm, largest), kept = norms, []
     for t in range(1, rounds + 1):
         query.theta, query.norm = theta, norm
         released = ledger.release(part, query)
@@ -178,8 +199,8 @@ def descend_adaptively(
             theta = project(theta)
             speed = before - theta
         # the norm grows while too few records are kept whole
-        norm *= math.exp(LEARNING_RATE * (KEPT_SHARE - min(1.0, max(0.0, share))))
-        norm = min(max(norm, 1e-4 * largest_norm), largest_norm)
+        norm *= math.exp(LEARNING_RATE * (whole - min(1.0, max(0.0, share))))
+        norm = min(max(norm, 1e-4 * largest), largest)
         if 2 * t > rounds:
             kept.append(theta)
     mean: Array = np.mean(kept, axis=0)

@@ -40,12 +40,13 @@ def run_projected_descent(
     # a gradient is the loss's slope at <x, theta> times x, and |<x, theta>| is at most the radius
     # times a feature
     longest = bounds.x * math.sqrt(features)
-    largest = longest * loss.bound(bounds.radius * bounds.x, bounds.y)
+    steepest = loss.bound(bounds.radius * bounds.x, bounds.y)
+    norms = bounds.x * loss.bound(0.0, bounds.y), longest * steepest
     query = MeanVector(
         records, executor, x_bound=bounds.x, y_bound=bounds.y, intercept=False,
         row_square=longest**2, slope=loss.slope,
     )  # fmt: skip
     project = partial(project_to_l1_ball, radius=bounds.radius)
     return descend_adaptively(
-        ledger, query, features, longest**2, largest, np.zeros(features), project, loss.smoothness
+        ledger, query, features, longest**2, norms, np.zeros(features), project, loss.smoothness
     )

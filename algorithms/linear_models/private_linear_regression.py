@@ -246,8 +246,9 @@ class PrivateLinearRegression(PrivateRegressor):
             found = unpacked(released, size, units, getattr(plan, "scale", 0.0))
             return solved(found, penalty), found
         query = MeanVector(records, executor, row_square=row**2, **bounds)
-        largest = row * (self.y_bound + row)
-        return descend_adaptively(ledger, query, size, row**2, largest, penalty), None
+        # a target at its bound beside features of a typical size
+        norms = row * self.y_bound / math.sqrt(size), row * (self.y_bound + row)
+        return descend_adaptively(ledger, query, size, row**2, norms, penalty), None
 
     def _row_bound(self, features: int) -> float:
         longest = math.sqrt(features * BOUND.check("x_bound", self.x_bound) ** 2

@@ -616,7 +616,8 @@ register(
 )  # fmt: skip
 register(
     "no leak", algorithms.leak_violation,
-    lasso.LEAKS | frank_wolfe.LEAKS | label_sgd.LEAKS | sign_vote.LEAKS | logistic_regression.LEAKS,
+    lasso.LEAKS | frank_wolfe.LEAKS | label_sgd.LEAKS | sign_vote.LEAKS | regressions.LEAKS
+    | logistic_regression.LEAKS,
 )  # fmt: skip
 register(
     "on plan", algorithms.plan_violation,
