@@ -5,7 +5,7 @@ records that were not clipped, and the mean squared length of rows.  So the nois
 same whatever the norm is, and the norm follows the residuals at no further cost.
 
 References: Abadi et al. (2016) for clipping; Andrew, Thakkar, McMahan & Ramaswamy (2021) for a
-norm that follows a quantile; Polyak & Juditsky (1992) for the mean of the last iterates.
+norm that follows a quantile; Polyak & Juditsky (1992) for the mean of iterates.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from algorithms.base.row_blocks import (
 )
 
 # chosen once, on training parts (docs/algorithms.md says how)
-SHARE_WEIGHT = 0.5  # of a coordinate that counts, beside a gradient of length at most 1
+SHARE_WEIGHT = 0.3  # of a coordinate that counts, beside a gradient of length at most 1
 LEAST_KEPT, CLIPPED, CLIPPED_SIGNAL = 0.6, 0.3, 50.0  # shares of records; see `schedule`
-LEARNING_RATE = 0.3  # of the logarithm of the clipping norm
+LEARNING_RATE = 0.2  # of the logarithm of the clipping norm
 MOST_ROUNDS = 200
-TRAVEL = 8.0  # steps over the signal of one round
+TRAVEL = 12.0  # steps over the signal of one round
 MOST_MOMENTUM = 0.97
 
 
@@ -169,7 +169,7 @@ def descend_adaptively(
     project: Callable[[Array], Array] | None = None,
     smoothness: float = 1.0,
 ) -> Array:
-    """Return the mean of the last half of the iterates; a plan's ``Repeat`` says the rounds.
+    """Return the mean of the iterates, of which iterate t weighs t; a ``Repeat`` says the rounds.
 
     ``smoothness`` bounds the loss's second derivative; ``norms`` are the first clipping norm and
     the largest, ``penalty`` is the ridge of each coefficient, and ``project`` maps an iterate to a
@@ -182,7 +182,7 @@ def descend_adaptively(
         signal = signal_length(ledger.shape[0], part.loss.mu * math.sqrt(rounds), size)
     _, momentum, whole = schedule(signal, rounds, smoothness)
     theta, speed, seen = np.zeros(size), np.zeros(size), 0.0
-    (norm, largest), kept = norms, []
+    (norm, largest), mean = norms, theta
     for t in range(1, rounds + 1):
         query.theta, query.norm = theta, norm
         released = ledger.release(part, query)
@@ -201,7 +201,5 @@ def descend_adaptively(
         # the norm grows while too few records are kept whole
         norm *= math.exp(LEARNING_RATE * (whole - min(1.0, max(0.0, share))))
         norm = min(max(norm, 1e-4 * largest), largest)
-        if 2 * t > rounds:
-            kept.append(theta)
-    mean: Array = np.mean(kept, axis=0)
+        mean = mean + 2 / (t + 1) * (theta - mean)
     return mean

@@ -35,6 +35,7 @@ def made_up(seed):
     """Tiny data, for a look whether the script works."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, (2000, 4))
+    x[:, -1] = 1.0
     y = x @ [0.5, 0.2, 0.0, -0.2] + 0.05 * rng.normal(size=2000)
     return Split((x[:1500], y[:1500]), (x[1500:], y[1500:]))
 
@@ -90,8 +91,10 @@ def mu_of(epsilon):
 
 
 def linear(data, epsilon, seed):
+    """It has an intercept, and needs no constant feature, the last one here."""
+    (x, y), (other_x, other_y) = data
     made = PrivateLinearRegression(epsilon=epsilon, delta=DELTA, random_state=seed)
-    return made.fit(*data.train).score(*data.test)
+    return made.fit(x[:, :-1], y).score(other_x[:, :-1], other_y)
 
 
 def lasso(data, epsilon, seed):
