@@ -75,7 +75,8 @@ def clipped_rows(rows: Any, bound: float) -> Any:
 def squared_lengths(rows: Any) -> Array:
     """Return the squared Euclidean lengths of rows, dense or sparse."""
     if isinstance(rows, np.ndarray):
-        return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        squares: Array = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        return squares
     return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
 
 

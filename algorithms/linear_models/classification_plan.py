@@ -49,7 +49,7 @@ def default_rounds(sizes: Sizes, mu: float) -> int:
 def default_clip(sizes: Sizes, mu: float) -> float:
     """Return a larger norm for a larger signal: less noise is paid with more bias."""
     low, high = CLIPS
-    return min(max(low * (signal_of(sizes, mu) / 100) ** 0.25, low), high)
+    return min(max(low * math.sqrt(math.sqrt(signal_of(sizes, mu) / 100)), low), high)
 
 
 def takes_products(sizes: Sizes, mu: float) -> bool:

@@ -89,7 +89,8 @@ class BlockProducts:
         # not BLAS, whose last bits depend on its number of threads
         products = np.einsum("ij,ik->jk", rows, rows)
         upper = np.triu_indices(rows.shape[1])
-        return products[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+        found: Array = products[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+        return found
 
 
 @final

@@ -223,7 +223,7 @@ class PrivateLogisticRegression(PrivateRegressor):
         return np.vstack([slopes, constant])
 
     def fit(
-        self, X: Any, y: Any = None, weights: Any = None, executor: Executor | None = None
+        self, X: Any, y: Any = None, executor: Executor | None = None, weights: Any = None
     ) -> Self:
         """Fit on features and labels; nothing is released if the input is bad.
 
@@ -234,12 +234,12 @@ class PrivateLogisticRegression(PrivateRegressor):
             that read pairs (X, y) anew every round: a block of them is in memory at a time.
         y : array_like of shape (records,) or None
             Labels; None if X gives the pairs.
-        weights : array_like of shape (records,) or None
-            Weights, clipped to [0, weight_bound]; None weighs every record alike.  A weight of 2
-            is no second record: it has no noise of its own, and costs the same privacy.
         executor : concurrent.futures.Executor or None
             Where blocks of records are processed; None takes threads.  It changes no bit of
             the result.
+        weights : array_like of shape (records,) or None
+            Weights, clipped to [0, weight_bound]; None weighs every record alike.  A weight of 2
+            is no second record: it has no noise of its own, and costs the same privacy.
 
         Returns
         -------
@@ -293,10 +293,22 @@ class PrivateLogisticRegression(PrivateRegressor):
         rows = clipped_rows(X, self.x_bound)
         scores = np.stack([row_products(rows, one) for one in self.coef_], axis=1)
         scores = scores + self.intercept_
-        return scores[:, 0] if len(self.coef_) == 1 else scores
+        found: Array = scores[:, 0] if len(self.coef_) == 1 else scores
+        return found
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of every class, for every row of X (records, features)."""
+        """Return the probability of every class, for every row.
+
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (records, features)
+            Features, clipped as in the fit.
+
+        Returns
+        -------
+        numpy.ndarray of shape (records, classes)
+            Rows add up to 1.
+        """
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.stack([expit(-scores), expit(scores)], axis=1)
