@@ -61,14 +61,14 @@ def signal_length(records: int, mu: float, size: int) -> float:
     return records * mu / (2 * math.sqrt(size))
 
 
-def schedule(signal: float, rounds: int | None = None) -> Schedule:
-    """Return the rounds that a signal affords, and how far they travel."""
+def schedule(signal: float, rounds: int | None = None, smoothness: float = 1.0) -> Schedule:
+    """Return the rounds that a signal affords, and how far they travel for a loss's smoothness."""
     if rounds is None:
         # of T rounds the noise of each is sqrt T / signal: at most half of a clipped gradient
         wanted = (signal / 2) ** 2
         rounds = MOST_ROUNDS if wanted > MOST_ROUNDS else max(5, math.floor(wanted))
     # slow directions add up all steps and all noise, so the steps in all follow the signal
-    momentum = min(max(0.0, 1 - rounds / (TRAVEL * signal)), MOST_MOMENTUM)
+    momentum = min(max(0.0, 1 - rounds * min(smoothness, 1.0) / (TRAVEL * signal)), MOST_MOMENTUM)
     # a clipped gradient is biased where residuals are skewed: the more signal, the less is clipped
     kept = max(LEAST_KEPT, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** 0.25)
     return Schedule(rounds, momentum, kept)
@@ -100,7 +100,8 @@ class BlockVector:
     """The sum of a block's vectors, at a public theta and a public clipping norm.
 
     Rows are clipped to ``x_bound`` and targets to ``y_bound``; a longest row has ``row_square`` as
-    its squared length.
+    its squared length.  ``slope`` is that of the loss at a prediction and a target; by default of
+    half the squared error.
     """
 
     x_bound: float
@@ -109,6 +110,7 @@ class BlockVector:
     row_square: float
     theta: Array
     norm: float
+    slope: Callable[[Array, Array], Array] = np.subtract
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return features, the intercept if there is one, and two numbers.
@@ -119,9 +121,10 @@ class BlockVector:
         rows = rows if known else clipped_rows(rows, self.x_bound)
         lengths = known[0] if known else row_lengths(rows, self.intercept)
         slopes = self.theta[:-1] if self.intercept else self.theta
-        residual = row_products(rows, slopes) - np.clip(targets, -self.y_bound, self.y_bound)
+        inner = row_products(rows, slopes)
         if self.intercept:
-            residual += self.theta[-1]
+            inner += self.theta[-1]
+        residual = self.slope(inner, np.clip(targets, -self.y_bound, self.y_bound))
         size = np.abs(residual) * lengths
         kept = residual / np.maximum(size, self.norm)  # of length |x kept| <= 1
         total = weighted_row_sum(rows, kept)
@@ -164,18 +167,20 @@ def descend_adaptively(
     norms: tuple[float, float],
     penalty: Array,
     project: Callable[[Array], Array] | None = None,
+    smoothness: float = 1.0,
 ) -> Array:
     """Return the mean of the iterates, of which iterate t weighs t; a ``Repeat`` says the rounds.
 
-    ``norms`` are the first clipping norm and the largest, ``penalty`` is the ridge of each
-    coefficient, and ``project`` maps an iterate to a convex set.
+    ``smoothness`` bounds the loss's second derivative; ``norms`` are the first clipping norm and
+    the largest, ``penalty`` is the ridge of each coefficient, and ``project`` maps an iterate to a
+    convex set.
     """
     part, rounds = ledger.plan.part, ledger.plan.count
     noise = getattr(part, "scale", 0.0) / SHARE_WEIGHT
     signal = math.inf
     if noise:  # the rounds are one Gaussian release of mu sqrt T
         signal = signal_length(ledger.shape[0], part.loss.mu * math.sqrt(rounds), size)
-    _, momentum, whole = schedule(signal, rounds)
+    _, momentum, whole = schedule(signal, rounds, smoothness)
     theta, speed, seen = np.zeros(size), np.zeros(size), 0.0
     (norm, largest), mean = norms, theta
     for t in range(1, rounds + 1):
@@ -184,7 +189,9 @@ def descend_adaptively(
         share, square = released[-2:] / SHARE_WEIGHT
         seen += square
         # the mean of so many noisy squares, and two deviations; the curvature is below it
-        curvature = row_square * min(1.0, max(seen / t + 2 * noise / math.sqrt(t), 1e-3))
+        curvature = (
+            smoothness * row_square * min(1.0, max(seen / t + 2 * noise / math.sqrt(t), 1e-3))
+        )
         gradient = norm * released[:-2] + penalty * theta
         speed = momentum * speed + gradient / (curvature + penalty.max(initial=0.0))
         before, theta = theta, theta - speed

@@ -48,27 +48,34 @@ from mechanisms.lazy_exponential import LazyExponential
 
 AUTO, FRANK_WOLFE, DESCENT = "auto", "frank-wolfe", "descent"
 METHOD = OneOf((AUTO, FRANK_WOLFE, DESCENT))
-DESCENT_RADIUS = 4.0  # the noise of descent does not grow with it
 CLEAR = 10.0  # a clipped gradient over the noise of one round, above which descent is better
 
 
 class L1Estimator(PrivateRegressor):
-    """A linear model over the l1 ball of ``radius``, fitted by private Frank-Wolfe."""
+    """A linear model over the l1 ball, by private Frank-Wolfe or clipped gradient descent."""
 
     _loss: LinearLoss
+    _descent_radius: float  # the noise of descent does not grow with it
     epsilon: float
     delta: float
-    radius: float
+    radius: float | str
     rounds: int | None
     selection: str
     x_bound: float
+    y_bound: float = 1.0  # of labels -1 and 1
     relation: str
+    method: str
 
     def plan(self, shape: tuple[int, ...], sparse: bool = False) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data.
 
-        With Gumbel selection a fit on ``sparse`` data draws the same distribution lazily.
+        On ``sparse`` data "auto" selects vertices; with Gumbel selection a fit draws the same
+        distribution lazily.
         """
+        if self._descends(shape, sparse):
+            POSITIVE_DELTA.check("delta", self.delta)
+            self._bounds(self._descent_radius)
+            return descent_plan(checked_shape(shape), (self.epsilon, self.delta), self.relation)
         sensitivity = self._sensitivity(shape)
         selection = SELECTION.check("selection", self.selection)
         if self.rounds is None:
@@ -102,9 +109,12 @@ class L1Estimator(PrivateRegressor):
             DELTA.check("delta", self.delta),
         )
 
-    def run(self, ledger: Any) -> Array:
+    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, computed from released values only."""
         plan = ledger.plan
+        if isinstance(plan.part, Gaussian):
+            bounds = self._bounds(self._descent_radius)
+            return run_projected_descent(ledger, bounds, self._loss, executor)
         lazily = isinstance(plan.part, LazyExponential)
         work = run_sparse_frank_wolfe if lazily else run_frank_wolfe
         return work(ledger, plan.part, plan.count, self._bounds(), self._loss)
@@ -112,6 +122,8 @@ class L1Estimator(PrivateRegressor):
     def _run_streamed(self, ledger: Any, executor: Executor | None) -> Array:
         """Return the coefficients from data that are read a block at a time."""
         plan, bounds = ledger.plan, self._bounds()
+        if isinstance(plan.part, Gaussian):
+            return self.run(ledger, executor)
         query = StreamedScores(bounds, self._loss, L1Ball(bounds.radius), executor)
         return run_frank_wolfe(ledger, plan.part, plan.count, bounds, query=query)
 
@@ -121,6 +133,8 @@ class L1Estimator(PrivateRegressor):
         thin: dict[str, Any] = {"sparse": True} if issparse(X) else {}
         plan = self.plan(X.shape, **thin)
         bounds, rng = self._bounds(), generator_of(self.random_state)
+        if isinstance(plan.part, Gaussian):
+            bounds = self._bounds(self._descent_radius)
         self.plan_, self.bounds_ = plan, bounds
         self.ledger_ = Ledger((X, y), plan, rng=rng)
         streams = isinstance(X, Chunks)
@@ -142,13 +156,32 @@ class L1Estimator(PrivateRegressor):
         records, _ = checked_shape(shape)
         return self._bounds().score_sensitivity(records, self.relation, self._loss)
 
-    def _bounds(self) -> Bounds:
-        radius = POSITIVE.check("radius", self.radius)
-        return Bounds(radius, POSITIVE.check("x_bound", self.x_bound), 1.0)
+    def _descends(self, shape: tuple[int, ...], sparse: bool) -> bool:
+        """Whether gradients are released."""
+        records, features = checked_shape(shape)
+        SELECTION.check("selection", self.selection)
+        epsilon, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
+        method = METHOD.check("method", self.method)
+        asked = self.rounds is not None or self.selection != GUMBEL  # for selections
+        if method != AUTO or asked or sparse or not delta:
+            return method == DESCENT
+        return signal_length(records, mu_of_budget(epsilon, delta), features) >= CLEAR
+
+    def _bounds(self, standard: float = 1.0) -> Bounds:
+        radius = standard if self.radius == AUTO else POSITIVE.check("radius", self.radius)
+        x_bound = POSITIVE.check("x_bound", self.x_bound)
+        return Bounds(radius, x_bound, POSITIVE.check("y_bound", self.y_bound))
 
     def _noise_summary(self) -> str:
-        kind, scale = self.selection, self.plan_.part.scale
-        return f"{kind} noise of scale {scale:.4g} on the scores of {self.rounds_} vertices"
+        scale = self.plan_.part.scale
+        if isinstance(self.plan_.part, Gaussian):
+            return (
+                f"noise of deviation {scale:.4g} clipping norms on every coordinate of "
+                f"{self.rounds_} gradients"
+            )
+        return (
+            f"{self.selection} noise of scale {scale:.4g} on the scores of {self.rounds_} vertices"
+        )
 
 
 class PrivateLasso(L1Estimator):
@@ -218,6 +251,7 @@ class PrivateLasso(L1Estimator):
     """
 
     _loss = SQUARED
+    _descent_radius = 4.0
 
     def __init__(
         self,
@@ -243,21 +277,6 @@ class PrivateLasso(L1Estimator):
         self.random_state = random_state
         self.method = method
 
-    def plan(self, shape: tuple[int, ...], sparse: bool = False) -> Repeat:
-        """Return what a fit on ``shape = (records, features)`` will release; needs no data.
-
-        On ``sparse`` data "auto" selects vertices.
-        """
-        if not self._descends(shape, sparse):
-            return super().plan(shape, sparse)
-        POSITIVE_DELTA.check("delta", self.delta)
-        self._bounds(DESCENT_RADIUS)
-        return descent_plan(checked_shape(shape), (self.epsilon, self.delta), self.relation)
-
-    def run(self, ledger: Any) -> Array:
-        """Return the coefficients, computed from released values only."""
-        return self._run(ledger, None)
-
     def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
         """Fit on features and targets; see `PrivateRegressor.fit`.
 
@@ -266,45 +285,8 @@ class PrivateLasso(L1Estimator):
         X, y = validated_fit_data(self, X, y)
         if y is None:
             X, y = split_pairs(X)
-        self._fit(X, y, executor)
-        if isinstance(self.plan_.part, Gaussian):
-            self.bounds_ = self._bounds(DESCENT_RADIUS)
-        return self
+        return self._fit(X, y, executor)
 
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features), clipped as in the fit."""
         return self._linear_predictor(X)
-
-    def _descends(self, shape: tuple[int, ...], sparse: bool) -> bool:
-        """Whether gradients are released."""
-        records, features = checked_shape(shape)
-        SELECTION.check("selection", self.selection)
-        epsilon, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
-        method = METHOD.check("method", self.method)
-        asked = self.rounds is not None or self.selection != GUMBEL  # for selections
-        if method != AUTO or asked or sparse or not delta:
-            return method == DESCENT
-        return signal_length(records, mu_of_budget(epsilon, delta), features) >= CLEAR
-
-    def _run(self, ledger: Any, executor: Executor | None) -> Array:
-        if isinstance(ledger.plan.part, Gaussian):
-            return run_projected_descent(ledger, self._bounds(DESCENT_RADIUS), executor)
-        return super().run(ledger)
-
-    def _run_streamed(self, ledger: Any, executor: Executor | None) -> Array:
-        if isinstance(ledger.plan.part, Gaussian):
-            return self._run(ledger, executor)
-        return super()._run_streamed(ledger, executor)
-
-    def _noise_summary(self) -> str:
-        if not isinstance(self.plan_.part, Gaussian):
-            return super()._noise_summary()
-        return (
-            f"noise of deviation {self.plan_.part.scale:.4g} clipping norms on every coordinate of "
-            f"{self.rounds_} gradients"
-        )
-
-    def _bounds(self, standard: float = 1.0) -> Bounds:
-        radius = standard if self.radius == AUTO else POSITIVE.check("radius", self.radius)
-        x_bound = POSITIVE.check("x_bound", self.x_bound)
-        return Bounds(radius, x_bound, POSITIVE.check("y_bound", self.y_bound))

@@ -92,8 +92,8 @@ class PrivateLogisticRegression(PrivateRegressor):
     x_bound : float
         Largest absolute feature; larger ones are clipped, in predictions too.
     row_bound : float or None
-        Euclidean norm to which rows are shortened for the moments alone; None takes a third of
-        the longest within ``x_bound``, but not less than ``x_bound``.
+        Euclidean norm to which rows are shortened for the moments alone, at least ``x_bound / 10``;
+        None takes a third of the longest within ``x_bound``, but not less than ``x_bound``.
     weight_bound : float
         Largest weight of a record; weights are clipped to [0, weight_bound], and a record counts as
         the share of it.
@@ -352,7 +352,8 @@ class PrivateLogisticRegression(PrivateRegressor):
     def _row_bound(self, features: int) -> float:
         x_bound = BOUND.check("x_bound", self.x_bound)
         if self.row_bound is not None:
-            return BOUND.check("row_bound", self.row_bound)
+            # a shorter one would let round-off of long rows count
+            return Interval(x_bound / 10, 1e50).check("row_bound", self.row_bound)
         return x_bound * max(1.0, math.sqrt(features) / 3)
 
 

@@ -5,7 +5,6 @@ import gzip
 import sys
 import warnings
 from functools import lru_cache, partial
-from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
@@ -13,16 +12,14 @@ from scipy.special import expit
 from algorithms import PrivateLogisticLasso, PrivateLogisticRegression, SparseERM
 from benchmarks.estimator_rows import Kind, Method, Split, Task
 from benchmarks.estimator_rows.regression import DELTA, mu_of
+from experiments.datasets import COVTYPE, MNIST, SHARED, covtype, mnist, present
 
-DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
+ADULT = "adult/adult.csv.gz"
 # public bounds of Adult's numbers, stated without the data; what lies outside is clipped
 BOUNDS = {
     "age": (0, 100), "fnlwgt": (0, 1_500_000), "education_num": (0, 16),
     "capital_gain": (0, 100_000), "capital_loss": (0, 5_000), "hours_per_week": (0, 100),
 }  # fmt: skip
-# of covtype's numbers: the usual ones
-LOW = np.array([1859, 0, 0, 0, -173, 0, 0, 0, 0, 0])
-HIGH = np.array([3858, 360, 66, 1397, 601, 7117, 254, 254, 254, 7173])
 
 
 def scaled(values, low, high):
@@ -43,19 +40,14 @@ def made_up(seed, classes=2):
     return Split((x[:1500], y[:1500]), (x[1500:], y[1500:]))
 
 
-def missing(path):
-    print(f"left out: {path.name} is not in {path.parent.name}", file=sys.stderr)
-
-
 @lru_cache
 def adult(seed, quick):
     """Numbers between bounds, categories as columns; the published split."""
-    path = DATA / "adult" / "adult.csv.gz"
     if quick:
         return made_up(seed)
-    if not path.exists():
-        return missing(path)
-    with gzip.open(path, "rt", newline="") as lines:
+    if not present(SHARED, ADULT):
+        return None
+    with gzip.open(SHARED / ADULT, "rt", newline="") as lines:
         rows = [{key.replace("-", "_"): value for key, value in row.items()}
                 for row in csv.DictReader(lines)]  # fmt: skip
     columns = []
@@ -71,34 +63,33 @@ def adult(seed, quick):
 
 
 @lru_cache
-def covtype(seed, quick, classes=2):
+def cover(seed, quick, classes=2):
     """Class 2 against the rest, or all seven; 74,000 records to fit on."""
-    path = DATA / "covtype" / "covtype.npz"
     if quick:
         return made_up(seed, min(classes, 3))
-    if not path.exists():
-        return missing(path)
-    data = np.load(path)
-    x = np.hstack([scaled(data["numeric"], LOW, HIGH), np.eye(4)[data["wilderness"]],
-                   np.eye(40)[data["soil"]]])  # fmt: skip
-    y = (data["label"] == 2) * 1 if classes == 2 else data["label"]
-    order = np.random.default_rng(0).permutation(len(x))
-    train, test = order[:74_000], order[74_000:]
-    return Split((x[train], y[train]), (x[test], y[test]))
+    if not present(SHARED, COVTYPE):
+        return None
+    x, y = covtype(SHARED)
+    x = np.hstack([2 * x[:, :10] - 1, x[:, 10:]])
+    return parted(x, (y == 2) * 1 if classes == 2 else y, 74_000, 0)
 
 
 @lru_cache
-def mnist(seed, quick):
+def digits(seed, quick):
     """Ten thousand digits, of which 8,000 to fit on; pixels from -1 to 1."""
-    path = DATA / "mnist10k" / "mnist10k.npz"
     if quick:
         return made_up(seed, 3)
-    if not path.exists():
-        return missing(path)
-    data = np.load(path)
-    x, y = scaled(data["images"].reshape(10_000, -1).astype(float), 0, 255), data["labels"]
-    order = np.random.default_rng(1).permutation(len(x))
-    return Split((x[order[:8000]], y[order[:8000]]), (x[order[8000:]], y[order[8000:]]))
+    if not present(SHARED, MNIST):
+        return None
+    x, y = mnist(SHARED)
+    return parted(2 * x - 1, y, 8000, 1)
+
+
+def parted(x, y, records, seed):
+    """A random part of so many records to fit on, and the rest."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    train, test = order[:records], order[records:]
+    return Split((x[train], y[train]), (x[test], y[test]))
 
 
 def fitted(made, data, epsilon, seed):
@@ -107,7 +98,7 @@ def fitted(made, data, epsilon, seed):
     return model.fit(*data.train).score(*data.test)
 
 
-def clipped_gradient_descent(data, epsilon, seed, rounds=200, clip=1.0, step=8.0):
+def clipped_gradient_descent(data, epsilon, seed, rounds=100, clip=0.5, step=16.0):
     """Every record's gradient is clipped to a norm; noise of replacing one record each round."""
     (x, y), (new, labels) = data.train, data.test
     x, new = (np.hstack([one, np.ones((len(one), 1))]) for one in (x, new))
@@ -159,7 +150,7 @@ TWO = (OURS, LASSO, SPARSE, *PEERS)
 MANY = (OURS, *PEERS)
 TASKS = (
     Task("Adult", "accuracy", 1.0, adult, TWO),
-    Task("covtype, two classes", "accuracy", 1.0, covtype, TWO),
-    Task("covtype, seven classes", "accuracy", 1.0, partial(covtype, classes=7), MANY),
-    Task("MNIST, 8,000 digits", "accuracy", 1.0, mnist, MANY),
+    Task("covtype, two classes", "accuracy", 1.0, cover, TWO),
+    Task("covtype, seven classes", "accuracy", 1.0, partial(cover, classes=7), MANY),
+    Task("MNIST, 8,000 digits", "accuracy", 1.0, digits, MANY),
 )

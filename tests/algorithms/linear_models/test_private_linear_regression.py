@@ -223,6 +223,7 @@ def test_coverage_on_housing(epsilon):
     for seed in range(500):
         who = np.random.default_rng(seed).integers(0, len(y), len(y))
         found.append(hits(x[who], y[who], truth, epsilon, seed))
+    print(f"coverage {np.mean(found):.4f} of {len(found)} fits")
     assert 0.93 <= np.mean(found) <= 0.97
 
 
@@ -237,6 +238,7 @@ def test_coverage_on_simulated_data(records, features, epsilon):
         x = rng.uniform(-1, 1, (records, features))
         y = x @ truth[:-1] + truth[-1] + rng.uniform(-0.3, 0.3, records)
         found.append(hits(x, y, truth, epsilon, seed))
+    print(f"coverage {np.mean(found):.4f} of {len(found)} fits")
     assert 0.93 <= np.mean(found) <= 0.97
 
 
