@@ -93,7 +93,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
             return f"{type(self).__name__}: NOT PRIVATE, no noise at all (non_private=True)"
         # at the requested delta, a pure plan's epsilon is even smaller
         epsilon = Tight().epsilon(self.plan_, self.delta)
-        who = check_relation("relation", self.plan_.relation or self.neighbours).difference
+        stated = self.plan_.relation or getattr(self, "relation", self.neighbours)
+        who = check_relation("relation", stated).difference
         noise = self._noise_summary()
         guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {who}"
         return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")

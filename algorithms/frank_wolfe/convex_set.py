@@ -5,7 +5,6 @@ References: Talwar, Thakurta & Zhang (2015), Theorem 2.6.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,16 @@ import numpy as np
 from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, Adjacency, check_relation
 from accountant.plans.plan import Repeat
 from algorithms.base.erm_losses import clipped_row_products, norm_clip_factors
 from algorithms.base.estimators import checked_shape
 from algorithms.base.glm_losses import LinearLoss, glm_loss_of
-from algorithms.base.noisy_gradient_rounds import calibrated_gaussian
+from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.frank_wolfe.convex_sets import ConvexSet
 from algorithms.frank_wolfe.set_estimator import SetEstimator
 from algorithms.frank_wolfe.user_sets import convex_set_of
 from mechanisms.families.selection import BOOLEAN
-from mechanisms.gaussian import Gaussian
 
 
 class GaussianFrankWolfe(SetEstimator):
@@ -173,9 +170,3 @@ class ClippedMeanGradient:
         slope = np.clip(slope, -self._steepest, self._steepest)
         gradient: Array = np.asarray((self._clip_factors * slope) @ x)
         return gradient / len(y)
-
-
-@lru_cache(maxsize=64)
-def mu_of_budget(epsilon: float, delta: float) -> float:
-    """Return the mu of a Gaussian release that meets (epsilon, delta)."""
-    return calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from algorithms import LabelIHT, LabelSGD, LocalIHT, PrivateLasso, SignVote, SparseERM
+from algorithms import (
+    LabelIHT,
+    LabelSGD,
+    LocalIHT,
+    PrivateLasso,
+    PrivateLinearRegression,
+    SignVote,
+    SparseERM,
+)
 
 RNG = np.random.default_rng(7)
 X = RNG.choice([-1.0, 1.0], (60, 4))
@@ -25,6 +33,13 @@ def test_private_lasso():
 def test_sparse_erm():
     made = SparseERM(epsilon=1.0, delta=1e-5, **ROUNDS)
     return made, (X, np.sign(Y)), (TURNED, np.sign(Y))
+
+
+@pytest.mark.parametrize("method", ["descent", "statistics"])
+@pytest.mark.dp(epsilon=1, delta=1e-5, runs=FEW)
+def test_linear_regression(method):
+    made = PrivateLinearRegression(epsilon=1.0, delta=1e-5, method=method, rounds=5)
+    return made, (X, UP), (TURNED, DOWN)
 
 
 @pytest.mark.dp(epsilon=1, runs=FEW)

@@ -9,7 +9,8 @@ from accountant.ledger.ledger import Ledger
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Repeat
-from algorithms import LabelIHT, LocalIHT, SparseERM
+from algorithms import LabelIHT, LocalIHT, PrivateLinearRegression, SparseERM
+from algorithms.base.adaptive_descent import MeanVector, descend_adaptively
 from algorithms.base.erm_losses import ERM_LOSSES, MeanGradient
 from algorithms.base.hard_thresholding import keep_largest
 from mechanisms import Gaussian, HemisphereL2
@@ -22,6 +23,8 @@ FIRST = np.arange(60) == 0
 LABELS = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "label_bound": 1.2, "rounds": 2}
 LOCAL = {"epsilon": 1.0, "sparsity": 2, "noise_bound": 0.1, "rounds": 2}
 CENTRAL = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "rounds": 10}
+LINEAR = {"epsilon": 1.0, "delta": 1e-5, "method": "descent", "rounds": 5}
+WHOLE = {**LINEAR, "method": "statistics"}
 CONFIDENCE = 1 - 1e-6
 
 
@@ -113,11 +116,40 @@ class TwiceTheSensitivity(SparseERM):
         return Repeat(PoissonSampled(larger, rate), honest.count)
 
 
+def eighth(plan):
+    """A plan of Gaussians whose noise and sensitivity are an eighth."""
+    one = plan.part if isinstance(plan, Repeat) else plan
+    smaller = Gaussian(one.scale / 8, one.sensitivity / 8, one.arithmetic, one.dimension)
+    return Repeat(smaller, plan.count) if isinstance(plan, Repeat) else smaller
+
+
+class EighthOfTheNoise(PrivateLinearRegression):
+    """Declares an eighth of what a record can move."""
+
+    def plan(self, shape):
+        return eighth(super().plan(shape))
+
+
+class EighthOfTheStatistics(EighthOfTheNoise):
+    """The same of statistics."""
+
+
+class NormOfTheData(PrivateLinearRegression):
+    """Takes the clipping norm from residuals past the gate."""
+
+    def run(self, ledger, executor=None):
+        largest = float(np.abs(ledger._data[1]).mean())
+        query = MeanVector(60, executor, x_bound=1.0, y_bound=1.0, intercept=True,
+                           row_square=5.0)  # fmt: skip
+        return descend_adaptively(ledger, query, 5, 5.0, (largest, 9.0), np.zeros(5))
+
+
 def labels(last):
     return np.where(FIRST, last, Y)
 
 
 SIGNS = np.sign(Y)
+ACROSS = np.where(FIRST[:, None], X * [1, 1, -1, -1], X)  # at right angles
 FAR = np.where(FIRST[:, None], -9 * X, X)
 PAIRS = {
     PrintedNoise: (labels(9.0), labels(-9.0), X),
@@ -126,6 +158,8 @@ PAIRS = {
     RandomizerChosenByData: ((X, labels(9.0)), (X, labels(1e6)), None),
     SmallRadius: ((X, labels(1e6)), (FAR, labels(1e6)), None),
     SmallSensitivity: ((X, SIGNS), (FAR, SIGNS), None),
+    EighthOfTheNoise: ((X, labels(9.0)), (FAR, labels(9.0)), None),
+    EighthOfTheStatistics: ((X, labels(9.0)), (ACROSS, labels(-9.0)), None),
     RowsNotClipped: ((9 * X, SIGNS), (np.where(FIRST[:, None], -900 * X, 9 * X), SIGNS), None),
 }
 CASES = [
@@ -136,6 +170,8 @@ CASES = [
     (SmallRadius, LOCAL, "privacy losses"),
     (SmallSensitivity, CENTRAL, "privacy losses"),
     (RowsNotClipped, CENTRAL, "privacy losses"),
+    (EighthOfTheNoise, LINEAR, "privacy losses"),
+    (EighthOfTheStatistics, WHOLE, "privacy losses"),
 ]
 
 
@@ -153,9 +189,14 @@ def run_of(kind, mutant, settings):
     return Run(kind(**settings), data, neighbour, public, claim)
 
 
+def honest(mutant):
+    """The estimator that a mutant was made of."""
+    return next(one for one in mutant.__mro__ if one.__module__.startswith("algorithms."))
+
+
 REFUTED = {
     mutant.__name__: (
-        run_of(mutant, mutant, settings), run_of(mutant.__mro__[1], mutant, settings), verdict
+        run_of(mutant, mutant, settings), run_of(honest(mutant), mutant, settings), verdict
     )
     for mutant, settings, verdict in CASES
 }  # fmt: skip
@@ -176,3 +217,10 @@ SENSITIVITIES = {
         Run(SmallSensitivity(loss="squared", **CENTRAL), STEEP, TURNED),
         Run(SparseERM(loss="squared", **CENTRAL), STEEP, TURNED), "a record moves"),
 }  # fmt: skip
+
+LEAKS = {
+    NormOfTheData.__name__: tuple(
+        Run(kind(**LINEAR), (X, labels(9.0)), (X, labels(-90.0)))
+        for kind in (NormOfTheData, PrivateLinearRegression)
+    )
+}

@@ -65,7 +65,7 @@ def _label_iht(setting: Setting) -> Any:
 def _lasso(setting: Setting) -> Any:
     from algorithms.frank_wolfe.private_lasso import PrivateLasso
 
-    return PrivateLasso(setting["epsilon"], setting["delta"])
+    return PrivateLasso(setting["epsilon"], setting["delta"], method="frank-wolfe")
 
 
 def _erm(setting: Setting) -> Any:

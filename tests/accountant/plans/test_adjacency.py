@@ -26,7 +26,14 @@ from accountant import (
     to_json,
 )
 from accountant.plans.adjacency import Adjacency, check_relation
-from algorithms import FrankWolfe, GaussianFrankWolfe, PrivateLasso, PrivateLogisticLasso
+from algorithms import (
+    FrankWolfe,
+    GaussianFrankWolfe,
+    PrivateLasso,
+    PrivateLinearRegression,
+    PrivateLogisticLasso,
+    PrivateLogisticRegression,
+)
 from audits import Box, candidate_pairs, probe_sensitivity, search_pairs
 from audits.neighbours.value_spaces import ALL_RELATIONS, ValueMoves
 from mechanisms import LocalHashing, PrivUnit, UnaryEncoding
@@ -133,7 +140,10 @@ def test_estimators_take_them_and_give_back_what_was_given(given):
 
 
 def test_the_default_of_an_estimator_is_the_word_it_was():
-    takers = [FrankWolfe, GaussianFrankWolfe, PrivateLasso, PrivateLogisticLasso]
+    takers = [
+        FrankWolfe, GaussianFrankWolfe, PrivateLasso, PrivateLinearRegression,
+        PrivateLogisticLasso, PrivateLogisticRegression,
+    ]  # fmt: skip
     classes = [getattr(algorithms, name) for name in algorithms.__all__]
     assert [cls for cls in classes if "relation" in signature(cls).parameters] == takers
     for cls in takers:
