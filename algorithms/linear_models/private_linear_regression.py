@@ -121,7 +121,7 @@ class PrivateLinearRegression(PrivateRegressor):
     >>> X = rng.uniform(-1, 1, (20_000, 3))
     >>> y = 0.5 * X[:, 0] - 0.2 + 0.05 * rng.normal(size=20_000)
     >>> model = PrivateLinearRegression(epsilon=1.0, delta=1e-6, random_state=0).fit(X, y)
-    >>> round(model.coef_[0], 1), round(model.intercept_, 1), model.method_
+    >>> round(float(model.coef_[0]), 1), round(model.intercept_, 1), model.method_
     (0.5, -0.2, 'descent')
     """
 
