@@ -121,7 +121,7 @@ class PrivateLinearRegression(PrivateRegressor):
     >>> X = rng.uniform(-1, 1, (20_000, 3))
     >>> y = 0.5 * X[:, 0] - 0.2 + 0.05 * rng.normal(size=20_000)
     >>> model = PrivateLinearRegression(epsilon=1.0, delta=1e-6, random_state=0).fit(X, y)
-    >>> round(model.coef_[0], 1), round(model.intercept_, 1), model.method_
+    >>> round(float(model.coef_[0]), 1), round(model.intercept_, 1), model.method_
     (0.5, -0.2, 'descent')
     """
 
@@ -237,7 +237,11 @@ class PrivateLinearRegression(PrivateRegressor):
         penalty = np.full(size, float(self.ridge))
         if self.fit_intercept:
             penalty[-1] = 0.0
-        bounds = {"x_bound": self.x_bound, "y_bound": self.y_bound, "intercept": self.fit_intercept}
+        bounds: dict[str, Any] = {
+            "x_bound": self.x_bound,
+            "y_bound": self.y_bound,
+            "intercept": self.fit_intercept,
+        }
         plan = ledger.plan
         if not isinstance(plan, Repeat):
             units = self._units(features)
@@ -264,11 +268,12 @@ class PrivateLinearRegression(PrivateRegressor):
     def _noise_summary(self) -> str:
         clipped = f"features are clipped to ±{self.x_bound:g} and targets to ±{self.y_bound:g}"
         if isinstance(self.plan_, Repeat):
+            part: Any = self.plan_.part
             return (
-                f"noise of deviation {self.plan_.part.scale:.4g} clipping norms on every "
+                f"noise of deviation {part.scale:.4g} clipping norms on every "
                 f"coordinate of {self.plan_.count} gradients; {clipped}"
             )
-        found = self.statistics_
+        found: Any = self.statistics_
         return (
             f"noise of deviation {found.gram_noise:.4g} on products of features, "
             f"{found.products_noise:.4g} on those with targets; {clipped}"
