@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -15,10 +16,11 @@ import numpy as np
 from accountant.domains import POSITIVE, IntegerRange
 from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
-from algorithms.base.hard_thresholding import checked_step, default_step, iht_step
+from algorithms.base.hard_thresholding import checked_step, iht_step, project_to_ball
 from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
 from algorithms.sparse_regression.links import Link, link_of
 from algorithms.sparse_regression.noisy_labels import LabelRegressor
+from algorithms.sparse_regression.support_pursuit import PublicRows, pursued_support
 
 
 class LabelIHT(LabelRegressor):
@@ -38,14 +40,17 @@ class LabelIHT(LabelRegressor):
     label_bound : float
         Largest absolute label; larger ones are clipped.
     rounds : int or None
-        Number of rounds; None takes ``log2(users)``.
+        Largest number of rounds; None takes ``log2(users)``.
     step : float or None
-        Step size; None takes the middle of the window for perfect features.
+        Step size of gradient rounds, as the paper has them; None solves least squares in every
+        round instead, which needs no uncorrelated features, and leaves out columns that noise alone
+        would explain.
     link : str or Link
         The link function f, such as "identity".
-    noise : {"gaussian", "laplace", "bounded", "pure"}
-        Noise of a label; all but "gaussian" give a pure epsilon.  "bounded" reports one of two
-        values, "pure" is Gaussian noise made pure.
+    noise : {"auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"}
+        Noise of a label; "auto" takes the least variance at epsilon and delta.  All but "gaussian"
+        give a pure epsilon.  "bounded" reports one of two values, "piecewise" one of an interval,
+        "pure" is Gaussian noise made pure.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
@@ -61,7 +66,7 @@ class LabelIHT(LabelRegressor):
     References
     ----------
     Wang & Xu (2021), Algorithms 2 and 5, with the sensitivity, the sign and the loss of the link
-    corrected (docs/sparse-regression.md).
+    corrected (docs/sparse-regression.md); Dai & Milenkovic (2009) for the rounds without a step.
 
     Examples
     --------
@@ -83,7 +88,7 @@ class LabelIHT(LabelRegressor):
         rounds: int | None = None,
         step: float | None = None,
         link: str | Link = "identity",
-        noise: str = "gaussian",
+        noise: str = "auto",
         non_private: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -109,6 +114,8 @@ class LabelIHT(LabelRegressor):
         X = ledger.public
         sparsity, rounds, step = self._settings(*X.shape)
         data, theta = (X, self.noisy_labels(ledger)), np.zeros(X.shape[1])
+        if step is None:
+            return self._pursued(data, sparsity, rounds, executor)
         for _ in range(rounds):
             theta = iht_step(theta, self.gradient(theta, data, executor), step, sparsity)
         return theta
@@ -138,7 +145,17 @@ class LabelIHT(LabelRegressor):
         predicted: Array = link_of(self.link).function(super().predict(X))
         return predicted
 
-    def _settings(self, users: int, features: int) -> tuple[int, int, float]:
+    def _pursued(
+        self, data: Any, sparsity: int, rounds: int, executor: Executor | None
+    ) -> Array:
+        rows = PublicRows(link_of(self.link), data, executor)
+        gradient = partial(self.gradient, data=data, executor=executor)
+        found = pursued_support(rows, gradient, sparsity, rounds).significant(data[0].shape[1])
+        theta = np.zeros(data[0].shape[1])
+        theta[found.columns] = found.solution()
+        return project_to_ball(theta)
+
+    def _settings(self, users: int, features: int) -> tuple[int, int, float | None]:
         link, sparsity = (
             link_of(self.link),
             IntegerRange(1, features).check("sparsity", self.sparsity),
@@ -147,7 +164,7 @@ class LabelIHT(LabelRegressor):
         if self.rounds is not None:
             rounds = IntegerRange(1).check("rounds", self.rounds)
         if self.step is None:
-            return sparsity, rounds, default_step(link.low, link.high)
+            return sparsity, rounds, None
         step = checked_step(POSITIVE.check("step", self.step), link.low, link.high)
         return sparsity, rounds, step
 

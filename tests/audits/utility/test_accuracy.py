@@ -118,7 +118,7 @@ def test_the_classifier_as_a_function():
     def fit(x, y, rng, noise):
         made = LabelPrivateClassifier(
             epsilon=0.5 if noise else math.inf, non_private=not noise,
-            batch_size=1, diameter=2.0, random_state=int(rng.integers(2**32)),
+            method="one pass", batch_size=1, diameter=2.0, random_state=int(rng.integers(2**32)),
         ).fit(x, y > 0)  # fmt: skip
         return (made.coef_[1] - made.coef_[0])[:-1]
 
