@@ -6,10 +6,12 @@ References: Bickel, Ritov & Tsybakov (2009); Belloni & Chernozhukov (2013) for t
 from __future__ import annotations
 
 import math
+import warnings
 from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso
 
 from accountant.domains import NON_NEGATIVE
@@ -23,6 +25,7 @@ from algorithms.sparse_regression.noisy_labels import LabelRegressor
 from algorithms.sparse_regression.support_pursuit import PublicRows
 
 SHARE_OF_UNIVERSAL = 0.7  # a smaller penalty finds more columns, of which a refit keeps some
+LASSO_PASSES = 2_000  # at most
 
 
 class LabelLasso(LabelRegressor):
@@ -119,7 +122,10 @@ class LabelLasso(LabelRegressor):
             raise ParameterError("X", X, "in memory, or a memory map: the Lasso reads by columns")
         labels, features = self.noisy_labels(ledger), X.shape[1]
         self.penalty_ = self._penalty(ledger.plan.parts[0], labels, features)
-        found: Array = Lasso(alpha=self.penalty_, fit_intercept=False).fit(X, labels).coef_
+        lasso = Lasso(alpha=self.penalty_, fit_intercept=False, max_iter=LASSO_PASSES)
+        with warnings.catch_warnings():  # any coefficients near the best choose columns well enough
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found: Array = lasso.fit(X, labels).coef_
         if not self.refit:
             return found
         rows = PublicRows(IDENTITY, (X, labels), executor)

@@ -28,13 +28,26 @@ CASES = {
         LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=3, residual_clip=0.2), PURE),
     "local, link": (
         LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1, rounds=3, link="8x + cos x"), PURE),
-    "label, gaussian": (LabelIHT(epsilon=1.0, delta=1e-5, **LABELS), APPROXIMATE),
+    "local, coordinates": (LocalIHT(epsilon=1.0, sparsity=2, noise_bound=0.1), PURE),
+    "local, coordinates, link": (
+        LocalIHT(epsilon=2.0, sparsity=1, noise_bound=0.1, link="8x + cos x"), PureLoss(2.0)),
+    "local, coordinates, staircase": (
+        LocalIHT(epsilon=6.0, sparsity=1, noise_bound=0.1), PureLoss(6.0)),
+    "label, gaussian": (
+        LabelIHT(epsilon=1.0, delta=1e-5, noise="gaussian", **LABELS), APPROXIMATE),
+    "label, auto": (LabelIHT(epsilon=1.0, delta=1e-5, **LABELS), PURE),
+    "label, piecewise": (LabelIHT(epsilon=1.0, delta=0.0, noise="piecewise", **LABELS), PURE),
+    "label, staircase": (LabelIHT(epsilon=1.0, delta=0.0, noise="staircase", **LABELS), PURE),
     "label, laplace": (LabelIHT(epsilon=1.0, delta=1e-5, noise="laplace", **LABELS), PURE),
     "label, bounded": (LabelIHT(epsilon=1.0, delta=1e-5, noise="bounded", **LABELS), PURE),
     "label, pure": (LabelIHT(epsilon=1.0, delta=1e-9, noise="pure", **LABELS), PURE),
     "label, link": (
-        LabelIHT(epsilon=1.0, delta=1e-5, link="8x + cos x", **LABELS), APPROXIMATE),
-    "lasso": (LabelLasso(epsilon=1.0, delta=1e-5, label_bound=2.0, noise_bound=0.1), APPROXIMATE),
+        LabelIHT(epsilon=1.0, delta=1e-5, link="8x + cos x", **LABELS), PURE),
+    "lasso": (LabelLasso(epsilon=1.0, delta=1e-5, label_bound=2.0, noise_bound=0.1), PURE),
+    "lasso, gaussian": (
+        LabelLasso(
+            epsilon=1.0, delta=1e-5, label_bound=2.0, noise_bound=0.1, noise="gaussian"
+        ), APPROXIMATE),
     "central, logistic": (SparseERM(epsilon=1.0, **ROUNDS), APPROXIMATE),
     "central, ridge": (SparseERM(epsilon=1.0, penalty=0.1, **ROUNDS), APPROXIMATE),
     "central, squared": (SparseERM(epsilon=1.0, loss="squared", **ROUNDS), APPROXIMATE),
@@ -62,7 +75,7 @@ def test_no_leak_and_losses_within_the_claim(name):
     assert found.losses.std() > 0.01  # the neighbours do differ in what is released
 
 
-@pytest.mark.parametrize("name", ["label, gaussian", "lasso"])
+@pytest.mark.parametrize("name", ["label, gaussian", "lasso, gaussian"])
 def test_the_worst_labels_use_the_whole_budget(name):
     estimator, _ = CASES[name]
     mu = estimator.plan(X.shape).parts[0].loss.mu
