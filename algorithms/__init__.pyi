@@ -9,6 +9,9 @@ from .frank_wolfe.private_logistic_lasso import PrivateLogisticLasso as PrivateL
 from .label_privacy.label_classifier import LabelPrivateClassifier as LabelPrivateClassifier
 from .label_privacy.label_randomizers import best_randomizer as best_randomizer
 from .label_privacy.label_sgd import LabelSGD as LabelSGD
+from .linear_models.private_linear_regression import (
+    PrivateLinearRegression as PrivateLinearRegression,
+)
 from .sparse_regression.label_iht import LabelIHT as LabelIHT
 from .sparse_regression.label_lasso import LabelLasso as LabelLasso
 from .sparse_regression.local_iht import LocalIHT as LocalIHT

@@ -95,8 +95,9 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
         epsilon = Tight().epsilon(self.plan_, self.delta)
         # what randomises a user's value protects no more than the label where it is given labels
         labels = self.neighbours == Adjacency.LABEL_REPLACE
-        relation = self.neighbours if labels else self.plan_.relation or self.neighbours
-        who = check_relation("relation", relation).difference
+        stated = None if labels else self.plan_.relation
+        stated = stated or getattr(self, "relation", self.neighbours)
+        who = check_relation("relation", stated).difference
         noise = self._noise_summary()
         guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {who}"
         return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")

@@ -21,7 +21,6 @@ from mechanisms.laplace import Laplace
 from mechanisms.piecewise_uniform import PiecewiseUniform
 from mechanisms.staircase import Staircase
 
-
 NUMBER_NOISE: dict[str, tuple[Any, dict[str, Any]]] = {
     "bounded": (BinaryLabel, {"larger": "clip"}),
     "piecewise": (PiecewiseUniform, {"larger": "clip"}),

@@ -145,9 +145,7 @@ class LabelIHT(LabelRegressor):
         predicted: Array = link_of(self.link).function(super().predict(X))
         return predicted
 
-    def _pursued(
-        self, data: Any, sparsity: int, rounds: int, executor: Executor | None
-    ) -> Array:
+    def _pursued(self, data: Any, sparsity: int, rounds: int, executor: Executor | None) -> Array:
         rows = PublicRows(link_of(self.link), data, executor)
         gradient = partial(self.gradient, data=data, executor=executor)
         found = pursued_support(rows, gradient, sparsity, rounds).significant(data[0].shape[1])

@@ -22,7 +22,7 @@ CANDIDATES = 2  # times the sparsity
 MOST_PRODUCTS = 400  # pairs of candidates, at most
 MOST_LEVELS = 8  # clips to choose from, each half of the one before
 BEYOND = 0.3  # share of the residuals that a clip may shorten
-NOISE_ALONE = 2.0  # times ln(features): squares, in variances, that noise alone would explain
+NOISE_ALONE = 3.0  # times ln(features): squares, in variances, that noise alone would explain
 GRAM_ERROR = 0.1  # of a product or a clip, relative, allowed for where measurements are pooled
 
 

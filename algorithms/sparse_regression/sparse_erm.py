@@ -22,7 +22,13 @@ from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.plan import Release, Repeat
 from algorithms.base.binary_labels import encode_two_classes
-from algorithms.base.erm_losses import ERM_LOSSES, ErmLoss, MeanGradient
+from algorithms.base.erm_losses import (
+    ERM_LOSSES,
+    ErmLoss,
+    MeanGradient,
+    clipped_row_products,
+    norm_clip_factors,
+)
 from algorithms.base.estimators import (
     PrivateRegressor,
     checked_shape,
@@ -34,7 +40,6 @@ from algorithms.base.estimators import (
 from algorithms.base.hard_thresholding import keep_largest
 from algorithms.base.noisy_gradient_rounds import affordable_rounds, calibrated_gaussian
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.row_blocks import row_products
 
 LOSS = OneOf(tuple(ERM_LOSSES))
 ROW_BOUND = Interval(1e-100, 1e100)  # whose squares are floats
@@ -67,7 +72,7 @@ class SparseERM(PrivateRegressor):
     penalty : float
         Ridge penalty, which adds no privacy loss.
     row_bound : float
-        Largest Euclidean norm of a row; longer rows are scaled to it.
+        Largest Euclidean norm of a row; longer rows are scaled to it, in predictions too.
     batch_rate : float or None
         Sampling probability of a record in a round; None takes all records.
     non_private : bool
@@ -182,14 +187,15 @@ class SparseERM(PrivateRegressor):
 
     @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def decision_function(self, X: Any) -> Array:
-        """Return ``<x, theta>`` of every row; positive for the second class."""
+        """Return ``<x, theta>`` of every shortened row; positive for the second class."""
         return self._linear_predictor(X)
 
     def _linear_predictor(self, X: Any) -> Array:
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
-        return row_products(X, self.coef_)
+        # rows are shortened as in the fit
+        return clipped_row_products(X, norm_clip_factors(X, self.row_bound), self.coef_)
 
     def predict(self, X: Any) -> Any:
         """Return the class, or the number, of every row of X (records, features)."""

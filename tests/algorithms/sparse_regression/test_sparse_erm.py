@@ -98,6 +98,21 @@ def test_rows_are_shortened():
         assert norm_clip_factors(kind(rows), 5.0).tolist() == [1, 1, 1]
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_predictions_shorten_rows_as_the_fit_does(kind):
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(4000, 5))  # most rows are longer than 1
+    short = x * norm_clip_factors(x, 1.0)[:, None]
+    y = 0.7 * short[:, 2]
+    scores = []
+    for epsilon in (1.0, 10.0):
+        made = SparseERM(loss="squared", epsilon=epsilon, delta=1e-5, sparsity=1, random_state=0)
+        made.fit(kind(x), y)
+        assert made.predict(kind(x)) == pytest.approx(made.predict(kind(short)))
+        scores.append(made.score(kind(x), y))
+    assert min(scores) > 0.99
+
+
 @pytest.mark.parametrize("rate", [None, 0.1])
 def test_it_learns_and_dense_equals_sparse(rate):
     made = SparseERM(
