@@ -119,11 +119,15 @@ class LedgerUsers:
             yield from self.ledger.release_blocks(mechanism, query, blocks, self.executor)
 
 
-def stage_blocks(users: int, features: int, sparsity: int) -> list[list[slice]]:
-    """Return the blocks of users of every stage; a block has a user for every number asked."""
+def stage_blocks(users: int, features: int, sparsity: int, enough: Array) -> list[list[slice]]:
+    """Return the blocks of users of every stage; a block has a user for every number asked.
+
+    A stage has its share of the users, or as many as are enough; the last one has all others.
+    """
     some = candidates(features, sparsity)
     each = max(rows_per_block(features), features, some * (some + 1) // 2)
-    ends = [round(users * float(share)) for share in np.cumsum((0.0, *SHARES))]
+    sizes = np.minimum(users * np.array(SHARES[:-1]), enough)
+    ends = [0, *(int(end) for end in np.rint(np.cumsum(sizes))), users]
     return [equal_slices(start, stop, each) for start, stop in pairwise(ends)]
 
 

@@ -146,9 +146,10 @@ class LocalIHT(PrivateRegressor):
         users, features = checked_shape(shape)
         radius, epsilon = self.norm_bound(features), self._checked_epsilon()
         if self._asks_coordinates:
-            blocks = sum(map(len, stage_blocks(users, features, self.sparsity)))
             one = NoPrivacy() if self.non_private else least_noise(1.0, epsilon)
-            return Parallel([one] * blocks)
+            rounds = self._narrowing_rounds(features, one)
+            stages = stage_blocks(users, features, self.sparsity, rounds.enough())
+            return Parallel([one] * sum(map(len, stages)))
         groups = self._round_blocks(users, features)
         mechanism: Plan = NoPrivacy()
         if not self.non_private:
@@ -200,20 +201,24 @@ class LocalIHT(PrivateRegressor):
             theta = iht_step(theta, mean, step, self.sparsity)
         return theta
 
-    def _narrowed(self, ledger: Any, executor: Executor | None) -> Array:
-        """Return theta from reports of single numbers."""
-        users, features = ledger.shape
-        link, mechanism = link_of(self.link), ledger.plan.parts[0]
+    def _narrowing_rounds(self, features: int, mechanism: Any) -> NarrowingRounds:
+        """Return the protocol of reports of single numbers by this mechanism."""
+        link = link_of(self.link)
         true = self.sparsity if self.true_sparsity is None else self.true_sparsity
         # of residuals (y - f) / f': at theta = 0 they are at most (b sqrt s* + C) / a; few are
         # beyond 2 b + C, as theta is in the unit ball
         reach = (link.high * min(math.sqrt(true), 2.0) + self.noise_bound) / link.low
         variance = OWN_VARIANCE + (0.0 if self.non_private else noise_variance(mechanism, 1.0))
-        rounds = NarrowingRounds(
-            features, self.sparsity, variance, reach, self.noise_bound / link.low
-        )
-        stages = stage_blocks(users, features, self.sparsity)
-        return project_to_ball(rounds.run(LedgerUsers(ledger, link, stages, executor)))
+        noise = self.noise_bound / link.low
+        return NarrowingRounds(features, self.sparsity, variance, reach, noise)
+
+    def _narrowed(self, ledger: Any, executor: Executor | None) -> Array:
+        """Return theta from reports of single numbers."""
+        users, features = ledger.shape
+        rounds = self._narrowing_rounds(features, ledger.plan.parts[0])
+        stages = stage_blocks(users, features, self.sparsity, rounds.enough())
+        asked = LedgerUsers(ledger, link_of(self.link), stages, executor)
+        return project_to_ball(rounds.run(asked))
 
     @property
     def _asks_coordinates(self) -> bool:

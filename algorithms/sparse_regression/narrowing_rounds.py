@@ -16,12 +16,14 @@ from accountant.numerics import Array
 
 # Shares of the users: in each round those of slopes, of products and of sizes; at last those of the
 # slopes of the support.  Found by a search: docs/sparse-regression.md.
-ROUND_SHARES = ((0.22, 0.1, 0.03), (0.15, 0.1, 0.03), (0.14, 0.1, 0.03))
-SHARES = (*(share for one in ROUND_SHARES for share in one), 0.1)
+ROUND_SHARES = ((0.2, 0.07, 0.03), (0.13, 0.07, 0.03), (0.12, 0.07, 0.02), (0.1, 0.06, 0.02))
+SHARES = (*(share for one in ROUND_SHARES for share in one), 0.08)
 CANDIDATES = 2  # times the sparsity
 MOST_PRODUCTS = 400  # pairs of candidates, at most
 MOST_LEVELS = 8  # clips to choose from, each half of the one before
-BEYOND = 0.3  # share of the residuals that a clip may shorten
+BEYOND = 0.2  # share of the residuals that a clip may shorten
+FIRST_DEVIATION = 0.03  # of a slope in the first round: smaller residuals follow
+PRODUCT_DEVIATION = 0.03  # of a product of features
 NOISE_ALONE = 3.0  # times ln(features): squares, in variances, that noise alone would explain
 GRAM_ERROR = 0.1  # of a product or a clip, relative, allowed for where measurements are pooled
 
@@ -51,7 +53,7 @@ class Slopes:
 
 @dataclass(slots=True)
 class NarrowingRounds:
-    """The protocol: six stages, a public rule from each to the next.
+    """The protocol: rounds of slopes, products and sizes, and slopes of the support at last.
 
     ``variance`` is that of a report on a number of [-1, 1]; ``reach`` bounds the first residuals,
     and ``noise`` the part of a residual that no theta explains.
@@ -64,6 +66,14 @@ class NarrowingRounds:
     noise: float
     seen: list[Slopes] = field(default_factory=list)
     pairs: dict[tuple[int, ...], tuple[float, float]] = field(default_factory=dict)
+
+    def enough(self) -> Array:
+        """Return numbers of users of all stages but the last, beyond which more help little."""
+        some = candidates(self.features, self.sparsity)
+        slopes = self.features * (self.reach / FIRST_DEVIATION) ** 2
+        pairs = some * (some + 1) / 2 / PRODUCT_DEVIATION**2
+        each = [math.inf, pairs, MOST_LEVELS / PRODUCT_DEVIATION**2] * len(ROUND_SHARES)
+        return self.variance * np.array([slopes, *each[1:]])
 
     def run(self, users: Asker) -> Array:
         """Return theta."""
