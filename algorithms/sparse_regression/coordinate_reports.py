@@ -16,7 +16,7 @@ import numpy as np
 from accountant.numerics import Array
 from algorithms.base.row_blocks import equal_slices, row_products, rows_per_block
 from algorithms.sparse_regression.links import Link
-from algorithms.sparse_regression.narrowing_rounds import SHARES, candidates
+from algorithms.sparse_regression.narrowing_rounds import SHARES, Indices, candidates
 
 MAX_RESIDUAL = 1e150
 
@@ -44,7 +44,7 @@ class SlopeReports:
     """The query of a block: ``x_j r / clip`` in [-1, 1], j by the user's place."""
 
     residuals: Residuals
-    columns: Array
+    columns: Indices
     clip: float
 
     def __call__(self, rows: tuple[Any, Array]) -> Array:
@@ -58,7 +58,7 @@ class SlopeReports:
 class ProductReports:
     """The query of a block: ``x_j x_k``, the pair by the user's place."""
 
-    pairs: Array
+    pairs: Indices
 
     def __call__(self, rows: tuple[Any, Array]) -> Array:
         """Return one number a user."""
@@ -89,13 +89,15 @@ class LedgerUsers:
     stages: list[list[slice]]
     executor: Executor | None
 
-    def slopes(self, stage: int, columns: Array, theta: Array, clip: float) -> tuple[Array, Array]:
+    def slopes(
+        self, stage: int, columns: Indices, theta: Array, clip: float
+    ) -> tuple[Array, Array]:
         """Return means of ``x_j r`` and how many users each had."""
         query = SlopeReports(Residuals(self.link, theta), columns, clip)
         means, counts = self._means(stage, query, len(columns))
         return clip * means, counts
 
-    def products(self, stage: int, pairs: Array) -> tuple[Array, Array]:
+    def products(self, stage: int, pairs: Indices) -> tuple[Array, Array]:
         """Return means of ``x_j x_k`` and how many users each had."""
         return self._means(stage, ProductReports(pairs), pairs.shape[1])
 
@@ -131,19 +133,19 @@ def stage_blocks(users: int, features: int, sparsity: int, enough: Array) -> lis
     return [equal_slices(start, stop, each) for start, stop in pairwise(ends)]
 
 
-def places(users: int, many: int) -> Array:
+def places(users: int, many: int) -> Indices:
     """Return which of ``many`` numbers each user of a block is asked: all equally often."""
     return np.arange(users) % many
 
 
-def own_entries(x: Any, columns: Array) -> Array:
+def own_entries(x: Any, columns: Indices) -> Array:
     """Return for each row its entry in the column of its place, clipped to [-1, 1]."""
     users = x.shape[0]
     found = np.asarray(x[np.arange(users), columns[places(users, len(columns))]], dtype=np.float64)
     return np.clip(found.reshape(-1), -1.0, 1.0)
 
 
-def dense_columns(x: Any, columns: Array) -> Array:
+def dense_columns(x: Any, columns: Indices) -> Array:
     """Return some columns, clipped to [-1, 1], dense."""
     some = x[:, columns]
     dense = np.asarray(some.toarray() if hasattr(some, "toarray") else some, dtype=np.float64)

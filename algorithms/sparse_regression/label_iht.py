@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -18,16 +17,23 @@ from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from algorithms.base.hard_thresholding import checked_step, iht_step, project_to_ball
 from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
+from algorithms.sparse_regression.label_stages import LabelStages, stage_ends
 from algorithms.sparse_regression.links import Link, link_of
 from algorithms.sparse_regression.noisy_labels import LabelRegressor
-from algorithms.sparse_regression.support_pursuit import PublicRows, pursued_support
+from algorithms.sparse_regression.support_pursuit import (
+    NormalEquations,
+    PublicRows,
+    pursued_support,
+)
 
 
 class LabelIHT(LabelRegressor):
     """Sparse regression ``y = f(<x, theta>) + noise`` with private labels and public features.
 
-    Theta is sparse and in the unit ball.  Labels are clipped to ``[-label_bound, label_bound]`` and
-    noised once; the rounds of thresholding add no privacy loss.
+    Theta is sparse and in the unit ball.  Labels are clipped to ``[-label_bound, label_bound]``,
+    and every user reports once, with noise.  By default later users report what the labels of
+    earlier ones do not explain: residuals are smaller, and so is their noise.  With a ``step`` all
+    labels are noised at once; the rounds of thresholding add no privacy loss.
 
     Parameters
     ----------
@@ -107,15 +113,15 @@ class LabelIHT(LabelRegressor):
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
         plan = super().plan(shape)
         self._settings(*shape)
-        return plan
+        return self._staged(plan, self._stage_ends(shape[0]))
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, computed from noisy labels and public features only."""
         X = ledger.public
         sparsity, rounds, step = self._settings(*X.shape)
-        data, theta = (X, self.noisy_labels(ledger)), np.zeros(X.shape[1])
         if step is None:
-            return self._pursued(data, sparsity, rounds, executor)
+            return self._pursued(ledger, sparsity, rounds, executor)
+        data, theta = (X, self.noisy_labels(ledger)), np.zeros(X.shape[1])
         for _ in range(rounds):
             theta = iht_step(theta, self.gradient(theta, data, executor), step, sparsity)
         return theta
@@ -145,13 +151,28 @@ class LabelIHT(LabelRegressor):
         predicted: Array = link_of(self.link).function(super().predict(X))
         return predicted
 
-    def _pursued(self, data: Any, sparsity: int, rounds: int, executor: Executor | None) -> Array:
-        rows = PublicRows(link_of(self.link), data, executor)
-        gradient = partial(self.gradient, data=data, executor=executor)
-        found = pursued_support(rows, gradient, sparsity, rounds).significant(data[0].shape[1])
-        theta = np.zeros(data[0].shape[1])
+    def _pursued(self, ledger: Any, sparsity: int, rounds: int, executor: Executor | None) -> Array:
+        """Return theta by least squares, from labels reported at once or in stages."""
+        X, link = ledger.public, link_of(self.link)
+        ends = self._stage_ends(X.shape[0])
+
+        def fit(data: tuple[Any, ...], clip: float) -> NormalEquations:
+            del clip
+            rows = PublicRows(link, data, executor)
+            return pursued_support(rows, sparsity, rounds).significant(X.shape[1])
+
+        if len(ends) == 2:
+            found = fit((X, self.noisy_labels(ledger)), self.label_bound)
+        else:
+            found = LabelStages(ledger, link, self.label_bound, ends).run(fit)
+        theta = np.zeros(X.shape[1])
         theta[found.columns] = found.solution()
         return project_to_ball(theta)
+
+    def _stage_ends(self, users: int) -> list[int]:
+        """Return where stages of labels begin and end: one stage for gradient steps."""
+        at_once = self.step is not None or self.non_private or self.noise == "pure"
+        return [0, users] if at_once else stage_ends(users)
 
     def _settings(self, users: int, features: int) -> tuple[int, int, float | None]:
         link, sparsity = (

@@ -20,9 +20,10 @@ from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.number_noise import noise_variance
+from algorithms.sparse_regression.label_stages import LabelStages, stage_ends
 from algorithms.sparse_regression.links import IDENTITY
 from algorithms.sparse_regression.noisy_labels import LabelRegressor
-from algorithms.sparse_regression.support_pursuit import PublicRows
+from algorithms.sparse_regression.support_pursuit import NormalEquations, PublicRows
 
 SHARE_OF_UNIVERSAL = 0.7  # a smaller penalty finds more columns, of which a refit keeps some
 LASSO_PASSES = 2_000  # at most
@@ -31,6 +32,8 @@ LASSO_PASSES = 2_000  # at most
 class LabelLasso(LabelRegressor):
     """The Lasso of scikit-learn on public features and noisy labels, and least squares after it.
 
+    Every user reports once; later users report what the labels of earlier ones do not explain, with
+    less noise, unless ``penalty`` is given or ``refit`` is False.
     The Lasso chooses columns, with a penalty of ``.7 sqrt(2 ln p (noise_bound^2 + tau^2) / n)`` for
     noise of deviation tau and features of about unit size.  Least squares on them leaves out those
     that noise alone would explain; there is no intercept.
@@ -113,36 +116,60 @@ class LabelLasso(LabelRegressor):
             NON_NEGATIVE.check("penalty", self.penalty)
         if not isinstance(self.refit, bool):
             raise ParameterError("refit", self.refit, "True or False")
-        return plan
+        return self._staged(plan, self._stage_ends(shape[0]))
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return coefficients on the columns that scikit-learn's Lasso finds on noisy labels."""
         X = ledger.public
         if isinstance(X, Chunks):
             raise ParameterError("X", X, "in memory, or a memory map: the Lasso reads by columns")
-        labels, features = self.noisy_labels(ledger), X.shape[1]
-        self.penalty_ = self._penalty(ledger.plan.parts[0], labels, features)
-        lasso = Lasso(alpha=self.penalty_, fit_intercept=False, max_iter=LASSO_PASSES)
-        with warnings.catch_warnings():  # any coefficients near the best choose columns well enough
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            found: Array = lasso.fit(X, labels).coef_
-        if not self.refit:
-            return found
-        rows = PublicRows(IDENTITY, (X, labels), executor)
-        columns = np.flatnonzero(found)
-        kept = rows.equations(columns, np.zeros(features)).significant(features)
+        features, ends = X.shape[1], self._stage_ends(X.shape[0])
+
+        def fit(data: tuple[Any, ...], clip: float) -> NormalEquations:
+            columns = np.flatnonzero(self._lasso(data, ledger.plan.parts[0], clip))
+            rows = PublicRows(IDENTITY, data, executor)
+            return rows.equations(columns, np.zeros(features)).significant(features)
+
+        if len(ends) > 2:
+            kept = LabelStages(ledger, IDENTITY, self.label_bound, ends).run(fit)
+        else:
+            data = (X, self.noisy_labels(ledger))
+            if not self.refit:
+                return self._lasso(data, ledger.plan.parts[0], self.label_bound)
+            kept = fit(data, self.label_bound)
         theta = np.zeros(features)
         theta[kept.columns] = kept.solution()
         return theta
 
-    def _penalty(self, mechanism: Any, labels: Array, features: int) -> float:
+    def _lasso(self, data: tuple[Any, ...], mechanism: Any, clip: float) -> Array:
+        """Return the Lasso's coefficients; labels of weight 1 were clipped to ``clip``."""
+        X, labels = data[:2]
+        self.penalty_ = self._penalty(mechanism, data, clip)
+        lasso = Lasso(alpha=self.penalty_, fit_intercept=False, max_iter=LASSO_PASSES)
+        given = {} if len(data) == 2 else {"sample_weight": data[2]}
+        with warnings.catch_warnings():  # any coefficients near the best choose columns well enough
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found: Array = lasso.fit(X, labels, **given).coef_
+        return found
+
+    def _penalty(self, mechanism: Any, data: tuple[Any, ...], clip: float) -> float:
         """Return the penalty asked for, or .7 of the universal one."""
         if self.penalty is not None:
             return self.penalty
+        (X, labels), features = data[:2], data[0].shape[1]
+        weights = data[2] if len(data) > 2 else np.ones(X.shape[0])
         variance = 0.0
         if not isinstance(mechanism, NoPrivacy):
             # of a mechanism made pure the variance has no formula: that of what it released
-            variance = min(noise_variance(mechanism, self.label_bound), float(labels.var()))
+            variance = noise_variance(mechanism, self.label_bound) * (clip / self.label_bound) ** 2
+            if clip == self.label_bound:
+                variance = min(variance, float(labels[weights > 0].var()))
         variance += self.noise_bound**2
-        universal = math.sqrt(2 * math.log(max(features, 2)) * variance / len(labels))
+        # with weights w the slopes have variance v / sum w, where v is that of weight 1
+        universal = math.sqrt(2 * math.log(max(features, 2)) * variance / float(weights.sum()))
         return SHARE_OF_UNIVERSAL * universal
+
+    def _stage_ends(self, users: int) -> list[int]:
+        """Return where stages of labels begin and end: one for the Lasso itself."""
+        staged = self.refit and self.penalty is None and self.noise != "pure"
+        return stage_ends(users) if staged and not self.non_private else [0, users]

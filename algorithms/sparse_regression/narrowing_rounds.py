@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 from typing import Protocol, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.numerics import Array
+
+Indices = NDArray[np.intp]
 
 # Shares of the users: in each round those of slopes, of products and of sizes; at last those of the
 # slopes of the support.  Found by a search: docs/sparse-regression.md.
@@ -31,10 +34,12 @@ GRAM_ERROR = 0.1  # of a product or a clip, relative, allowed for where measurem
 class Asker(Protocol):
     """Users who report: each one number, of the coordinate or pair that their place stands for."""
 
-    def slopes(self, stage: int, columns: Array, theta: Array, clip: float) -> tuple[Array, Array]:
+    def slopes(
+        self, stage: int, columns: Indices, theta: Array, clip: float
+    ) -> tuple[Array, Array]:
         """Return means of ``x_j r``, residuals clipped to ``clip``, and how many users each had."""
 
-    def products(self, stage: int, pairs: Array) -> tuple[Array, Array]:
+    def products(self, stage: int, pairs: Indices) -> tuple[Array, Array]:
         """Return means of ``x_j x_k`` of the pairs (2, many), and how many users each had."""
 
     def beyond(self, stage: int, levels: Array, theta: Array) -> tuple[Array, Array]:
@@ -77,8 +82,9 @@ class NarrowingRounds:
 
     def run(self, users: Asker) -> Array:
         """Return theta."""
-        everything, theta = np.arange(self.features), np.zeros(self.features)
-        clip, some, gram = self.reach, everything[:0], np.zeros((0, 0))
+        everything: Indices = np.arange(self.features)
+        theta = np.zeros(self.features)
+        clip, some, gram = self.reach, everything, np.zeros((0, 0))
         for stage in range(0, 3 * len(ROUND_SHARES), 3):
             self._measure(users, stage, everything, theta, clip)
             some = self._candidates(theta)
@@ -102,7 +108,9 @@ class NarrowingRounds:
         # the first level that fails ends the search: larger ones hold more residuals
         return float(levels[int(np.argmin(np.append(fits, False)))])
 
-    def _measure(self, users: Asker, stage: int, columns: Array, theta: Array, clip: float) -> None:
+    def _measure(
+        self, users: Asker, stage: int, columns: Indices, theta: Array, clip: float
+    ) -> None:
         means, counts = users.slopes(stage, columns, theta, clip)
         found = Slopes(theta, np.zeros(self.features), np.full(self.features, math.inf))
         found.means[columns] = means
@@ -110,14 +118,14 @@ class NarrowingRounds:
             found.variances[columns] = clip * clip * self.variance / counts
         self.seen.append(found)
 
-    def _candidates(self, theta: Array) -> Array:
+    def _candidates(self, theta: Array) -> Indices:
         """Return the coordinates of theta, and those of the largest slopes at it."""
         last = self.seen[-1]
         many = candidates(self.features, self.sparsity)
         rank = np.where(theta != 0, math.inf, np.abs(last.means))
         return np.sort(np.argsort(-rank, kind="stable")[:many])
 
-    def _gram(self, users: Asker, stage: int, some: Array) -> Array:
+    def _gram(self, users: Asker, stage: int, some: Indices) -> Array:
         """Return the products of the candidates; entries that noise explains become 0."""
         rows, columns = np.triu_indices(len(some))
         means, counts = self._products(users, stage, np.stack([some[rows], some[columns]]))
@@ -135,7 +143,7 @@ class NarrowingRounds:
         found: Array = (vectors * np.maximum(values, least)) @ vectors.T
         return found
 
-    def _products(self, users: Asker, stage: int, pairs: Array) -> tuple[Array, Array]:
+    def _products(self, users: Asker, stage: int, pairs: Indices) -> tuple[Array, Array]:
         """Return means and numbers of users of the pairs, those of earlier rounds included."""
         means, counts = users.products(stage, pairs)
         for i, pair in enumerate(zip(*pairs.tolist(), strict=True)):
@@ -144,7 +152,7 @@ class NarrowingRounds:
         found = np.array([self.pairs[pair] for pair in zip(*pairs.tolist(), strict=True)])
         return found[:, 0] / np.maximum(found[:, 1], 1), found[:, 1]
 
-    def _fit(self, some: Array, gram: Array) -> Array:
+    def _fit(self, some: Indices, gram: Array) -> Array:
         """Return a sparse theta on the candidates; none where noise alone explains all."""
         target, variance = self._pooled(some, gram)
         kept = np.arange(len(some))
@@ -162,7 +170,7 @@ class NarrowingRounds:
             theta[some[kept]] = solution
         return theta
 
-    def _pooled(self, some: Array, gram: Array) -> tuple[Array, Array]:
+    def _pooled(self, some: Indices, gram: Array) -> tuple[Array, Array]:
         """Return ``G theta`` of the true theta on the candidates, and its variances."""
         latest = self.seen[-1].theta[some]
         total, weight = np.zeros(len(some)), np.zeros(len(some))

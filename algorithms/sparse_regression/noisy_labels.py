@@ -103,6 +103,11 @@ class LabelRegressor(PrivateRegressor, ABC):
         )
         return PureFromApproximate(inner, pure.odds, candidates)
 
+    def _staged(self, plan: Parallel, ends: list[int]) -> Parallel:
+        """Return the plan of users who report in stages between these ends."""
+        stages = len(ends) - 1
+        return plan if stages == 1 else Parallel([plan.parts[0]] * stages)
+
     def noisy_labels(self, ledger: Any) -> Array:
         """Return every user's label, clipped and noised.
 

@@ -16,7 +16,7 @@ import numpy as np
 from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
 from algorithms.base.hard_thresholding import keep_largest
-from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products
+from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
 from algorithms.sparse_regression.links import Link
 
 SETTLED = 1e-9  # relative change of coefficients after which rounds stop
@@ -70,16 +70,21 @@ class PublicRows(NamedTuple):
     """Public features and noisy labels, and how the labels follow from the features."""
 
     link: Link
-    data: tuple[Any, Array]
+    data: tuple[Any, ...]  # features, labels, and if there is a third array, the labels' weights
     executor: Executor | None = None
 
     def equations(self, columns: Array, theta: Array) -> NormalEquations:
         """Return those of the columns, with the link replaced by its tangent at theta."""
         total = self._sum(TangentMoments(self.link, columns, theta))
         k = len(columns)
+        weights = self.data[-1] if len(self.data) > 2 else np.ones(len(self.data[1]))
         return NormalEquations(
-            columns, total[:k, :k], total[:k, k], float(total[k, k]), len(self.data[1])
+            columns, total[:k, :k], total[:k, k], float(total[k, k]), np.count_nonzero(weights)
         )
+
+    def slopes(self, theta: Array) -> Array:
+        """Return the weighted sum of ``f'(<x, theta>) (y - f(<x, theta>)) x`` over the rows."""
+        return self._sum(WeightedSlopes(self.link, theta))
 
     def lengths(self) -> Array:
         """Return the Euclidean length of every column; 1 for columns of zeros."""
@@ -92,18 +97,18 @@ class PublicRows(NamedTuple):
 
 
 def pursued_support(
-    rows: PublicRows, gradient: Callable[[Array], Array], sparsity: int, rounds: int
+    rows: PublicRows, sparsity: int, rounds: int, slopes: Callable[[Array], Array] | None = None
 ) -> NormalEquations:
     """Return the equations of the ``sparsity`` columns that explain the labels best.
 
     Each round adds the columns of the largest gradient to those kept, solves least squares on all
     of them, and keeps the ``sparsity`` largest terms: Dai & Milenkovic (2009).
     """
-    lengths, features = rows.lengths(), rows.data[0].shape[1]
+    lengths, features, slopes = rows.lengths(), rows.data[0].shape[1], slopes or rows.slopes
     theta, best, least = np.zeros(features), None, math.inf
     for _ in range(rounds):
-        slopes = keep_largest(gradient(theta) / lengths, min(sparsity, features))
-        columns = np.flatnonzero((slopes != 0) | (theta != 0))
+        steepest = keep_largest(slopes(theta) / lengths, min(sparsity, features))
+        columns = np.flatnonzero((steepest != 0) | (theta != 0))
         if not len(columns):
             break
         both = rows.equations(columns, theta)
@@ -130,20 +135,37 @@ class TangentMoments:
     columns: Array
     theta: Array
 
-    def __call__(self, block: tuple[Any, Array]) -> Array:
+    def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return a square matrix, the labels' column last."""
-        x, y = block
+        x, y = block[:2]
         inner = row_products(x, self.theta)
         slope = self.link.derivative(inner)
         some = x[:, self.columns]
         some = some.toarray() if hasattr(some, "toarray") else np.asarray(some, dtype=float)
         target = y - self.link.function(inner) + slope * inner
         both = np.column_stack([some * slope[:, None], target])
+        if len(block) > 2:
+            both *= np.sqrt(block[2])[:, None]
         products: Array = np.einsum("ij,ik->jk", both, both)  # not BLAS: see row_products
         return products
 
 
-def _column_squares(block: tuple[Any, Array]) -> Array:
+@final
+@dataclass(frozen=True, slots=True)
+class WeightedSlopes:
+    """The slopes of half the weighted sum of squares over a block's rows, downhill."""
+
+    link: Link
+    theta: Array
+
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """Return one vector."""
+        inner = row_products(block[0], self.theta)
+        apart = (block[1] - self.link.function(inner)) * self.link.derivative(inner)
+        return weighted_row_sum(block[0], apart if len(block) < 3 else apart * block[2])
+
+
+def _column_squares(block: tuple[Any, ...]) -> Array:
     x = block[0]
     if hasattr(x, "multiply"):
         return np.asarray(x.multiply(x).sum(axis=0), dtype=float).reshape(-1)
