@@ -113,6 +113,7 @@ class Staircase(AdditiveNoise):
     def with_noise_factor(self, factor: float) -> Staircase:
         """Return the same noise times ``factor``; a best share stays the best of its kind."""
         changed = AdditiveNoise.with_noise_factor(self, factor)
+        word: Any
         for word in (BEST, LEAST_VARIANCE):
             if self.upper == SHARE.best(word, self.sensitivity / self.scale):
                 changed = dataclasses.replace(changed, upper=word)

@@ -35,7 +35,8 @@ def number_noise(name: str, bound: float, epsilon: float) -> Release:
     kind, fields = NUMBER_NOISE[name]
     name_of_size = {BinaryLabel: "bound", PiecewiseUniform: "radius"}.get(kind, "sensitivity")
     size = 2 * bound if name_of_size == "sensitivity" else bound
-    made: Release = calibrate(kind, epsilon=epsilon, **{name_of_size: size}, **fields)
+    given: dict[str, Any] = {name_of_size: size, **fields}
+    made: Release = calibrate(kind, epsilon=epsilon, **given)
     return made
 
 

@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.domains import NON_NEGATIVE
 from accountant.ledger.ledger import Ledger
@@ -98,22 +99,22 @@ class LabelLikelihood(PrivateEstimator):
         return equal_slices(0, users, max(1, BLOCK_COEFFICIENTS // self.classes))
 
 
-def probable_labels(mechanism: Any, classes: int, reports: Any) -> Array:
+def probable_labels(mechanism: Any, classes: int, reports: Any) -> NDArray[np.bool_]:
     """Return for every report which labels make it more probable, by the same factor for all.
 
     The factor is ``e^epsilon``: unary encoding, subset selection and k-ary response support some
     labels, and Duchi's vector lies in the hemisphere of some labels' corners.
     """
     if isinstance(mechanism, NoPrivacy):
-        return np.asarray(reports)[:, None] == np.arange(classes)
+        return np.asarray(np.asarray(reports)[:, None] == np.arange(classes))
     if isinstance(mechanism, HemisphereL2):
         # c_k = 1 / K + <report, corner k> times a positive constant
         return GradientSpan.regular_simplex(classes).coefficients(reports) > 1 / classes
-    found: Array = mechanism.coefficients(reports) > 0  # (1[supported] - q) / (p - q)
+    found: NDArray[np.bool_] = mechanism.coefficients(reports) > 0  # (1[supported] - q) / (p - q)
     return found
 
 
-def most_likely(X: Any, probable: Array, log_ratio: float, penalty: float) -> Array:
+def most_likely(X: Any, probable: NDArray[np.bool_], log_ratio: float, penalty: float) -> Array:
     """Return coefficients (classes, features) of the most likely logistic model of the reports.
 
     The report of a row with label probabilities ``p = softmax(scores)`` has the likelihood

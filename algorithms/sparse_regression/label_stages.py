@@ -108,12 +108,15 @@ class LabelStages:
 
     def _clip(self, who: slice, guess: Array) -> float:
         """Return the smallest level that few residuals lie beyond, as users report."""
-        mechanism, levels = self.ledger.plan.parts[0], self.bound / 2.0 ** np.arange(1, LEVELS + 1)
+        mechanism = self.ledger.plan.parts[0]
+        levels: Array = np.asarray(self.bound / 2.0 ** np.arange(1, LEVELS + 1), dtype=float)
         query = ResidualSizes(guess, levels, self.bound)
         reports = np.asarray(self.ledger.release_each(mechanism, query, who)) / self.bound
         places = np.arange(len(reports)) % LEVELS
         counts = np.bincount(places, minlength=LEVELS)
-        shares = (np.bincount(places, reports, LEVELS) / counts + 1) / 2
-        spread = np.sqrt(noise_variance(mechanism, self.bound) / self.bound**2 / 4 / counts)
+        shares = (np.bincount(places, reports, LEVELS) / np.maximum(counts, 1) + 1) / 2
+        variance = noise_variance(mechanism, self.bound) / self.bound**2 / 4  # of one user's share
+        with np.errstate(divide="ignore"):
+            spread = np.sqrt(variance / counts)
         fits = np.append(shares + spread <= BEYOND, False)
         return float(self.bound / 2.0 ** int(np.argmin(fits)))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
@@ -19,6 +20,7 @@ from algorithms.base.hard_thresholding import keep_largest
 from algorithms.base.row_blocks import ordered_sum, row_blocks, row_products, weighted_row_sum
 from algorithms.sparse_regression.links import Link
 
+Indices = NDArray[np.intp]
 SETTLED = 1e-9  # relative change of coefficients after which rounds stop
 
 
@@ -26,13 +28,13 @@ SETTLED = 1e-9  # relative change of coefficients after which rounds stop
 class NormalEquations:
     """``G t = c`` for the coefficients t of some columns, and the labels' own square."""
 
-    columns: Array
+    columns: Indices
     gram: Array
     products: Array
     square: float
     records: int
 
-    def only(self, kept: Array) -> NormalEquations:
+    def only(self, kept: Indices) -> NormalEquations:
         """Return the equations of the columns at these positions."""
         inside = self.gram[np.ix_(kept, kept)]
         return NormalEquations(
@@ -41,8 +43,7 @@ class NormalEquations:
 
     def solution(self) -> Array:
         """Return the shortest coefficients of least squares."""
-        found: Array = np.linalg.lstsq(self.gram, self.products, rcond=1e-12)[0]
-        return found
+        return np.asarray(np.linalg.lstsq(self.gram, self.products, rcond=1e-12)[0], dtype=float)
 
     def residual(self) -> float:
         """Return the sum of squares that the coefficients leave."""
@@ -73,13 +74,13 @@ class PublicRows(NamedTuple):
     data: tuple[Any, ...]  # features, labels, and if there is a third array, the labels' weights
     executor: Executor | None = None
 
-    def equations(self, columns: Array, theta: Array) -> NormalEquations:
+    def equations(self, columns: Indices, theta: Array) -> NormalEquations:
         """Return those of the columns, with the link replaced by its tangent at theta."""
         total = self._sum(TangentMoments(self.link, columns, theta))
         k = len(columns)
         weights = self.data[-1] if len(self.data) > 2 else np.ones(len(self.data[1]))
         return NormalEquations(
-            columns, total[:k, :k], total[:k, k], float(total[k, k]), np.count_nonzero(weights)
+            columns, total[:k, :k], total[:k, k], float(total[k, k]), int(np.count_nonzero(weights))
         )
 
     def slopes(self, theta: Array) -> Array:
@@ -96,18 +97,16 @@ class PublicRows(NamedTuple):
         return ordered_sum(work, pieces, self.executor)
 
 
-def pursued_support(
-    rows: PublicRows, sparsity: int, rounds: int, slopes: Callable[[Array], Array] | None = None
-) -> NormalEquations:
+def pursued_support(rows: PublicRows, sparsity: int, rounds: int) -> NormalEquations:
     """Return the equations of the ``sparsity`` columns that explain the labels best.
 
     Each round adds the columns of the largest gradient to those kept, solves least squares on all
     of them, and keeps the ``sparsity`` largest terms: Dai & Milenkovic (2009).
     """
-    lengths, features, slopes = rows.lengths(), rows.data[0].shape[1], slopes or rows.slopes
+    lengths, features = rows.lengths(), rows.data[0].shape[1]
     theta, best, least = np.zeros(features), None, math.inf
     for _ in range(rounds):
-        steepest = keep_largest(slopes(theta) / lengths, min(sparsity, features))
+        steepest = keep_largest(rows.slopes(theta) / lengths, min(sparsity, features))
         columns = np.flatnonzero((steepest != 0) | (theta != 0))
         if not len(columns):
             break
@@ -132,7 +131,7 @@ class TangentMoments:
     """All products of the columns ``f' x_j`` and ``y - f + f' <x, theta>`` of a block's rows."""
 
     link: Link
-    columns: Array
+    columns: Indices
     theta: Array
 
     def __call__(self, block: tuple[Any, ...]) -> Array:

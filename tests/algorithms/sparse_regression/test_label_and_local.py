@@ -190,13 +190,13 @@ def test_lasso_takes_the_stated_penalty():
     x, y, theta = model(200_000, 50, 3)
     made = LabelLasso(
         epsilon=2.0, delta=1e-3, label_bound=1.8, noise_bound=0.05, noise="gaussian",
-        random_state=1,
+        refit=False, random_state=1,
     ).fit(x, y)  # fmt: skip
     tau = made.plan_.parts[0].scale
     assert made.penalty_ == pytest.approx(
         0.7 * math.sqrt((0.05**2 + tau**2) * 2 * math.log(50) / 2e5)
     )
-    assert np.linalg.norm(made.coef_ - theta) < 0.1
+    assert np.linalg.norm(made.coef_ - theta) < 0.3
 
 
 BAD = [
