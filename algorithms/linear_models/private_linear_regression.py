@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import (
     NON_NEGATIVE,
+    POSITIVE,
     POSITIVE_DELTA,
     IntegerRange,
     Interval,
@@ -23,9 +24,9 @@ from accountant.domains import (
 from accountant.errors import ParameterError
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
+from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import REPLACE
 from accountant.plans.plan import Release, Repeat
-from algorithms.base.adaptive_descent import MeanVector, descend_adaptively, descent_plan
 from algorithms.base.clipped_gradient_descent import clipped_rows
 from algorithms.base.estimators import (
     PrivateRegressor,
@@ -34,9 +35,16 @@ from algorithms.base.estimators import (
     validated_data,
     validated_fit_data,
 )
-from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
+from algorithms.base.noisy_gradient_rounds import calibrated_gaussian
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import row_products
+from algorithms.linear_models.adaptive_descent import (
+    MeanVector,
+    descend_adaptively,
+    schedule,
+    signal_length,
+    vector_sensitivity,
+)
 from algorithms.linear_models.sufficient_statistics import (
     BlockStatistics,
     MeanStatistics,
@@ -49,6 +57,7 @@ from algorithms.linear_models.sufficient_statistics import (
     vector_size,
 )
 from mechanisms.families.selection import BOOLEAN
+from mechanisms.gaussian import Gaussian
 
 AUTO, DESCENT, STATISTICS = "auto", "descent", "statistics"
 METHOD = OneOf((AUTO, DESCENT, STATISTICS))
@@ -160,19 +169,24 @@ class PrivateLinearRegression(PrivateRegressor):
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         NON_NEGATIVE.check("ridge", self.ridge)
         size = features + BOOLEAN.check("fit_intercept", self.fit_intercept)
-        rounds = None if self.rounds is None else IntegerRange(1).check("rounds", self.rounds)
-        units, method = self._units(features), METHOD.check("method", self.method)
+        rounds = self.rounds if self.rounds is None else IntegerRange(1).check("rounds", self.rounds)
+        moved = vector_sensitivity(records, self.relation)
+        units = self._units(features)
+        method = METHOD.check("method", self.method)
+        if self.non_private:
+            if method == DESCENT:
+                return Repeat(NoPrivacy(), schedule(math.inf, rounds).rounds)
+            return NoPrivacy()
+        mu = calibrate(Gaussian, epsilon=epsilon, delta=delta).loss.mu
         if method == AUTO:
             # a symmetric matrix of entries of deviation s / sqrt 2 has norm about s sqrt(2 p)
-            mu = math.inf if self.non_private else mu_of_budget(epsilon, delta)
             noise = units.gram * math.sqrt(2 * size) / (records * mu)
             method = STATISTICS if noise <= QUIET * self.x_bound**2 else DESCENT
-        if method == DESCENT:
-            return descent_plan((records, size), (epsilon, delta), self.relation, rounds)
-        if self.non_private:
-            return NoPrivacy()
-        moved = statistics_sensitivity(records)
-        return calibrated_gaussian(epsilon, delta, 1, moved, vector_size(size))
+        if method == STATISTICS:
+            moved = statistics_sensitivity(records)
+            return calibrated_gaussian(epsilon, delta, 1, moved, vector_size(size))
+        count = schedule(signal_length(records, mu, size), rounds).rounds
+        return Repeat(calibrated_gaussian(epsilon, delta, count, moved, size + 2), count)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return coefficients and intercept, computed from released values only."""
@@ -246,9 +260,12 @@ class PrivateLinearRegression(PrivateRegressor):
             found = unpacked(released, size, units, getattr(plan, "scale", 0.0))
             return solved(found, penalty), found
         query = MeanVector(records, executor, row_square=row**2, **bounds)
-        # a target at its bound beside features of a typical size
-        norms = row * self.y_bound / math.sqrt(size), row * (self.y_bound + row)
-        return descend_adaptively(ledger, query, size, row**2, norms, penalty), None
+        rounds, signal = plan.count, math.inf
+        if not self.non_private:  # the rounds are one Gaussian release of mu sqrt T
+            signal = signal_length(records, plan.part.loss.mu * math.sqrt(rounds), size)
+        momentum = schedule(signal, rounds).momentum
+        largest = row * (self.y_bound + row)
+        return descend_adaptively(ledger, query, size, row**2, largest, penalty, momentum), None
 
     def _row_bound(self, features: int) -> float:
         longest = math.sqrt(features * BOUND.check("x_bound", self.x_bound) ** 2
@@ -262,7 +279,7 @@ class PrivateLinearRegression(PrivateRegressor):
         return StatisticUnits.of(self._row_bound(features), y_bound, self.relation)
 
     def _noise_summary(self) -> str:
-        clipped = f"features are clipped to ±{self.x_bound:g} and targets to ±{self.y_bound:g}"
+        clipped = f"features beyond {self.x_bound:g} and targets beyond {self.y_bound:g} are clipped"
         if isinstance(self.plan_, Repeat):
             return (
                 f"noise of deviation {self.plan_.part.scale:.4g} clipping norms on every "

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from accountant.errors import ParameterError
-from accountant.ledger.private_data import take_rows
+from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
@@ -44,8 +44,7 @@ class StatisticUnits:
         """Return the units for rows of length at most ``row_bound``."""
         stated = check_relation("relation", relation, RECORD_RELATIONS)
         replaced = stated is Adjacency.REPLACE_ONE
-        # |x x' - z z'|^2 = |x|^4 + |z|^4 - 2 <x, z>^2 <= 2 B^4, |x y - z w| <= 2 B Y,
-        # y^2 in [0, Y^2]; where the other record adds nothing: B^2, B Y, Y^2
+        # |x x' - z z'|^2 = |x|^4 + |z|^4 - 2 <x, z>^2 <= 2 B^4; |x y - z w| <= 2 B Y; y^2 in [0, Y^2]
         gram = row_bound**2 * (math.sqrt(2) if replaced else 1.0)
         products = row_bound * y_bound * (2.0 if replaced else 1.0)
         one, two, three = (math.sqrt(share) for share in SHARES)
@@ -53,7 +52,7 @@ class StatisticUnits:
 
 
 def statistics_sensitivity(records: int) -> float:
-    """Return how far a record moves the mean vector, as shares add up to 1; rounded up."""
+    """Return how far a record moves the mean vector, whose units' shares add up to 1; rounded up."""
     return round_up(1 / records, 16)
 
 
