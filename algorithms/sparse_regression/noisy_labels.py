@@ -146,7 +146,8 @@ class LabelRegressor(PrivateRegressor, ABC):
         if variance == math.inf:
             return f"labels released by {mechanism!r}"
         share = min(1.0, variance / float(np.mean(np.square(reports))))
-        return f"noise of deviation {math.sqrt(variance):.4g}: {share:.0%} of the labels' square"
+        noise = f"noise of deviation {math.sqrt(variance):.4g}: {share:.0%} of the labels' square"
+        return noise if len(self.plan_.parts) == 1 else f"{noise}, less in later stages"
 
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features)."""

@@ -170,7 +170,10 @@ def test_local_errors_fall_with_users_and_grow_with_features():
 
 def test_summaries_say_what_is_guaranteed_and_what_is_noise():
     x, y, _ = model(3000, 6, 2)
-    noisy = (clone(one).set_params(noise="gaussian") for one in (LABEL, LASSO))
+    noisy = (
+        clone(LABEL).set_params(noise="gaussian", step=default_step()),
+        clone(LASSO).set_params(noise="gaussian", refit=False),
+    )
     words = [one.fit(x, y).summary() for one in (LOCAL, *noisy)]
     assert words[0].startswith("LocalIHT: (2, 0)-differential privacy: one user's own record")
     assert re.search("at least 9[0-9.]+% of each report's square is noise", words[0])
