@@ -71,7 +71,7 @@ def label_lasso(data, epsilon, seed):
 
 def noisy_labels(data, epsilon, seed):
     """Features, the two-valued labels that ours fits to, and the deviation of a label's noise."""
-    made = LabelIHT(epsilon=epsilon, delta=1e-5, sparsity=1, label_bound=bound(data), rounds=1,
+    made = LabelIHT(epsilon=epsilon, delta=1e-5, sparsity=1, label_bound=bound(data), rounds=1, step=1.0,
                     noise="bounded", random_state=seed)  # fmt: skip
     labels = np.asarray(made.fit(*data.train).transcript_[0].output)
     return data.train[0], labels, bound(data) / math.tanh(epsilon / 2)
