@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.estimator_rows import Kind, classification, regression
+from benchmarks.estimator_rows import Kind, classification, private_labels, regression
 from benchmarks.measure import beside
 from mechanisms.base.marked_table import markdown_table, write_between
 
-TASKS = (*regression.TASKS, *classification.TASKS)
+TASKS = (*regression.TASKS, *classification.TASKS, *private_labels.TASKS)
 PAGE = Path(__file__).parents[1] / "docs" / "algorithms.md"
 MARKS = ("<!-- table of estimators: made by `make bench` -->\n", "<!-- end of estimators -->")
 HEAD = ("task", "method", "score at each epsilon")
@@ -48,7 +48,7 @@ def measured(task, seeds, quick):
 
 def show(task, method, row):
     """A line for a method."""
-    scores = ", ".join(f"{mean:.3f} ± {error:.3f}" for mean, error in row.values())
+    scores = ", ".join(f"{mean:.4f} ± {error:.4f}" for mean, error in row.values())
     print(f"  {method.kind.value:16} {method.name:44} {scores or 'left out'}", flush=True)
 
 
@@ -72,7 +72,7 @@ def rows_of(task, table):
     for method, row in table.items():
         if row:
             free = method.kind is Kind.FREE
-            scores = [f"{mean:.3f}" if free else f"{epsilon:g}: {mean:.3f} ± {error:.3f}"
+            scores = [f"{mean:.4f}" if free else f"{epsilon:g}: {mean:.4f} ± {error:.4f}"
                       for epsilon, (mean, error) in row.items()]  # fmt: skip
             yield [f"{task.name}, {task.measure}", f"{method.name}, {method.kind.value}",
                    "; ".join(scores)]  # fmt: skip

@@ -93,7 +93,10 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
             return f"{type(self).__name__}: NOT PRIVATE, no noise at all (non_private=True)"
         # at the requested delta, a pure plan's epsilon is even smaller
         epsilon = Tight().epsilon(self.plan_, self.delta)
-        stated = self.plan_.relation or getattr(self, "relation", self.neighbours)
+        # what randomises a user's value protects no more than the label where it is given labels
+        labels = self.neighbours == Adjacency.LABEL_REPLACE
+        stated = None if labels else self.plan_.relation
+        stated = stated or getattr(self, "relation", self.neighbours)
         who = check_relation("relation", stated).difference
         noise = self._noise_summary()
         guarantee = f"({epsilon:.6g}, {self.delta:g})-differential privacy: {who}"

@@ -30,13 +30,17 @@ from algorithms.base.estimators import (
     validated_fit_data,
 )
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.number_noise import (
+    NUMBER_NOISE,
+    least_noise,
+    noise_variance,
+    number_noise,
+)
 from algorithms.base.row_blocks import row_products
-from mechanisms.binary_label import BinaryLabel
 from mechanisms.gaussian import Gaussian
-from mechanisms.laplace import Laplace
 from mechanisms.pure_from_approximate import PureFromApproximate
 
-NOISE = OneOf(("gaussian", "laplace", "bounded", "pure"))
+NOISE = OneOf(("auto", "gaussian", "laplace", "staircase", "bounded", "piecewise", "pure"))
 
 
 class LabelRegressor(PrivateRegressor, ABC):
@@ -47,7 +51,7 @@ class LabelRegressor(PrivateRegressor, ABC):
     label_bound: float
     neighbours: ClassVar[str] = Adjacency.LABEL_REPLACE
     transcript_: Any
-    noise: str = "gaussian"
+    noise: str = "auto"
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
@@ -74,10 +78,10 @@ class LabelRegressor(PrivateRegressor, ABC):
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         if self.non_private:
             return NoPrivacy()
-        if noise == "laplace":
-            return calibrate(Laplace, sensitivity=2 * bound, arithmetic="exact", epsilon=epsilon)
-        if noise == "bounded":
-            return calibrate(BinaryLabel, bound=bound, larger="clip", epsilon=epsilon)
+        if noise == "auto":
+            return least_noise(bound, epsilon, delta)
+        if noise in NUMBER_NOISE:
+            return number_noise(noise, bound, epsilon)
         POSITIVE_DELTA.check("delta", delta)
         if noise == "gaussian":
             return calibrate(
@@ -98,6 +102,11 @@ class LabelRegressor(PrivateRegressor, ABC):
             Gaussian, sensitivity=bound, arithmetic="exact", epsilon=pure.odds / 2, delta=delta
         )
         return PureFromApproximate(inner, pure.odds, candidates)
+
+    def _staged(self, plan: Parallel, ends: list[int]) -> Parallel:
+        """Return the plan of users who report in stages between these ends."""
+        stages = len(ends) - 1
+        return plan if stages == 1 else Parallel([plan.parts[0]] * stages)
 
     def noisy_labels(self, ledger: Any) -> Array:
         """Return every user's label, clipped and noised.
@@ -133,11 +142,12 @@ class LabelRegressor(PrivateRegressor, ABC):
 
     def _noise_summary(self) -> str:
         mechanism, reports = self.plan_.parts[0], np.asarray(self.transcript_[0].output)
-        if not isinstance(mechanism, (Gaussian, Laplace)):
+        variance = noise_variance(mechanism, self.label_bound)
+        if variance == math.inf:
             return f"labels released by {mechanism!r}"
-        variance = mechanism.scale**2 * (2 if isinstance(mechanism, Laplace) else 1)
         share = min(1.0, variance / float(np.mean(np.square(reports))))
-        return f"noise of deviation {math.sqrt(variance):.4g}: {share:.0%} of the labels' square"
+        noise = f"noise of deviation {math.sqrt(variance):.4g}: {share:.0%} of the labels' square"
+        return noise if len(self.plan_.parts) == 1 else f"{noise}, less in later stages"
 
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features)."""

@@ -12,7 +12,8 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from accountant.domains import POSITIVE
+from accountant.domains import POSITIVE, OneOf
+from accountant.errors import ParameterError
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
@@ -22,13 +23,16 @@ from algorithms.base.erm_losses import norm_clip_factors
 from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
 from algorithms.base.hard_thresholding import project_to_ball
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.number_noise import NUMBER_NOISE, least_noise, number_noise
 from algorithms.base.row_blocks import equal_slices, rows_per_block
 from mechanisms.hemisphere import HemisphereL2
 from mechanisms.priv_unit import PrivUnit
 
+NOISE = OneOf(("auto", "priv_unit", "hemisphere", *NUMBER_NOISE))
+
 
 class LocalMean(PrivateEstimator):
-    """The mean of the users' vectors, epsilon-DP for each of them, by PrivUnit.
+    """The mean of the users' vectors, epsilon-DP for each of them.
 
     Vectors are shortened to Euclidean length ``radius``, and so is the estimate.
 
@@ -38,6 +42,9 @@ class LocalMean(PrivateEstimator):
         Target epsilon of each user, positive, in nats; infinity with ``non_private=True``.
     radius : float
         Largest Euclidean norm of a vector.
+    noise : {"auto", "priv_unit", "hemisphere", "bounded", "piecewise", "staircase", "laplace"}
+        How a user reports; the last four are for one coordinate.  "auto" takes the least variance:
+        PrivUnit, and for one coordinate one of the last four.
     non_private : bool
         Fit without noise, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
@@ -68,11 +75,13 @@ class LocalMean(PrivateEstimator):
         *,
         epsilon: float,
         radius: float = 1.0,
+        noise: str = "auto",
         non_private: bool = False,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
         self.radius = radius
+        self.noise = noise
         self.non_private = non_private
         self.random_state = random_state
 
@@ -95,9 +104,10 @@ class LocalMean(PrivateEstimator):
             A mean oracle whose epsilon is at most the target.
         """
         radius, epsilon = POSITIVE.check("radius", self.radius), self._checked_epsilon()
+        noise = NOISE.check("noise", self.noise)
         if self.non_private:
             return NoPrivacy()
-        return mean_randomizer(dimension, epsilon, radius)
+        return mean_randomizer(dimension, epsilon, radius, noise)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the mean, computed from released reports only.
@@ -116,8 +126,10 @@ class LocalMean(PrivateEstimator):
         """
         users, dimension = ledger.shape
         blocks = equal_slices(0, users, rows_per_block(dimension))
-        query, total = ClippedVectors(self.radius), np.zeros(dimension)
-        for reports in ledger.release_blocks(ledger.plan.parts[0], query, blocks, executor):
+        mechanism, total = ledger.plan.parts[0], np.zeros(dimension)
+        vectors = isinstance(mechanism, (PrivUnit, HemisphereL2, NoPrivacy))
+        query = ClippedVectors(self.radius, numbers=not vectors)
+        for reports in ledger.release_blocks(mechanism, query, blocks, executor):
             total += reports.sum(axis=0)
         return project_to_ball(total / users / self.radius) * self.radius
 
@@ -148,24 +160,38 @@ class LocalMean(PrivateEstimator):
         return self
 
     def _noise_summary(self) -> str:
-        length = self.plan_.parts[0].length
+        mechanism = self.plan_.parts[0]
+        if not hasattr(mechanism, "length"):
+            return f"numbers of at most {self.radius:.4g} by {mechanism!r}"
+        length = mechanism.length
         return f"reports of length {length:.4g} for vectors of length at most {self.radius:.4g}"
 
 
 @lru_cache(maxsize=64)
-def mean_randomizer(dimension: int, epsilon: float, radius: float) -> Release:
-    """Return PrivUnit of smallest variance; for one coordinate, a randomised sign."""
-    if dimension > 1:
-        return PrivUnit.optimised(dimension, epsilon, radius)
-    return calibrate(HemisphereL2, dimension=1, radius=radius, epsilon=epsilon)
+def mean_randomizer(dimension: int, epsilon: float, radius: float, noise: str = "auto") -> Release:
+    """Return the named mechanism, or that of least variance: PrivUnit, or one for numbers."""
+    if noise in NUMBER_NOISE or (noise == "priv_unit" and dimension == 1):
+        if noise == "priv_unit" or dimension > 1:
+            allowed = f"'auto' or one that fits vectors of {dimension} coordinates"
+            raise ParameterError("noise", noise, allowed)
+        return number_noise(noise, radius, epsilon)
+    if noise == "hemisphere":
+        return calibrate(HemisphereL2, dimension=dimension, radius=radius, epsilon=epsilon)
+    # PrivUnit's caps contain the hemisphere: it is never worse, at any epsilon and dimension
+    return (
+        PrivUnit.optimised(dimension, epsilon, radius)
+        if dimension > 1
+        else least_noise(radius, epsilon)
+    )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ClippedVectors:
-    """The query of a block: every user's vector, of length at most ``radius``."""
+    """The query of a block: every user's vector, of length at most ``radius``, or its number."""
 
     radius: float
+    numbers: bool = False
 
     def __call__(self, rows: Any) -> Array:
         """Return one vector a user."""
@@ -173,4 +199,5 @@ class ClippedVectors:
         # clip to a cube first, so no square overflows; a little short, so rounding stays inside
         vectors = np.clip(vectors, -1e6 * self.radius, 1e6 * self.radius)
         scaled = vectors / self.radius
-        return scaled * norm_clip_factors(scaled, 1 - 1e-12)[:, None] * self.radius
+        short = scaled * norm_clip_factors(scaled, 1 - 1e-12)[:, None] * self.radius
+        return np.asarray(short[:, 0] if self.numbers else short)

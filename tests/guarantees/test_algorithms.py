@@ -48,9 +48,17 @@ def test_local_iht_is_pure():
     return made, (X, UP), (TURNED, DOWN)
 
 
+@pytest.mark.dp(epsilon=1, runs=FEW)
+def test_local_iht_by_coordinates_is_pure():
+    return LocalIHT(epsilon=1.0, noise_bound=0.1, sparsity=2), (X, UP), (TURNED, DOWN)
+
+
 @pytest.mark.parametrize(
     ("noise", "epsilon"),
     [
+        pytest.param("auto", 1.0, marks=pytest.mark.dp(epsilon=1, runs=FEW)),
+        pytest.param("piecewise", 2.0, marks=pytest.mark.dp(epsilon=2, runs=FEW)),
+        pytest.param("staircase", 3.0, marks=pytest.mark.dp(epsilon=3, runs=FEW)),
         pytest.param("gaussian", 1.0, marks=pytest.mark.dp(epsilon=1, delta=1e-5, runs=FEW)),
         pytest.param("laplace", 0.5, marks=pytest.mark.dp(epsilon=0.5, runs=FEW)),
     ],

@@ -13,6 +13,7 @@ from algorithms import LabelIHT, LocalIHT, PrivateLinearRegression, SparseERM
 from algorithms.base.adaptive_descent import MeanVector, descend_adaptively
 from algorithms.base.erm_losses import ERM_LOSSES, MeanGradient
 from algorithms.base.hard_thresholding import keep_largest
+from algorithms.base.number_noise import least_noise
 from mechanisms import Gaussian, HemisphereL2
 from tests.laws.algorithms import Run
 
@@ -20,8 +21,11 @@ RNG = np.random.default_rng(8)
 X = RNG.choice([-1.0, 1.0], (60, 4))
 Y = X @ [0.6, 0.0, -0.5, 0.0] + RNG.uniform(-0.1, 0.1, 60)
 FIRST = np.arange(60) == 0
-LABELS = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "label_bound": 1.2, "rounds": 2}
+LABELS = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "label_bound": 1.2, "rounds": 2,
+          "step": 1.0, "noise": "gaussian"}  # fmt: skip
 LOCAL = {"epsilon": 1.0, "sparsity": 2, "noise_bound": 0.1, "rounds": 2}
+NUMBERS = {"epsilon": 1.0, "sparsity": 2, "noise_bound": 0.1}
+PUBLIC = {"epsilon": 1.0, "delta": 0.0, "sparsity": 2, "label_bound": 1.2}
 CENTRAL = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 2, "rounds": 10}
 LINEAR = {"epsilon": 1.0, "delta": 1e-5, "method": "descent", "rounds": 5}
 WHOLE = {**LINEAR, "method": "statistics"}
@@ -71,6 +75,34 @@ class SmallRadius(LocalIHT):
         keep = 1 / (1 + math.exp(-2.0))
         wrong = HemisphereL2(one.dimension, one.radius, keep, "clip")
         return Parallel([wrong] * len(honest.parts))
+
+
+class NumbersForTwiceEpsilon(LocalIHT):
+    """Takes noise on single numbers that was calibrated for twice the epsilon."""
+
+    def plan(self, shape):
+        honest = super().plan(shape)
+        return Parallel([least_noise(1.0, 2 * self.epsilon)] * len(honest.parts))
+
+
+class ClipChosenByData(LocalIHT):
+    """Asks everything again with a clip that it reads from the data."""
+
+    def _narrowing_rounds(self, features, mechanism):
+        honest = super()._narrowing_rounds(features, mechanism)
+        honest.reach *= getattr(self, "widest", 1.0)
+        return honest
+
+    def run(self, ledger, executor=None):
+        self.widest = 1 + 1e-9 * np.abs(ledger._data[1]).max()
+        return super().run(ledger, executor)
+
+
+class LabelsReadForTheFit(LabelIHT):
+    """Solves least squares on the labels themselves."""
+
+    def noisy_labels(self, ledger):
+        return super().noisy_labels(ledger) + 1e-9 * ledger._data
 
 
 class SmallSensitivity(SparseERM):
@@ -157,6 +189,9 @@ PAIRS = {
     StopsOnPrivateFit: (labels(9.0), labels(-9.0), X),
     RandomizerChosenByData: ((X, labels(9.0)), (X, labels(1e6)), None),
     SmallRadius: ((X, labels(1e6)), (FAR, labels(1e6)), None),
+    NumbersForTwiceEpsilon: ((X, labels(1e6)), (FAR, labels(1e6)), None),
+    ClipChosenByData: ((X, labels(9.0)), (X, labels(1e6)), None),
+    LabelsReadForTheFit: (labels(9.0), labels(-9.0), X),
     SmallSensitivity: ((X, SIGNS), (FAR, SIGNS), None),
     EighthOfTheNoise: ((X, labels(9.0)), (FAR, labels(9.0)), None),
     EighthOfTheStatistics: ((X, labels(9.0)), (ACROSS, labels(-9.0)), None),
@@ -168,6 +203,9 @@ CASES = [
     (StopsOnPrivateFit, LABELS, "replay: the result changed"),
     (RandomizerChosenByData, LOCAL, "replay"),
     (SmallRadius, LOCAL, "privacy losses"),
+    (NumbersForTwiceEpsilon, NUMBERS, "privacy losses"),
+    (ClipChosenByData, NUMBERS, "replay"),
+    (LabelsReadForTheFit, PUBLIC, "replay: the result changed"),
     (SmallSensitivity, CENTRAL, "privacy losses"),
     (RowsNotClipped, CENTRAL, "privacy losses"),
     (EighthOfTheNoise, LINEAR, "privacy losses"),
@@ -184,7 +222,7 @@ class SameNoiseInEveryBlock(Ledger):
 
 def run_of(kind, mutant, settings):
     """A run of ``kind`` on the data that convict the mutant."""
-    claim = ApproxLoss(1.0, 1e-5) if "delta" in settings else PureLoss(1.0)
+    claim = ApproxLoss(1.0, 1e-5) if settings.get("delta") else PureLoss(1.0)
     data, neighbour, public = PAIRS[mutant]
     return Run(kind(**settings), data, neighbour, public, claim)
 
