@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import DELTA, POSITIVE, IntegerRange
 from accountant.ledger.chunks import Chunks
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from accountant.plans.plan import Repeat
@@ -106,14 +105,14 @@ class L1Estimator(PrivateRegressor):
         query = StreamedScores(bounds, self._loss, L1Ball(bounds.radius), executor)
         return run_frank_wolfe(ledger, plan.part, plan.count, bounds, query=query)
 
-    def _fit(self, X: Any, y: Any, executor: Executor | None) -> Self:
+    def _fit(self, X: Any, y: Any, executor: Executor | None, ledger: Any) -> Self:
         """Make the plan, run it, and keep the results."""
         # a subclass's plan may have no `sparse` argument
         thin: dict[str, Any] = {"sparse": True} if issparse(X) else {}
         plan = self.plan(X.shape, **thin)
         bounds, rng = self._bounds(), generator_of(self.random_state)
         self.plan_, self.bounds_ = plan, bounds
-        self.ledger_ = Ledger((X, y), plan, rng=rng)
+        self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
         streams = isinstance(X, Chunks)
         self.coef_ = (
             self._run_streamed(self.ledger_, executor) if streams else self.run(self.ledger_)
@@ -222,7 +221,9 @@ class PrivateLasso(L1Estimator):
         self.relation = relation
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on features and targets; see `PrivateRegressor.fit`.
 
         Sparse chunks draw other noise from a seed than a sparse matrix, of the same distribution.
@@ -230,7 +231,7 @@ class PrivateLasso(L1Estimator):
         X, y = validated_fit_data(self, X, y)
         if y is None:
             X, y = split_pairs(X)
-        return self._fit(X, y, executor)
+        return self._fit(X, y, executor, ledger)
 
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features), clipped as in the fit."""

@@ -94,7 +94,9 @@ class PrivateLogisticLasso(L1Estimator):
         self.relation = relation
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on features and labels of two classes; see `PrivateRegressor.fit`."""
         if isinstance(X, Chunks) and y is None:
             X, y = split_pairs(validated_fit_data(self, X, y)[0])
@@ -102,7 +104,7 @@ class PrivateLogisticLasso(L1Estimator):
             self.classes_, y = encode_two_classes(y)
         if not isinstance(X, Chunks):
             X, y = validated_fit_data(self, X, y)
-        return self._fit(X, y, executor)
+        return self._fit(X, y, executor, ledger)
 
     def decision_function(self, X: Any) -> Array:
         """Return ``<x, theta>`` of every row.

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, OneOf
 from accountant.errors import ParameterError
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import Adjacency
@@ -118,14 +117,16 @@ class LabelRegressor(PrivateRegressor, ABC):
             return mechanism.chosen(reports)
         return np.asarray(reports)
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on public features and private labels; see `PrivateRegressor.fit`."""
         X, y = validated_fit_data(self, X, y)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         if y is None:
             X, y = split_pairs(X)
         self.plan_ = plan
-        self.ledger_ = Ledger(y, plan, rng=rng, public=X)
+        self.ledger_ = self.open_ledger(y, plan, rng=rng, public=X, ledger=ledger)
         self.coef_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript

@@ -13,7 +13,6 @@ from typing import Any, Self, final
 import numpy as np
 
 from accountant.domains import POSITIVE
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
@@ -121,7 +120,9 @@ class LocalMean(PrivateEstimator):
             total += reports.sum(axis=0)
         return project_to_ball(total / users / self.radius) * self.radius
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on vectors; nothing is released if the input is bad.
 
         Parameters
@@ -132,6 +133,8 @@ class LocalMean(PrivateEstimator):
             Ignored.
         executor : concurrent.futures.Executor or None
             Where blocks of users are processed; None takes threads.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -141,7 +144,7 @@ class LocalMean(PrivateEstimator):
         del y
         X = validated_data(self, X, dtype=np.float64)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.ledger_ = Ledger(X, self.plan_, rng=rng)
+        self.ledger_ = self.open_ledger(X, self.plan_, rng=rng, ledger=ledger)
         self.mean_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("the mean is")
         self.transcript_ = self.ledger_.transcript

@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 
 from accountant.domains import DELTA, POSITIVE
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate
@@ -99,7 +98,7 @@ class PrivateMean(PrivateEstimator):
         noisy = ledger.release(ledger.plan, lambda rows: shortened(rows).mean(axis=0))
         return project_to_ball(noisy / self.radius) * self.radius
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, ledger: Any = None) -> Self:
         """Fit on records; nothing is released if the input is bad.
 
         Parameters
@@ -108,6 +107,8 @@ class PrivateMean(PrivateEstimator):
             Records.
         y : object
             Ignored.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -117,7 +118,7 @@ class PrivateMean(PrivateEstimator):
         del y
         X = validated_data(self, X, dtype=np.float64)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.ledger_ = Ledger(X, self.plan_, rng=rng)
+        self.ledger_ = self.open_ledger(X, self.plan_, rng=rng, ledger=ledger)
         self.mean_ = self.run(self.ledger_)
         self._warn_if_not_private("the mean is")
         self.transcript_ = self.ledger_.transcript
