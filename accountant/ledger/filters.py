@@ -116,9 +116,6 @@ class Filter(Ledger):
     def spend(self, mechanism: Releasable) -> None:
         """Charge a release that was made elsewhere on the same data.
 
-        With "pure-or-rdp" a plan that is the first spend, and whose sum does not fit, is charged
-        its exact epsilon; what comes beside it then adds its own (docs/proofs/two_filters.md).
-
         Parameters
         ----------
         mechanism : Mechanism, loss or plan
@@ -130,6 +127,26 @@ class Filter(Ledger):
             If it does not fit; nothing is spent.
         """
         copy = self._copies.of_spent(mechanism)
+        with self._lock:
+            self._filter_meter.charge(copy, None)
+
+    def spend_plan(self, plan: Plan) -> None:
+        """Charge a whole plan that a ledger of its own will follow on the same data.
+
+        With "pure-or-rdp" a plan that is the first spend, and whose sum does not fit, is charged
+        its exact epsilon; what comes beside it then adds its own (docs/proofs/two_filters.md).
+
+        Parameters
+        ----------
+        plan : Plan
+            What will be released.
+
+        Raises
+        ------
+        BudgetExceeded
+            If it does not fit; nothing is spent.
+        """
+        copy = self._copies.of_spent(plan)
         with self._lock:
             self._filter_meter.charge_plan(as_plan(copy))
 

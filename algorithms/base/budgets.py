@@ -13,7 +13,7 @@ import uuid
 import weakref
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
@@ -44,7 +44,7 @@ ALLOWED = (
 class Spending:
     """What an estimator and all its clones have spent together, a meter for each `Budget`."""
 
-    _known: weakref.WeakValueDictionary[str, Spending] = weakref.WeakValueDictionary()
+    _known: ClassVar[weakref.WeakValueDictionary[str, Spending]] = weakref.WeakValueDictionary()
 
     def __init__(self, name: str | None = None, process: int | None = None) -> None:
         self._name, self._process = name or uuid.uuid4().hex, process or os.getpid()
@@ -146,7 +146,7 @@ def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:
         if rows > ledger.shape[0]:
             allowed = f"of these data: it has {ledger.shape[0]} rows, and the fit {rows}"
             raise ParameterError("ledger", ledger, allowed)
-        ledger.spend(plan)
+        (ledger.spend_plan if isinstance(ledger, Filter) else ledger.spend)(plan)
     else:
         raise ParameterError("ledger", type(ledger), ALLOWED)
 
@@ -199,14 +199,15 @@ def total_epsilon(plan: Plan, fits: int, delta: float) -> float:
 
 def repeated_fits() -> RepeatedFits | None:
     """Return the routine of scikit-learn that is fitting clones now, by the stack of calls."""
-    routine, fits = "", None
+    routine, fits, refits = "", None, 0
     for frame in _frames(sys._getframe(1)):  # noqa: SLF001  # no public name
         if not frame.f_globals.get("__name__", "").startswith(REPEATING):
             continue
         holder = frame.f_locals.get("self")
         routine = frame.f_code.co_name if holder is None else type(holder).__name__
         fits = fits or _number_of_fits(frame.f_locals)
-    return RepeatedFits(routine, fits) if routine else None
+        refits = max(refits, bool(getattr(holder, "refit", False)))
+    return RepeatedFits(routine, fits + refits if fits else None) if routine else None
 
 
 def _frames(frame: FrameType | None) -> Iterator[FrameType]:
@@ -220,7 +221,5 @@ def _number_of_fits(here: dict[str, Any]) -> int | None:
     splits, candidates = here.get("split_progress"), here.get("candidate_progress")
     if splits and candidates:
         return int(math.prod((splits[1], candidates[1])))
-    indices = here.get("indices")
-    if isinstance(indices, list):
-        return len(indices)
-    return None
+    folds = here.get("indices", here.get("splits"))
+    return len(folds) if isinstance(folds, list) else None

@@ -26,6 +26,8 @@ from algorithms.base.estimators import (
     validated_fit_data,
 )
 from algorithms.base.glm_losses import SQUARED, LinearLoss
+from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS
+from algorithms.base.non_private import NoPrivacy
 from algorithms.frank_wolfe.constants import (
     GUMBEL,
     SELECTION,
@@ -65,7 +67,10 @@ class L1Estimator(PrivateRegressor):
             rounds = self.best_rounds(shape)
         else:
             rounds = IntegerRange(1).check("rounds", self.rounds)
-        scale = noise_scale(self.epsilon, self.delta, rounds, selection, sensitivity)
+        epsilon = self._checked_epsilon()
+        if self.non_private:
+            return Repeat(NoPrivacy(), rounds)
+        scale = noise_scale(epsilon, self.delta, rounds, selection, sensitivity)
         if sparse and selection == GUMBEL:
             return Repeat(LazyExponential(scale, sensitivity), rounds)
         return Repeat(selection_mechanism(scale, sensitivity, selection), rounds)
@@ -81,14 +86,17 @@ class L1Estimator(PrivateRegressor):
         Returns
         -------
         int
-            Number of selections, at least 1.
+            Number of selections, at least 1; without privacy 1,000.
         """
+        epsilon = self._checked_epsilon()
+        if self.non_private:
+            return MAX_ROUNDS
         return optimal_rounds(
             self._bounds().curvature(self._loss),
             self._sensitivity(shape),
             2 * shape[1],
             SELECTION.check("selection", self.selection),
-            POSITIVE.check("epsilon", self.epsilon),
+            epsilon,
             DELTA.check("delta", self.delta),
         )
 
@@ -117,6 +125,7 @@ class L1Estimator(PrivateRegressor):
         self.coef_ = (
             self._run_streamed(self.ledger_, executor) if streams else self.run(self.ledger_)
         )
+        self._warn_if_not_private("coefficients are")
         self.rounds_ = self.plan_.count
         self.transcript_ = self.ledger_.transcript
         return self
@@ -124,6 +133,7 @@ class L1Estimator(PrivateRegressor):
     def _linear_predictor(self, X: Any) -> Array:
         """Return ``<x, theta>`` of every row of X, clipped as in the fit."""
         check_is_fitted(self)
+        self._warn_if_not_private("predictions are")
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         inner: Array = np.asarray(clipped_entries(X, self.bounds_.x) @ self.coef_)
         return inner
@@ -150,7 +160,7 @@ class PrivateLasso(L1Estimator):
     Parameters
     ----------
     epsilon : float
-        Target epsilon, positive, in nats.
+        Target epsilon, positive, in nats; infinity with ``non_private=True``.
     delta : float
         Target delta, in [0, 1).
     radius : float
@@ -169,6 +179,8 @@ class PrivateLasso(L1Estimator):
         that adds nothing, a row of zeros.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
 
     Attributes
     ----------
@@ -210,6 +222,7 @@ class PrivateLasso(L1Estimator):
         y_bound: float = 1.0,
         relation: str = REPLACE,
         random_state: Any = None,
+        non_private: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -220,6 +233,7 @@ class PrivateLasso(L1Estimator):
         self.y_bound = y_bound
         self.relation = relation
         self.random_state = random_state
+        self.non_private = non_private
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None

@@ -28,7 +28,7 @@ class PrivateLogisticLasso(L1Estimator):
     Parameters
     ----------
     epsilon : float
-        Target epsilon, positive, in nats.
+        Target epsilon, positive, in nats; infinity with ``non_private=True``.
     delta : float
         Target delta, in [0, 1).
     radius : float
@@ -43,6 +43,8 @@ class PrivateLogisticLasso(L1Estimator):
         Neighbours, as in `PrivateLasso`.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
 
     Attributes
     ----------
@@ -84,6 +86,7 @@ class PrivateLogisticLasso(L1Estimator):
         x_bound: float = 1.0,
         relation: str = REPLACE,
         random_state: Any = None,
+        non_private: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -93,6 +96,7 @@ class PrivateLogisticLasso(L1Estimator):
         self.x_bound = x_bound
         self.relation = relation
         self.random_state = random_state
+        self.non_private = non_private
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None

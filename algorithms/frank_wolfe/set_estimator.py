@@ -34,7 +34,7 @@ class SetEstimator(PrivateEstimator, ABC):
         """
         plan: Any = self.plan(shape)
         curvature, noise_per_scale = self._curvature_and_noise(shape[1])
-        noise = plan.part.scale * noise_per_scale
+        noise = 0.0 if self.non_private else plan.part.scale * noise_per_scale
         return utility_bound(curvature, plan.count, noise, gap, self.average)
 
     def fit(self, X: Any, y: Any, ledger: Any = None) -> Self:
@@ -60,6 +60,7 @@ class SetEstimator(PrivateEstimator, ABC):
         self.plan_, self.rounds_ = plan, plan.count
         self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
         self.coef_ = self.run(self.ledger_)
+        self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
 
