@@ -1,4 +1,4 @@
-"""Labels of two public classes, encoded as -1 and 1."""
+"""Labels of public classes, encoded as numbers; two classes as -1 and 1."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from accountant.errors import ParameterError
 
 
-def encode_two_classes(y: Any) -> tuple[Any, Any]:
-    """Return the two classes, and -1 for the first and 1 for the second in place of every label."""
+def encode_classes(y: Any) -> tuple[Any, Any]:
+    """Return the classes, and in place of every label the number of its class."""
     given = np.asarray(y)
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         raise ParameterError("y", "Input y contains NaN or infinity", "finite")
@@ -21,8 +21,14 @@ def encode_two_classes(y: Any) -> tuple[Any, Any]:
     except (TypeError, ValueError):
         # scikit-learn's own message shows labels
         why = "Complex data not supported" if given.dtype.kind == "c" else "Unknown label type: "
-        allowed = f"numbers or strings that stand for two classes. {why}"
+        allowed = f"numbers or strings that stand for classes. {why}"
         raise ParameterError("y", given.dtype, allowed) from None
+    return classes, index
+
+
+def encode_two_classes(y: Any) -> tuple[Any, Any]:
+    """Return the two classes, and -1 for the first and 1 for the second in place of every label."""
+    classes, index = encode_classes(y)
     if classes.size != 2:
         found = f"{classes.size} class" + "es" * (classes.size != 1)
         allowed = "labels of two classes. Only binary classification is supported"

@@ -13,7 +13,9 @@ import uuid
 import weakref
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
 
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
@@ -35,6 +37,7 @@ REPEATING = (
     "sklearn.multioutput",
     "sklearn.calibration",
 )
+PAID: Final = object()  # in place of a ledger: the fit was paid for as a part of something larger
 ALLOWED = (
     "a Budget, a Filter, a Book of one data set, (book, name), or a ledger of a book; "
     "a Ledger with a plan of its own takes run(ledger)"
@@ -121,6 +124,7 @@ def open_ledger(
     """
     if ledger is None:
         refuse_repeats(estimator, plan)
+    if ledger is None or ledger is PAID:
         return Ledger(data, plan, rng=rng, public=public, transcript=transcript)
     from accountant.book.book import Book
 
@@ -137,9 +141,15 @@ def open_ledger(
 
 
 def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:
-    """Charge a plan on ``rows`` records to a budget or a ledger."""
+    """Charge a plan on ``rows`` records that runs elsewhere to a budget or a ledger."""
+    from accountant.book.book import Book
     from accountant.book.book_ledger import BookLedger
 
+    named = ledger if isinstance(ledger, tuple) and len(ledger) == 2 else (ledger, None)
+    if isinstance(named[0], Book):
+        ledger = named[0].ledger(_dataset(*named), np.zeros(rows), plan)
+        ledger.close()
+        return
     if isinstance(ledger, Budget):
         estimator.spending().charge(ledger, plan)
     elif isinstance(ledger, (Filter, BookLedger)):
