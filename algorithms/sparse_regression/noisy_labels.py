@@ -30,6 +30,8 @@ from algorithms.base.estimators import (
 )
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import row_products
+from algorithms.sparse_regression.label_intervals import coefficient_intervals
+from algorithms.sparse_regression.links import link_of
 from mechanisms.binary_label import BinaryLabel
 from mechanisms.gaussian import Gaussian
 from mechanisms.laplace import Laplace
@@ -113,6 +115,11 @@ class LabelRegressor(PrivateRegressor, ABC):
         """
         mechanism, bound = ledger.plan.parts[0], self.label_bound
         reports = ledger.release_each(mechanism, lambda labels: np.clip(labels, -bound, bound))
+        return self._labels_of(mechanism, reports)
+
+    @staticmethod
+    def _labels_of(mechanism: Release, reports: Any) -> Array:
+        """Return the noisy labels of the users' reports."""
         if isinstance(mechanism, PureFromApproximate):
             return mechanism.chosen(reports)
         return np.asarray(reports)
@@ -131,6 +138,42 @@ class LabelRegressor(PrivateRegressor, ABC):
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
+
+    def interval(self, level: float = 0.95) -> Array:
+        """Return confidence intervals of the coefficients: noise and sampling, at no further cost.
+
+        They are those of least squares on all features and the noisy labels, so they hold for every
+        coefficient, whatever was selected; ``coef_`` need not lie inside.  What they cover are the
+        coefficients that predict labels clipped to ``label_bound`` best.
+
+        Parameters
+        ----------
+        level : float
+            Chance that the interval of a coefficient covers it, in (0, 1), where users are many.
+
+        Returns
+        -------
+        numpy.ndarray of shape (features, 2)
+            Lower and upper ends; to nearest.
+
+        Raises
+        ------
+        ParameterError
+            If there are fewer than four users for each feature, or the public features are gone:
+            pickling leaves the ledger out.
+
+        References
+        ----------
+        White (1980).
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "ledger_"):
+            allowed = "called before pickling, which leaves out the ledger and its features"
+            raise ParameterError("interval", "a copy without features", allowed)
+        self._warn_if_not_private("intervals are")
+        reports = self._labels_of(self.plan_.parts[0], self.transcript_[0].output)
+        link = link_of(getattr(self, "link", "identity"))
+        return coefficient_intervals((self.ledger_.public, reports), link, self.coef_, level)
 
     def _noise_summary(self) -> str:
         mechanism, reports = self.plan_.parts[0], np.asarray(self.transcript_[0].output)

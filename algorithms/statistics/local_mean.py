@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Self, final
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import POSITIVE
 from accountant.numerics import Array
@@ -20,6 +21,7 @@ from accountant.plans.plan import Release
 from algorithms.base.erm_losses import norm_clip_factors
 from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
 from algorithms.base.hard_thresholding import project_to_ball
+from algorithms.base.intervals import normal_interval
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import equal_slices, rows_per_block
 from mechanisms.hemisphere import HemisphereL2
@@ -149,6 +151,32 @@ class LocalMean(PrivateEstimator):
         self._warn_if_not_private("the mean is")
         self.transcript_ = self.ledger_.transcript
         return self
+
+    def interval(self, level: float = 0.95) -> Array:
+        """Return confidence intervals of the mean: noise and sampling, at no further cost.
+
+        The reports of users vary by both.  What is covered is the mean of vectors that were
+        shortened to ``radius``, in the population that users come from.
+
+        Parameters
+        ----------
+        level : float
+            Chance that the interval of a coordinate covers its mean, in (0, 1), where users are
+            many.
+
+        Returns
+        -------
+        numpy.ndarray of shape (dimension, 2)
+            Lower and upper ends, within ``radius``; to nearest.
+        """
+        check_is_fitted(self)
+        self._warn_if_not_private("intervals are")
+        reports = [np.asarray(entry.output) for entry in self.transcript_]
+        users = sum(len(block) for block in reports)
+        mean = sum((block.sum(axis=0) for block in reports), np.zeros(self.mean_.size)) / users
+        apart = sum(((block - mean) ** 2).sum(axis=0) for block in reports)
+        deviation = np.sqrt(apart / max(users - 1, 1) / users)
+        return np.clip(normal_interval(mean, deviation, level), -self.radius, self.radius)
 
     def _noise_summary(self) -> str:
         length = self.plan_.parts[0].length
