@@ -231,5 +231,7 @@ def _number_of_fits(here: dict[str, Any]) -> int | None:
     splits, candidates = here.get("split_progress"), here.get("candidate_progress")
     if splits and candidates:
         return int(math.prod((splits[1], candidates[1])))
-    folds = here.get("indices", here.get("splits"))
-    return len(folds) if isinstance(folds, list) else None
+    folds = here.get("cv")
+    if hasattr(folds, "get_n_splits") and here.get("X") is not None:
+        return int(folds.get_n_splits(here["X"], here.get("y"), here.get("groups")))
+    return None

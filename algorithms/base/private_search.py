@@ -22,7 +22,6 @@ from accountant.errors import OffPlan, ParameterError
 from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
-from accountant.numerics.search import geometric_mean, greatest_float_that
 from accountant.planning.calibration import calibrate
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency
 from accountant.plans.parallel import Parallel, Stated
@@ -41,7 +40,7 @@ from mechanisms.laplace import Laplace
 
 SHARE = Interval(0.0, 1.0, "()")
 PRECISION = 1e-3  # how close a fit's epsilon comes to what the budget allows
-SMALLEST_SHARE = 1e-4  # of epsilon that one fit may have
+MAX_TRIALS = 30  # of the search for it; four or five are the rule
 
 
 class Fitted(NamedTuple):
@@ -181,6 +180,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             If the budget does not suffice; nothing is spent, read or drawn.
         """
         classes: Any = None
+        self._settings()
         if is_classifier(self.estimator) and y is not None:
             classes, y = encode_classes(np.asarray(y))
         X, y = validated_data(self, X, y, y_numeric=True, dtype=np.float64)
@@ -277,19 +277,21 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         return float(np.mean(1 - np.minimum(error, 1.0)))
 
     def _run_epsilon(self, shape: tuple[int, ...]) -> float:
-        """Return the epsilon of a fit: the greatest found whose search stays within the budget."""
+        """Return the epsilon of a fit, the greatest found that the budget of the search allows."""
         target, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
 
-        def fits(epsilon: float) -> bool:
-            return Tight().epsilon(self._plan_of(epsilon, shape), delta) <= target
-
-        # the best of several runs costs at least as much as one of them
-        least, most = SMALLEST_SHARE * target, target
-        if not fits(least):
+        # the cost is nearly proportional to the epsilon of a fit
+        epsilon, best = target / 2, 0.0
+        for _ in range(MAX_TRIALS):
+            cost = Tight().epsilon(self._plan_of(epsilon, shape), delta)
+            if cost <= target:
+                best = max(best, epsilon)
+                if cost >= (1 - PRECISION) * target:
+                    break
+            epsilon *= min(max((1 - PRECISION / 2) * target / cost, 0.1), 10.0)
+        if not best:
             raise ParameterError("tries", self.tries, "fewer: not even tiny fits meet epsilon")
-        if fits(most):
-            return most
-        return greatest_float_that(fits, least, most, relative=PRECISION, mean=geometric_mean)
+        return best
 
     def _plan_of(self, epsilon: float, shape: tuple[int, ...]) -> Repeated:
         """Return the plan of a search whose fits and scores each have ``epsilon``."""
@@ -363,6 +365,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of the estimator that is tuned."""
         tags = super().__sklearn_tags__()
+        if not isinstance(self.estimator, PrivateEstimator):  # its `fit` refuses it
+            return tags
         inner = self.estimator.__sklearn_tags__()
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
