@@ -195,12 +195,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             charge(self._family(), stated, X.shape[0], ledger)
         order, rows = rng.permutation(X.shape[0]), self._rows(X.shape)[0]
         train, test = order[:rows], order[rows:]
-        best: Fitted | None = None
-        for _ in range(draw_tries(self._tries(), rng)):
+        more = draw_tries(self._tries(), rng) - 1
+        best = self._one_fit(X, y, classes, train, test, rng)
+        for _ in range(more):
             found = self._one_fit(X, y, classes, train, test, rng)
-            if best is None or found.score > best.score:
+            if found.score > best.score:
                 best = found
-        assert best is not None  # there is at least one try
         self.best_estimator_, self.best_params_, self.best_score_ = best
         return self
 
