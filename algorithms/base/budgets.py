@@ -71,8 +71,8 @@ class Spending:
                 spent = meter.notion.shown(meter.total).amount
                 asked = Tight().epsilon(plan, budget.delta)
                 remedy = "less epsilon for each fit, so that their sum fits"
-                words = {"limit": max(budget.epsilon, spent), "remedy": remedy}
-                raise BudgetExceeded(spent, asked, budget, **words) from None
+                limit = max(budget.epsilon, spent)
+                raise BudgetExceeded(spent, asked, budget, limit=limit, remedy=remedy) from None
 
     def __reduce__(self) -> Any:
         """Return what finds the same object in this process, or marks a copy in another one."""
@@ -231,7 +231,7 @@ def _number_of_fits(here: dict[str, Any]) -> int | None:
     splits, candidates = here.get("split_progress"), here.get("candidate_progress")
     if splits and candidates:
         return int(math.prod((splits[1], candidates[1])))
-    folds = here.get("cv")
+    folds: Any = here.get("cv")
     if hasattr(folds, "get_n_splits") and here.get("X") is not None:
         return int(folds.get_n_splits(here["X"], here.get("y"), here.get("groups")))
     return None

@@ -204,25 +204,25 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         self.best_estimator_, self.best_params_, self.best_score_ = best
         return self
 
-    @_delegated("predict")
+    @_delegated("predict")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def predict(self, X: Any) -> Any:
         """Return the predictions of the best fit for X (records, features)."""
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
-    @_delegated("predict_proba")
+    @_delegated("predict_proba")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the best fit for X (records, features)."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
-    @_delegated("decision_function")
+    @_delegated("decision_function")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def decision_function(self, X: Any) -> Any:
         """Return the decision function of the best fit for X (records, features)."""
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X)
 
-    @_delegated("score")
+    @_delegated("score")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def score(self, X: Any, y: Any) -> float:
         """Return the score of the best fit: accuracy or R^2."""
         check_is_fitted(self)
@@ -260,7 +260,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         model = self._at(settings[number], self.run_epsilon_).set_params(random_state=seed)
         targets = y if classes is None else classes[y.astype(np.intp)]
         model.fit(X[train], targets[train], ledger=PAID)
-        *fits, scored = self.plan_.part.parts
+        part: Any = self.plan_.part
+        *fits, scored = part.parts
         if model.plan_ != fits[number]:
             raise OffPlan(model.plan_, fits[number], "a fit released something else")
         gate = Ledger((X[test], y[test]), scored, rng=seed)
@@ -350,7 +351,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _adjacency(self, fits: Sequence[Plan]) -> Adjacency:
         """Return the neighbours of every fit, which must be those of a curator's records."""
-        each = {self.estimator.adjacency(fit) for fit in fits}
+        each: set[Adjacency] = {self.estimator.adjacency(fit) for fit in fits}
         if len(each) > 1 or each - set(RECORD_RELATIONS):
             allowed = "a central estimator, that protects records held in one place"
             raise ParameterError("estimator", sorted(map(str, each)), allowed)

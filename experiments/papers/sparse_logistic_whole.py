@@ -18,8 +18,14 @@ from experiments.charts import Options, over_seeds
 from experiments.datasets import COVTYPE, RCV1, covtype_signs, present
 from experiments.papers.sparse_logistic import DELTA, PENALTY, STEP
 
-BASE = {"sparsity": 10, "epsilon": 2.0}
-VARIED = ({}, {"sparsity": 5}, {"sparsity": 20}, {"epsilon": 1.0}, {"epsilon": 0.5})
+BASE: dict[str, Any] = {"sparsity": 10, "epsilon": 2.0}
+VARIED: tuple[dict[str, Any], ...] = (
+    {},
+    {"sparsity": 5},
+    {"sparsity": 20},
+    {"epsilon": 1.0},
+    {"epsilon": 0.5},
+)
 
 
 def all_terms(folder: Path) -> tuple[Any, np.ndarray]:
@@ -58,8 +64,9 @@ def least_loss(x: Any, y: np.ndarray, sparsity: int) -> float:
 def unit_rows(x: Any) -> Any:
     """Rows of length 1."""
     if sparse.issparse(x):
-        lengths = np.sqrt(np.asarray(x.multiply(x).sum(axis=1)).ravel())
-        return sparse.csr_array(sparse.diags_array(1 / np.maximum(lengths, 1e-12)) @ x)
+        rows: Any = x
+        lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+        return sparse.csr_array(sparse.diags_array(1 / np.maximum(lengths, 1e-12)) @ rows)
     return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
 
 

@@ -9,6 +9,7 @@ from scipy import sparse, stats
 from accountant import Chunks, ParameterError
 from algorithms import LabelIHT, LabelLasso, LocalMean, PrivateMean
 from algorithms.base.intervals import laplace_interval, normal_interval
+from audits import privacy_losses, replay
 from experiments.intervals import CASES, CENTRE, THETA, simulated_labels, simulated_vectors
 
 QUICK = {
@@ -86,6 +87,28 @@ def test_squares_move_by_what_is_declared():
     assert np.linalg.norm(moved) == pytest.approx(gaussian.parts[1].sensitivity, rel=1e-9)
     laplace = PrivateMean(epsilon=1.0, radius=radius, spread=0.5).plan((users, 2))
     assert np.abs(moved).sum() == pytest.approx(laplace.parts[1].sensitivity, rel=1e-9)
+
+
+class UnshortenedSquares(PrivateMean):
+    """Releases mean squares of records as they are."""
+
+    def run(self, ledger):
+        first, second = ledger.plan.leaves()
+        ledger.release(first, lambda rows: np.clip(rows, -0.1, 0.1).mean(axis=0))
+        return ledger.release(second, lambda rows: (rows**2).mean(axis=0))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_squares_leak_nothing_more_than_is_paid(delta):
+    near = np.full((40, 2), 0.1)
+    far = near.copy()
+    far[0] = [30.0, 0.0]  # shortened inside
+    honest = PrivateMean(epsilon=1.0, delta=delta, spread=0.5)
+    assert replay(honest, near, far, rng=1).sound
+    losses = privacy_losses(honest, near, far, 300, rng=2)
+    assert np.mean(np.abs(losses) > 1.0 + 1e-9) <= (0.05 if delta else 0.0)
+    wrong = UnshortenedSquares(epsilon=1.0, delta=delta, spread=0.5)
+    assert np.abs(privacy_losses(wrong, near, far, 20, rng=2)).max() > 2.0
 
 
 def test_labels_of_any_form_give_the_same_intervals():
