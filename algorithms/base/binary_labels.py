@@ -1,4 +1,4 @@
-"""Labels of public classes, encoded as numbers."""
+"""Labels of public classes, encoded as numbers; two classes as -1 and 1."""
 
 from __future__ import annotations
 

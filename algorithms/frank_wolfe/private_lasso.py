@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import DELTA, POSITIVE, POSITIVE_DELTA, IntegerRange, OneOf
 from accountant.ledger.chunks import Chunks
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from accountant.plans.plan import Repeat
@@ -28,7 +27,8 @@ from algorithms.base.estimators import (
     validated_fit_data,
 )
 from algorithms.base.glm_losses import SQUARED, LinearLoss
-from algorithms.base.noisy_gradient_rounds import mu_of_budget
+from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, mu_of_budget
+from algorithms.base.non_private import NoPrivacy
 from algorithms.frank_wolfe.constants import (
     GUMBEL,
     SELECTION,
@@ -75,14 +75,18 @@ class L1Estimator(PrivateRegressor):
         if self._descends(shape, sparse):
             POSITIVE_DELTA.check("delta", self.delta)
             self._bounds(self._descent_radius)
-            return descent_plan(checked_shape(shape), (self.epsilon, self.delta), self.relation)
+            budget = self._checked_epsilon(), self.delta
+            return descent_plan(checked_shape(shape), budget, self.relation)
         sensitivity = self._sensitivity(shape)
         selection = SELECTION.check("selection", self.selection)
         if self.rounds is None:
             rounds = self.best_rounds(shape)
         else:
             rounds = IntegerRange(1).check("rounds", self.rounds)
-        scale = noise_scale(self.epsilon, self.delta, rounds, selection, sensitivity)
+        epsilon = self._checked_epsilon()
+        if self.non_private:
+            return Repeat(NoPrivacy(), rounds)
+        scale = noise_scale(epsilon, self.delta, rounds, selection, sensitivity)
         if sparse and selection == GUMBEL:
             return Repeat(LazyExponential(scale, sensitivity), rounds)
         return Repeat(selection_mechanism(scale, sensitivity, selection), rounds)
@@ -98,21 +102,24 @@ class L1Estimator(PrivateRegressor):
         Returns
         -------
         int
-            Number of selections, at least 1.
+            Number of selections, at least 1; without privacy 1,000.
         """
+        epsilon = self._checked_epsilon()
+        if self.non_private:
+            return MAX_ROUNDS
         return optimal_rounds(
             self._bounds().curvature(self._loss),
             self._sensitivity(shape),
             2 * shape[1],
             SELECTION.check("selection", self.selection),
-            POSITIVE.check("epsilon", self.epsilon),
+            epsilon,
             DELTA.check("delta", self.delta),
         )
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return the coefficients, computed from released values only."""
         plan = ledger.plan
-        if isinstance(plan.part, Gaussian):
+        if self._is_descent(plan, ledger.shape):
             bounds = self._bounds(self._descent_radius)
             return run_projected_descent(ledger, bounds, self._loss, executor)
         lazily = isinstance(plan.part, LazyExponential)
@@ -122,25 +129,26 @@ class L1Estimator(PrivateRegressor):
     def _run_streamed(self, ledger: Any, executor: Executor | None) -> Array:
         """Return the coefficients from data that are read a block at a time."""
         plan, bounds = ledger.plan, self._bounds()
-        if isinstance(plan.part, Gaussian):
+        if self._is_descent(plan, ledger.shape):
             return self.run(ledger, executor)
         query = StreamedScores(bounds, self._loss, L1Ball(bounds.radius), executor)
         return run_frank_wolfe(ledger, plan.part, plan.count, bounds, query=query)
 
-    def _fit(self, X: Any, y: Any, executor: Executor | None) -> Self:
+    def _fit(self, X: Any, y: Any, executor: Executor | None, ledger: Any) -> Self:
         """Make the plan, run it, and keep the results."""
         # a subclass's plan may have no `sparse` argument
         thin: dict[str, Any] = {"sparse": True} if issparse(X) else {}
         plan = self.plan(X.shape, **thin)
         bounds, rng = self._bounds(), generator_of(self.random_state)
-        if isinstance(plan.part, Gaussian):
+        if self._is_descent(plan, X.shape):
             bounds = self._bounds(self._descent_radius)
         self.plan_, self.bounds_ = plan, bounds
-        self.ledger_ = Ledger((X, y), plan, rng=rng)
+        self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
         streams = isinstance(X, Chunks)
         self.coef_ = (
             self._run_streamed(self.ledger_, executor) if streams else self.run(self.ledger_)
         )
+        self._warn_if_not_private("coefficients are")
         self.rounds_ = self.plan_.count
         self.transcript_ = self.ledger_.transcript
         return self
@@ -148,6 +156,7 @@ class L1Estimator(PrivateRegressor):
     def _linear_predictor(self, X: Any) -> Array:
         """Return ``<x, theta>`` of every row of X, clipped as in the fit."""
         check_is_fitted(self)
+        self._warn_if_not_private("predictions are")
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         inner: Array = np.asarray(clipped_entries(X, self.bounds_.x) @ self.coef_)
         return inner
@@ -160,12 +169,20 @@ class L1Estimator(PrivateRegressor):
         """Whether gradients are released."""
         records, features = checked_shape(shape)
         SELECTION.check("selection", self.selection)
-        epsilon, delta = POSITIVE.check("epsilon", self.epsilon), DELTA.check("delta", self.delta)
+        epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         method = METHOD.check("method", self.method)
         asked = self.rounds is not None or self.selection != GUMBEL  # for selections
-        if method != AUTO or asked or sparse or not delta:
+        if method != AUTO or asked or (sparse and not self.non_private) or not delta:
             return method == DESCENT
+        if self.non_private:
+            return True
         return signal_length(records, mu_of_budget(epsilon, delta), features) >= CLEAR
+
+    def _is_descent(self, plan: Repeat, shape: tuple[int, ...]) -> bool:
+        """Whether the plan is one of gradients."""
+        if isinstance(plan.part, NoPrivacy):
+            return self._descends(shape, sparse=False)
+        return isinstance(plan.part, Gaussian)
 
     def _bounds(self, standard: float = 1.0) -> Bounds:
         radius = standard if self.radius == AUTO else POSITIVE.check("radius", self.radius)
@@ -194,12 +211,13 @@ class PrivateLasso(L1Estimator):
     number of features, and with the worst residual there could be. "descent" releases noisy mean
     gradients and projects to the ball; each record's gradient is clipped to a norm that follows the
     residuals.  "auto" takes "descent" on dense data where the plan shows that the noise of a round
-    is small beside a clipped gradient; not if ``rounds`` or ``selection`` is given, or delta is 0.
+    is small beside a clipped gradient, and without privacy; not if ``rounds`` or ``selection`` is
+    given, or delta is 0.
 
     Parameters
     ----------
     epsilon : float
-        Target epsilon, positive, in nats.
+        Target epsilon, positive, in nats; infinity with ``non_private=True``.
     delta : float
         Target delta, in [0, 1).
     radius : float or "auto"
@@ -221,6 +239,8 @@ class PrivateLasso(L1Estimator):
         Seed of the noise; None draws from the operating system's entropy.
     method : {"auto", "frank-wolfe", "descent"}
         What is released: selected vertices, or gradients, which need delta above 0.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
 
     Attributes
     ----------
@@ -265,6 +285,7 @@ class PrivateLasso(L1Estimator):
         relation: str = REPLACE,
         random_state: Any = None,
         method: str = AUTO,
+        non_private: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -276,8 +297,11 @@ class PrivateLasso(L1Estimator):
         self.relation = relation
         self.random_state = random_state
         self.method = method
+        self.non_private = non_private
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on features and targets; see `PrivateRegressor.fit`.
 
         Sparse chunks draw other noise from a seed than a sparse matrix, of the same distribution.
@@ -285,7 +309,7 @@ class PrivateLasso(L1Estimator):
         X, y = validated_fit_data(self, X, y)
         if y is None:
             X, y = split_pairs(X)
-        return self._fit(X, y, executor)
+        return self._fit(X, y, executor, ledger)
 
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features), clipped as in the fit."""

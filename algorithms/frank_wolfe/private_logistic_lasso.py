@@ -29,7 +29,7 @@ class PrivateLogisticLasso(L1Estimator):
     Parameters
     ----------
     epsilon : float
-        Target epsilon, positive, in nats.
+        Target epsilon, positive, in nats; infinity with ``non_private=True``.
     delta : float
         Target delta, in [0, 1).
     radius : float or "auto"
@@ -47,6 +47,8 @@ class PrivateLogisticLasso(L1Estimator):
         Seed of the noise; None draws from the operating system's entropy.
     method : {"auto", "frank-wolfe", "descent"}
         What is released, as in `PrivateLasso`: selected vertices, or clipped gradients.
+    non_private : bool
+        Fit without noise, for comparison; needs ``epsilon=inf``.
 
     Attributes
     ----------
@@ -91,6 +93,7 @@ class PrivateLogisticLasso(L1Estimator):
         relation: str = REPLACE,
         random_state: Any = None,
         method: str = AUTO,
+        non_private: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -101,8 +104,11 @@ class PrivateLogisticLasso(L1Estimator):
         self.relation = relation
         self.random_state = random_state
         self.method = method
+        self.non_private = non_private
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on features and labels of two classes; see `PrivateRegressor.fit`."""
         if isinstance(X, Chunks) and y is None:
             X, y = split_pairs(validated_fit_data(self, X, y)[0])
@@ -110,7 +116,7 @@ class PrivateLogisticLasso(L1Estimator):
             self.classes_, y = encode_two_classes(y)
         if not isinstance(X, Chunks):
             X, y = validated_fit_data(self, X, y)
-        return self._fit(X, y, executor)
+        return self._fit(X, y, executor, ledger)
 
     def decision_function(self, X: Any) -> Array:
         """Return ``<x, theta>`` of every row.

@@ -144,7 +144,7 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         users = ledger.public.shape[0]
         return self._optimiser(users, len(self._declared_classes())).run(ledger, executor)
 
-    def fit(self, X: Any, y: Any, executor: Executor | None = None) -> Self:
+    def fit(self, X: Any, y: Any, executor: Executor | None = None, ledger: Any = None) -> Self:
         """Fit on public features and private labels; nothing is released if the input is bad.
 
         Parameters
@@ -155,6 +155,8 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
             Private labels.
         executor : concurrent.futures.Executor or None
             Where labels are randomised; None takes threads.  It changes no bit of the result.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -164,11 +166,12 @@ class LabelPrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore
         X, codes, classes = self._checked_input(X, y)
         optimiser = self._optimiser(len(codes), len(classes))
         optimiser.plan((len(codes), X.shape[1] + 1))  # check all settings before the fit
+        optimiser.spends_with(self)
         self.classes_ = classes
         self.shift_, self.scale_ = _shift_and_scale(X)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotPrivateWarning)  # this class warns itself
-            self.optimiser_ = optimiser.fit(self.prepared(X), codes, executor)
+            self.optimiser_ = optimiser.fit(self.prepared(X), codes, executor, ledger)
         self.coef_, self.plan_ = self.optimiser_.coef_, self.optimiser_.plan_
         self.ledger_, self.transcript_ = self.optimiser_.ledger_, self.optimiser_.transcript_
         self._warn_if_not_private("coefficients are")

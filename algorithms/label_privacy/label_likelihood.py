@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.domains import NON_NEGATIVE
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
@@ -79,14 +78,18 @@ class LabelLikelihood(PrivateEstimator):
         ratio = math.inf if self.non_private else mechanism.loss.pure
         return most_likely(X, probable, -ratio, self.penalty)
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on public features and private labels ``0 .. classes - 1``."""
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         labels = checked_labels(y, self.classes)
         self.plan_ = plan
         self._warn_if_not_private("coefficients are")
         kept = "full" if labels.size * self.classes <= FULL_TRANSCRIPT_NUMBERS else "digest"
-        self.ledger_ = Ledger(labels, plan, rng=rng, public=X, transcript=kept)
+        self.ledger_ = self.open_ledger(
+            labels, plan, rng=rng, public=X, transcript=kept, ledger=ledger
+        )
         self.coef_ = self.run(self.ledger_, executor)
         self.transcript_ = self.ledger_.transcript
         return self

@@ -10,7 +10,6 @@ from concurrent.futures import Executor
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import (
@@ -21,7 +20,6 @@ from accountant.domains import (
     OneOf,
 )
 from accountant.errors import ParameterError
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from accountant.plans.plan import Release, Repeat
@@ -34,6 +32,7 @@ from algorithms.base.estimators import (
     validated_data,
     validated_fit_data,
 )
+from algorithms.base.intervals import LEVEL, normal_interval
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import row_products
@@ -53,7 +52,6 @@ from mechanisms.families.selection import BOOLEAN
 AUTO, DESCENT, STATISTICS = "auto", "descent", "statistics"
 METHOD = OneOf((AUTO, DESCENT, STATISTICS))
 BOUND = Interval(1e-50, 1e50)  # whose fourth powers are floats
-LEVEL = Interval(0.0, 1.0, "()")
 # the noise of the statistics, beside a feature at its bound, below which they are taken
 QUIET = 1e-3
 
@@ -178,13 +176,16 @@ class PrivateLinearRegression(PrivateRegressor):
         """Return coefficients and intercept, computed from released values only."""
         return self._result(ledger, executor)[0]
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on features and targets; see `PrivateRegressor.fit`."""
         X, y = validated_fit_data(self, X, y)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.method_ = DESCENT if isinstance(self.plan_, Repeat) else STATISTICS
         self.records_ = X.shape[0]
-        self.ledger_ = Ledger(X if y is None else (X, y), self.plan_, rng=rng)
+        data = X if y is None else (X, y)
+        self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
         found, self.statistics_ = self._result(self.ledger_, executor)
         self.coef_ = found[:-1] if self.fit_intercept else found
         self.intercept_ = float(found[-1]) if self.fit_intercept else 0.0
@@ -221,14 +222,13 @@ class PrivateLinearRegression(PrivateRegressor):
             If the fit released gradients, or noise hides a direction of the features.
         """
         check_is_fitted(self)
-        quantile = float(ndtri((1 + LEVEL.check("level", level)) / 2))
+        LEVEL.check("level", level)
         if self.statistics_ is None:
             allowed = '"statistics": gradients do not say how the features are correlated'
             raise ParameterError("method", self.method_, allowed)
         self._warn_if_not_private("intervals are")
         centre, covariance = coefficient_covariance(self.statistics_, self.records_)
-        deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        return np.column_stack([centre - quantile * deviation, centre + quantile * deviation])
+        return normal_interval(centre, np.sqrt(np.maximum(np.diag(covariance), 0.0)), level)
 
     def _result(self, ledger: Any, executor: Executor | None) -> tuple[Array, Statistics | None]:
         """Return coefficients with the intercept, and the statistics if they were released."""

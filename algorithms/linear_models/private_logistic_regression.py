@@ -20,7 +20,6 @@ from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Plan, Repeat, Sequential
@@ -223,7 +222,12 @@ class PrivateLogisticRegression(PrivateRegressor):
         return np.vstack([slopes, constant])
 
     def fit(
-        self, X: Any, y: Any = None, executor: Executor | None = None, weights: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        executor: Executor | None = None,
+        weights: Any = None,
+        ledger: Any = None,
     ) -> Self:
         """Fit on features and labels; nothing is released if the input is bad.
 
@@ -240,6 +244,8 @@ class PrivateLogisticRegression(PrivateRegressor):
         weights : array_like of shape (records,) or None
             Weights, clipped to [0, weight_bound]; None weighs every record alike.  A weight of 2
             is no second record: it has no noise of its own, and costs the same privacy.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -250,6 +256,8 @@ class PrivateLogisticRegression(PrivateRegressor):
         ------
         ParameterError
             If data or parameters are out of range; the message shows no data.
+        BudgetExceeded
+            If the budget does not suffice; nothing is spent, read or drawn.
         """
         if isinstance(X, Chunks):
             X, y = validated_fit_data(self, X, y)
@@ -267,7 +275,8 @@ class PrivateLogisticRegression(PrivateRegressor):
             data = (*data, checked_weights(weights, X.shape[0]))
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.rounds_ = self.plan_.parts[-1].count
-        self.ledger_ = Ledger(data[0] if len(data) == 1 else data, self.plan_, rng=rng)
+        rows = data[0] if len(data) == 1 else data
+        self.ledger_ = self.open_ledger(rows, self.plan_, rng=rng, ledger=ledger)
         found = self.run(self.ledger_, executor)
         self.coef_, self.intercept_ = found[:-1].T.copy(), found[-1].copy()
         self._warn_if_not_private("coefficients are")

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import NON_NEGATIVE, POSITIVE, IntegerRange, OneOf
 from accountant.errors import ParameterError
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
@@ -229,7 +228,9 @@ class LocalIHT(PrivateRegressor):
             raise ParameterError(given[0], getattr(self, given[0]), "None, or method='gradients'")
         return method == "coordinates" or (method == "auto" and not given)
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on users' features and targets; see `PrivateRegressor.fit`."""
         X, y = validated_fit_data(self, X, y, single_pass=True)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
@@ -237,7 +238,8 @@ class LocalIHT(PrivateRegressor):
         # reports of gradients together are as large as X: beyond a size only digests are kept
         numbers = X.shape[0] if self._asks_coordinates else math.prod(X.shape)
         kept = "full" if numbers <= FULL_TRANSCRIPT_NUMBERS else "digest"
-        self.ledger_ = Ledger(X if y is None else (X, y), plan, rng=rng, transcript=kept)
+        data = X if y is None else (X, y)
+        self.ledger_ = self.open_ledger(data, plan, rng=rng, transcript=kept, ledger=ledger)
         self.coef_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("coefficients are")
         self.rounds_ = self._rounds(*X.shape)

@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.domains import NON_NEGATIVE, POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OneOf
 from accountant.ledger.chunks import Chunks
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.plans.plan import Release, Repeat
 from algorithms.base.binary_labels import encode_two_classes
@@ -171,7 +170,9 @@ class SparseERM(PrivateRegressor):
             theta = keep_largest(theta - step * (noisy + penalty * theta), self.sparsity)
         return theta
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on features and targets; see `PrivateRegressor.fit`."""
         logistic = LOSS.check("loss", self.loss) == "logistic"
         if isinstance(X, Chunks):
@@ -185,7 +186,8 @@ class SparseERM(PrivateRegressor):
             X, y = validated_fit_data(self, X, y)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.plan_, self.rounds_ = plan, plan.count
-        self.ledger_ = Ledger(X if y is None else (X, y), plan, rng=rng)
+        data = X if y is None else (X, y)
+        self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
         self.coef_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript

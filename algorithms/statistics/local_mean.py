@@ -11,10 +11,10 @@ from functools import lru_cache
 from typing import Any, Self, final
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import POSITIVE, OneOf
 from accountant.errors import ParameterError
-from accountant.ledger.ledger import Ledger
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
@@ -22,6 +22,7 @@ from accountant.plans.plan import Release
 from algorithms.base.erm_losses import norm_clip_factors
 from algorithms.base.estimators import PrivateEstimator, checked_shape, generator_of, validated_data
 from algorithms.base.hard_thresholding import project_to_ball
+from algorithms.base.intervals import normal_interval
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.number_noise import NUMBER_NOISE, least_noise, number_noise
 from algorithms.base.row_blocks import equal_slices, rows_per_block
@@ -133,7 +134,9 @@ class LocalMean(PrivateEstimator):
             total += reports.sum(axis=0)
         return project_to_ball(total / users / self.radius) * self.radius
 
-    def fit(self, X: Any, y: Any = None, executor: Executor | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
         """Fit on vectors; nothing is released if the input is bad.
 
         Parameters
@@ -144,6 +147,8 @@ class LocalMean(PrivateEstimator):
             Ignored.
         executor : concurrent.futures.Executor or None
             Where blocks of users are processed; None takes threads.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------
@@ -153,11 +158,38 @@ class LocalMean(PrivateEstimator):
         del y
         X = validated_data(self, X, dtype=np.float64)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.ledger_ = Ledger(X, self.plan_, rng=rng)
+        self.ledger_ = self.open_ledger(X, self.plan_, rng=rng, ledger=ledger)
         self.mean_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("the mean is")
         self.transcript_ = self.ledger_.transcript
         return self
+
+    def interval(self, level: float = 0.95) -> Array:
+        """Return confidence intervals of the mean: noise and sampling, at no further cost.
+
+        The reports of users vary by both.  What is covered is the mean of vectors that were
+        shortened to ``radius``, in the population that users come from.
+
+        Parameters
+        ----------
+        level : float
+            Chance that the interval of a coordinate covers its mean, in (0, 1), where users are
+            many.
+
+        Returns
+        -------
+        numpy.ndarray of shape (dimension, 2)
+            Lower and upper ends, within ``radius``; to nearest.
+        """
+        check_is_fitted(self)
+        self._warn_if_not_private("intervals are")
+        size = self.mean_.size
+        reports = [np.asarray(entry.output).reshape(-1, size) for entry in self.transcript_]
+        users = sum(len(block) for block in reports)
+        mean = sum((block.sum(axis=0) for block in reports), np.zeros(size)) / users
+        apart = sum(((block - mean) ** 2).sum(axis=0) for block in reports)
+        deviation = np.sqrt(apart / max(users - 1, 1) / users)
+        return np.clip(normal_interval(mean, deviation, level), -self.radius, self.radius)
 
     def _noise_summary(self) -> str:
         mechanism = self.plan_.parts[0]
