@@ -12,6 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+# with scikit-learn 1.9.1 diffprivlib 0.6.6 cannot be imported, with 1.7.2 it can
+DIFFPRIVLIB = (
+    "left out diffprivlib: python -m pip install diffprivlib 'scikit-learn<1.8' "
+    "(0.6.6 does not import under 1.9)"
+)
+
 
 class Split(NamedTuple):
     """Features and targets to fit on, and to score with."""

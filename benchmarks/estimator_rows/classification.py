@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from algorithms import PrivateLogisticLasso, PrivateLogisticRegression, SparseERM
-from benchmarks.estimator_rows import Kind, Method, Split, Task
+from benchmarks.estimator_rows import DIFFPRIVLIB, Kind, Method, Split, Task
 from benchmarks.estimator_rows.regression import DELTA, mu_of
 from experiments.datasets import COVTYPE, MNIST, SHARED, covtype, mnist, present
 
@@ -121,7 +121,7 @@ def diffprivlib(data, epsilon, seed):
     try:
         from diffprivlib.models import LogisticRegression
     except ImportError:
-        print("left out diffprivlib: python -m pip install diffprivlib", file=sys.stderr)
+        print(DIFFPRIVLIB, file=sys.stderr)
         return None
     longest = float(np.sqrt(data.train[0].shape[1]))  # of rows in [-1, 1]
     with warnings.catch_warnings():

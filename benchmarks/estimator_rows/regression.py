@@ -10,7 +10,7 @@ import numpy as np
 from accountant import calibrate
 from algorithms import PrivateLasso, PrivateLinearRegression
 from audits.runner.california_housing import load
-from benchmarks.estimator_rows import Kind, Method, Split, Task
+from benchmarks.estimator_rows import DIFFPRIVLIB, Kind, Method, Split, Task
 from experiments.datasets import COVTYPE, MNIST, SHARED, covtype, mnist, present, train_and_test
 from mechanisms import Gaussian
 
@@ -144,7 +144,7 @@ def diffprivlib(data, epsilon, seed):
     try:
         from diffprivlib.models import LinearRegression
     except ImportError:
-        print("left out diffprivlib: python -m pip install diffprivlib", file=sys.stderr)
+        print(DIFFPRIVLIB, file=sys.stderr)
         return None
     made = LinearRegression(epsilon=epsilon, bounds_X=(-1, 1), bounds_y=(-1, 1),
                             fit_intercept=False, random_state=seed)  # fmt: skip

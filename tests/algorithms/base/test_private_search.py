@@ -20,7 +20,15 @@ from accountant import (
     PoissonTries,
     Tight,
 )
-from algorithms import LabelIHT, LocalMean, PrivateLasso, PrivateLogisticLasso, PrivateSearchCV
+from algorithms import (
+    LabelIHT,
+    LocalMean,
+    PrivateLasso,
+    PrivateLinearRegression,
+    PrivateLogisticLasso,
+    PrivateLogisticRegression,
+    PrivateSearchCV,
+)
 from algorithms.base.private_search import draw_tries
 
 pytestmark = pytest.mark.filterwarnings("ignore::accountant.errors.IdealisedNoiseWarning")
@@ -164,3 +172,24 @@ def test_what_cannot_be_tuned_is_refused(search, words):
     with pytest.raises(ParameterError, match=words):
         search.fit(X, Y)
     assert not hasattr(search, "best_estimator_")
+
+
+@pytest.mark.parametrize(
+    ("model", "targets"),
+    [
+        (PrivateLinearRegression(epsilon=1.0, delta=1e-6), Y),
+        (PrivateLogisticRegression(epsilon=1.0, delta=1e-6, step=1.0), np.sign(Y)),
+        (PrivateLogisticRegression(epsilon=1.0, delta=1e-6, step=1.0), np.digitize(Y, [-0.5, 0.5])),
+    ],
+    ids=["linear", "two classes", "three classes"],
+)
+def test_regressions_are_tuned(model, targets):
+    search = PrivateSearchCV(model, {"rounds": [1, 20]}, epsilon=6.0, delta=1e-6, random_state=1,
+                             tries=NegativeBinomialTries(0.0, 0.1))  # fmt: skip
+    budget = Budget(6.0, 1e-6)
+    search.fit(X, targets, ledger=budget)
+    assert search.best_params_ == {"rounds": 20}
+    assert search.score(X, targets) > 0.8
+    assert Tight().epsilon(search.plan_, 1e-6) <= 6.0
+    with pytest.raises(BudgetExceeded):
+        search.fit(X, targets, ledger=budget)
