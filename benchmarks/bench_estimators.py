@@ -17,6 +17,7 @@ from mechanisms.base.marked_table import markdown_table, write_between
 TASKS = (*regression.TASKS, *classification.TASKS, *private_labels.TASKS)
 PAGE = Path(__file__).parents[1] / "docs" / "algorithms.md"
 MARKS = ("<!-- table of estimators: made by `make bench` -->\n", "<!-- end of estimators -->")
+WORTHLESS = -1000  # a score that needs no digits
 HEAD = ("task", "method", "score at each epsilon")
 
 
@@ -71,11 +72,14 @@ def rows_of(task, table):
     """Rows of the table in the docs."""
     for method, row in table.items():
         if row:
-            free = method.kind is Kind.FREE
-            scores = [f"{mean:.4f}" if free else f"{epsilon:g}: {mean:.4f} ± {error:.4f}"
-                      for epsilon, (mean, error) in row.items()]  # fmt: skip
-            yield [f"{task.name}, {task.measure}", f"{method.name}, {method.kind.value}",
-                   "; ".join(scores)]  # fmt: skip
+            if all(mean < WORTHLESS for mean, _ in row.values()):
+                said = f"below {WORTHLESS:,} at each"
+            elif method.kind is Kind.FREE:
+                said = "; ".join(f"{mean:.3g}" for mean, _ in row.values())
+            else:
+                said = "; ".join(f"{epsilon:g}: {mean:.3g} ± {error:.1g}"
+                                 for epsilon, (mean, error) in row.items())  # fmt: skip
+            yield [f"{task.name}, {task.measure}", f"{method.name}, {method.kind.value}", said]
 
 
 def main():

@@ -151,8 +151,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-lear
         """
         # what randomises a user's value protects no more than the label where it is given labels
         labels = self.neighbours == Adjacency.LABEL_REPLACE
-        stated = None if labels else plan.relation
-        stated = stated or getattr(self, "relation", None) or self.neighbours
+        of_plan = None if labels else plan.relation
+        stated = of_plan or getattr(self, "relation", None) or self.neighbours
         return check_relation("relation", stated)
 
     def spending(self) -> Spending:

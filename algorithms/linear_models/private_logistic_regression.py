@@ -226,8 +226,9 @@ class PrivateLogisticRegression(PrivateRegressor):
         X: Any,
         y: Any = None,
         executor: Executor | None = None,
-        weights: Any = None,
         ledger: Any = None,
+        *,
+        weights: Any = None,
     ) -> Self:
         """Fit on features and labels; nothing is released if the input is bad.
 
@@ -241,11 +242,11 @@ class PrivateLogisticRegression(PrivateRegressor):
         executor : concurrent.futures.Executor or None
             Where blocks of records are processed; None takes threads.  It changes no bit of
             the result.
+        ledger : Budget, Filter, Book, tuple or None
+            What the fit draws on, see `PrivateEstimator`; None charges nothing.
         weights : array_like of shape (records,) or None
             Weights, clipped to [0, weight_bound]; None weighs every record alike.  A weight of 2
             is no second record: it has no noise of its own, and costs the same privacy.
-        ledger : Budget, Filter, Book, tuple or None
-            What the fit draws on, see `PrivateEstimator`; None charges nothing.
 
         Returns
         -------

@@ -5,18 +5,16 @@ has length 1 and entries of U[0, 1] at random places.  Noise of y is uniform on 
 """
 
 import math
-import sys
 from functools import lru_cache, partial
-from pathlib import Path
 
 import numpy as np
 
 from algorithms import LabelIHT, LabelLasso, LabelPrivateClassifier, LocalIHT
 from algorithms.base.hard_thresholding import default_step, keep_largest, project_to_ball
 from benchmarks.estimator_rows import Kind, Method, Split, Task
+from experiments.datasets import MNIST, SHARED, mnist, present
 
 NOISE = 0.05
-MNIST = Path(__file__).parents[3] / "shared" / "data" / "mnist10k" / "mnist10k.npz"
 
 
 @lru_cache(maxsize=1)
@@ -135,11 +133,9 @@ def digits(seed, quick):
         rng = np.random.default_rng(seed)
         x = rng.normal(size=(400, 5))
         y = (x @ rng.normal(size=(5, 3))).argmax(axis=1)
-    elif MNIST.is_file():
-        with np.load(MNIST) as file:
-            x, y = file["images"] / 255.0, file["labels"].astype(int)
+    elif present(SHARED, MNIST):
+        x, y = mnist(SHARED)
     else:
-        print(f"left out digits: no file {MNIST}", file=sys.stderr)
         return None
     order = np.random.default_rng(seed).permutation(len(y))
     train, test = np.split(order, [4 * len(y) // 5])
