@@ -194,3 +194,13 @@ def test_moves_of_a_value_are_no_adjacency():
 def test_the_reverse_of_a_stated_plan_is_of_the_same_neighbours():
     pair, swapped = PairLoss((0.9, 0.1), (0.6, 0.4)), PairLoss((0.6, 0.4), (0.9, 0.1))
     assert Stated(pair, "replace-one").reversed == Stated(swapped, "replace-one")
+
+
+def test_what_is_local_may_be_stated_for_labels_and_nothing_else():
+    local = Stated(PureLoss(1.0), "local-replace")
+    assert Stated(local, "label-replace").relation is Adjacency.LABEL_REPLACE
+    for other in ("replace-one", "add-remove", "machine-replace"):
+        with pytest.raises(ParameterError, match="stated for"):
+            Stated(local, other)
+    with pytest.raises(ParameterError, match="stated for"):
+        Stated(Stated(PureLoss(1.0), "label-replace"), "local-replace")

@@ -9,6 +9,7 @@ from scipy import sparse, stats
 from accountant import Chunks, ParameterError
 from algorithms import LabelIHT, LabelLasso, LocalMean, PrivateMean
 from algorithms.base.intervals import laplace_interval, normal_interval
+from algorithms.base.number_noise import noise_variance
 from audits import privacy_losses, replay
 from experiments.intervals import CASES, CENTRE, THETA, simulated_labels, simulated_vectors
 
@@ -121,6 +122,29 @@ def test_labels_of_any_form_give_the_same_intervals():
     assert thin == pytest.approx(dense)
     assert streamed == pytest.approx(dense)
     assert LabelLasso(**kind, noise_bound=0.1).fit(x, y).interval() == pytest.approx(dense)
+
+
+def test_in_stages_they_are_made_of_labels_alone():
+    (x, y), truth = simulated_labels(4000, np.random.default_rng(1))
+    kind = {"epsilon": 1.0, "delta": 1e-6, "label_bound": 1.4, "sparsity": 3, "random_state": 0}
+    made = LabelIHT(**kind).fit(x, y)
+    assert len(made.transcript_) > 1
+    assert covers(made, truth, 0.999).all()
+    users = len(made.transcript_[0].output)
+    error = (noise_variance(made.plan_.parts[0], 1.4) / users) ** 0.5
+    ends = made.interval(0.95)
+    assert ends[:, 1] - ends[:, 0] == pytest.approx(2 * 1.96 * error, rel=0.2)
+    pieces = Chunks(lambda: ((x[s], y[s]) for s in (slice(0, 1500), slice(1500, 4000))), x.shape)
+    assert LabelIHT(**kind).fit(pieces).interval() == pytest.approx(ends)
+
+
+def test_a_local_mean_of_numbers_has_one_too():
+    numbers = np.random.default_rng(0).uniform(-0.5, 1.0, (2000, 1))
+    made = LocalMean(epsilon=1.0, random_state=0).fit(numbers)
+    ends = made.interval(0.95)
+    assert ends.shape == (1, 2)
+    assert ends[0, 0] < 0.25 < ends[0, 1]
+    assert ends[0, 1] - ends[0, 0] == pytest.approx(4 * 2.2 / 2000**0.5, rel=0.2)
 
 
 def test_behind_a_link_too():
