@@ -106,7 +106,7 @@ def test_squares_leak_nothing_more_than_is_paid(delta):
     far[0] = [30.0, 0.0]  # shortened inside
     honest = PrivateMean(epsilon=1.0, delta=delta, spread=0.5)
     assert replay(honest, near, far, rng=1).sound
-    losses = privacy_losses(honest, near, far, 300, rng=2)
+    losses = privacy_losses(honest, near, far, 100, rng=2)
     assert np.mean(np.abs(losses) > 1.0 + 1e-9) <= (0.05 if delta else 0.0)
     wrong = UnshortenedSquares(epsilon=1.0, delta=delta, spread=0.5)
     assert np.abs(privacy_losses(wrong, near, far, 20, rng=2)).max() > 2.0

@@ -63,7 +63,13 @@ def pair(estimator):
     return (X, signs), (TURNED, signs), None
 
 
-@pytest.mark.parametrize("name", CASES)
+# the rounds of one and the labels of the other are those of quick cases, the noise is tested alone
+LONG = {"local, coordinates, staircase", "label, staircase"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in CASES]
+)
 def test_no_leak_and_losses_within_the_claim(name):
     estimator, claim = CASES[name]
     data, neighbour, public = pair(estimator)
