@@ -70,14 +70,15 @@ def ratios(task, table):
 
 def rows_of(task, table):
     """Rows of the table in the docs."""
+    digits = 3 if task.best else 4  # errors may be small
     for method, row in table.items():
         if row:
             if all(mean < WORTHLESS for mean, _ in row.values()):
                 said = f"below {WORTHLESS:,} at each"
             elif method.kind is Kind.FREE:
-                said = "; ".join(f"{mean:.3g}" for mean, _ in row.values())
+                said = "; ".join(f"{mean:.{digits}f}" for mean, _ in row.values())
             else:
-                said = "; ".join(f"{epsilon:g}: {mean:.3g} ± {error:.1g}"
+                said = "; ".join(f"{epsilon:g}: {mean:.{digits}f} ± {error:.{digits}f}"
                                  for epsilon, (mean, error) in row.items())  # fmt: skip
             yield [f"{task.name}, {task.measure}", f"{method.name}, {method.kind.value}", said]
 

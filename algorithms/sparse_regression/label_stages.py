@@ -89,7 +89,8 @@ class LabelStages:
         """
         X, mechanism = self.ledger.public, self.ledger.plan.parts[0]
         labels, weights = np.zeros(X.shape[0]), np.zeros(X.shape[0])
-        theta, clip, found = np.zeros(X.shape[1]), self.bound, None
+        theta, clip = np.zeros(X.shape[1]), self.bound
+        found: Any = None  # the first stage is always there
         for stage, (start, stop) in enumerate(pairwise(self.ends)):
             who = slice(start, stop, 1)
             # the first stage is of labels as they are: f(0) may not be 0
@@ -103,8 +104,8 @@ class LabelStages:
             found = fit((X, labels, weights / weights.max()), float(weights.max() ** -0.5))
             theta = np.zeros(X.shape[1])
             theta[found.columns] = found.solution()
-        assert found is not None
-        return found
+        fitted: NormalEquations = found
+        return fitted
 
     def _clip(self, who: slice, guess: Array) -> float:
         """Return the smallest level that few residuals lie beyond, as users report."""
