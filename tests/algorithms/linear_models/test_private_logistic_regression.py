@@ -191,6 +191,7 @@ def test_public_classes_and_what_lies_beyond_the_bounds():
 
 
 @pytest.mark.skipif(not COVTYPE.exists(), reason="no covtype here")
+@pytest.mark.slow  # what it learns of made-up data is tested above
 def test_defaults_win_on_covtype():
     data = np.load(COVTYPE)
     low = np.array([1859, 0, 0, 0, -173, 0, 0, 0, 0, 0])

@@ -80,8 +80,11 @@ def test_no_leak_and_losses_within_the_claim(name):
     assert found.losses.std() > 0.01  # the neighbours do differ in what is released
 
 
-@pytest.mark.parametrize("name", ["label, auto", "lasso"])
-@pytest.mark.parametrize("who", [0, 45])
+@pytest.mark.parametrize(
+    ("name", "who"),
+    [("label, auto", 0), ("lasso", 45),
+     *(pytest.param(*one, marks=pytest.mark.slow) for one in [("label, auto", 45), ("lasso", 0)])],
+)  # fmt: skip
 def test_labels_in_stages_do_not_leak_whoever_differs(monkeypatch, name, who):
     monkeypatch.setattr(label_stages, "FEWEST_USERS", 50)
     estimator, claim = CASES[name]
